@@ -17,8 +17,8 @@
         └── StoreWriteFailed     a write failed; the message names what is on disk
 
 A message says what was found and what was expected; `next` says what to do now.  A code
-can be given at the raise where a command has a list of its own, as `joinproto recover` has.  That of
-`joinproto node` is `joinproto/host/process/exits.py`.
+can be given at the raise where a command has a list of its own, as `joinproto recover` has.  That
+of `joinproto node` is `joinproto/host/process/exits.py`.
 Exit code 10 belongs to no class: it is for whatever was *not* raised on purpose.
 
 This module imports none of ours, so that every package, those that decide included, may use it.

@@ -16,7 +16,7 @@ Beginning = Mapping[str, Mapping[str, Any]]
 """Member to attribute to value."""
 
 BEGINNINGS_MAX = 1_000_000
-"""More than anybody means: each is made by Python."""
+"""More than any model means: each is made by Python."""
 
 
 def any_of(choices: Mapping[str, Mapping[str, Any]]) -> tuple[Beginning, ...]:

@@ -19,7 +19,7 @@ from joinproto.check.problems import must
 UNLIMITED = 1_000_000
 """A budget that is never spent: the fault stays possible for ever."""
 
-# Not a union: who has only groups need not tell the two apart.
+# Not a union: code that has only groups need not tell the two apart.
 Split: TypeAlias = frozenset[Any]
 """How the network is cut: the members on one side; or links, (from, to), each in one direction."""
 

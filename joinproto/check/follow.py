@@ -35,7 +35,9 @@ class LoggedStep:
 
 
 def told_by(move: Move) -> list[LoggedStep]:
-    """Return what a log with everything in it would tell of a step: one for each who takes it."""
+    """Return what a log with everything in it would tell of a step: one for each member that takes
+    it.
+    """
     action, _ = words(move)
     if move.message is None:
         return [LoggedStep(name, action) for name, _ in move.outcomes]

@@ -1,6 +1,7 @@
 """What frozen values are made of, and the orders that only their content decides.
 
-`joinproto/check/freeze.py` makes them and takes them apart; who reads them needs this file alone.
+`joinproto/check/freeze.py` makes them and takes them apart; code that reads them needs this file
+alone.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Order:
     """One order of the effects so far.
 
     `state`: of the data after them.  `open`: calls without an effect yet.  `answers`: of clients
-    whose calls took effect, and who were not told yet.
+    whose calls took effect, and which of them were not told yet.
     """
 
     state: Hashable

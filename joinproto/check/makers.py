@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from joinproto.check.member import MemberCode
 
 OWN_NAMES = ("name", "me", "id", "my_name", "node_id")
-"""Attributes in which a member holds who it is."""
+"""Attributes in which a member holds its own name."""
 
 _Loop = ast.For | ast.DictComp | ast.ListComp | ast.SetComp | ast.GeneratorExp
 

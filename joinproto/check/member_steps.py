@@ -277,7 +277,7 @@ class Steps:
         if name != self.objects.name and name not in self._others:
             wanted = "members are " + ", ".join((self.objects.name, *self._others))
             if name is None:
-                # As who answers the sender of a message that has none.
+                # As it is of a member that answers the sender of a message that has none.
                 wanted += "; Broadcast(...) is to all others"
                 if not self._has_senders:
                     wanted += (

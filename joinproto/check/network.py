@@ -32,10 +32,11 @@ class MessageSet:
     explicit loss is needed, and none is allowed.  Cheapest to explore, and the classic of
     protocol models.
 
-    `with_sender`: a message says who sent it.  If not, the same content to the same member is one
-    message, whichever member sent it, and arrives as `Message(None, content)`; not with partitions.
-    `broadcasts`: "one", the usual where there are senders: a message to all others, another than
-    the same content sent to one of them; "each": as if it were sent to each of them.
+    `with_sender`: a message says which member sent it.  If not, the same content to the same
+    member is one message, whichever member sent it, and arrives as `Message(None, content)`; not
+    with partitions. `broadcasts`: "one", the usual where there are senders: a message to all
+    others, another than the same content sent to one of them; "each": as if it were sent to each
+    of them.
     """
 
     with_sender: bool = field(

@@ -53,9 +53,9 @@ ON_RUNS: tuple[Kind, ...] = (
 class StepView:
     """A step, as claims about steps see it.
 
-    `action`: its word, as a run shows it; `receive` of a message.  `member`: who takes it, None:
-    several, or the network.  `event`: what the member received, such as a `Message`; of a joint
-    step, member to event; None where the network or a fault does it.
+    `action`: its word, as a run shows it; `receive` of a message.  `member`: which one takes it,
+    None: several, or the network.  `event`: what the member received, such as a `Message`; of a
+    joint step, member to event; None where the network or a fault does it.
     """
 
     action: str

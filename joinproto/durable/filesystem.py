@@ -321,7 +321,7 @@ def replace(
 
     `shows`: the new content counts from its rename on; `beside`: how the temporary file's name
     begins, "": as `name`.  Raises `OSError`; the temporary file is then left as it is, for the
-    next one who opens the record.
+    next process that opens the record.
     """
     temporary = f"{beside or name}.{token_hex(8)}.tmp"
     progress.step = f"creating {temporary}"

@@ -90,7 +90,7 @@ def look_at_lock(files: FileSystem, room: int) -> LockReport:
     try:
         file = files.open_to_read(room, LOCK)
         try:
-            # Shared, so that two who look are not in each other's way.
+            # Shared, so that two readers are not in each other's way.
             if files.lock(file, shared=True):
                 return LockReport(LockState.FREE)
             return LockReport(LockState.HELD, _holder(files, file))
@@ -125,6 +125,6 @@ def _say(holder: Holder) -> bytes:
 
 def _holder(files: FileSystem, file: int) -> Holder:
     text = read_all(files, file, bytes_max=HOLDER_BYTES_MAX).decode("utf-8", "replace")
-    # Anybody may have written this, and it ends on an operator's terminal.
+    # Any program may have written this, and it ends on an operator's terminal.
     said = dict(FORBIDDEN.sub("?", line).partition(" ")[::2] for line in text.split("\n"))
     return Holder(said.get("pid", ""), said.get("host", ""), said.get("boot", ""))

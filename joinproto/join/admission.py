@@ -33,7 +33,7 @@ class Admit(Enum):
 
 @frozen(kw_only=True)
 class Newcomer:
-    """Who says hello, seen from here.
+    """A process that says hello, seen from here.
 
     `is_foreign`: of another cluster.  `has_diverged`: its tip is not on our chain, nor ours
     on its.  `is_behind`, `is_ahead`: one chain goes on where the other ends.  `is_forgotten`:
@@ -192,7 +192,7 @@ def _is_founded_apart(hello: Hello, own: Lineage) -> bool:
 
 
 def mismatch(case: str, hello: Hello, own: Lineage, config: Config) -> tuple[str, str]:
-    """Return what was found and what was expected, where this case refuses who said `hello`."""
+    """Return what was found and what was expected where this case refuses the sender of `hello`."""
     status, tip = hello.status, own.tip
     if case == COPY:
         return (

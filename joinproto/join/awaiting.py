@@ -1,7 +1,7 @@
 """Awaiting: which peers a member waits for that has nothing to choose and does not serve.
 
-Who may propose the next view says what keeps it from that; a member that may not, because it is in
-no view, or because its view stands and others are not ready, says it by this table.
+A member that may propose the next view says what keeps it from that; one that may not, because it
+is in no view, or because its view stands and others are not ready, says it by this table.
 
 Source: join protocol, 3.3 to 3.5; rules I1, I7, I8, J1, W1.
 """
@@ -140,7 +140,7 @@ def row_of(facts: Facts, heard: Observations, tip: View | None, config: Config, 
 
 
 def named(whom: For, heard: Observations, tip: View | None, config: Config, me: Seat) -> str:
-    """Return for whom it waits, by name, for a person."""
+    """Return the names of the members that it waits for, for a person."""
     if tip is None:
         electors = config.electors - {me.member}
         if whom is For.FOUNDERS:
@@ -175,7 +175,7 @@ def unanswered(
     config: Config,
     me: Seat,
 ) -> str:
-    """Return who has not answered its own ballot, which has come to nothing yet."""
+    """Return which seats have not answered its own ballot, which has come to nothing yet."""
     electors = frozenset() if tip is None else tip.electors
     proposed = attempt.proposed
     if proposed is not None:

@@ -58,7 +58,7 @@ def turn(it: Known, now: float) -> float | None:
 
 def is_out_of_turn(it: Known, now: float, peer: str, asked: Prepare) -> bool:
     """Return whether a ballot is not heard, as if it were lost on its way."""
-    # Otherwise one that is started again and again begins everybody's ballot anew.  Without
+    # Otherwise one that is started again and again begins all ballots anew.  Without
     # heartbeats a member that is not answered here stays out: nothing makes it ask again.
     if not it.config.heartbeat:
         return False

@@ -83,7 +83,7 @@ def begin(m: StepContext, now: float) -> None:
 
 
 def ask_again(m: StepContext, now: float) -> None:
-    """Ask those who have not answered its own ballot, if it still waits for a member."""
+    """Ask those that have not answered its own ballot, if it still waits for any."""
     if m.choice.is_free:
         take(m, now, m.choice.ask(m.observations.silent(set(m.observations.in_reach))))
 

@@ -89,7 +89,7 @@ class Choice(Chooser):
     def ask(self, names: Iterable[str]) -> Step:
         attempt = self.attempt
         if attempt is None or attempt.proposed is None:
-            # Also who has answered: it may have another store since.
+            # Also one that has answered: it may have another store since.
             return super().ask(names)
         view = attempt.proposed
         missing = {seat.member for seat in self._electors(view) - attempt.voted}
@@ -259,7 +259,7 @@ class Choice(Chooser):
             strangers = sorted({seat.member for seat in view.electors} - self.founders)
             require("electors of a FOUND", not strangers, strangers, "configured electors")
 
-    # -- who counts ------------------------------------------------------------------------
+    # -- which answers count -----------------------------------------------------------------------
 
     def _electors(self, view: View) -> frozenset[Seat]:
         """Return whose votes choose `view`: the parent's electors; a FOUND brings its own."""

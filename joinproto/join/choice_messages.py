@@ -28,7 +28,7 @@ def said(ballot: Ballot) -> str:
 
 @frozen(cache_hash=True)
 class Prepare:
-    """Will you accept nothing below this ballot?  Who answers freezes."""
+    """Will you accept nothing below this ballot?  A member that answers freezes."""
 
     parent: ViewId | None
     ballot: Ballot

@@ -41,8 +41,8 @@ from joinproto.join.view import Seat, View
 class Attempt:
     """Its own ballot, while it lasts; a crash ends it.
 
-    `answered`: who promised.  `bound`: the latest acceptance among the promises.
-    `proposed`: the view of this ballot, None until enough have promised.  `voted`: who
+    `answered`: the seats that promised.  `bound`: the latest acceptance among the promises.
+    `proposed`: the view of this ballot, None until enough have promised.  `voted`: the seats that
     accepted it.  `forgetful`: whose stores went back; neither promise nor vote of theirs counts.
     """
 
@@ -211,7 +211,7 @@ class Chooser(ABC):
             case Chosen():
                 return self._learn(message.views, message.initial)
             case Prepare() | Accept():
-                # Who knows a later view answers with that one, and freezes for no member.
+                # A member that knows a later view answers with that one, and does not freeze.
                 return Step(self, (SendTo(sender, later),))
             case _:
                 return Step(self)  # an answer to what this store asked before it learned
@@ -231,14 +231,14 @@ class Chooser(ABC):
     def _founders_answered(self, answered: Iterable[Seat]) -> bool:
         # Before there is a view, nothing says which store an elector has.  A wiped one
         # looks like a new one, and a majority of names could found a second cluster:
-        # so all must answer, and one of those who accepted the first one is among them.
+        # so all must answer, and one of those that accepted the first one is among them.
         names = {seat.member for seat in answered} & self.founders
         if self.found_with is not None:
             return len(names) >= self.found_with
         return self.founders <= names
 
     def _require_fits(self, view: View) -> None:
-        # Before anybody accepts it: a chosen view that no lineage can take would be the end.
+        # Before any member accepts it: a chosen view that no lineage can take would be the end.
         self.record.lineage.append(view)
 
     def _require_own(self, sender: str, voter: Seat) -> None:

@@ -23,7 +23,7 @@ class TotalFailure(Enum):
 def fewest_founders(electors: int) -> int:
     """Return with how many of so many configured electors a cluster may be founded.
 
-    A member that would found another one asks so many names, and must meet one of those who have
+    Members that would found another one asks so many names, and must meet one of those that have
     accepted the first FOUND: a majority of the seats that it names.
     """
     return next(few for few in range(1, electors + 1) if few + few // 2 + 1 > electors)
@@ -33,7 +33,7 @@ def fewest_founders(electors: int) -> int:
 class Config:
     """One member's configuration.
 
-    `member`: its name.  `electors`: names of all who may vote; the same in every member.
+    `member`: its name.  `electors`: names of all that may vote; the same in every member.
     `wait_for`: N, 1 or more.  `options`: a digest of the options that must match (I2).
     `is_transient`: it keeps nothing.  `found_with`: how many of the electors found the
     cluster, None: all.  `outside`: an outside register chooses, not the electors' votes.

@@ -78,7 +78,7 @@ def settle(m: StepContext, now: float) -> None:
 
 
 def say_for_whom(m: StepContext) -> None:
-    """Say for whom it waits, where it has nothing to choose and does not serve."""
+    """Say which members it waits for, where it has nothing to choose and does not serve."""
     about = m.observations, m.view, m.config, m.seat
     table = awaiting()
     case = table.choose((row_of(facts(m), *about),), 0)
@@ -131,7 +131,7 @@ def _leaves_alone(it: Known, tip: View) -> bool:
 
 def _hears_majority(it: Known, tip: View) -> bool:
     if it.config.outside:
-        # Who cannot ask the register may be served while others go on (3.7).
+        # Clients of a member that cannot ask the register may be served while others go on (3.7).
         return it.free_until is not None or not it.config.heartbeat
     return it.observations.is_majority(tip, it.seat)
 

@@ -1,4 +1,4 @@
-"""Greeting: what a member says to those it meets, and what it answers to who says hello.
+"""Greeting: what a member says to those it meets, and what it answers to a hello.
 
 Source: join protocol, 3.6; rules I2, I4, J1 to J3.
 """
@@ -133,7 +133,7 @@ def hear_refused(m: StepContext, peer: str, refused: Refused) -> None:
 def _cannot_join(m: StepContext, peer: str, verdict: Abort) -> None:
     """`peer` and this store can never be in one cluster; see what that means here.
 
-    Only the newcomer stops, a running view is not disturbed.  Before there is one, all who
+    Only the newcomer stops, a running view is not disturbed.  Before there is one, all that
     count stop (I2, I4).  A newcomer stops if all members in reach refuse it, and a member
     that waits for the others if so many of them are strangers that it would wait for ever.
     """

@@ -35,8 +35,8 @@ class ChainStatus(Status):
 
     `lineage`: names of views, the oldest first, the tip last; empty: not told.  The initial
     signature, and the final one of a clean store, are added where they are left out.
-    `position`: None with `has_position`: no frame.  `electors`: ids of all who may vote, the
-    absent ones too; None: those who are there.
+    `position`: None with `has_position`: no frame.  `electors`: ids of all that may vote, the
+    absent ones too; None: those that are there.
     """
 
     lineage: tuple[str, ...] = field(default=(), kw_only=True)

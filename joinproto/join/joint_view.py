@@ -1,10 +1,10 @@
-"""Who goes on together: of those that answered, some that all hear each other.
+"""Which members go on together: of those that answered, some that all hear each other.
 
 A view is active once each member has heard of each other one that it is ready, and a member that
 does not hear a member of its view asks for another one.  So two that do not hear each other in one
 view end it, and a member that keeps both ends the next one, too.
 
-Source: join protocol, 3.4.  Nothing here is about safety: it only says who of those that may be
+Source: join protocol, 3.4.  Nothing here is about safety: it only says which of those that may be
 in a view is in it.
 """
 
@@ -46,7 +46,7 @@ class CutPairs:
         return bool(self._deaf(names))
 
     def _deaf(self, names: Collection[str]) -> dict[str, frozenset[str]]:
-        """Return from whom each one is apart; who hears all is left out."""
+        """Return for each member those that it is apart from; one that hears all is left out."""
         deaf: dict[str, frozenset[str]] = {}
         for who, whom in self.pairs:
             if who in names and whom in names and who != whom:
@@ -57,7 +57,7 @@ class CutPairs:
 
 @frozen
 class JointView:
-    """Those behind one tip: who may go on together.  `apart`: which member does not hear which.
+    """Those behind one tip that may go on together.  `apart`: which member does not hear which.
 
     `outside`: an outside register chooses, and no majority is needed.
     """
@@ -73,7 +73,7 @@ class JointView:
         *,
         was_active: bool,
     ) -> frozenset[Seat]:
-        """Return who goes on: all that are `there`, unless some of these are apart.
+        """Return which members go on: all that are `there`, unless some of these are apart.
 
         One of each of the `needs` is in it; where no group has them, all go on.
         """

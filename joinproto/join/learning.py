@@ -23,7 +23,7 @@ def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
     m.tries = 0
     m.timers = m.timers.learned()
     m.patience_until = None
-    # A CLOSE behind what ran while this process did is meant for it, too.  Who was started
+    # A CLOSE behind what ran while this process did is meant for it, too.  One that was started
     # later learns of it from others that were, and takes part in the restart.
     if not tip.is_open and (m.ready_in is not None or m.saw_it_run or m.closes):
         m.is_done = True
@@ -46,7 +46,7 @@ def _went_on_without(
     m: StepContext, now: float, before: View | None, views: tuple[View, ...]
 ) -> bool:
     """Return whether the others have gone on for so long that it may not stop them any more."""
-    # Who answers a ballot late is left out of one view, and is in the next one.
+    # One that answers a ballot late is left out of one view, and is in the next one.
     is_late = m.closes_until is not None and now >= m.closes_until
     return is_late and any(m.seat not in view.members for view in (before, *views) if view)
 
@@ -56,7 +56,7 @@ def hear_ready(m: StepContext, peer: str, heard: Ready) -> None:
     if tip is None or heard.view != tip.id or heard.seat.member != peer:
         return
     m.see_it_run()
-    # Who is frozen becomes neither ready nor active in this view any more.
+    # A member that is frozen becomes neither ready nor active in this view any more.
     if heard.seat in m.observations.ready or m.is_frozen:
         return
     m.observations = m.observations.with_ready(heard.seat)
@@ -69,7 +69,7 @@ def hear_ready(m: StepContext, peer: str, heard: Ready) -> None:
 
 def _hear_of_leaving(m: StepContext, tip: View) -> None:
     if m.config.outside:
-        # The register tells everybody; one that is ready has the data.
+        # The register tells every member; one that is ready has the data.
         others, enough = tip.members, 1
     else:
         others = tip.electors - {m.seat}

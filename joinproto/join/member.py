@@ -11,7 +11,7 @@ The duties of the host are numbered in `docs/embedding.md`.
 
 This object only holds a value, `state`, and what the host has still to do; each call is one
 step (`steps.py`).  What the member is, the tables say: `phases.py` its phase, `succession.py`
-the next view, `admission.py` who may come in.
+the next view, `admission.py` which members may come in.
 
 Source: join protocol, section 3.
 """
@@ -103,7 +103,7 @@ class Member:
 
     @property
     def source(self) -> str | None:
-        """Return the peer from whom it is being updated."""
+        """Return the peer from which it is being updated."""
         return self.state.source
 
     @property
@@ -191,7 +191,7 @@ class Member:
         """This member is to leave the cluster, in order; the others go on.
 
         Where it reaches no majority of the electors, no member can let it go: it just stops, and
-        stays who it is.
+        stays the member that it is.
         """
         self.tell(now, inputs.Leave())
 

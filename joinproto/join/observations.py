@@ -27,15 +27,15 @@ class Doubt:
 class Observations:
     """Of whom, and what.
 
-    `in_reach`: names of peers to whom there is a connection.  `answers`: to the present ballot
+    `in_reach`: names of peers that it is connected to.  `answers`: to the present ballot
     about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in;
     `transients`: those of them that keep nothing.
-    `beyond`: who is known to have answered a ballot about the tip, or to know a later view.
+    `beyond`: seats that are known to have answered a ballot about the tip, or to know a later view.
     `strangers`: names of peers with stores of another cluster.  `replaced`: names of members of
-    the tip that are here with other stores.  `apart`: who said, when it answered, that it does
-    not hear whom.  `went_back`: names of those whose stores were last found to be older copies.
-    `doubts`: who has not said yet, over a new connection, that the view stands.  `older`: peers
-    that do not understand that question.
+    the tip that are here with other stores.  `apart`: the members that said, when they answered,
+    that they do not hear whom.  `went_back`: names of those whose stores were last found to be
+    older copies. `doubts`: members that have not said yet, over a new connection, that the view
+    stands.  `older`: peers that do not understand that question.
     """
 
     in_reach: frozenset[str] = frozenset()
@@ -106,7 +106,7 @@ class Observations:
         return evolve(self, answers=answers)
 
     def asking(self) -> Observations:
-        """A ballot begins: who hears whom is asked anew, for links come and go."""
+        """A ballot begins: which members hear which is asked anew, as links come and go."""
         return evolve(self, apart=CutPairs()) if self.apart.pairs else self
 
     def with_ready(self, seat: Seat) -> Observations:
@@ -140,7 +140,7 @@ class Observations:
         return evolve(self, strangers=self.strangers | {peer})
 
     def noticing(self, seat: Seat, tip: View | None) -> Observations:
-        """Who is here with another store is not the member that the tip knows."""
+        """A member that is here with another store is not the member that the tip knows."""
         if tip is None or seat in tip.members or seat.member not in _names(tip.members):
             return self
         return evolve(self, replaced=self.replaced | {seat.member})
@@ -169,7 +169,7 @@ class Observations:
         )
 
     def silent(self, expected: set[str]) -> set[str]:
-        """Return who of these has not answered."""
+        """Return which of these have not answered."""
         return expected - {item.seat.member for item in self.answers}
 
     def lacks(self, tip: View, me: Seat) -> bool:

@@ -90,7 +90,7 @@ class OutsideChoice(Chooser):
             case Prepare():
                 record, persisted = self._frozen()
                 answer = Promise(message.parent, ONE, self.seat, None)
-                # To everybody: a member that begins later need not ask again.
+                # To all: one that begins later need not ask again.
                 told = self._send({sender, *self._all}, answer)
                 return self._to(record, self.attempt).after(persisted, told)
             case Promise():

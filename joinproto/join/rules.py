@@ -174,7 +174,7 @@ def _refusal(given: HypotheticalView) -> Case[Phase] | None:
 
 @frozen
 class Voters:
-    """Who votes: `names` as the members are configured, `seats` in the views.
+    """The electors: `names` as the members are configured, `seats` in the views.
 
     An elector that is not there, whose store is empty alongside others' or that has none, has a
     seat that no member sits on.
@@ -210,7 +210,7 @@ class Voters:
 
 
 def _proposer(given: HypotheticalView, voters: Voters) -> Proposer:
-    """Return the first of the electors that are there: who proposes."""
+    """Return the first of the electors that are there: it proposes."""
     at = next((at for at in range(len(given.members)) if given.seat(at).member in voters.names), 0)
     # A smaller N is refused at a member's start; here the majority counts anyway.
     majority = len(voters.names) // 2 + 1

@@ -49,8 +49,8 @@ class Reads:
     """Reads that wait until the view is confirmed.  All numbers grow as long as the process runs.
 
     `called`: how often reads were handed in.  `asked`: the question that is under way for them,
-    0: none is; `covers`: for those up to there; `confirmed`: who has answered it.  `last`: the
-    last question of this process, whatever it was for.
+    0: none is; `covers`: for those up to there; `confirmed`: the members that answered it.
+    `last`: the last question of this process, whatever it was for.
     """
 
     called: int = 0
@@ -70,17 +70,17 @@ class Known:
     phase: Phase = Phase.INITIALIZING
     ready_in: ViewId | None = None  # the view it was ready in, in this process
     was_active: bool = False  # it knows that the tip was active
-    source: str | None = None  # from whom it is being updated
+    source: str | None = None  # the member that it is updated from
     saw_it_run: bool = False  # others were ready in its tip, and it in none yet, in this process
     closes_until: float | None = None  # so long the cluster is to stop, if it is left out of a view
     leaves: bool = False
-    leave_told: bool = False  # who decides on the next view knows that it leaves
+    leave_told: bool = False  # the members that decide on the next view know that it leaves
     is_done: bool = False
     verdict: Abort | None = None
     patience_until: float | None = None
     tries: int = 0  # ballots begun since the last view was learned
     next_beat: float | None = None
-    says_at: float | None = None  # when it says for whom it waits, where it has nothing to choose
+    says_at: float | None = None  # when it says which it waits for, where it has nothing to choose
     free_until: float | None = None  # so long it counts that the tip has no successor
     timers: Timers = field(factory=Timers)  # how long ballots take here, and whose turn it is
     reads: Reads = Reads()
@@ -150,7 +150,7 @@ class Known:
 
     @property
     def neighbours(self) -> list[str]:
-        """Return the names of those who are to hear of this member, in order."""
+        """Return the names of the members that must hear of this one, in order."""
         tip = self.view
         if tip is None:
             return sorted(self.observations.in_reach)

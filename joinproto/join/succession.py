@@ -1,4 +1,5 @@
-"""Succession: which kind of view follows; who is in it, `successor.py`; who asks, `proposing.py`.
+"""Succession: which kind of view follows; its members: `successor.py`; its proposer:
+`proposing.py`.
 
 Three tables, one for each sort of tip: none yet, a CLOSE, an open view.  A row is a seat
 that the proposer knows of, whether it has answered or not; `me` is the proposer.
@@ -81,13 +82,14 @@ N = SEATS.mine("wait_for")
 MAJORITY = SEATS.mine("majority")
 FOUNDERS = SEATS.mine("founders")
 
-A = SEATS.where(answered=True).named("A")  # who has answered
+A = SEATS.where(answered=True).named("A")  # those that have answered
 V = SEATS.where(is_member=True).named("V")  # members of the tip
 S = A.where(is_sure=True).named("S")  # sure of the tip
 K = A.where(covers=True, has_store=True).named("K")  # stores that cover the tip
 C = A.where(is_clean=True).named("C")  # clean stores
 STORES = A.where(fits=True, has_store=True)
-# Who keeps nothing is an elector only where no member had a store when the cluster was founded.
+# One that keeps nothing is an elector only where no member had a store when the cluster was
+# founded.
 KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
 NO_STORE = A.where(has_store=True).is_empty
 

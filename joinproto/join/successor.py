@@ -121,9 +121,9 @@ class Proposer:
                 time=self.time,
                 digest=self.digest,
             )
-        # Who is sure has all of it, and stays.  Who was stopped and has all of it may stay, too:
-        # it needs the last frames at most.  Before the first activation a member that is there may
-        # come in.
+        # A member that is sure has all of it, and stays.  One that was stopped and has all of it
+        # may stay, too: it needs the last frames at most.  Before the first activation a member
+        # that is there may come in.
         fit = [
             item
             for item in answers
@@ -150,10 +150,10 @@ class Proposer:
         return tip.activated or any(item.was_active for item in answers)
 
     def _to_be_fed(self, evidence: Evidence, fit: Sequence[Answer]) -> list[Answer]:
-        """Return who comes in besides, where no member `fit` keeps what is written.
+        """Return which members come in besides, where none of `fit` keeps what is written.
 
         Nothing is acknowledged where no store has it: those that answered come in, and are fed
-        in the view, before anybody is served.
+        in the view, before any client is served.
         """
         if any(map(_keeps, fit)):
             return []
@@ -192,7 +192,8 @@ class Proposer:
     def _staying(
         self, tip: View, answers: Sequence[Answer], sources: Sequence[Answer], least: int = 0
     ) -> list[Answer]:
-        """Return who is in the next view: all but those who leave, unless they are needed.
+        """Return which members are in the next view: all but those that leave, unless they are
+        needed.
 
         A source must stay, to feed the others, and so must a member with a store, and `least`.
         """
@@ -210,7 +211,7 @@ class Proposer:
         *,
         was_active: bool,
     ) -> frozenset[Seat]:
-        """Return who goes on together: see `JointView`.
+        """Return which members go on together: see `JointView`.
 
         As in `_staying`, one of them feeds the others, and one of them has a store.  The others
         stay electors, and come in when they hear all members that one of them hears.
@@ -266,7 +267,7 @@ class Proposer:
     def _electors(
         self, tip: View, members: frozenset[Seat], answers: tuple[Answer, ...]
     ) -> frozenset[Seat]:
-        """Return who votes next: as before, but where a member has another store now.
+        """Return which seats vote next: as before, but where a member has another store now.
 
         Where the cluster keeps nothing, no member votes, and the members stand for electors.
         A configured elector that joins votes, and a member that leaves votes no more, as long as

@@ -1,4 +1,4 @@
-"""Timers: how long a ballot takes here, by what was measured, and who may have it undisturbed.
+"""Timers: how long a ballot takes here, as measured, and which member may have one undisturbed.
 
 A ballot that is begun anew faster than its answers travel never ends, and neither does one that
 each newcomer outbids.  So patience is at least what answers have taken (as a retransmission
@@ -27,8 +27,8 @@ class Timers:
 
     `holder`: the member that has its time, "" for none; `since` when; `turns`: how many had
     since the last view was learned.  `started`, `rounds`: when this process began,
-    and after how many ballots in vain.  `starters`: who has said that it was started, too;
-    `runners`: who has said that it ran on.
+    and after how many ballots in vain.  `starters`: members that said that they were started, too;
+    `runners`: members that said that they ran on.
     """
 
     trip: float = 0.0
@@ -97,7 +97,7 @@ class Timers:
     def deferred_until(self, in_reach: frozenset[str], patience: float) -> float | None:
         """Return until when a member that was started lets those that ran on finish a ballot.
 
-        Otherwise: it crashes in its ballot, starts, and begins everybody's ballot anew.  For whom
+        Otherwise: it crashes in its ballot, starts, and begins all ballots anew.  For whom
         it has not heard from it waits once more, and no longer: a hello may be lost, or never sent.
         """
         if not self.rounds or in_reach <= self.starters:

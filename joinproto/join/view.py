@@ -127,7 +127,7 @@ class Facts:
             _require_id(f"parent of a {self.kind.name}", self.parent)
             require("number", self.number >= 2, self.number, "2 or more behind a parent")
         if self.kind in (Kind.FOUND, Kind.RESTART):
-            # I1 begins anew.  Otherwise: N reached once, everybody dies, one restarts with
+            # I1 begins anew.  Otherwise: N reached once, all die, one restarts with
             # `activated` from before and serves alone.
             if self.activated:
                 raise Malformed(f"activated of a {self.kind.name}", True, "False (W1)")
@@ -343,7 +343,7 @@ def verify_successor(parent: View, view: View) -> None:
         _require_kept("members", parent, view)
         _require_kept("electors", parent, view)
     if not parent.is_open and view.position is not None and view.position != parent.position:
-        # Behind a CLOSE everybody clean has the same data (I5), and nothing was written since:
+        # Behind a CLOSE all that are clean have the same data (I5), and nothing was written since:
         # with the clean disk lost, the view starts where the best of the others ends.
         here, there = view.position.seq, 0 if parent.position is None else parent.position.seq
         require(
@@ -385,6 +385,6 @@ def _require_one_name_a_store(seats: frozenset[Seat]) -> None:
 
 
 def _require_known(electors: frozenset[Seat], known: frozenset[Seat]) -> None:
-    # Who is neither there nor elected before has shown no store, and might never come.
+    # One that is neither there nor elected before has shown no store, and might never come.
     strangers = sorted(seat.member for seat in electors - known)
     require("electors", not strangers, strangers, "members of this view, or electors before it")

@@ -199,7 +199,7 @@ def _newest_active(evidence: Evidence) -> View:
 def _highest(
     covering: Sequence[str], answers: dict[str, Answer], newest: Lineage
 ) -> tuple[set[str], set[str]]:
-    """Return who of the covering stores has the most, and who cannot be ordered."""
+    """Return which of the covering stores have the most, and which cannot be ordered."""
     best: list[str] = []
     incomparable: set[str] = set()
     for name in covering:
@@ -237,9 +237,9 @@ def _beyond(
     *,
     outside: bool,
 ) -> frozenset[Seat]:
-    """Return who may know a view behind the tip."""
+    """Return which seats may know a view behind the tip."""
     if outside or any(item.record.promised == REGISTER for item in stores):
-        # It lets anybody go on alone, if N is 1, and no member here has heard what it holds.
+        # It lets any one go on alone, if N is 1, and no member here has heard what it holds.
         beyond = (tip.electors | tip.members) - supplied
         return frozenset(seat for seat in beyond if seat.member not in without)
     return _may_have_gone_on(tip, believed, supplied)
@@ -262,8 +262,8 @@ def _may_have_gone_on(
         if not tip.is_majority(outside | voters):
             continue
         # It may be chosen, and a member may know it.  None of these stores does, so its
-        # members among them were never ready in it, and no client was served in it; and who
-        # does not know it has not voted for what comes behind it.
+        # members among them were never ready in it, and no client was served in it; and a store
+        # that does not know it has not voted for what comes behind it.
         never_served = not view.is_open or bool(view.members & supplied)
         later = view.electors - supplied
         if not never_served or view.is_majority(later):

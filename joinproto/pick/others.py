@@ -7,9 +7,10 @@
     a count of frames (Galera's seqno)            within a view, or without views, the larger has
                                                   more; against the order of the views, nothing
     two that were alone in the end (Galera)       nothing orders them, not even their counts
-    a view that all its members ended in          who is in no view and says that it was alone is
+    a view that all its members ended in          one that is in no view and says that it was alone
+    is
                                                   of another side
-    who ran when a store stopped (RabbitMQ)       a ran when b stopped, b not when a did: a is later
+    what ran when a store stopped (RabbitMQ)      a ran when b stopped, b not when a did: a is later
                                                   (and the wait graph must say so, too)
     equal final signatures (Qpid, clean)          the same data
     none of these (Qpid, dirty)                   nothing is known
@@ -83,7 +84,7 @@ def examine(
     ran, older = _ran(latest, graph)
     absent = sorted(ran - {item.member for item in believed} - set(without))
     if nodes is not None and len(believed) >= nodes and _are_renamed(believed):
-        # All nodes are here: who is not among them by name was started again since.
+        # All nodes are here: one that is not among them by name was started again since.
         absent = []
     missing = tuple(_missing(absent, older, len(candidates), nodes))
     clusters_known = (item.cluster for item in stores if item.cluster is not None)
@@ -171,7 +172,9 @@ def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
 def _ran(
     latest: Collection[Candidate], graph: WaitGraph | None
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return who may have run when the latest stores stopped, or later; and who only by a force."""
+    """Return which nodes may have run when the latest stores stopped, or later; and which only if
+    forced.
+    """
     ran = frozenset[str]().union(
         *(
             item.last_view.members

@@ -35,7 +35,7 @@ ASSUMED = (
 
 @frozen(kw_only=True)
 class Configuration:
-    """Who votes from this index on.  Two of one index: a joint one, which needs both majorities.
+    """The voters from this index on.  Two of one index: a joint one, which needs both majorities.
 
     `index`: of the entry, or of the snapshot that holds it; `term`: of that entry, 0 if not known.
     """
@@ -84,7 +84,7 @@ class RaftLog:
         return max((term for first, term in self.terms if first <= index), default=0)
 
     def voters_at(self, index: int) -> tuple[frozenset[str], ...]:
-        """Return who votes behind this entry, in each configuration of it; () if not known."""
+        """Return the voters behind this entry, in each configuration of it; () if not known."""
         last = max((one.index for one in self.configurations if one.index <= index), default=-1)
         return tuple(one.voters for one in self.configurations if one.index == last)
 

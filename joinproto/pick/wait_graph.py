@@ -1,4 +1,4 @@
-"""The wait graph of RabbitMQ's nodes: who waits for whom, and a start order that loses nothing.
+"""The wait graph of RabbitMQ's nodes: which waits for which, and a start order that loses nothing.
 
 Each node keeps a list of the nodes that ran when it stopped.  What follows:
 
@@ -13,7 +13,7 @@ So "b ran when a stopped" leads from node to node towards those that were last. 
 at a node whose list is not here, and at a ram node: there any node without a list here may
 have followed.
 
-Where everybody waits, Mnesia waits until *all* disc nodes are up, and then the one with the
+Where all wait, Mnesia waits until *all* disc nodes are up, and then the one with the
 smallest name loads its own data, be they the latest or not.  Seen on a real cluster: a is
 stopped, b and c go on and are killed together; with all three started again what b and c
 did without a is gone (`tests/recovery/foreign/data/rabbitmq-smallest-is-older`).  So the
@@ -24,8 +24,8 @@ forced, or because only a ram node ran on.  After it two nodes may look as after
 an older one as the last.
 
 A kill takes what Mnesia had not written yet, up to two seconds of each node, and that differs.
-Where the tables of the nodes were read, the last is who has what all of them have.  Where those of
-one are damaged, nothing orders it and the others.
+Where the tables of the nodes were read, the last is one that has what all of them have.  Where
+those of one are damaged, nothing orders it and the others.
 
 Source: RabbitMQ 3.10 (`rabbit_node_monitor`), Mnesia 4.21 (`mnesia_controller`:
 `last_consistent_replica`, `orphan_tables`); recovery, "Foreign formats".
@@ -147,8 +147,8 @@ class WaitGraph:
 
     `last`: the disc nodes that ran longest, by the lists that are here; with SPLIT and
     UNORDERED they have different data.  `later`: disc nodes without a list here that may
-    have run longer than those.  `unheard`: all disc nodes without a list here.  `force`: who
-    may be forced where one must be; with FORCE_AND_LOSE what `later` did without them is
+    have run longer than those.  `unheard`: all disc nodes without a list here.  `force`: a node
+    that may be forced where one must be; with FORCE_AND_LOSE what `later` did without them is
     lost, with SPLIT and UNORDERED what the others have.  `order`: stages, one after the other;
     the nodes of one stage may start together; with `force` the first one is forced.  It is
     empty where it would depend on what is not known.  `lost_ram`: ram nodes that ran when one
@@ -191,7 +191,7 @@ def clusters(lists: Sequence[NodeList]) -> tuple[tuple[NodeList, ...], ...]:
 
 
 def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> WaitGraph:
-    """Return who waits for whom in one cluster (see `clusters`), and how it is started.
+    """Return which nodes wait for which in one cluster (see `clusters`), and how it is started.
 
     `gone`: nodes whose disc is lost for good, by the operator's word.
     """
@@ -273,7 +273,9 @@ def _each_once(lists: Sequence[NodeList]) -> Sequence[NodeList]:
 
 
 def _beyond(ran: Mapping[str, frozenset[str]], node: str) -> frozenset[str]:
-    """Return who ran when this node stopped, when one of those stopped, and so on; itself too."""
+    """Return the nodes that ran when this one stopped, when one of those stopped, and so on; and
+    itself.
+    """
     found: set[str] = set()
     new = {node}
     while new:
@@ -306,19 +308,19 @@ def _contradicting(
     Two that did not see each other are right only if a third ran between them.
     """
     found = set()
-    # Behind a node without a list anybody may have followed.
+    # Behind a node without a list any node may have followed.
     is_open = {name for name, nodes in beyond.items() if not nodes <= ran.keys()}
     for one, other in combinations(sorted(ran), 2):
         if other in ran[one] or one in ran[other] or is_open & {one, other}:
             continue
         if {one, other} <= set(last) or not beyond[one] & beyond[other]:
             found |= {one, other}
-    # Everybody was outlived by a member, in a circle.
+    # Each was outlived by another, in a circle.
     return found if last else set(ran)
 
 
 def _with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]:
-    """Return who of those that stopped together has all that the others have; all, if unread.
+    """Return which of those that stopped together have all that the others have; all, if unread.
 
     No member has it where each has something that another one lacks.
     """

@@ -3,7 +3,7 @@
 A value and pure steps; times are arguments, in seconds of one clock.  The host reads the
 broker, writes each intent down before it acts on it, and tells what came of it.
 
-    observe     one look at the broker: who is down since when, which queues there are
+    observe     one look at the broker: which nodes are down since when, which queues there are
     due         which queues' turn it is, by their own clocks
     judge       one queue, from the broker's answer or from its leader's own: act, or why not
     follow      what became of a change that was begun
@@ -278,7 +278,7 @@ class Keeper:
 
 
 def _as_told(queue: Queue, replicas: tuple[Replica, ...], running: frozenset[str]) -> Queue:
-    """Return the queue as its leader has it: who is a member, who leads, who is behind."""
+    """Return the queue as its leader has it: its members, its leader, those behind."""
     leader = next((one.node for one in replicas if one.leads and one.answers), None)
     if leader is None:
         return evolve(queue, leader=None)
@@ -297,8 +297,8 @@ def _members(
 ) -> tuple[str, ...]:
     """Return the nodes with a replica.
 
-    A stream's status leaves out who is down, so of these the list says it.  Of a node that runs it
-    does not: a call that ended half-way may have written the list alone.
+    A stream's status leaves out a node that is down, so of these the list says it.  Of a node that
+    runs it does not: a call that ended half-way may have written the list alone.
     """
     told = {one.node for one in replicas}
     if queue.kind is Kind.STREAM:

@@ -153,7 +153,7 @@ def replicas_of(kind: Kind, answer: Any) -> tuple[Replica, ...]:
 
 
 def caught_up(replicas: tuple[Replica, ...]) -> frozenset[str]:
-    """Return who holds all that the leader has committed, and votes.
+    """Return the nodes that hold all that the leader has committed, and votes.
 
     None where no leader answers.
     """

@@ -127,7 +127,7 @@ SEED = _table(
     Case("Q2", "away, not for long", _TOO_FEW_NOW, Action.WAIT),
     Case("Q4", "enough", ALWAYS, Action.NOTHING),
 )
-"""The design: who is away for the failure interval is replaced; more than enough is fine."""
+"""The design: one that is away for the failure interval is replaced; more than enough is fine."""
 
 OURS = _table(
     Variant.OURS,

@@ -1,4 +1,4 @@
-"""Q1: how many replicas a queue is to have, and who says so.
+"""Q1: how many replicas a queue is to have, and what says so.
 
 Source: reconciliation, Q1.
 """
@@ -36,7 +36,7 @@ class Wanted:
 def wanted(target: Target, variant: Variant) -> Wanted:
     """Return how many replicas this variant keeps.
 
-    The seed and ours: who speaks of the fewest queues decides (argument, then policy, then
+    The seed and ours: what speaks of the fewest queues decides (argument, then policy, then
     configuration; of two policies the larger).  Real: the largest of all, as which an argument
     always counts.
     """

@@ -121,7 +121,7 @@ HEARD_BY = {
     - {Happens.NODE_DRAINED, Happens.NODE_UNDRAINED, Happens.MEMBER_LEFT},
     Variant.OURS: frozenset(Happens),
 }
-"""Who listens to what: the seed looks periodically, real hears nothing of maintenance."""
+"""Which listens to what: the seed looks periodically, real hears nothing of maintenance."""
 
 
 @frozen(kw_only=True)

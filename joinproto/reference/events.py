@@ -20,7 +20,7 @@ class Start:
 
 @frozen
 class Agreed:
-    """The members agreed on who they are; all of them receive the same value.
+    """The members agreed on which ones they are; all of them receive the same value.
 
     `members` holds each one's last status, in an order that is the same for all.
     `stamp`: the signature that a cluster founded now would have, for instance the time the

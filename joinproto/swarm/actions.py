@@ -92,7 +92,7 @@ def _wipe(it: Simulation, place: Place) -> None:
 def _black_out(it: Simulation, action: Action) -> None:
     chance = Random(f"{it.scenario.seed} {action}")
     for name in (action.who, *action.others):
-        # Who is down dies in its next start.
+        # A member that is down dies in its next start.
         it.power.add(name)
         it.places[name].dies_in = chance.choice((0, 1, 2, 3, 5, 8, 13, 30))
 

@@ -140,7 +140,7 @@ def _apart(chance: Random, members: str, *, often: bool) -> tuple[str, ...]:
     if len(members) < 3 or (chance.random() < 0.6 and not often):
         return ()
     if chance.random() < 0.5 and not often:
-        # One hears some of the others, who all hear each other.
+        # One hears some of the others, all of which hear each other.
         one = chance.choice(members)
         pairs = [pair for pair in pairs if one in pair]
         return tuple(sorted(chance.sample(pairs, chance.randrange(1, len(pairs)))))
@@ -184,7 +184,7 @@ def _lost_source(
 
 
 def _left_behind(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return short cuts, again and again: who was cut off is back before it does anything.
+    """Return short cuts, again and again: one that was cut off is back before it does anything.
 
     Some members were started with other options before, and are refused.
     """

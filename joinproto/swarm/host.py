@@ -70,7 +70,7 @@ class World(Protocol):
 
 
 class Watcher(Protocol):
-    """Who is told of what a process does; it may raise."""
+    """What is told of all that a process does; it may raise."""
 
     def wrote(self, process: Process) -> None: ...
     def saw(self, process: Process, event: object) -> None: ...
@@ -99,8 +99,8 @@ class Clock:
 class Process:
     """See the head of this file.  `ended`: why it does no more.
 
-    `connected`: to whom.  `left`: its view, if that had a successor when it was connected again
-    after it heard of no member.  `gone`: of whom it has known that they have left its view.
+    `connected`: the peers.  `left`: its view, if that had a successor when it was connected again
+    after it heard of no member.  `gone`: the members that it knows to have left its view.
     `was_ready`: since it began; `saw_it_run`: while it was up, one that was ready was up, too.
     `stood`: views of which the register told it that nothing follows.
     """

@@ -37,7 +37,7 @@ class Ends(Protocol):
 
 @define(eq=False)
 class _Connection:
-    """`knows`: who was told that it is there, and not yet that it is lost."""
+    """`knows`: those that were told that it is there, and not yet that it is lost."""
 
     knows: set[str] = field(factory=set)
     is_broken: bool = False
@@ -46,7 +46,7 @@ class _Connection:
 
 @define(eq=False)
 class Network:
-    """See the head of this file.  `deaf`: pairs (who, whom it does not hear)."""
+    """See the head of this file.  `deaf`: pairs (one, another that it does not hear)."""
 
     scenario: Scenario
     ends: Ends
@@ -73,7 +73,7 @@ class Network:
         self.look()
 
     def look(self) -> None:
-        """Connect those who run, hear each other, and are not connected."""
+        """Connect those that run, hear each other, and are not connected."""
         names = self.scenario.members
         for at, one in enumerate(names):
             for two in names[at + 1 :]:

@@ -147,7 +147,7 @@ class Oracle:
         if known is not None and known.id == view.id:
             return
         if known is not None and view.parent is None and known.is_majority(self.wiped):
-            # Those who chose it have forgotten it, so it is another cluster, with no frame.
+            # Those that chose it have forgotten it, so it is another cluster, with no frame.
             for about in (self.successor, self.committed, self._applied):
                 about.clear()
             self.newest_acked = 0
@@ -176,7 +176,7 @@ class Oracle:
             is_anew = not ran
         else:
             # Where all died in the middle of a shutdown, those of today choose its CLOSE: also
-            # who was up alongside one that died, and may have heard nothing of it.
+            # one that was up alongside one that died, and may have heard nothing of it.
             ran = [one.name for one in self.running() if one.saw_it_run]
             was_over = not ran or closed.id not in self._closed_running
             is_anew = self.starts > self._closed_at.get(closed.id, 0) or was_over

@@ -1,7 +1,7 @@
 """Rest: what a cluster owes once faults have stopped, and whether it gives it.
 
 A majority of the electors that is up, hears each other in full and has all that was committed
-must serve, and come to rest.  Of a member that has the data, only those count who can know it:
+must serve, and come to rest.  Of a member that has the data, only those count that can know it:
 members of every view since the last one that may have been served.
 """
 
@@ -71,7 +71,7 @@ def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
 
 
 def _can_know(oracle: Oracle, tip: View, group: list[Up]) -> bool:
-    """Return whether one has learned the tip, or those are left who can find that it was chosen."""
+    """Return whether one has learned the tip, or those are left that can find it chosen."""
     if tip.parent is None or any(one.record.lineage.length >= tip.number for one in group):
         return True
     return oracle.views[tip.parent].is_majority({one.seat for one in group})

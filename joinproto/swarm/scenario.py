@@ -45,7 +45,7 @@ class What(Enum):
 
 @frozen
 class Action:
-    """Something that is done at a time: to whom, with whom, and how much of it."""
+    """Something that is done at a time: to which member, with which others, and how much of it."""
 
     at: float
     what: What
@@ -61,7 +61,7 @@ class Action:
 
 @frozen(kw_only=True)
 class Scenario:
-    """One run: who takes part, with which options, what goes wrong, and what is done.
+    """One run: the members and their options, what goes wrong, and what is done.
 
     `delay`: mean seconds of a message.  `is_steady`: all take as long.  `slow`: share of those that
     take twenty times as long.  `loss`, `twice`, `late`: shares of the members' messages that are

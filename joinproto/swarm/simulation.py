@@ -69,7 +69,7 @@ class Simulation:
     def __attrs_post_init__(self) -> None:
         it = self.scenario
         self.chance = Random(f"run {it.seed}")
-        # Of their own, so that who reads changes little of the rest.
+        # Of their own, so that reads change little of the rest.
         self.readers = Random(f"readers {it.seed}")
         self.oracle = Oracle(it, lambda: iter(self.processes.values()), self._records)
         self.network = Network(it, self)
@@ -259,7 +259,7 @@ class Simulation:
     ) -> None:
         self.register.asked(process, parent, view, asked, question)
 
-    # -- who watches ---------------------------------------------------------------------------
+    # -- the watchers ---------------------------------------------------------------------------
 
     def wrote(self, process: Process) -> None:
         self.oracle.wrote(process)

@@ -10,7 +10,7 @@ from tools.faults.clusterer_service import Labelled
 
 
 class BootBreaks(Labelled):
-    """Its boot raises what nobody has told of."""
+    """Its boot raises an error that nothing handles."""
 
     def boot(self, booting: Booting) -> None:
         raise KeyError("electors")

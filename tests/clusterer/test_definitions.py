@@ -1,4 +1,4 @@
-"""RabbitMQ's tables on nodes that are down: only who has all that is defined starts first.
+"""RabbitMQ's tables on nodes that are down: only one that has all that is defined starts first.
 
 The directories are of real nodes that were killed, of whose stores each was started alone: so it is
 known how many acknowledged declarations each one has.
@@ -39,7 +39,7 @@ def goes(history: History, me: str) -> str:
 @pytest.mark.parametrize(
     ("name", "first"), [("rabbitmq-killed-together-4005", "b"), ("rabbitmq-killed-4006", "a")]
 )
-def test_who_has_all_that_was_acknowledged_starts_first(
+def test_a_node_that_has_all_that_was_acknowledged_starts_first(
     name: str, first: str, tmp_path: Path
 ) -> None:
     """Killed together their lists are equal; any other one would lose 12 and 55, or 26 and 271."""
@@ -55,7 +55,7 @@ def test_who_has_all_that_was_acknowledged_starts_first(
         assert "and all that is here: it starts first" in why
 
 
-def test_where_each_lacks_something_nobody_starts_until_a_person_says_who(tmp_path: Path) -> None:
+def test_where_each_lacks_something_no_node_starts_until_a_person_says_who(tmp_path: Path) -> None:
     """a was forced, and wrote; c has what a lacks."""
     history = laid("rabbitmq-forced-4022", tmp_path)
 
@@ -101,7 +101,7 @@ def test_a_damaged_table_is_told_as_such_and_an_empty_disk_as_nothing(tmp_path: 
     assert {TABLES: NONE} == held(tmp_path / "empty")
 
 
-def test_a_node_with_khepri_asks_nobody(tmp_path: Path) -> None:
+def test_a_node_with_khepri_asks_no_node(tmp_path: Path) -> None:
     """A majority of its nodes has the latest by itself."""
     (tmp_path / "k" / "coordination").mkdir(parents=True)
 

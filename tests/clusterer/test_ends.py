@@ -69,7 +69,7 @@ def test_a_service_that_lacks_a_method_is_refused_at_the_start(fleet: Fleet) -> 
 
 
 def test_a_host_that_is_no_name_is_away_and_no_round_waits_for_it(fleet: Fleet) -> None:
-    """Such an address raises another error than one that nobody answers at."""
+    """Such an address raises another error than one that no node answers at."""
     fleet.addresses = {("a", "b"): "x" * 70 + ".example:1"}
     fleet.start("a", Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9))
 

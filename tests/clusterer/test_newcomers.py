@@ -1,6 +1,6 @@
-"""Who comes at one moment, who was left out, and who gave its lock: in many orders.
+"""Nodes that come at one moment, were left out, or gave their lock: in many orders.
 
-Source: Clusterer, U3 and U5: whose data count, and that nobody waits for a lock that is given up.
+Source: Clusterer, U3 and U5: whose data count, and that no node waits for a lock that is given up.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def ends(told: Story, orders: int) -> list[StepTold]:
 
 
 def all_stay(nodes: str, orders: int) -> None:
-    """Assert that whoever is named the gospel, all members stay ready, and keep their data."""
+    """Assert that, whichever node is named the gospel, all members stay ready with their data."""
     for formed_with in (None, "a"):
         for is_off in (True, False):
             up = nodes[:-1] if is_off else nodes
@@ -83,7 +83,9 @@ def test_members_know_each_other_however_they_came(gospel: str | None) -> None:
         assert 1 == len({data_of(state.identity) for state in states if state})
 
 
-def test_who_never_heard_of_the_gospel_learns_from_it_that_their_data_are_the_same() -> None:
+def test_a_node_that_never_heard_of_the_gospel_learns_from_it_that_their_data_are_the_same() -> (
+    None
+):
     """U3: c came to a and b while it was cut off from b, and a is off now.
 
     b stops, for it does not know that c came; it gives nothing up, and c tells it.

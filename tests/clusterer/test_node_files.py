@@ -145,7 +145,7 @@ def test_a_hello_of_another_kind_is_refused() -> None:
             wire.hello_of(json.dumps({**good, **changes}).encode(), Release.SEED)
 
 
-def test_who_ran_is_kept_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
+def test_a_node_that_ran_is_kept_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
     """Whole or not at all."""
     file = MembersFile(tmp_path / "data")
     assert Members() == file.load()
@@ -159,7 +159,7 @@ def test_who_ran_is_kept_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_apply_says_what_does_not_answer(tmp_path: Path, run: Run) -> None:
-    """Nobody, another protocol, half an answer: clear, and never a crash."""
+    """No answer, another protocol, half an answer: clear, and never a crash."""
     config = tmp_path / "c.config"
     config.write_text("[{version, 1}, {nodes, [a]}, {gospel, reset}, {shutdown_timeout, 1}].")
     with socket.create_server(("127.0.0.1", *free_ports(1))) as server:

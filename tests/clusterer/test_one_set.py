@@ -17,7 +17,7 @@ def sets_of(told: Story, orders: int) -> set[frozenset[str | None]]:
     }
 
 
-def test_who_joins_takes_the_data_of_who_runs_with_its_config() -> None:
+def test_a_node_that_joins_takes_the_data_of_a_node_that_runs_with_its_config() -> None:
     """U4: not those of a node of that config which is still by itself."""
     told = story(
         [start("b"), start("d")], [apply("b", config(2, "abcd", "b")), start("a")], nodes="abcd"
@@ -27,7 +27,7 @@ def test_who_joins_takes_the_data_of_who_runs_with_its_config() -> None:
 
 
 def test_a_blank_gospel_that_comes_back_beside_others_gives_its_data_up() -> None:
-    """U3, U5: who is ready has never had it as a member."""
+    """U3, U5: a node that is ready has never had it as a member."""
     told = story(
         [start("c"), start("d")],
         [apply("c", config(3, "abcd", "c"))],
@@ -42,7 +42,7 @@ def test_a_blank_gospel_that_comes_back_beside_others_gives_its_data_up() -> Non
     assert all(len(found) == 1 for found in sets_of(told, 100))
 
 
-def test_who_waits_forwards_a_config_with_the_gospel_that_it_knew() -> None:
+def test_a_node_that_waits_forwards_a_config_with_the_gospel_that_it_knew() -> None:
     """U3: a is blank, and waits with b and c, which come back; b is given the next config."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
@@ -56,7 +56,7 @@ def test_who_waits_forwards_a_config_with_the_gospel_that_it_knew() -> None:
     assert {frozenset({"a/1"})} == sets_of(told, 60)
 
 
-def test_who_is_left_out_says_which_gospel_it_knew() -> None:
+def test_a_node_that_is_left_out_says_which_gospel_it_knew() -> None:
     """U3: a is blank, and hears of the config from b, which leaves, before it hears from c."""
     told = story(
         [start("a", config(1, "abc", "a")), start("b"), start("c")],
@@ -68,7 +68,7 @@ def test_who_is_left_out_says_which_gospel_it_knew() -> None:
     assert {frozenset({"a/1"})} == sets_of(told, 60)
 
 
-def test_who_missed_that_the_gospel_came_asks_before_it_tells_it() -> None:
+def test_a_node_that_missed_that_the_gospel_came_asks_before_it_tells_it() -> None:
     """U3: b came while c was cut off from it, and is blank now; c is given a config with gospel b.
 
     Found by random stories: c told the blank b, which took the config for its own; a, which knew

@@ -50,22 +50,22 @@ def said(found: Plan) -> dict[str, str]:
         (config(2, "ab", "a"), {"a": Up.OFF, "b": Up.OFF}, {"a": "is away", "b": "is away"}),
     ],
 )
-def test_a_plan_says_who_is_wiped_leaves_restarts_and_waits(
+def test_a_plan_says_which_node_is_wiped_leaves_restarts_and_waits(
     new: Config, statuses: dict[str, Up], does: dict[str, str]
 ) -> None:
     """The cluster of a and b has reached version 1 with gospel a."""
     assert does == said(plan(AB, new, statuses))
 
 
-def test_who_waits_is_told_for_whom() -> None:
+def test_a_node_that_waits_is_told_which_ones_it_waits_for() -> None:
     """Gospel reset with b off: a stops, and waits without end."""
     (waits, _) = plan(AB, config(2, "ab", None), {"b": Up.OFF}).nodes
 
     assert ("b",) == waits.waits_for
 
 
-def test_who_never_hears_of_the_config_is_said_not_to_stay() -> None:
-    """U7: it names nobody of the old one, so those whom it names are not told."""
+def test_a_node_that_never_hears_of_the_config_is_said_not_to_stay() -> None:
+    """U7: it names no node of the old one, so those that it names are not told."""
     found = plan(config(1, "ab", "a"), config(2, "xy", "x"), {})
 
     assert {"a": "leaves", "b": "leaves", "x": "is not told", "y": "is not told"} == said(found)

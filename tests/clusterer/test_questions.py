@@ -191,7 +191,7 @@ def test_ours_keeps_the_identities_that_a_config_brings() -> None:
 ABC = config(1, "abc", "a")
 JOIN = [
     ("b", ABC, {"a": "ready"}, "wipe and join", []),
-    ("a", ABC, {"b": "ready"}, "wipe and join", []),  # gospel and who is away do not count
+    ("a", ABC, {"b": "ready"}, "wipe and join", []),  # gospel and a node that is away do not count
     ("a", ABC, {"b": "joining", "c": "joining"}, "found with own data", []),
     ("b", ABC, {"a": "joining", "c": "joining"}, "wait", ["a"]),
     ("a", ABC, {"b": "joining"}, "wait", ["c"]),
@@ -206,10 +206,10 @@ JOIN = [
 
 
 @pytest.mark.parametrize(("node", "given", "statuses", "does", "waits"), JOIN)
-def test_join_goes_to_who_is_ready_or_all_join(
+def test_join_goes_to_a_node_that_is_ready_or_all_join(
     node: str, given: Any, statuses: Any, does: str, waits: list[str]
 ) -> None:
-    """U4: somebody ready; else all there and joining; else wait, and say for whom."""
+    """U4: a ready node; else all that are there and joining; else wait, and say for which nodes."""
     found = asked("join", node=node, config=given, statuses=statuses)
 
     assert (does, waits) == (found["does"], found["waits_for"])
@@ -221,7 +221,7 @@ REJOIN = [
     ({"b": "rejoining"}, "abc", "wait", ["c"]),  # c may have newer data, and is away
     ({"b": "rejoining", "c": "joining"}, "ac", "take the locks", []),  # c was wiped
     ({"b": "rejoining", "c": "rejoining"}, "a", "take the locks", []),
-    ({}, "a", "take the locks", []),  # who is away was not there at the last stop
+    ({}, "a", "take the locks", []),  # a node that is away was not there at the last stop
     ({"b": "booting", "c": "joining"}, "ab", "wait", ["b"]),
     ({"b": "rejoining", "c": "rejoining"}, "abc", "ask the others", []),
     ({"b": "rejoining", "c": "rejoining"}, "abd", "ask the others", []),
@@ -229,7 +229,7 @@ REJOIN = [
 
 
 @pytest.mark.parametrize(("statuses", "ran", "does", "waits"), REJOIN)
-def test_rejoin_never_goes_before_who_may_have_newer_data(
+def test_rejoin_never_goes_before_a_node_that_may_have_newer_data(
     statuses: Any, ran: str, does: str, waits: list[str]
 ) -> None:
     """U5: disc nodes of the config that ran when this one stopped last."""
@@ -239,7 +239,7 @@ def test_rejoin_never_goes_before_who_may_have_newer_data(
 
 
 def test_a_ram_node_waits_for_a_disc_node() -> None:
-    """U5: it cannot do anything but wait for somebody else."""
+    """U5: it cannot do anything but wait for another node."""
     given = config(1, "ab", "a", ram="b")
     found = asked("rejoin", node="b", config=given, statuses={"a": "rejoining"}, ran=["b"])
     ran = asked("rejoin", node="a", config=given, statuses={"b": "rejoining"}, ran=["a", "b"])
@@ -261,14 +261,14 @@ WAITS = [
 
 
 @pytest.mark.parametrize(("awaits", "goes"), WAITS, ids=range(len(WAITS)))
-def test_who_may_go_has_no_edge_out_of_its_component(awaits: Any, goes: list[str]) -> None:
+def test_a_node_that_may_go_has_no_edge_out_of_its_component(awaits: Any, goes: list[str]) -> None:
     """U5: the strongly connected component without an edge out."""
     assert goes == asked("waits", awaits=awaits)["goes"]
 
 
 LOCKS = [
     ({"b": "rejoining", "c": "joining"}, {}, True, None, ["a", "b", "c"]),
-    ({"b": "rejoining"}, {}, True, None, ["a", "b"]),  # who is away counts as granted
+    ({"b": "rejoining"}, {}, True, None, ["a", "b"]),  # a node that is away counts as granted
     ({"b": "ready"}, {}, False, "b", ["a"]),
     ({"b": "rejoining"}, {"b": "c"}, False, "b", ["a"]),
     ({"b": "rejoining"}, {"a": "b"}, False, "a", []),

@@ -169,7 +169,7 @@ def formed(rabbits: Rabbits) -> None:
     both = set(named("cd"))
     fleet.until("c and d alone", lambda: (both, both) == rabbits.together("c"), PATIENCE)
 
-    # d is killed with its server, and all that it had is gone; nobody says anything to it.
+    # d is killed with its server, and all that it had is gone; no node says anything to it.
     fleet.kill("d@localhost")
     end_server(fleet.place("d@localhost"))
     fleet.reset("d@localhost")

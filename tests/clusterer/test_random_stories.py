@@ -66,7 +66,7 @@ def sets_and_waiting(seed: int, variant: str, *, cuts: bool) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("cuts", [False, True])
-def test_one_config_has_one_set_of_data_and_nobody_waits(cuts: bool) -> None:
+def test_one_config_has_one_set_of_data_and_no_node_waits(cuts: bool) -> None:
     """By our rules, once all are up and hear each other."""
     for seed in range(120):
         sets, waiting = sets_and_waiting(seed, "ours", cuts=cuts)

@@ -48,7 +48,7 @@ def labels(fleet: Fleet, names: str = "abc") -> set[str | None]:
 
 
 def test_a_config_given_to_one_forms_grows_shrinks_and_comes_back(fleet: Fleet) -> None:
-    """U3 to U7: the gospel's data are there at the end; who is left out has ended."""
+    """U3 to U7: the gospel's data are there at the end; a node that is left out has ended."""
     label = start(fleet, config(1, "ab", "a"), "ab")
     fleet.start("c")
     fleet.until_ready("c", 0)
@@ -99,7 +99,7 @@ def test_a_reset_gospel_with_a_younger_config_wipes_the_others(fleet: Fleet) -> 
 
 
 def seen_by(fleet: Fleet, name: str) -> frozenset[str]:
-    """Return who ran, by the file of a node that runs.
+    """Return which nodes ran, by the file of one that runs.
 
     `load` is for its writer alone: it removes what the node is just about to rename.
     """
@@ -109,7 +109,7 @@ def seen_by(fleet: Fleet, name: str) -> frozenset[str]:
     return frozenset() if found is None else frozenset(found.ran)
 
 
-def test_who_is_cut_off_waits_and_says_for_whom(fleet: Fleet) -> None:
+def test_a_node_that_is_cut_off_waits_and_names_the_others(fleet: Fleet) -> None:
     """U4, U5: a cut in the middle; after it heals all are ready, with one set of data."""
     label = start(fleet, config(1, "abc", "a"))
     fleet.until("b has seen both run", lambda: seen_by(fleet, "b") == {*"abc"})
@@ -123,7 +123,7 @@ def test_who_is_cut_off_waits_and_says_for_whom(fleet: Fleet) -> None:
     fleet.until_ready("abc", 2)
 
     (found,) = labels(fleet)
-    assert found != label  # gospel reset: nobody's data survive
+    assert found != label  # gospel reset: the data of no node survive
 
 
 def proved(link: socket.socket, me: str, *bodies: bytes) -> None:
@@ -137,7 +137,7 @@ def proved(link: socket.socket, me: str, *bodies: bytes) -> None:
     link.sendall(session.take_out() + said)
 
 
-def test_what_is_not_a_node_is_refused_and_hurts_nobody(fleet: Fleet) -> None:
+def test_what_is_not_a_node_is_refused_and_hurts_none(fleet: Fleet) -> None:
     """Half a message, another protocol, garbage, one that says nothing, one of the same name."""
     fleet.start("a")
     fleet.until_ready("a", 0)
@@ -241,8 +241,10 @@ def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
     assert "message" in fleet.data("b")
 
 
-def test_after_a_power_cut_who_has_most_starts_first(tmp_path: Path) -> None:
-    """U5: the lists of who ran are equal, and the data are not; a service that looks is asked."""
+def test_after_a_power_cut_a_node_that_has_most_starts_first(tmp_path: Path) -> None:
+    """U5: the lists of nodes that ran are equal, and the data are not; a service that looks is
+    asked.
+    """
     counted = 'kind = "python"\nobject = "tests.clusterer.services:Counted"\n'
     fleet = Fleet(tmp_path, tuple("abc"), service=lambda _: f"[service]\n{counted}")
     with closing(fleet):
@@ -267,10 +269,10 @@ def test_after_a_power_cut_who_has_most_starts_first(tmp_path: Path) -> None:
         assert {"a": ["own"], "b": ["own"], "c": ["first"]} == booted
 
 
-def test_who_was_not_stopped_in_order_says_so_before_it_boots(
+def test_a_node_that_was_not_stopped_in_order_says_so_before_it_boots(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """U5: after a power cut the lists of who ran do not tell whose data are the newest."""
+    """U5: after a power cut the lists of nodes that ran do not tell whose data are the newest."""
     start(fleet, config(1, "ab", "a"), "ab")
     fleet.until("each sees both", lambda: all({*"ab"} == seen_by(fleet, name) for name in "ab"))
     for name in "ab":

@@ -34,13 +34,15 @@ from joinproto.net.addresses import Address
 
 
 @pytest.mark.parametrize(("said", "reached"), [("0.0.0.0", "10.0.0.2"), ("10.0.0.7", "10.0.0.7")])
-def test_who_listens_everywhere_is_reached_where_it_calls_from(said: str, reached: str) -> None:
+def test_a_node_that_listens_everywhere_is_reached_where_it_calls_from(
+    said: str, reached: str
+) -> None:
     """Else others call themselves, and wait for it without end."""
     assert Address(reached, 7501) == _reached(f"{said}:7501", "10.0.0.2")
 
 
-def test_who_becomes_ready_while_a_service_boots_counts_as_one_that_ran() -> None:
-    """U5: it says so once; missed, who stops before it would go first, with older data."""
+def test_a_node_that_becomes_ready_while_a_service_boots_counts_as_one_that_ran() -> None:
+    """U5: it says so once; missed, a node that stops before it would go first, with older data."""
     held = Held(Config(1, frozenset("abc"), gospel="a"))
     boots = BootBroker(Boot.JOIN, held.config.nodes)
     state = State(
@@ -53,7 +55,7 @@ def test_who_becomes_ready_while_a_service_boots_counts_as_one_that_ran() -> Non
     assert KeepMembers(booted.state.record) == booted.effects[0]
 
 
-def test_who_adopts_a_config_in_silence_still_counts_who_told_it_as_one_that_runs() -> None:
+def test_a_node_that_adopts_a_config_in_silence_still_counts_its_sender_as_one_that_runs() -> None:
     """U5: the one that tells runs with the younger config.  Forgotten, b would go first with older
     data, where a ran longer.
     """

@@ -1,4 +1,4 @@
-"""Nodes that share a secret, and who does not know it."""
+"""Nodes that share a secret, and one that does not know it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECRET = b"0123456789abcdef"
 AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9)
 
 
-def test_nodes_with_one_secret_form_a_cluster_and_nobody_else_gives_them_a_config(
+def test_nodes_with_one_secret_form_a_cluster_and_no_other_node_gives_them_a_config(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """An operator without it, or with another one, neither asks nor tells them anything."""

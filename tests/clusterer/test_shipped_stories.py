@@ -180,8 +180,8 @@ def test_replies_name_the_reason() -> None:
     ] == [next(iter(step.replies.values())) for step in steps[1:]]
 
 
-def test_who_waits_says_for_whom() -> None:
-    """U4: wait without end, and say for whom."""
+def test_a_node_that_waits_says_which_ones_it_waits_for() -> None:
+    """U4: wait without end, and say for which nodes."""
     joining = steps_of(shipped("waits-without-end"))[1].nodes["a"]
     coming_back = steps_of(shipped("all-restart"))[4].nodes["a"]
 

@@ -86,7 +86,7 @@ def test_create_and_delete_are_machines() -> None:
 
 
 def test_a_shutdown_timer_runs_only_in_wait() -> None:
-    """Polling takes no story time; who is asked for its status has all its time again."""
+    """Polling takes no story time; a node that is asked for its status has all its time again."""
     begun = [start("a", AB), start("b")]
     left = [apply("a", config(2, "a", "a", 10))]
     steps = steps_of(
@@ -244,7 +244,7 @@ def test_a_gospel_that_never_came_is_not_known() -> None:
     assert 2 == len({one.data for one in real[3].nodes.values()})
 
 
-def test_who_gave_its_data_up_and_was_stopped_before_others_came_joins_again() -> None:
+def test_a_node_that_gave_its_data_up_and_was_stopped_before_others_came_joins_again() -> None:
     """The stored config does not count as achieved: there is nothing that would go with it."""
     record = Record(stored=Held(of_json(AB).config, Notes.of({"a": "x", "b": "y"})), identity="y")
     begun = Start(record=record, given=None, fresh="z")
@@ -256,7 +256,7 @@ def test_who_gave_its_data_up_and_was_stopped_before_others_came_joins_again() -
     assert (Status.REJOINING, Status.JOINING) == (kept, blank)
 
 
-def test_who_is_paused_takes_no_config_and_catches_up_when_it_runs_again() -> None:
+def test_a_node_that_is_paused_takes_no_config_and_catches_up_when_it_runs_again() -> None:
     """U7: something else stopped its broker, as partition handling does."""
     told = steps_of(
         story(
@@ -304,7 +304,8 @@ def test_an_order_that_does_not_come_to_rest_is_an_outcome(
 
 
 def test_nodes_that_keep_each_other_from_asking_come_to_rest_all_the_same() -> None:
-    """The document's rules: who is asked by an unknown node begins again, and drops its round.
+    """The document's rules: a node that is asked by an unknown node begins again, and drops its
+    round.
 
     The real ones ask each half second, and so find out sooner or later; in the plain order nodes
     poll in turn after a while.

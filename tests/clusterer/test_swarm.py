@@ -57,7 +57,7 @@ def test_a_run_is_the_same_each_time() -> None:
 
 
 def test_others_are_forgotten_once_the_config_that_lacks_them_is_stored() -> None:
-    """U6; else one that is killed in between comes back to a b that nobody knows any more."""
+    """U6; else one that is killed in between comes back to a b that no node knows any more."""
     found = step(ready(Held(AB, IDS)), Apply(ALONE))
 
     kinds = [type(effect) for effect in found.effects]
@@ -65,7 +65,7 @@ def test_others_are_forgotten_once_the_config_that_lacks_them_is_stored() -> Non
 
 
 def test_whom_a_younger_config_names_again_is_to_be_forgotten_no_more() -> None:
-    """U6: forgetting waits until who was left out is off."""
+    """U6: forgetting waits until a node that was left out is off."""
     left = step(ready(Held(AB, IDS)), Apply(ALONE)).state
     again = Config(3, frozenset("ab"), gospel="a", shutdown_timeout=0)
 
@@ -73,8 +73,8 @@ def test_whom_a_younger_config_names_again_is_to_be_forgotten_no_more() -> None:
     assert frozenset() == still_left(step(left, Apply(again)).state, frozenset("b"))
 
 
-def test_who_is_paused_notes_who_others_are_and_takes_no_config() -> None:
-    """U7: nobody says it again."""
+def test_a_node_that_is_paused_notes_which_nodes_there_are_and_takes_no_config() -> None:
+    """U7: no node says it again."""
     paused = step(ready(Held(AB)), Paused(True)).state
 
     noted = step(paused, Receive("b", NewConfig(Held(AB, IDS), True))).state

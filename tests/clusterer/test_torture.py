@@ -37,7 +37,7 @@ def test_a_storm_over_nodes_without_a_rule_fails_and_says_why(fleet: Fleet) -> N
 
 
 def test_a_storm_begins_with_a_gospel_that_only_has_its_name(fleet: Fleet) -> None:
-    """`gospel-by-name`: its new data are to be everybody's, with any seed."""
+    """`gospel-by-name`: its new data must be at every node in the end, with any seed."""
     fleet.mutant = "gospel-by-name"
 
     found = Storm(Clusterer(fleet), 3).run(kinds=())

@@ -38,7 +38,7 @@ from joinproto.join.wire import decode, encode
 
 @define(eq=False)
 class Cluster:
-    """All hosts, who is cut from whom, and who reaches the register."""
+    """All hosts, which nodes are cut from which, and which reach the register."""
 
     group: TaskGroup
     successors: Successors
@@ -46,7 +46,7 @@ class Cluster:
     records: dict[str, StoreRecord] = field(factory=dict)
     cut: bool = False
     unregistered: set[str] = field(factory=set)
-    served: dict[str, set[str]] = field(factory=dict)  # view, and who served in it
+    served: dict[str, set[str]] = field(factory=dict)  # view, and the nodes that served in it
 
     def start(self, name: str, record: StoreRecord, electors: Iterable[str]) -> Host:
         """Start a member with this store."""
@@ -87,7 +87,7 @@ class Cluster:
 
     @property
     def serving(self) -> dict[str, str]:
-        """Who serves, and in which view."""
+        """The nodes that serve, by view."""
         return {one.name: str(one.opened.id) for one in self.hosts.values() if one.opened}
 
 

@@ -15,7 +15,7 @@ from attrs import define, field
 class Manner(Enum):
     """What it does with a connection."""
 
-    REFUSES = "refuses"  # nobody listens
+    REFUSES = "refuses"  # no node listens
     HANGS = "hangs"  # takes the request, and says nothing
     CLOSES = "closes"  # takes the request, and hangs up
     RESETS = "resets"  # the connection is torn

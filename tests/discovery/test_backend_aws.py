@@ -339,7 +339,7 @@ def test_the_region_is_said_by_the_first_that_knows() -> None:
 
 
 def test_ours_guesses_no_region_and_knows_local_zones() -> None:
-    """us-east-1 by default finds nobody, elsewhere; a local zone ends in more than a letter."""
+    """us-east-1 by default finds no node, elsewhere; a local zone ends in more than a letter."""
     with pytest.raises(Refused):
         region(RegionFacts())
     zone = "us-west-2-lax-1a"

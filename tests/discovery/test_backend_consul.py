@@ -38,7 +38,7 @@ def entry(node: str, created: int | None, *checks: str, **service: object) -> di
 
 
 def listed(about: Consul, *entries: dict[str, object]) -> tuple[str, ...] | None:
-    """Return whom a list names."""
+    """Return which nodes a list names."""
     return play(ConsulBackend(about).list_nodes(), ok(list(entries))).nodes
 
 
@@ -87,7 +87,7 @@ def test_ours_registers_a_durable_record() -> None:
     assert "DeregisterCriticalServiceAfter" not in tree["Check"]
 
 
-def test_the_list_asks_for_the_cluster_and_for_who_passes() -> None:
+def test_the_list_asks_for_the_cluster_and_for_nodes_that_pass() -> None:
     """GET v1/health/service/<svc>?passing[&tag=<cluster>]; passing dropped with warnings."""
     found = ok("[]")
     with_warnings = Consul(variant=REAL, cluster_name="qa", include_nodes_with_warnings=True)
@@ -100,7 +100,7 @@ def test_the_list_asks_for_the_cluster_and_for_who_passes() -> None:
     )
 
 
-def test_real_selects_who_was_created_first() -> None:
+def test_real_selects_the_node_that_was_created_first() -> None:
     """Lowest CreateIndex; missing = last, stable."""
     real = Consul(variant=REAL)
     entries = (entry("rabbit@c", None), entry("rabbit@b", 7), entry("rabbit@a", 5))

@@ -73,7 +73,7 @@ def test_real_makes_a_server_that_is_down_an_empty_list() -> None:
 
 
 def test_one_name_that_is_not_found_is_skipped_by_real_and_an_error_of_ours() -> None:
-    """A partial list is none: who is missing there founds alone."""
+    """A partial list counts as none: a node that is missing there founds alone."""
     answers = (LookedUp(("10.0.0.1", "10.0.0.2")), LookedUp(), LookedUp(("n1",)), DOWN)
 
     assert Listed(("rabbit@n1",)) == asked(Dns(variant=Variant.REAL, hostname=SEED), *answers)[1]
@@ -81,7 +81,7 @@ def test_one_name_that_is_not_found_is_skipped_by_real_and_an_error_of_ours() ->
 
 
 def test_a_name_without_addresses_is_an_empty_list() -> None:
-    """The server has answered: there is nobody, and that is no error."""
+    """The server has answered: no node is listed, and that is no error."""
     assert Listed(()) == asked(Dns(hostname=SEED), LookedUp(), LookedUp())[1]
 
 
@@ -95,7 +95,7 @@ def test_a_name_that_no_server_knows_is_an_error_unless_it_has_other_addresses()
     assert Listed(("rabbit@n1",)) == asked(Dns(hostname=SEED), *one)[1]
 
 
-def test_without_a_hostname_real_lists_nobody_and_ours_says_why() -> None:
+def test_without_a_hostname_real_lists_no_node_and_ours_says_why() -> None:
     """No key at all: a warning and an empty list, so it never discovers."""
     assert ([], Listed(())) == asked(Dns(variant=Variant.REAL))
     assert ([], Failed("no hostname is set: no name can be asked for")) == asked(Dns())

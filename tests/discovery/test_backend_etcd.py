@@ -47,7 +47,7 @@ def test_v2_lists_a_directory() -> None:
     assert ("rabbit@b", "rabbit@a") == done.nodes
 
 
-def test_v2_has_nobody_where_there_is_no_directory_yet() -> None:
+def test_v2_has_no_node_where_there_is_no_directory_yet() -> None:
     """404 is an empty list; ours believes it from etcd alone."""
     from_etcd = ok({"errorCode": 100, "message": "Key not found"}, status=404)
     from_another = ok("<html>", status=404)
@@ -142,7 +142,7 @@ def test_v3_ours_writes_a_record_that_stays() -> None:
     assert "/rabbitmq/discovery/qa/clusters/default/nodes/rabbit@a" == text(tree["key"])
 
 
-def test_v3_lists_a_prefix_and_real_selects_who_was_first() -> None:
+def test_v3_lists_a_prefix_and_real_selects_the_first_node() -> None:
     """Prefix range; lowest create_revision; entries without "node" skipped."""
     kvs = [record({"node": "rabbit@b"}, "10"), record({"node": "rabbit@a"}, "9")]
     kvs += [record({"x": 1}, "1"), record("no JSON", "2")]
@@ -200,7 +200,7 @@ def test_v3_locks_by_a_lease_and_the_servers_own_lock() -> None:
 
 
 def test_v3_a_lock_that_did_not_come_is_taken_back_by_ours() -> None:
-    """Otherwise its place in the queue stays, and nobody keeps what is handed to it."""
+    """Otherwise its place in the queue stays, and no caller keeps what is handed to it."""
     real = play(Etcd3Backend(V3).lock(), LEASE, LATE)
     ours = play(Etcd3Backend(Etcd3()).lock(), LEASE, LATE, ok(HEADER))
 

@@ -39,7 +39,7 @@ def test_endpoints_are_asked_for_with_the_token() -> None:
     assert (Header("Authorization", "Bearer a-token"),) == request.headers
 
 
-def test_ours_counts_who_is_not_ready_and_the_first_release_does_not() -> None:
+def test_ours_counts_a_node_that_is_not_ready_and_the_first_release_does_not() -> None:
     """notReady endpoints filtered: the first pods never see each other (operators' case 19)."""
     ours = play(EndpointsBackend(K8s()).list_nodes(), ENDPOINTS)
     real = play(EndpointsBackend(K8s(variant=Variant.REAL)).list_nodes(), ENDPOINTS)
@@ -118,7 +118,7 @@ def lease(holder: str | None, version: str = "7") -> dict[str, object]:
     }
 
 
-def test_a_lease_that_nobody_has_is_made() -> None:
+def test_a_lease_that_no_node_has_is_made() -> None:
     """D1: Lease."""
     done = play(k8s_lease.lock(K8s(node="rabbit@a")), ok(status=201))
 
@@ -152,6 +152,6 @@ def test_a_lease_that_was_taken_over_is_neither_renewed_nor_removed() -> None:
 
 
 def test_a_set_of_more_pods_than_can_be_is_refused() -> None:
-    """Whoever asks may write any number: the names of 10^12 pods would take all the memory."""
+    """A server may write any number: the names of 10^12 pods would take all the memory."""
     assert isinstance(pods(Pod(node="rabbit@r-0.n", replicas=10_000)), Listed)
     assert isinstance(pods(Pod(node="rabbit@r-0.n", replicas=10**12)), Failed)

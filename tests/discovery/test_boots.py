@@ -70,7 +70,7 @@ def test_a_server_that_fails_in_every_manner_gives_one_cluster_and_no_silence(
 
 @pytest.mark.parametrize("backend", ["etcd", "consul"])
 def test_a_register_chooses_for_nodes_that_start_at_once(backend: str) -> None:
-    """The first view is a key that is set once: whoever comes second is told which there is."""
+    """The first view is a key that is set once: a node that comes second is told which there is."""
     told = boots("--backend", backend, "--register", backend, "--times", "2", "--weather", "500")
 
     assert {"1": 2} == told["clusters"]
@@ -88,7 +88,7 @@ def test_nodes_in_namespaces_of_their_own_are_one_cluster_though_one_is_cut_off(
     assert told["waited for"]
 
 
-def test_who_comes_back_is_taken_in_by_those_who_founded_without_it() -> None:
+def test_a_node_that_comes_back_is_taken_in_by_those_that_founded_without_it() -> None:
     """Four of five may found; the fifth finds a member, and founds nothing."""
     words = ("--spaces", "--cut-off", "--found-with", "4", "--weather", "any", "--times", "2")
     told = boots("--backend", "etcd", *words)
@@ -209,7 +209,7 @@ def test_two_members_with_a_register_do_what_takes_three(tmp_path: Path) -> None
 def test_it_registers_again_what_the_service_forgot_and_unregisters_at_its_end(
     tmp_path: Path,
 ) -> None:
-    """Case 9: a record that is gone is written again, and nobody crashes; SIGTERM removes it."""
+    """Case 9: a record that is gone is written again, and no node crashes; SIGTERM removes it."""
     with (
         serving(state := ConsulServer()),
         nodes(tmp_path, consul(state), expected=1) as one,
@@ -239,8 +239,8 @@ def test_more_than_expected_is_refused_and_says_so(tmp_path: Path) -> None:
         assert "nothing was founded" in some.said(1)
 
 
-def test_records_that_name_no_host_are_waited_for_and_end_nobody(tmp_path: Path) -> None:
-    """Anybody may write a record; who cannot be called is named, and is no reason to end."""
+def test_records_that_name_no_host_are_waited_for_and_end_no_node(tmp_path: Path) -> None:
+    """Any node may write a record; one that cannot be called is named, and is no reason to end."""
     names = ["n@127.0.0.31", "n@a..b", "n@ho st", "n@xn--a", "n@\\u0001"]
     settings = (
         'backend = "config"\n[discovery.settings]\nclassic_config.nodes ='
@@ -254,8 +254,8 @@ def test_records_that_name_no_host_are_waited_for_and_end_nobody(tmp_path: Path)
         assert "no majority answers" == one.status(1)["discovery"]["case"]
 
 
-def test_who_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
-    """Case 18: with `timing.wait` a node that finds nobody ends with code 3, never with 0."""
+def test_a_node_that_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
+    """Case 18: with `timing.wait` a node that finds no other ends with code 3, never with 0."""
     settings = 'backend = "config"\n[discovery.settings]\nclassic_config.nodes = ["n@127.0.0.31"]'
     with nodes(tmp_path, settings, expected=3) as one:
         one.start(1)
@@ -274,7 +274,7 @@ def test_who_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
         assert "1 nodes are listed, and 3 are expected" in process.stderr
 
 
-def test_who_founds_at_once_listens_where_it_listened_before(tmp_path: Path) -> None:
+def test_a_node_that_founds_at_once_listens_where_it_listened_before(tmp_path: Path) -> None:
     """It starts anew in the same process, as soon as it has begun to listen."""
     settings = 'backend = "config"\n[discovery.settings]\nclassic_config.nodes = ["n@127.0.0.31"]'
     with nodes(tmp_path, settings, expected=1) as one:
@@ -293,7 +293,7 @@ def test_a_newcomer_beyond_those_expected_is_taken_in_where_a_cluster_answers(
         some.start(1)
         some.start(2)
         some.until(lambda: some.serve(1, 2))
-        some.interval = 0.02  # its list is too long many times before anybody is connected
+        some.interval = 0.02  # its list is too long many times before any node is connected
         some.start(3)
         some.until(lambda: some.serve(1, 2, 3))
         assert 1 == len({some.status(at)["initial"] for at in (1, 2, 3)})

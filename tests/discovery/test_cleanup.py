@@ -1,4 +1,4 @@
-"""Who is removed when he is not seen.
+"""Which node is removed once it is not seen.
 
 Source: discovery, D4.
 """
@@ -56,10 +56,10 @@ def test_the_shipped_rules_remove_on_an_error_and_by_one_name(
         (Listed(ALL), {}, (Action.NOTHING, ())),
     ],
 )
-def test_ours_removes_nobody_on_an_error_or_without_a_majority(
+def test_ours_removes_no_node_on_an_error_or_without_a_majority(
     answer: Answer, unseen: dict[str, float], expected: tuple[Action, tuple[str, ...]]
 ) -> None:
-    """And one at a time, and only who has been away for long."""
+    """And one at a time, and only a node that has been away for long."""
     assert expected == checked("ours", answer, unseen)
 
 

@@ -71,7 +71,7 @@ class MetadataServer(Recorded):
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """Return the port of moto's server."""
-    # Before it is imported: a thousand images that nobody asks for.
+    # Before it is imported: a thousand images that nothing asks for.
     os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
     need("moto")
     from moto import server

@@ -40,7 +40,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 def listed(port: int, name: str, variant: Variant = Variant.OURS, seconds: float = 60.0) -> Answer:
-    """Return who is there, says the server at this port."""
+    """Return the nodes that the server at this port names."""
     about = dns.Dns(variant=variant, hostname=f"{name}.eng.example.local", long_names=True)
     resolver = Resolver(servers=("127.0.0.1",), port=port, seconds=seconds)
     return anyio.run(Dns(about, resolver).list_nodes)
@@ -67,7 +67,7 @@ def test_an_address_without_a_name_is_skipped_by_real_alone(port: int) -> None:
 
 
 def test_a_name_without_addresses_is_empty_and_no_name_is_an_error(port: int) -> None:
-    """The server says that there is nobody; of a name that is not there it says nothing."""
+    """The server says that no node is there; of a name that is not there it says nothing."""
     assert Listed(()) == listed(port, "empty")
     assert isinstance(listed(port, "missing"), Failed)
     assert Listed(()) == listed(port, "missing", Variant.REAL)

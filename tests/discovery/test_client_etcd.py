@@ -93,7 +93,7 @@ def test_real_keeps_its_record_alive_by_its_lease(etcd: Etcd) -> None:
 
 
 def test_a_lock_of_a_dead_holder_is_not_given_before_its_lease_ends(etcd: Etcd) -> None:
-    """Who waits is told in time that it did not come, and leaves no place in the queue."""
+    """A node that waits is told in time that it did not come, and leaves no place in the queue."""
     one, two = v3(etcd, "rabbit@a", "lock"), v3(etcd, "rabbit@b", "lock")
     held = ask(one, lambda port: port.lock())
     assert isinstance(held, Held)
@@ -161,7 +161,7 @@ def _retried(story: object, *questions: str) -> list[Answer | Done | Failed]:
 
 
 def test_five_nodes_at_once_are_all_listed_and_each_locks_alone(etcd: Etcd) -> None:
-    """Five nodes started at once: each registers, locks, and sees who registered before."""
+    """Five nodes started at once: each registers, locks, and sees a node that registered before."""
     inside, most, seen = 0, 0, []
 
     async def node(number: int, http: Http) -> None:

@@ -82,7 +82,7 @@ def test_however_a_server_misbehaves_writing_is_an_error(manner: Manner) -> None
 
 
 def test_real_makes_two_of_these_errors_an_empty_list() -> None:
-    """The shipped defects, on real sockets: 404 of etcd v2 from anybody, a failing tag query."""
+    """The shipped defects, on real sockets: 404 of etcd v2 from any server, a failing tag query."""
     with rude(Manner.S404) as server:
         real = Etcd2Backend(Etcd2(variant=Variant.REAL, host="127.0.0.1", port=server.port))
         assert Listed(()) == ask(real, lambda port: port.list_nodes())

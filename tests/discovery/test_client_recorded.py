@@ -89,7 +89,7 @@ def test_a_server_that_forgets_does_not_conform() -> None:
 
 
 def test_a_server_that_is_down_is_not_judged() -> None:
-    """Of who does not answer nothing is known; who answers garbage does not conform."""
+    """Of a server that is silent nothing is known; one that answers garbage does not conform."""
     with (
         rude(Manner.REFUSES) as server,
         pytest.raises(EnvironmentProblem, match=f"{server.port} gives no answer"),
@@ -161,7 +161,7 @@ def test_the_wait_for_a_lock_ends_when_it_is_given_back() -> None:
 
             async with anyio.create_task_group() as group:
                 group.start_soon(waits)
-                # The server is a thread, and tells nobody of what it was asked.
+                # The server is a thread, and cannot tell of what it was asked.
                 while not any("index=" in at for _, at, _ in consul.seen):  # noqa: ASYNC110
                     await anyio.sleep(0.01)
                 assert [] == got

@@ -39,7 +39,7 @@ def of(text: str, at: str = "4.2", variant: Variant = Variant.OURS, **env: str) 
 
 
 def listing(text: str, at: str = "4.2") -> Listing:
-    """Return who is listed."""
+    """Return the nodes that are listed."""
     return list_file(text, LintInput(release=release(at), node="rabbit@a"))
 
 

@@ -301,7 +301,7 @@ def test_the_older_form_is_read_with_the_keys_of_the_newer_one() -> None:
     assert "..." == found["consul.acl_token"].value
 
 
-def test_in_the_older_form_nobody_refuses_what_nobody_reads() -> None:
+def test_in_the_older_form_no_node_refuses_what_no_node_reads() -> None:
     """No schema looks at it: ignored, where the newer form keeps the node from starting."""
     found = of(CLASSIC)
 

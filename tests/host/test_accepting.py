@@ -1,4 +1,4 @@
-"""Who listens while no file descriptor is left; who else can read a secret."""
+"""A member that listens while no file descriptor is left; which other users can read a secret."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def served(errors: list[int]) -> tuple[list[str], list[bool]]:
 
 
 def test_an_accept_that_fails_for_want_of_a_descriptor_comes_again() -> None:
-    """It ended whoever listened: one `status` ended a primary."""
+    """It ended a member that listened: one `status` ended a primary."""
     assert (["a connection"], [False]) == served([])
     assert (["a connection"], [True]) == served([errno.EMFILE, errno.ENFILE])
 

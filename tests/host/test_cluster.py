@@ -68,7 +68,7 @@ async def test_a_member_that_hears_no_majority_closes_first(tmp_path: Path) -> N
         assert ["opened", Closing.NO_MAJORITY.value] == three["a"].told
 
 
-async def test_stop_comes_back_although_nobody_is_there_to_agree(tmp_path: Path) -> None:
+async def test_stop_comes_back_although_no_other_can_agree(tmp_path: Path) -> None:
     """Alone it can leave in no view: where no majority is in reach, a leave is a plain stop."""
     three = places(tmp_path)
     async with running(three["a"]) as (a,):
@@ -90,7 +90,7 @@ async def test_waiting_ends_in_time_and_says_what_for(tmp_path: Path) -> None:
 
 
 async def test_a_disk_that_fails_comes_out_of_the_block(tmp_path: Path) -> None:
-    """A write that fails ends the member: the block is cancelled, and nobody is served."""
+    """A write that fails ends the member: the block is cancelled, and no client is served."""
     three = places(tmp_path)
 
     def full(record: object) -> None:

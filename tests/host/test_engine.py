@@ -50,7 +50,8 @@ def test_what_a_start_asks_for_is_done_first_though_the_first_step_is_late(
 def test_nothing_is_said_on_a_connection_of_which_the_member_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Torture, seed 943329: a hello from before the connection went out in a version of nobody's.
+    """Torture, seed 943329: a hello from before the connection went out in a version that no
+    member speaks.
 
     The receiver took it for one of an earlier version, and its sender would have believed an
     outdated refusal.
@@ -72,7 +73,7 @@ def test_nothing_is_said_on_a_connection_of_which_the_member_does_not_know(
     assert {LATEST} == set(spoken)
 
 
-def test_a_peer_whose_bytes_nobody_reads_is_dropped(tmp_path: Path) -> None:
+def test_a_peer_whose_bytes_no_member_reads_is_dropped(tmp_path: Path) -> None:
     town = Town(tmp_path)
     town.start("abc")
     town.calm(5)

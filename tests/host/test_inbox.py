@@ -1,4 +1,4 @@
-"""What waits for a member, and who is told: under asyncio and under trio."""
+"""What waits for a member, and how a task that waits is told: under asyncio and under trio."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def rings(bell: Signal) -> bool:
     return rung
 
 
-async def test_a_ring_counts_although_nobody_waits_and_only_once() -> None:
+async def test_a_ring_counts_although_no_task_waits_and_only_once() -> None:
     bell = Signal()
     bell.ring()
     bell.ring()
@@ -41,7 +41,7 @@ async def test_a_ring_counts_although_nobody_waits_and_only_once() -> None:
     assert not await rings(bell)
 
 
-async def test_who_waits_is_woken_and_may_be_cancelled() -> None:
+async def test_a_task_that_waits_is_woken_and_may_be_cancelled() -> None:
     bell = Signal()
     assert not await rings(bell)
 
@@ -98,7 +98,7 @@ async def test_what_comes_together_is_taken_at_once_as_far_as_there_is_room() ->
     assert not await rings(inbox.bell), "it was taken at once, and yet somebody is woken"
 
 
-async def test_nobody_waits_for_room_in_an_inbox_that_is_closed() -> None:
+async def test_no_task_waits_for_room_in_an_inbox_that_is_closed() -> None:
     inbox = Inbox(1)
     inbox.send_nowait(ITEMS[0])
     async with anyio.create_task_group() as tasks:

@@ -20,10 +20,12 @@ FORMER = (1, 2)
 
 
 @pytest.mark.parametrize("versions", [(1, 3), FORMER])
-async def test_who_speaks_version_2_is_not_told_who_is_missed(
+async def test_a_member_that_speaks_version_2_is_not_told_which_member_is_missed(
     versions: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of three is gone; the others find their view, and only version 3 says who is missed."""
+    """One of three is gone; the others find their view, and only version 3 says which member is
+    missed.
+    """
     heard: list[Promise] = []
 
     def listening(data: bytes) -> Message:

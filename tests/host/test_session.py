@@ -1,4 +1,4 @@
-"""One connection: who is let in, and what a stranger, a thief or a broken peer gets."""
+"""One connection: which member is let in, and what a stranger, a thief or a broken peer gets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def greet(dialer: Session, acceptor: Session) -> None:
         assert [] == list(dialer.feed(acceptor.take_out()))
 
 
-def test_both_know_who_is_there_and_hear_each_other() -> None:
+def test_both_know_the_other_and_hear_each_other() -> None:
     dialer, acceptor = pair()
 
     greet(dialer, acceptor)
@@ -107,7 +107,7 @@ def test_a_side_that_says_no_run_is_understood() -> None:
 
 
 def test_an_acceptor_without_the_secret_is_found_out() -> None:
-    """The proof goes both ways: nobody stands in for a member by listening at its address."""
+    """The proof goes both ways: no process stands in for a member by listening at its address."""
     dialer, _ = pair()
     _, thief = pair()
     thief.me = Identity(member="b", cluster_name="cluster", secret=b"a guess, 16 bytes")

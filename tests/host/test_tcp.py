@@ -176,7 +176,9 @@ def under_way(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
     return peers
 
 
-async def test_who_has_said_farewell_does_not_call_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_member_that_has_said_farewell_does_not_call_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The others would take it for a member that comes back."""
     called = under_way(monkeypatch, "_keep_calling")
     async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
@@ -275,7 +277,7 @@ async def test_a_peer_that_reads_too_slowly_is_given_up() -> None:
     async with anyio.create_task_group() as tasks, running(tasks, first, second) as (a, b):
         await a.next(), await b.next()
 
-        # Nobody takes from b's inbox, so b reads no more, and what a sends piles up.
+        # No member takes from b's inbox, so b reads no more, and what a sends piles up.
         for _ in range(200):
             a.transport.send("b", Channel.HOST, bytes(2**20))
             await anyio.lowlevel.checkpoint()
@@ -338,7 +340,7 @@ async def greeted(port: int) -> tuple[Session, anyio.abc.ByteStream]:
 async def test_a_proved_peer_that_speaks_garbage_is_dropped_and_may_come_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not at once: whoever has its name is refused for a moment."""
+    """Not at once: another of its name is refused for a moment."""
     clock = Time()
     monkeypatch.setattr(door, "current_time", clock)
     _, second = two()
@@ -397,7 +399,7 @@ async def test_members_with_certificates_meet(certificates: dict[str, TlsFiles])
         ("stranger", "no TLS: its certificate is refused: "),
     ],
 )
-async def test_a_certificate_of_somebody_else_is_refused(
+async def test_a_certificate_of_another_member_is_refused(
     certificates: dict[str, TlsFiles], caplog: pytest.LogCaptureFixture, shows: str, why: str
 ) -> None:
     """The member's id in the certificate is what counts, not what it says."""
@@ -587,7 +589,9 @@ def taken(entry: socket.socket) -> int:
     return calls
 
 
-async def test_who_is_forgotten_is_called_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_member_that_is_forgotten_is_called_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """And by one only, where he is found again."""
     called = under_way(monkeypatch, "_call_found")
     guest = evolve(two()[0], member="y", addresses={}, backoff=(0.01, 0.01))

@@ -335,7 +335,7 @@ class Bus:
             self.wire.append(Envelope(sender, to, content))
 
     def say(self, sender: str, to: str, message: Message) -> None:
-        """Let `sender` say what a test invents, and everybody answer."""
+        """Let `sender` say what a test invents, and all answer."""
         self.wire.append(Envelope(sender, to, encode(message)))
         self.settle()
 

@@ -71,7 +71,7 @@ def told(path: Path) -> str:
 
 @define
 class Line:
-    """One line of what came: when, of whom, and what; without a time, as it stands."""
+    """One line of what came: when, of which member, and what; without a time, as it stands."""
 
     time: float | None
     names: list[str]
@@ -278,7 +278,7 @@ class Story:
         self._lines.append(Line(self.bus.now, [name], text))
 
     def _say(self, name: str, text: str, *, once: bool) -> None:
-        """Whoever waits says it again and again; it is told once."""
+        """A member that waits says it again and again; it stands here once."""
         if not once:
             self._last.pop((name, "waits"), None)
         elif self._last.get((name, "waits")) == text:

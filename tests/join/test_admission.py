@@ -1,4 +1,4 @@
-"""Who may come in: which fact counts first, and what is seen of who says hello."""
+"""Which members may come in: which fact counts first, and what a hello shows of its sender."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def hello(hears: str = "", **status: object) -> Hello:
     ("hears", "in_reach", "expected"),
     [("ab", "b", False), ("a", "b", True), ("a", "x", False), ("a", "", False)],
 )
-def test_who_does_not_hear_a_member_that_we_hear_is_apart(
+def test_a_member_that_does_not_hear_a_member_that_we_hear_is_apart(
     hears: str, in_reach: str, expected: bool
 ) -> None:
     """3.4: in a view with both, each would give the other up; x is no member."""
@@ -92,7 +92,7 @@ def test_a_view_that_we_do_not_know_yet_has_not_diverged() -> None:
     ("at", "is_unfinished", "expected"),
     [("-", False, True), ("C.4", False, True), ("F.3", False, False), ("C.4", True, False)],
 )
-def test_who_is_in_the_view_with_its_data_needs_no_update(
+def test_a_member_that_is_in_the_view_with_its_data_needs_no_update(
     at: str, is_unfinished: bool, expected: bool
 ) -> None:
     """J2: at a frame of our tip, or where it starts, and no update is unfinished."""
@@ -139,7 +139,7 @@ def test_an_empty_store_hears_no_member_of_a_view() -> None:
     ("picture", "is_open", "name"), [("F C", True, "a member"), ("F X", False, "no open view")]
 )
 def test_behind_a_close_all_wait_for_the_restart(picture: str, is_open: bool, name: str) -> None:
-    """I1: nobody is taken in, and nobody is ready; who comes back is one of those that restart."""
+    """I1: none is taken in or ready; a member that comes back is one of those that restart."""
     chain = lineage(picture)
     assert chain.tip is not None
     said = evolve(hello(), status=Answer(seat=Seat("b", "b'")), tip=chain.tip.id)

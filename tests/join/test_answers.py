@@ -52,14 +52,14 @@ def view(word: str, chain: str = GOING_ON) -> View:
         ("C", ["a C F.3", "b F F.3"], GOING_ON, True),
         ("C", ["a C -", "b - -"], "F:ac C:abc", True),
         ("C", ["a C C.5", "b C C.4"], GOING_ON, False),
-        # Who was ready in a later view was in this one, as far as anybody knows.
+        # A member that was ready in a later view was in this one, as far as any member knows.
         ("F", ["a C C.5", "b C C.4"], GOING_ON, False),
         ("F", ["a C F.3", "b F F.3"], GOING_ON, False),
-        # Who is no member of it, and who has another store now, tell nothing.
+        # A process that is no member of it, and a member that has another store now, show nothing.
         ("C", ["a C C.5", "c F F.3"], "F C:ab@F.3", False),
         ("C", ["a C C.5", "b2 - -"], GOING_ON, False),
         ("C", [], GOING_ON, False),
-        # A CLOSE serves nobody.
+        # In a CLOSE no client is served.
         ("X", ["a X F.3"], "F X@F.3", True),
     ],
 )
@@ -79,7 +79,7 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
     ("expected", "answers", "chain"),
     [
         # It ran on in the tip, and knows what happened; stopped, it has all, and others may know
-        # more of what nobody acknowledged.
+        # more of what no member acknowledged.
         (SURE, ["a C C.5 ran-on", "b C C.5", "c C C.5"], GOING_ON),
         (COVERS, ["a C C.5", "b C C.5", "c C C.5"], GOING_ON),
         # Nothing can have happened in a view in which c was not ready: where it starts is all.
@@ -104,7 +104,7 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
         (SURE, ["a F F.3", "b F F.3"], "F X@F.3"),
         (COVERS, ["a F F.2 ran-on", "b F F.3"], "F X@F.3"),
         (NEITHER, ["a - F.2", "b C F.3"], "F:bc C:abc@F.3 X@F.3"),
-        # Nobody was ready in the FOUND: an empty store is all there is.
+        # No member was ready in the FOUND: an empty store is all there is.
         (SURE, ["a - -", "b - -"], "F"),
         (COVERS, ["a F F.1", "b F F.1"], "F"),
     ],
@@ -119,7 +119,7 @@ def test_a_store_covers_the_tip_and_is_sure_of_it(
     assert expected == (found.covers(one), found.is_sure(one))
 
 
-def test_answers_are_in_one_order_whoever_collected_them() -> None:
+def test_answers_are_in_one_order_whichever_member_collected_them() -> None:
     """Two stores of one name, too."""
     one, two = "a C C.5", "a2 - -"
 
@@ -127,7 +127,9 @@ def test_answers_are_in_one_order_whoever_collected_them() -> None:
 
 
 def test_what_is_forgotten_is_no_evidence() -> None:
-    """3.4: nothing happened in the views that are kept; what happened before, nobody can say."""
+    """3.4: nothing happened in the views that are kept; what happened before, the answers cannot
+    say.
+    """
     short = lineage("F C1@F.3 C2@C1.5", keep=1)
     one = said("a F F.2 ran-on", "F C1@F.3 C2@C1.5")
     found = Evidence.of(short, [one])
@@ -148,17 +150,17 @@ def test_what_is_forgotten_is_no_evidence() -> None:
         # Of the chain: C2 starts behind a frame of C1, or N was forgotten because it was active.
         (["a C1 C1.5", "b C2 C1.5", "c F F.3"], "F C1@F.3 C2@C1.5", "c"),
         (["a C -", "b C -", "c - -"], "F C", "c"),
-        # Somebody was active in it, without a frame.
+        # A member was active in it, without a frame.
         (["a C F.3 active", "b F F.3"], GOING_ON, "b"),
         # Its own journal has what its record does not know.
         (["a F C.5"], GOING_ON, "a"),
-        # Not one that says what it must; nor one whose view nobody shows to have been served; nor
-        # one that was no member of it, or is here with another store.
+        # Not one that says what it must; nor one whose view no answer shows to have been served;
+        # nor one that was no member of it, or is here with another store.
         (["a C C.5", "b C F.3", "c C C.4"], GOING_ON, ""),
         (["a C F.3", "b F F.3", "c F F.2"], GOING_ON, ""),
         (["a C C.5", "c F F.3"], "F C:ab@F.3", ""),
         (["a C C.5", "b2 - -"], GOING_ON, ""),
-        # A CLOSE is served by nobody.
+        # No member serves in a CLOSE.
         (["a F F.3", "b F F.3"], "F X@F.3", ""),
     ],
 )

@@ -1,4 +1,4 @@
-"""For whom a member waits: each row of the table is taken, and each names somebody."""
+"""Which members a member waits for: each row of the table is taken, and each names a member."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def heard(names: str = "", **more: object) -> Observations:
         ),
     ],
 )
-def test_who_waits_names_for_whom(
+def test_a_member_that_waits_names_them(
     facts: Facts, them: Observations, tip: View | None, config: Config, whom: For, detail: str
 ) -> None:
     """One case of each row, the rows in their order."""
@@ -117,21 +117,21 @@ def test_who_waits_names_for_whom(
     assert named(whom, them, tip, config, A).startswith(detail)
 
 
-def test_every_row_is_for_somebody_else() -> None:
+def test_every_row_is_for_another_member() -> None:
     """A row that no member meets would be a row too many: `For` has one for each."""
     assert set(For) == {case.outcome for case in awaiting().cases}
     assert For.MAJORITY is awaiting().choose((Wait(),), 0).outcome
     assert For.MORE is awaiting().choose((Wait(has_n=False, votes=False),), 0).outcome
 
 
-def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() -> None:
-    """Nobody named is nobody that an operator can look for."""
+def test_a_member_that_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() -> None:
+    """No member named is no member that an operator can look for."""
     one = Attempt(Ballot(1, "a'"), frozenset({A}))
     strange = Observations(in_reach=frozenset("b")).answered(Answer(seat=B2)).noticing(B2, TIP)
     asked = (TIP, CONFIG, A)
 
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
-    # Also of who does not vote an answer is waited for: it may have the data.
+    # It also waits for a member that does not vote: it may have the data.
     assert "no answer from b, c, d" == unanswered(one, {"d"}, heard("bd"), *asked)
     joined = evolve(CONFIG, electors=frozenset("ax"))  # later: the view's electors vote
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), TIP, joined, A)
@@ -174,7 +174,7 @@ def _started(electors: str = "abc", *, views: str = "", names: str = "") -> Memb
     return Member.start(0, config, record, seed="s", in_reach=frozenset(names))
 
 
-def test_who_waits_for_founders_says_so_once_its_patience_has_ended_and_again() -> None:
+def test_a_member_that_waits_for_founders_says_so_once_its_patience_has_ended_and_again() -> None:
     """Before it, all may be well."""
     member = _started(names="b")
     assert 2.0 == member.deadline
@@ -189,7 +189,7 @@ def test_who_waits_for_founders_says_so_once_its_patience_has_ended_and_again() 
     assert first == again
 
 
-def test_who_was_wiped_says_that_nobody_of_the_view_is_here() -> None:
+def test_a_member_that_was_wiped_says_that_no_member_of_the_view_is_here() -> None:
     """Two members, both strangers in the view that they know: neither may propose."""
     member = _started("ab", views="F:ab", names="b")
     tip = member.view
@@ -203,7 +203,7 @@ def test_who_was_wiped_says_that_nobody_of_the_view_is_here() -> None:
     assert "not here: a with store a', b with store b'" == told.detail
 
 
-def test_who_serves_waits_for_nobody_and_who_asks_in_vain_says_who_is_silent() -> None:
+def test_a_member_that_serves_waits_for_none_and_one_that_asks_in_vain_names_the_silent() -> None:
     """3.5: two of three are gone; the last one asks them, in reach or not, and names them."""
     bus = cluster()
     assert [None] * 3 == [bus[name].member.state.says_at for name in "abc"]

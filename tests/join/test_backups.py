@@ -104,7 +104,7 @@ def lost(bus: Bus) -> Iterator[str]:
 
 
 def verdicts(bus: Bus) -> str:
-    """Return who has ended because its store went back."""
+    """Return which member has ended because its store went back."""
     return "".join(
         name
         for name, host in sorted(bus.hosts.items())
@@ -114,7 +114,7 @@ def verdicts(bus: Bus) -> str:
 
 
 def serves_or_says_why(bus: Bus) -> bool:
-    """Return whether somebody serves, or says what an operator has to do."""
+    """Return whether a member serves, or says what an operator has to do."""
     hosts = [bus[name] for name in bus.up()]
     said = {
         event.reason for host in hosts for event in host.seen[-2:] if isinstance(event, Waiting)
@@ -126,7 +126,7 @@ def serves_or_says_why(bus: Bus) -> bool:
 @pytest.mark.parametrize("total_failure", BOTH)
 @pytest.mark.parametrize("name", "abc")
 def test_one_disk_of_any_age_costs_no_frame(name: str, total_failure: TotalFailure) -> None:
-    """3.6: by the word of the copy alone nobody was served since it was made."""
+    """3.6: by the word of the copy alone no client was served since it was made."""
     for age, old in enumerate(ages(name)):
         bus = restarted(old, total_failure)
 
@@ -150,12 +150,12 @@ def test_two_disks_of_any_age_cost_no_frame(names: str, total_failure: TotalFail
 
 @pytest.mark.parametrize("seconds", [0.0, 5.0])
 @pytest.mark.parametrize("name", "abc")
-def test_a_disk_that_is_put_back_beside_running_members_serves_nobody(
+def test_a_disk_that_is_put_back_beside_running_members_serves_no_client(
     name: str, seconds: float
 ) -> None:
     """3.6: it is not ready again in the view that it has forgotten, where its frames are missing.
 
-    Whoever gets an empty directory then is taken in, and has all.
+    A member that gets an empty directory then is taken in, and has all.
     """
     for age, old in enumerate(ages(name)[::3]):
         bus = restarted({}, TotalFailure.AUTOMATIC)

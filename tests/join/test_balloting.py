@@ -43,7 +43,7 @@ TIP = views("F C")["C"]
 
 
 def asking(chain: str | Lineage = "F C", **more: object) -> StepContext:
-    """Return `a` in its own ballot, which nobody has answered."""
+    """Return `a` in its own ballot, which no member has answered."""
     m = draft(chain, **more)
     m.choice = m.choice.begin().choice
     m.timers = m.timers.asking(1.0, OWN)
@@ -81,13 +81,13 @@ def promised(voter: Seat = B, *, by: Seat | None = None, **said: Any) -> Promise
 def test_a_member_has_a_view_chosen_for_one_reason(
     chain: str, phase: Phase, more: dict[str, object], expected: str | None
 ) -> None:
-    """3.3: whoever serves and lacks nobody has none, nor has who is in no view."""
+    """3.3: a member that serves and lacks none has none; nor has a process that is in no view."""
     heard = Observations(in_reach=frozenset("bc"))
 
     assert expected == reason_to_begin(draft(chain, phase=phase, **{"observations": heard, **more}))
 
 
-def test_who_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
+def test_a_member_that_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
     """3.3: its ballot is free; another one would make the promises worthless."""
     m = asking(observations=Observations(in_reach=frozenset("bc"), guests=frozenset({D})))
     assert reason_to_begin(m) is not None
@@ -136,7 +136,7 @@ def test_a_promise_without_a_status_is_no_answer() -> None:
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_ballot_that_is_asked_again_tells_no_time_once_some_have_answered(answered: bool) -> None:
-    """Whoever is late left others their time (Karn and Partridge 1987)."""
+    """A member that is late left others their time (Karn and Partridge 1987)."""
     m = asking()
     if answered:
         m.choice = m.choice.receive("c", evolve(promised(C))).choice
@@ -157,7 +157,7 @@ def test_nothing_is_considered_where_no_ballot_is_free() -> None:
 # -- what the choice asks for --------------------------------------------------------------------
 
 
-def test_who_has_answered_nobody_still_knows_who_is_ready() -> None:
+def test_a_member_that_answered_no_ballot_still_knows_which_member_is_ready() -> None:
     m = draft("F C", observations=Observations(ready=frozenset({B})))
 
     take(m, 0.0, Step(m.choice))
@@ -165,8 +165,8 @@ def test_who_has_answered_nobody_still_knows_who_is_ready() -> None:
     assert {B} == m.observations.ready
 
 
-def test_who_asks_is_heard_whatever_the_connections_say() -> None:
-    """3.4: an answer says whom its member does not hear."""
+def test_a_member_that_asks_is_heard_whatever_the_connections_say() -> None:
+    """3.4: an answer says which members its member does not hear."""
     m = draft("F C", promised=Ballot(1, "b'"))
 
     take(m, 0.0, Step(m.choice, (SendTo("b", Promise(TIP.id, Ballot(1, "b'"), m.seat, None)),)))
@@ -212,10 +212,10 @@ def test_what_was_answered_to_one_attempt_counts_in_no_other_one() -> None:
     ("chain", "is_done", "tells"),
     [("F X", True, True), ("F X", False, False), ("F C", True, False)],
 )
-def test_who_ends_with_the_cluster_tells_all_that_it_hears(
+def test_a_member_that_ends_with_the_cluster_tells_all_that_it_hears(
     chain: str, is_done: bool, tells: bool
 ) -> None:
-    """S2: whoever ends now cannot tell it later; who goes on answers when it is asked."""
+    """S2: one that ends now cannot tell it later; one that goes on answers when it is asked."""
     m = draft(chain, is_done=is_done, observations=Observations(in_reach=frozenset("bd")))
     assert m.view is not None
 
@@ -226,7 +226,7 @@ def test_who_ends_with_the_cluster_tells_all_that_it_hears(
 
 @pytest.mark.parametrize(("outside", "names"), [(False, "bd"), (True, "d")])
 def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, names: str) -> None:
-    """S2, 3.7: only who is no member has to be told."""
+    """S2, 3.7: only a process that is no member has to be told."""
     heard = Observations(in_reach=frozenset("bd"))
     m = draft("F X", is_done=True, observations=heard, options={"outside": outside})
     assert m.view is not None
@@ -237,10 +237,10 @@ def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, 
 
 
 @pytest.mark.parametrize(("ready", "expected"), [(False, "restarted"), (True, None)])
-def test_who_was_ready_before_it_was_stopped_has_a_new_view_chosen(
+def test_a_member_that_was_ready_before_it_was_stopped_has_a_new_view_chosen(
     ready: bool, expected: str | None
 ) -> None:
-    """P1: it goes on only through a new view; who was not ready yet becomes so in this one."""
+    """P1: it goes on only through a new view; one that was not ready becomes so here."""
     heard = Observations(in_reach=frozenset("bc"))
     m = draft("F C", held=TIP.id, ready_in=TIP.id if ready else None, observations=heard)
     m.phase = Phase.READY
@@ -283,7 +283,7 @@ def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) ->
 
 @pytest.mark.parametrize(("now", "heard"), [(10.5, False), (100.0, True)])
 def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard: bool) -> None:
-    """3.3: whoever begins again and again would begin everybody's ballot anew."""
+    """3.3: a member that begins again and again would begin every member's ballot anew."""
     b, c = Ballot(1, "b'"), Ballot(2, "c'")
     m = draft("F C", promised=b, timers=Timers().given_to(10.0, "b"))
 
@@ -294,7 +294,7 @@ def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard:
     assert ("c" if heard else "b") == m.timers.holder
 
 
-def test_who_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
+def test_a_member_that_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
     """3.3: a majority has answered; c may still."""
     m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
 
@@ -321,7 +321,7 @@ def test_what_stores_say_that_cannot_be_is_told_to_the_operator(
     assert "a beside b" in said.detail
 
 
-def test_who_speaks_of_a_view_that_is_not_known_here_hears_what_is() -> None:
+def test_a_member_that_speaks_of_a_view_that_is_not_known_here_hears_what_is() -> None:
     """3.3: it is ahead, or of another chain: the lineages are compared, then it asks again."""
     m = draft("F C")
 
@@ -381,7 +381,7 @@ def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
     assert "b" in {to for to, _ in sends(m)}
 
 
-def test_who_gets_its_disk_back_counts_again() -> None:
+def test_a_member_that_gets_its_disk_back_counts_again() -> None:
     """3.6: the operator had taken the wrong copy."""
     m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
@@ -393,8 +393,8 @@ def test_who_gets_its_disk_back_counts_again() -> None:
     assert not m.observations.went_back
 
 
-def test_who_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
-    """3.6: and tells the others, who say what they wait for."""
+def test_a_member_that_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
+    """3.6: and tells the others, which say what they wait for."""
     m = asking(
         observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=FIRST.id
     )
@@ -419,7 +419,7 @@ def test_it_ends_before_it_writes_that_it_knows_the_view() -> None:
 
 
 def test_what_is_chosen_is_learned_where_it_has_no_frames() -> None:
-    """3.3: b knows the view already, and nobody was served in it."""
+    """3.3: b knows the view already, and no client was served in it."""
     m = draft("F", held=FIRST.id)
 
     hear_choice(m, 1.5, "b", Chosen(FIRST.id, (TIP,)))

@@ -45,7 +45,7 @@ def seat(name: str) -> Seat:
 
 
 def choice(member: str, chain: str = "F", *, store: str | None = None) -> Choice:
-    """Return the part of `member`, with a store that knows `chain` and answered nobody."""
+    """Return the part of `member`, with a store that knows `chain` and answered no member."""
     record = StoreRecord(store_id=store or f"{member}'", lineage=lineage(chain))
     return Choice(member=member, record=record, founders=frozenset("abc"))
 
@@ -123,8 +123,8 @@ def test_a_wiped_proposer_uses_other_ballots() -> None:
 # -- answering freezes ---------------------------------------------------------------------
 
 
-def test_who_answers_freezes_durably() -> None:
-    """3.3: who answers freezes; stores freeze durably."""
+def test_a_member_that_answers_freezes_durably() -> None:
+    """3.3: a member that answers freezes; stores freeze durably."""
     step = choice("b").receive("a", asked("1a"))
 
     assert kinds(step) == ["PersistRecord", "Promise"]
@@ -133,13 +133,13 @@ def test_who_answers_freezes_durably() -> None:
     assert after_restart(step).is_frozen
 
 
-def test_who_asks_freezes_too() -> None:
+def test_a_member_that_asks_freezes_too() -> None:
     """Its own answer is one of those it counts."""
     assert choice("a").begin().choice.is_frozen
 
 
-def test_who_knows_the_successor_is_frozen_no_more() -> None:
-    """3.3: the ballot ends in a view, so that nobody stays frozen."""
+def test_a_member_that_knows_the_successor_is_frozen_no_more() -> None:
+    """3.3: the ballot ends in a view, so that no member stays frozen."""
     frozen = choice("b").receive("a", asked("1a")).choice
 
     step = frozen.receive("a", Chosen(V.id, (A,)))
@@ -158,7 +158,7 @@ def test_an_answer_tells_what_was_accepted() -> None:
 
 
 def test_an_earlier_ballot_is_refused_with_the_later_one() -> None:
-    """Who promised accepts nothing below."""
+    """A member that promised accepts nothing below."""
     promised = choice("b").receive("c", asked("1c")).choice
 
     for message in (asked("1a"), Accept(V.id, ballot("1a"), A)):
@@ -239,7 +239,7 @@ def test_only_members_propose_on_an_open_view() -> None:
     assert choice("d", "F X").begin().choice.is_frozen
 
 
-def test_who_promises_a_later_ballot_gives_up_its_own() -> None:
+def test_a_member_that_promises_a_later_ballot_gives_up_its_own() -> None:
     """It could no longer accept what it proposes; the others back off."""
     begun = choice("a").begin().choice
 
@@ -258,11 +258,11 @@ def test_a_later_promise_is_told_to_the_host_that_still_waits() -> None:
     assert step.effects == (Free(ballot("1a"), frozenset(map(seat, "abc"))),)
 
 
-# -- who counts ----------------------------------------------------------------------------
+# -- whose votes count ----------------------------------------------------------------------------
 
 
-def test_everybody_may_answer_but_only_electors_count() -> None:
-    """3.3: everybody may answer, only electors count in the majority."""
+def test_every_member_may_answer_but_only_electors_count() -> None:
+    """3.3: every member may answer, only electors count in the majority."""
     outsider = choice("d").receive("a", asked("1a"))
     begun = choice("a").begin().choice
 
@@ -309,7 +309,7 @@ def test_an_answer_in_the_name_of_another_is_refused() -> None:
 
 
 def test_a_view_that_a_majority_accepted_is_learned_and_told() -> None:
-    """3.2: who learns a chosen view has it on its lineage, durably, before it says so."""
+    """3.2: a member that learns a chosen view has it on its lineage, durably, before it says so."""
     free = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
     step = free.propose(A).choice.receive("c", Voted(V.id, ballot("1a"), seat("c")))
@@ -332,8 +332,8 @@ def test_a_lone_elector_chooses_at_once() -> None:
     assert Learned((after,)) in step.effects
 
 
-def test_who_knows_a_later_view_answers_with_that_one() -> None:
-    """3.3: and it freezes for nobody."""
+def test_a_member_that_knows_a_later_view_answers_with_that_one() -> None:
+    """3.3: and it does not freeze."""
     ahead = choice("b", "F C1 C2")
     later = tuple(views("F C1 C2").values())[1:]
 
@@ -426,14 +426,14 @@ def test_a_founding_view_is_chosen_by_a_majority_of_its_own_electors() -> None:
 
 
 def test_a_founding_view_has_no_electors_that_are_not_configured() -> None:
-    """Whoever is not configured cannot be counted on."""
+    """A member that is not configured cannot be counted on."""
     narrow = evolve(choice("b", ""), founders=frozenset("ab"))
 
     with pytest.raises(Malformed, match="electors of a FOUND"):
         narrow.receive("a", Accept(None, ballot("1a"), V))
 
 
-def test_who_is_not_configured_founds_nothing() -> None:
+def test_a_member_that_is_not_configured_founds_nothing() -> None:
     """It asks to be taken in later."""
     with pytest.raises(MisuseError, match="may not propose"):
         choice("d", "").begin()
@@ -449,8 +449,8 @@ def test_losing_a_ballot_to_an_accept_is_told() -> None:
     assert step.choice.attempt is None
 
 
-def test_only_those_who_came_later_are_asked_again_for_their_votes() -> None:
-    """3.3: and of these only who votes, and has not voted."""
+def test_only_those_that_came_later_are_asked_again_for_their_votes() -> None:
+    """3.3: and of these only members that vote, and have not voted."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
     accept = Accept(V.id, ballot("1a"), A)
@@ -460,7 +460,7 @@ def test_only_those_who_came_later_are_asked_again_for_their_votes() -> None:
     assert [] == sent(proposed.ask("d"))
 
 
-def test_who_has_voted_is_not_asked_again() -> None:
+def test_a_member_that_has_voted_is_not_asked_again() -> None:
     """3.3: two of five have; a third one is missing."""
     begun = choice("a", FIVE).begin().choice
     for name in "bc":
@@ -473,14 +473,14 @@ def test_who_has_voted_is_not_asked_again() -> None:
     assert ["c", "d", "e"] == [to for to, _ in sent(voted.ask("bcde"))]
 
 
-def test_who_has_no_ballot_of_its_own_asks_nobody() -> None:
+def test_a_member_that_has_no_ballot_of_its_own_asks_none() -> None:
     """3.3: none was begun, or it was outbid."""
     assert Step(choice("a")) == choice("a").ask("bc")
     outbid = choice("a").begin().choice.receive("b", asked("1b")).choice
     assert Step(outbid) == outbid.ask("bc")
 
 
-def test_who_accepted_a_view_accepts_another_one_in_a_later_ballot() -> None:
+def test_a_member_that_accepted_a_view_accepts_another_one_in_a_later_ballot() -> None:
     """3.3: its proposer has asked a majority, and none of those had accepted the first one."""
     voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
 
@@ -511,7 +511,7 @@ def test_votes_in_a_ballot_that_has_proposed_nothing_choose_nothing() -> None:
     assert ["PersistRecord", "Accept", "Accept"] == kinds(free.propose(A))
 
 
-def test_who_does_not_vote_accepts_nothing_of_its_own() -> None:
+def test_a_member_that_does_not_vote_accepts_nothing_of_its_own() -> None:
     """3.3: a leaves, and has b and c found the cluster; its record says nothing of their view."""
     begun = choice("a", "").begin().choice
     for name in "bc":

@@ -46,7 +46,7 @@ def test_a_store_is_told_what_goes_on_where_its_own_chain_ends(
     assert Chosen(parent, expected, known.initial if is_shown else None) == said
 
 
-def test_who_ends_in_what_is_forgotten_is_told_nothing() -> None:
+def test_a_member_that_ends_in_what_is_forgotten_is_told_nothing() -> None:
     """3.1: what would show that its chain goes on here is not known any more."""
     there = views(CHAIN)
 

@@ -55,7 +55,7 @@ def behind(tip: View, members: str, electors: str) -> View:
 
 
 def test_members_and_electors_are_asked() -> None:
-    """3.3: members say what they have, electors choose; who founded may be gone."""
+    """3.3: members say what they have, electors choose; a member that founded may be gone."""
     asks = evolve(choice("a"), record=StoreRecord(store_id="a'", lineage=parted()))
 
     assert ["b", "c", "d", "e"] == [to for to, _ in sent(asks.begin())]
@@ -72,7 +72,7 @@ def test_a_promise_that_comes_after_the_proposal_changes_nothing() -> None:
 
 
 def test_a_view_that_does_not_fit_is_not_proposed() -> None:
-    """Before anybody accepts it: a chosen view that no lineage can take would be the end."""
+    """Before any member accepts it: a chosen view that no lineage can take would be the end."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
     with pytest.raises(Malformed, match="parent"):
@@ -89,7 +89,7 @@ def test_behind_a_new_view_ballots_begin_anew() -> None:
     assert ballot("1a") == learned.next_ballot  # type: ignore[attr-defined]
 
 
-def test_a_vote_counts_for_who_sends_it() -> None:
+def test_a_vote_counts_for_its_sender() -> None:
     """b speaks for c: two votes of one member would choose a view."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
@@ -99,7 +99,7 @@ def test_a_vote_counts_for_who_sends_it() -> None:
 
 
 def test_a_proposal_that_comes_back_does_not_end_its_own_ballot() -> None:
-    """Whoever accepts in a ballot of its own goes on counting; in another one's it has lost."""
+    """A member that accepts in a ballot of its own goes on counting; in another's it has lost."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
     own = asks.receive("a", Accept(V.id, ballot("1a"), A))
@@ -112,7 +112,7 @@ def test_a_proposal_that_comes_back_does_not_end_its_own_ballot() -> None:
 
 
 @pytest.mark.parametrize(("known", "number"), [("", 0), ("F", 1)])
-def test_who_asks_from_the_beginning_is_told_also_what_begins_later(
+def test_a_member_that_asks_from_the_beginning_is_told_also_what_begins_later(
     known: str, number: int
 ) -> None:
     """3.2: the initial signature shows where the first views that are kept belong."""
@@ -146,7 +146,7 @@ def outside(member: str, chain: Lineage | None = None) -> OutsideChoice:
     return OutsideChoice(member=member, record=record, founders=frozenset("abc"))
 
 
-def test_who_may_not_propose_asks_no_register() -> None:
+def test_a_member_that_may_not_propose_asks_no_register() -> None:
     """3.7: of an open view only its members; active ones look at a newcomer first."""
     with pytest.raises(MisuseError, match="may not propose"):
         outside("d").begin()
@@ -156,7 +156,7 @@ def test_who_may_not_propose_asks_no_register() -> None:
         outside("a", parted()).propose(V)
 
 
-def test_the_members_of_a_chosen_view_hear_of_it_who_votes_or_not() -> None:
+def test_the_members_of_a_chosen_view_hear_of_it_with_a_vote_or_without() -> None:
     """3.7: f joins, and is no elector."""
     chain = parted()
     assert chain.tip is not None
@@ -186,8 +186,8 @@ def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
     assert (knows, ()) == (step.choice, step.effects)
 
 
-def test_who_knows_a_later_view_answers_with_that_one_with_a_register_too() -> None:
-    """3.7: and freezes for nobody."""
+def test_a_member_that_knows_a_later_view_answers_with_that_one_with_a_register_too() -> None:
+    """3.7: and does not freeze."""
     chain = parted()
     first, tip = chain.views
     knows = outside("b", chain)
@@ -198,7 +198,7 @@ def test_who_knows_a_later_view_answers_with_that_one_with_a_register_too() -> N
 
 
 def test_a_register_is_asked_once_in_an_attempt() -> None:
-    """3.7: what is proposed does not change, whoever answers after it."""
+    """3.7: what is proposed does not change, whichever member answers after it."""
     chain = parted()
     assert chain.tip is not None
     view = behind(chain.tip, "abc", "cde")
@@ -214,7 +214,7 @@ def test_a_register_is_asked_once_in_an_attempt() -> None:
 
 
 def test_the_freeze_is_durable_before_a_register_is_asked() -> None:
-    """3.7: whoever is started again has answered, too."""
+    """3.7: a member that is started again has answered, too."""
     step = outside("a", parted()).begin()
 
     assert step.choice.is_frozen

@@ -21,10 +21,10 @@ HEARD = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
     ("options", "is_ready", "expected"),
     [(OPTIONS, False, True), ("others", False, False), ("others", True, True)],
 )
-def test_who_was_ready_has_the_options_of_the_view(
+def test_a_member_that_was_ready_has_the_options_of_the_view(
     options: str, is_ready: bool, expected: bool
 ) -> None:
-    """I2: it was asked with them before it became ready; nobody asks a member that runs."""
+    """I2: it was asked with them before it became ready; no member asks a member that runs."""
     chain = lineage("F C", options=options)
     assert chain.tip is not None
 
@@ -34,14 +34,14 @@ def test_who_was_ready_has_the_options_of_the_view(
 
 
 @pytest.mark.parametrize(("at", "expected"), [("C1.6", True), ("F.6", False), ("C1.7", False)])
-def test_who_is_where_the_view_starts_has_its_data(at: str, expected: bool) -> None:
+def test_a_member_that_is_where_the_view_starts_has_its_data(at: str, expected: bool) -> None:
     """I7: the very frame; one of its number may be of a tail that was dropped."""
     chain = "F C1@F.5 C2@C1.6"
 
     assert expected is facts(draft(chain, position=position(at, chain))).has_data
 
 
-def test_who_is_ready_anew_is_active_at_once_where_the_others_were_first() -> None:
+def test_a_member_that_is_ready_anew_is_active_at_once_where_the_others_were_first() -> None:
     """I8: ready in the view before, it is in the same phase; nothing else will be told."""
     m = draft(OURS, phase=Phase.READY, observations=HEARD)
 
@@ -51,7 +51,7 @@ def test_who_is_ready_anew_is_active_at_once_where_the_others_were_first() -> No
     assert Phase.ACTIVE is m.phase
 
 
-def test_who_waits_for_nothing_has_no_patience_to_lose() -> None:
+def test_a_member_that_waits_for_nothing_has_no_patience_to_lose() -> None:
     """A deadline of a former wait would begin a ballot of the next one before its time."""
     assert OURS.tip is not None
     m = draft(
@@ -68,7 +68,7 @@ def test_who_waits_for_nothing_has_no_patience_to_lose() -> None:
 
 
 @pytest.mark.parametrize(("options", "expected"), [({}, False), ({"heartbeat": 0.0}, True)])
-def test_without_heartbeats_nobody_asks_the_register_again(
+def test_without_heartbeats_no_member_asks_the_register_again(
     options: dict[str, object], expected: bool
 ) -> None:
     """3.7: no answer is awaited, so a member that hears none serves on."""
@@ -78,7 +78,7 @@ def test_without_heartbeats_nobody_asks_the_register_again(
     assert facts(draft("F C", options={"outside": True}, free_until=1.0)).hears_majority
 
 
-def test_who_was_left_in_an_update_has_no_data() -> None:
+def test_a_member_that_was_left_in_an_update_has_no_data() -> None:
     """I7: what its position says was true before the update began."""
     m = draft(OURS)
     assert facts(m).has_data
@@ -88,8 +88,8 @@ def test_who_was_left_in_an_update_has_no_data() -> None:
     assert not facts(m).has_data
 
 
-def test_who_is_fed_does_not_say_for_whom_it_waits() -> None:
-    """I7: it takes as long as there is data; nobody need look."""
+def test_a_member_that_is_fed_names_no_member_that_it_waits_for() -> None:
+    """I7: it takes as long as there is data; no operator need look."""
     chain = lineage("F C@F.5", options=OPTIONS)
     m = draft(chain, phase=Phase.UPDATING, observations=Observations(in_reach=frozenset("bc")))
     settle(m, 0.0)
@@ -112,10 +112,10 @@ def test_who_is_fed_does_not_say_for_whom_it_waits() -> None:
         ("F X", "", False, False),
     ],
 )
-def test_who_is_to_leave_and_hears_no_majority_leaves_alone(
+def test_a_member_that_is_to_leave_and_hears_no_majority_leaves_alone(
     chain: str, names: str, outside: bool, expected: bool
 ) -> None:
-    """S2: nobody chooses a view without it; a register outside does."""
+    """S2: no member chooses a view without it; a register outside does."""
     m = draft(
         chain,
         leaves=True,
@@ -126,7 +126,7 @@ def test_who_is_to_leave_and_hears_no_majority_leaves_alone(
     assert expected is facts(m).is_done
 
 
-def test_who_has_stopped_asks_for_no_tick() -> None:
+def test_a_member_that_has_stopped_asks_for_no_tick() -> None:
     """A host would call it at that time, for nothing."""
     m = draft(OURS, is_done=True)
 
@@ -135,8 +135,8 @@ def test_who_has_stopped_asks_for_no_tick() -> None:
     assert (Phase.STOPPED, None) == (m.phase, m.deadline)
 
 
-def test_who_is_patient_says_nothing_until_that_has_ended() -> None:
-    """It hears nobody, and is to give b and c up: what keeps it from that it says then."""
+def test_a_member_that_is_patient_says_nothing_until_that_has_ended() -> None:
+    """It hears no member, and is to give b and c up: what keeps it from that it says then."""
     assert OURS.tip is not None
     m = draft(
         OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, observations=Observations(ready=seats("bc"))

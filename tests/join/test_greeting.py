@@ -1,4 +1,4 @@
-"""What is answered to who says hello, and who cannot be in one cluster."""
+"""What a member answers to a hello, and which members cannot be in one cluster."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello
 
 
 @pytest.mark.parametrize(("chain", "hears"), [("", "bc"), ("F C:bc", "bc"), ("F C", "")])
-def test_a_newcomer_says_whom_it_hears_and_a_member_does_not(chain: str, hears: str) -> None:
-    """3.4: in a view with it each would have to hear it; who is in one is asked by a ballot."""
+def test_only_a_newcomer_says_which_members_it_hears(chain: str, hears: str) -> None:
+    """3.4: in a view with it each would have to hear it; a member of one is asked by a ballot."""
     m = draft(chain, observations=Observations(in_reach=frozenset("bc")))
 
     assert frozenset(hears) == say_hello(m).hears
 
 
 @pytest.mark.parametrize(("phase", "expected"), [(Phase.ACTIVE, True), (Phase.SUSPENDED, False)])
-def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None:
-    """J1: who hears no majority may not know where the data ends."""
+def test_a_member_that_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None:
+    """J1: a member that hears no majority may not know where the data ends."""
     m = draft(CHAIN, phase=phase, was_active=True, held=held_of(CHAIN))
 
     hear_hello(m, 0.0, "d", hello())
@@ -54,7 +54,7 @@ def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None
 
 @pytest.mark.parametrize(("picture", "expected"), [("F C", True), ("F C:bc", False)])
 def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: bool) -> None:
-    """J2: who has the data of the view comes in by the next one, which its members propose."""
+    """J2: one that has the data of the view comes in by the next one, which its members propose."""
     chain = lineage(picture)
     m = draft(chain, observations=Observations(in_reach=frozenset("bcd")), held=held_of(chain))
 
@@ -69,7 +69,7 @@ def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: b
 def test_a_guest_that_does_not_hear_all_is_none_any_more(
     chain: str, hears: str, kept: bool
 ) -> None:
-    """3.4: in a view with both, each would give the other up; behind a CLOSE nobody comes in."""
+    """3.4: in a view with both, each would give the other up; behind a CLOSE no member comes in."""
     known = lineage(chain)
     heard = Observations(in_reach=frozenset("bcd"), guests=frozenset({D}))
     m = draft(known, phase=Phase.ACTIVE, was_active=True, observations=heard, held=held_of(known))
@@ -83,7 +83,9 @@ def test_a_guest_that_does_not_hear_all_is_none_any_more(
     ("chain", "ran_on", "expected"),
     [("F C", True, True), ("F C", False, False), ("F", True, False)],
 )
-def test_who_ran_on_shows_that_the_view_ran(chain: str, ran_on: bool, expected: bool) -> None:
+def test_a_member_that_ran_on_shows_that_the_view_ran(
+    chain: str, ran_on: bool, expected: bool
+) -> None:
     """S2: a CLOSE behind it is then meant for this member, too."""
     m = draft(CHAIN, held=held_of(CHAIN))
 
@@ -92,8 +94,8 @@ def test_who_ran_on_shows_that_the_view_ran(chain: str, ran_on: bool, expected: 
     assert expected is m.saw_it_run
 
 
-def test_who_ran_on_to_a_close_shows_nothing_of_what_follows() -> None:
-    """S2: it ran before; who was started behind the CLOSE takes part in the restart."""
+def test_a_member_that_ran_on_to_a_close_shows_nothing_of_what_follows() -> None:
+    """S2: it ran before; a member that was started behind the CLOSE takes part in the restart."""
     closed = lineage("F X")
     m = draft(closed)
 
@@ -131,7 +133,7 @@ def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> No
 
 
 def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
-    """3.4: its vote is missed, whoever is configured."""
+    """3.4: its vote is missed, whichever names are configured."""
     m = draft("F C:ab")
     m.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("ab")))
 
@@ -156,7 +158,7 @@ def test_a_member_that_does_not_vote_may_take_in_a_newcomer() -> None:
 
 @pytest.mark.parametrize("chain", ["", "F X"])
 @pytest.mark.parametrize(("peer", "expected"), [("b", True), ("x", False)])
-def test_a_stray_store_stops_nobody_who_waits(chain: str, peer: str, expected: bool) -> None:
+def test_a_stray_store_stops_no_member_that_waits(chain: str, peer: str, expected: bool) -> None:
     """J3: of an elector it does: without it no view can be chosen; x is none, and no member."""
     m = draft(chain)
 
@@ -204,7 +206,7 @@ def test_a_hello_shows_a_member_that_its_own_disk_is_an_older_copy() -> None:
 
 @pytest.mark.parametrize(("other_tip", "expected"), [(False, True), (True, False)])
 def test_that_a_view_was_active_is_said_of_the_own_tip(other_tip: bool, expected: bool) -> None:
-    """3.6: the word is about the tip of who says it."""
+    """3.6: the word is about the tip of its sender."""
     chain, first = lineage("F:ab C:ab"), lineage("F:ab")
     (b,) = seats("b")
     m = draft(first, observations=Observations(in_reach=frozenset("b")))
@@ -215,7 +217,7 @@ def test_that_a_view_was_active_is_said_of_the_own_tip(other_tip: bool, expected
     assert expected is (m.verdict is not None)
 
 
-def test_who_ended_for_an_older_copy_is_no_stranger() -> None:
+def test_a_member_that_ended_for_an_older_copy_is_no_stranger() -> None:
     """3.6: it is named while the others wait; with the right disk it is welcome."""
     m = draft(CHAIN, held=held_of(CHAIN), observations=Observations(in_reach=frozenset("bc")))
 

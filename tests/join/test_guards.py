@@ -57,7 +57,8 @@ def asked_for(host: Host, kind: type) -> int:
 def test_a_ballot_begins_with_what_its_store_has_accepted_itself() -> None:
     """3.3: a majority may have accepted it, and the proposer's own vote may be one of them.
 
-    a and b accept A, and the one who counted them is gone; a asks c, which has accepted nothing.
+    a and b accept A, and the member that counted them is gone; a asks c, which has accepted
+    nothing.
     """
     voted = choice("a").receive("b", Accept(V.id, ballot("1b"), A)).choice
 
@@ -106,7 +107,7 @@ def test_a_vote_for_another_ones_ballot_chooses_nothing() -> None:
 
 
 def test_an_update_that_a_new_view_ends_is_begun_anew() -> None:
-    """3.4: an update is of one view; its source may not know that somebody still waits for it."""
+    """3.4: an update is of one view; its source may not know that a member still waits for it."""
     bus = cluster()
     bus["a"].write()
     bus.settle()
@@ -126,7 +127,7 @@ def test_an_update_that_a_new_view_ends_is_begun_anew() -> None:
     assert 1 < asked_for(bus["d"], StartUpdate)
 
 
-def test_who_is_not_ready_serves_no_update() -> None:
+def test_a_member_that_is_not_ready_serves_no_update() -> None:
     """I7: its own data may be elsewhere; here it was stopped, and knows the view from its disk."""
     bus = cluster()
     view = bus["c"].member.view
@@ -141,7 +142,7 @@ def test_who_is_not_ready_serves_no_update() -> None:
 
 
 def test_no_update_is_begun_while_the_own_answer_counts() -> None:
-    """3.3: who answers freezes, and its data stands still; also who only joins."""
+    """3.3: one that answers freezes, and its data stands still; also that of one that joins."""
     bus = cluster()
     view = bus["a"].member.view
     assert view is not None
@@ -160,11 +161,11 @@ def test_no_update_is_begun_while_the_own_answer_counts() -> None:
     assert before == asked_for(host, StartUpdate) == 0
 
 
-# -- what a member says, and who comes in ----------------------------------------------------------
+# -- what a member says, and which members come in ------------------------------------------------
 
 
 def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
-    """Who says so is waited for, as one that finishes the ballot of a newcomer."""
+    """A member that says so is waited for, as one that finishes the ballot of a newcomer."""
     bus = Bus()
     bus.start(config("a"))
 
@@ -173,7 +174,7 @@ def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
 
 
 def test_readiness_does_not_survive_the_freeze() -> None:
-    """3.3: who is frozen becomes neither ready nor active in this view any more.
+    """3.3: a member that is frozen becomes neither ready nor active in this view any more.
 
     What it heard of the others in it counts for nothing, so states that differ in it are one.
     """
@@ -268,7 +269,7 @@ def test_a_member_that_cannot_confirm_is_heard_by_its_connection() -> None:
 # -- the next view ---------------------------------------------------------------------------------
 
 
-def test_who_keeps_nothing_waits_for_a_store_and_stops_nobody_over_options() -> None:
+def test_a_member_that_keeps_nothing_waits_for_a_store_and_stops_none_over_options() -> None:
     """3.4: a is sure and keeps nothing; the one store here was started with other options.
 
     It may be started again with those of the view: that nothing fits is no reason to abort.
@@ -282,7 +283,7 @@ def test_who_keeps_nothing_waits_for_a_store_and_stops_nobody_over_options() -> 
 
 
 def test_a_close_waits_for_every_member_of_the_view() -> None:
-    """S2: who has not answered may still acknowledge; then its store would not be clean."""
+    """S2: one that has not answered may still acknowledge; then its store would not be clean."""
     me = Row(id="a", answered=True, is_member=True, is_elector=True, is_sure=True, closes=True)
     me = evolve(me, fits=True)
     other = Row(id="b", is_member=True)
@@ -314,14 +315,14 @@ def test_options_that_differ_stop_members_whatever_their_stores_hold() -> None:
     assert (Next.ABORT, Reason.OPTIONS_DIFFER) == (case.outcome, case.reason)
 
 
-def test_who_asks_to_be_left_out_is_not_refused_for_its_options() -> None:
+def test_a_member_that_asks_to_be_left_out_is_not_refused_for_its_options() -> None:
     """3.4: it waits until the members know that it has left, and does not come in again."""
     row = Newcomer(is_open=True, has_options=False, leaves=True)
 
     assert Admit.KNOWN is admission().choose((row,), 0).outcome
 
 
-def test_who_is_too_far_behind_is_told_nothing() -> None:
+def test_a_member_that_is_too_far_behind_is_told_nothing() -> None:
     """3.1: what would show that its chain goes on in ours is forgotten here."""
     chain = views("F C1 C2 C3 C4")
     lineage = Lineage((chain["C3"], chain["C4"]), chain["F"].id)
@@ -336,8 +337,8 @@ def test_who_is_too_far_behind_is_told_nothing() -> None:
     assert 1 == len(told)
 
 
-def test_a_ballot_that_was_given_up_holds_nobody_back() -> None:
-    """3.3: it was outbid, so nobody waits for its end."""
+def test_a_ballot_that_was_given_up_holds_no_member_back() -> None:
+    """3.3: it was outbid, so no member waits for its end."""
     held: Any = SimpleNamespace(
         config=SimpleNamespace(member="a", patience=2.0),
         timers=Timers().given_to(10.0, "a"),

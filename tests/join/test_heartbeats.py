@@ -31,10 +31,10 @@ from tests.join.pictures import seats, views
         ({"phase": Phase.FROZEN}, False),
     ],
 )
-def test_who_still_waits_for_an_answer_says_hello_again(
+def test_a_member_that_still_waits_for_an_answer_says_hello_again(
     fields: dict[str, object], expected: bool
 ) -> None:
-    """3.5: the hello was lost; whoever waits for nothing of this one is quiet."""
+    """3.5: the hello was lost; a member that waits for nothing of this one is quiet."""
     m = draft("F C", **fields)
     tip = views("F C")["C"]
 
@@ -55,7 +55,9 @@ def test_a_heartbeat_says_where_its_member_is_and_whether_it_is_frozen(
 
 
 @pytest.mark.parametrize("beyond", [frozenset(), frozenset({B})])
-def test_who_is_behind_is_told_and_what_was_known_of_it_stays(beyond: frozenset[Seat]) -> None:
+def test_a_member_that_is_behind_is_told_and_what_was_known_of_it_stays(
+    beyond: frozenset[Seat],
+) -> None:
     """3.9: that it has gone on stays true; a heartbeat from before the tip is an old one, then."""
     m = draft("F C", observations=Observations(beyond=beyond))
     before = views("F C")["F"]
@@ -72,7 +74,7 @@ def test_who_is_behind_is_told_and_what_was_known_of_it_stays(beyond: frozenset[
     ("word", "number", "is_frozen", "asks"),
     [("C2", 3, False, True), ("C1", 2, False, True), ("C", 2, True, False)],
 )
-def test_who_is_ahead_or_elsewhere_or_frozen_has_gone_on(
+def test_a_member_that_is_ahead_or_elsewhere_or_frozen_has_gone_on(
     word: str, number: int, is_frozen: bool, asks: bool
 ) -> None:
     """3.5: it counts for no majority; and with a hello it is asked for what it knows."""
@@ -98,7 +100,7 @@ def test_who_is_ahead_or_elsewhere_or_frozen_has_gone_on(
 def test_a_register_is_asked_whether_an_open_view_has_a_successor(
     chain: str, options: dict[str, object], expected: bool
 ) -> None:
-    """3.7: with each heartbeat; behind a CLOSE nobody is served, so nobody asks."""
+    """3.7: with each heartbeat; behind a CLOSE no client is served, so no member asks."""
     m = draft(chain, options=options)
 
     read_register(m, 7.0)

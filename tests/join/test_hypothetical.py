@@ -60,7 +60,7 @@ def test_a_store_may_have_gone_on_behind_its_final_signature() -> None:
 
 
 def test_a_close_starts_where_the_clean_stores_end() -> None:
-    """S2: whoever is dirty and has more has what nobody acknowledged."""
+    """S2: a member that is dirty and has more has what no member acknowledged."""
     clean = ChainStatus(
         "a", Store.CLEAN, initial="X", final="F", position=At("X", 3), has_position=True
     )
@@ -83,14 +83,14 @@ def test_the_members_of_a_view_are_those_that_know_it() -> None:
     assert [{a, b, absent}, {a}] == [view.members for view in chain.views]
 
 
-def test_nobody_was_ready_in_a_close() -> None:
-    """S2: it serves nobody, so what its store held is the view before."""
+def test_no_member_was_ready_in_a_close() -> None:
+    """S2: it serves no client, so what its store held is the view before."""
     one = HypotheticalView.of((Status("a", Store.CLEAN, initial="X", final="F"),))
 
     assert ids_of(("X",))[0] == one.answer(0, None).held
 
 
-def test_who_keeps_nothing_says_so() -> None:
+def test_a_member_that_keeps_nothing_says_so() -> None:
     """T: it is never clean, wherever its data ends."""
     members = HypotheticalView.of((Status("a", Store.NONE), Status("b", Store.EMPTY)))
 

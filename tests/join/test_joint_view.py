@@ -1,4 +1,4 @@
-"""Who goes on together: the groups that all hear each other, and which one a proposer takes."""
+"""Which members go on together: groups that all hear each other; which one a proposer takes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def apart(*pairs: str) -> CutPairs:
 
 
 @given(aparts, st.frozensets(names, min_size=1))
-def test_the_groups_are_all_that_hear_each_other_and_that_nobody_else_may_join(
+def test_the_groups_are_all_that_hear_each_other_and_that_no_other_member_may_join(
     them: CutPairs, some: frozenset[str]
 ) -> None:
     """Held against every subset."""
@@ -86,7 +86,7 @@ def test_so_many_groups_are_looked_at_and_no_more() -> None:
     assert {20} == {len(group) for group in groups}
 
 
-def test_who_says_anew_whom_it_misses_takes_back_what_it_said() -> None:
+def test_a_member_that_names_anew_which_it_misses_takes_back_what_it_said() -> None:
     told = apart("ab").as_told_by("c", frozenset("d")).as_told_by("a", frozenset())
 
     assert apart("cd") == told
@@ -139,7 +139,7 @@ def proposer(me: str, them: CutPairs) -> Proposer:
     ],
 )
 def test_the_most_that_hear_each_other_are_in_the_view(them: CutPairs, members: str) -> None:
-    """And all electors stay electors: who is left out comes in when it hears the others."""
+    """And all electors stay electors: one that is left out comes in when it hears the others."""
     tip = tip_of("abcde", "abcde")
 
     view = proposer("b", them).view(Kind.CHANGE, answered(tip, "abcde"))
@@ -148,7 +148,7 @@ def test_the_most_that_hear_each_other_are_in_the_view(them: CutPairs, members: 
     assert tip.electors == view.electors
 
 
-def test_who_keeps_whoever_answers_keeps_those_that_are_apart() -> None:
+def test_a_proposer_that_keeps_all_that_answer_keeps_those_that_are_apart() -> None:
     """The rule left out."""
     tip = tip_of("abcde", "abcde")
 
@@ -182,7 +182,7 @@ def test_of_groups_that_are_no_majority_one_is_taken_that_hears_one() -> None:
     assert {"b", "c"} == {seat.member for seat in view.members}
 
 
-def test_who_leaves_does_not_count_among_those_that_stay() -> None:
+def test_a_member_that_leaves_does_not_count_among_those_that_stay() -> None:
     tip = tip_of("abcde", "abcde")
     leaver = Answer(
         seat=SEATS["c"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
@@ -202,7 +202,7 @@ def test_a_proposer_yields_where_others_may_choose_alone() -> None:
 
     assert {"a", "c"} == {seat.member for seat in view.members}
     assert told.yields(view, evidence, frozenset("bd"))
-    # With c and d apart as well nobody has a majority, so there is none to wait for.
+    # With c and d apart as well no member has a majority, so there is none to wait for.
     hopeless = evolve(told, apart=apart("ce", "ec", "eb", "ed", "cd"))
     assert not hopeless.yields(view, evidence, frozenset("bd"))
     # Where a register chooses, a majority is nothing to wait for.
@@ -243,7 +243,7 @@ def test_members_of_the_view_go_before_more_newcomers() -> None:
 
 
 def test_of_groups_with_as_many_members_of_the_view_the_larger_one_is_taken() -> None:
-    """3.4: a with e and f, or b with d; who is left out comes later."""
+    """3.4: a with e and f, or b with d; a member that is left out comes later."""
     them = apart("ab", "ad", "be", "bf")
     there = frozenset(SEATS[name] for name in "abdef")
 
@@ -253,7 +253,7 @@ def test_of_groups_with_as_many_members_of_the_view_the_larger_one_is_taken() ->
 
 
 def test_a_store_that_leaves_is_no_need_of_those_that_keep_nothing() -> None:
-    """3.4: nobody had a store when the cluster was founded; c is cut off, and e leaves."""
+    """3.4: no member had a store when the cluster was founded; c is cut off, and e leaves."""
     tip = tip_of("abce", "abc")
     nothing = {
         name: evolve(answer, transient=True)

@@ -69,16 +69,16 @@ def test_what_was_of_the_former_view_is_forgotten() -> None:
         ({}, False),
     ],
 )
-def test_a_close_is_meant_for_who_ran_who_saw_it_run_and_who_asked_for_it(
+def test_a_close_is_meant_for_members_that_ran_that_saw_it_run_or_that_asked_for_it(
     known: dict[str, Any], expected: bool
 ) -> None:
-    """S2: who was started behind it takes part in the restart."""
+    """S2: a member that was started behind it takes part in the restart."""
     m = learned("F X", **known)
 
     assert (expected, None) == (m.is_done, m.closes_until)
 
 
-def test_an_open_view_ends_nobody() -> None:
+def test_an_open_view_ends_no_member() -> None:
     assert not learned("F C", ready_in="F", saw_it_run=True, closes_until=9.0).is_done
 
 
@@ -106,7 +106,7 @@ def test_a_shutdown_ends_where_the_others_went_on_for_long(
     )
 
 
-def test_a_view_that_is_forgotten_left_nobody_out() -> None:
+def test_a_view_that_is_forgotten_left_no_member_out() -> None:
     """3.2: of a thousand views behind it nothing is known but the last one."""
     assert learned(lineage("F C1 C2", keep=1), at=9.1, closes_until=9.0).closes
 
@@ -133,33 +133,33 @@ def leaving(members: str, electors: str, *, leave_told: bool = False) -> StepCon
 
 
 def test_the_only_elector_has_left_when_it_knows_that_it_is_left_out() -> None:
-    """3.4: nobody else votes, so nobody else has to know."""
+    """3.4: no other member votes, so no other member has to know."""
     assert leaving("bc", "a").is_done
     assert not leaving("bc", "abc").is_done
     assert not learned(chosen("bc", "a")).is_done  # it was given up, and would come back
 
 
-def test_who_is_in_the_view_still_has_not_left() -> None:
+def test_a_member_that_is_in_the_view_still_has_not_left() -> None:
     """3.4: it was not known that it leaves; it asks again."""
     m = leaving("abc", "a")
 
     assert (False, True, []) == (m.is_done, m.leaves, refusals(m))
 
 
-def test_who_is_kept_although_it_is_known_that_it_leaves_gives_it_up() -> None:
+def test_a_member_that_is_kept_although_it_is_known_that_it_leaves_gives_it_up() -> None:
     m = leaving("abc", "a", leave_told=True)
 
     assert (False, False) == (m.is_done, m.leaves)
     assert ["it may not leave: no store would stay, or too few"] == refusals(m)
 
 
-def test_who_was_left_out_leaves_on() -> None:
+def test_a_member_that_was_left_out_leaves_on() -> None:
     m = leaving("bc", "abc", leave_told=True)
 
     assert (False, True, []) == (m.is_done, m.leaves, refusals(m))
 
 
-def test_who_never_was_in_a_view_does_not_leave_it() -> None:
+def test_a_member_that_never_was_in_a_view_does_not_leave_it() -> None:
     """It waits for the others, and is to end when its host says so."""
     m = draft("F:bc", leaves=True)
     assert m.view is not None
@@ -179,7 +179,7 @@ def test_a_leaver_ends_when_a_majority_of_the_others_is_ready_without_it() -> No
     assert m.is_done
 
 
-def test_who_does_not_vote_frees_no_leaver() -> None:
+def test_a_member_that_does_not_vote_frees_no_leaver() -> None:
     m = leaving("bcd", "abc")
     (d,) = seats("d")
 
@@ -189,7 +189,7 @@ def test_who_does_not_vote_frees_no_leaver() -> None:
     assert not m.is_done
 
 
-def test_who_is_still_a_member_has_not_left_whoever_is_ready() -> None:
+def test_a_member_that_is_still_a_member_has_not_left_whichever_is_ready() -> None:
     m = draft("F C", leaves=True)
 
     hear_ready(m, "b", Ready(tip_of(m).id, B))
@@ -215,7 +215,7 @@ def tip_of(m: StepContext) -> View:
     return m.view
 
 
-def test_a_member_that_is_ready_answers_who_says_so_once() -> None:
+def test_a_member_that_is_ready_answers_another_that_says_so_once() -> None:
     """I8: it may have learned of the view after we said so."""
     m = draft("F C")
     m.ready_in = tip_of(m).id
@@ -229,7 +229,7 @@ def test_a_member_that_is_ready_answers_who_says_so_once() -> None:
     assert not m.is_done  # one that leaves would be
 
 
-def test_who_is_not_ready_answers_nothing() -> None:
+def test_a_member_that_is_not_ready_answers_nothing() -> None:
     m = draft("F C")
 
     hear_ready(m, "b", Ready(tip_of(m).id, B))
@@ -239,7 +239,7 @@ def test_who_is_not_ready_answers_nothing() -> None:
     assert m.saw_it_run
 
 
-def test_who_is_no_member_gets_no_answer() -> None:
+def test_a_process_that_is_no_member_gets_no_answer() -> None:
     m = draft("F C:ac")
     m.ready_in = tip_of(m).id
 
@@ -248,7 +248,7 @@ def test_who_is_no_member_gets_no_answer() -> None:
     assert [] == sends(m)
 
 
-def test_who_has_answered_a_ballot_counts_nobody_as_ready() -> None:
+def test_a_member_that_has_answered_a_ballot_counts_no_member_as_ready() -> None:
     """3.3: it becomes neither ready nor active in this view any more; and it ran."""
     m = draft("F C", promised=Ballot(1, "b'"))
 

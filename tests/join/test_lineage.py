@@ -293,7 +293,7 @@ MIRRORED = {Order.BEHIND: Order.AHEAD, Order.AHEAD: Order.BEHIND}
 def test_a_comparison_has_no_favourite_side(
     tree: Tree, keep: int, other_keep: int, data: st.DataObject
 ) -> None:
-    """Whoever compares, the same comes out the other way round."""
+    """Compared from the other side, the same comes out the other way round."""
     tips = st.sampled_from(tree.views)
     one = tree.lineage(data.draw(tips), keep=keep)
     other = tree.lineage(data.draw(tips), keep=other_keep)

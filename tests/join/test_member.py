@@ -54,7 +54,7 @@ def all_of(kind: type[Kept], things: Iterable[object]) -> list[Kept]:
 
 
 def written(bus: Bus, name: str = "a") -> Position:
-    """Return a frame that the sequencer has written and everybody has."""
+    """Return a frame that the sequencer has written and every member has."""
     frame = bus[name].write()
     bus.settle()
     assert frame is not None
@@ -141,7 +141,7 @@ def test_n_is_an_option_that_must_match() -> None:
     assert "a aborted, b aborted, c aborted" == bus.phases()
 
 
-def test_nobody_serves_before_all_members_of_the_view_are_ready() -> None:
+def test_no_member_serves_before_all_members_of_the_view_are_ready() -> None:
     """I8, W1: active after all initial members are ready."""
     bus = Bus()
     opened: list[set[str]] = []
@@ -170,7 +170,7 @@ def test_a_member_says_whether_it_takes_a_frame() -> None:
 
 
 def test_a_frozen_member_takes_no_frame() -> None:
-    """Who answers a ballot freezes: it acknowledges nothing."""
+    """A member that answers a ballot freezes: it acknowledges nothing."""
     bus = cluster()
     frame = written(bus)
     bus.say("c", "b", Prepare(frame.view, Ballot(1, "c3")))
@@ -249,7 +249,7 @@ def test_a_member_that_returns_before_it_is_missed_goes_on_through_a_new_view() 
     assert frame == bus.disks["c"].frames[-1]
 
 
-def test_a_wiped_member_joins_as_somebody_new() -> None:
+def test_a_wiped_member_joins_as_a_new_one() -> None:
     """J1: an empty store is updated, and then taken in."""
     bus = cluster()
     frame = written(bus)
@@ -287,7 +287,7 @@ def test_two_newcomers_at_once_both_join() -> None:
 
 
 def test_members_whose_messages_were_lost_say_hello_again_at_a_heartbeat() -> None:
-    """The founding is chosen, and nobody hears who is ready."""
+    """The founding is chosen, and no member hears which ones are ready."""
     bus = Bus()
     start_all(bus, "abc")
     while not all(bus[name].member.ready_in for name in "abc"):
@@ -308,7 +308,7 @@ def test_members_whose_messages_were_lost_say_hello_again_at_a_heartbeat() -> No
 
 
 def test_a_newcomer_whose_messages_were_lost_says_hello_again_at_a_heartbeat() -> None:
-    """Its hello came while nobody was active, or was lost; nobody else would begin again."""
+    """Its hello came while no member was active, or was lost; no other member would begin again."""
     bus, _ = changed()
     bus.start(config("d"))
     while bus["d"].member.phase is not Phase.JOINING:
@@ -520,7 +520,7 @@ def test_after_total_failure_one_mark_permits_the_restart(mark: str) -> None:
     assert [1, 1, 1] == [len(disk.frames) for disk in bus.disks.values()]
 
 
-def test_after_total_failure_a_committed_frame_is_there_whoever_is_marked() -> None:
+def test_after_total_failure_a_committed_frame_is_there_whichever_is_marked() -> None:
     """The marked store crashed early, before the others wrote more."""
     bus = cluster()
     written(bus)
@@ -540,7 +540,7 @@ def test_after_total_failure_a_committed_frame_is_there_whoever_is_marked() -> N
     assert all(frame in disk.frames for disk in bus.disks.values())
 
 
-# -- hearing nobody ------------------------------------------------------------------------------
+# -- hearing no member -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lost", ["ab", "bc", "ac"])
@@ -576,7 +576,7 @@ def test_one_that_cannot_hear_a_dead_member_is_taken_in_all_the_same() -> None:
     assert "a active, b active, c down" == bus.phases()
 
 
-def test_the_next_view_waits_for_nobody_who_is_known_to_be_gone() -> None:
+def test_the_next_view_waits_for_no_member_that_is_known_to_be_gone() -> None:
     """One patience for its return, and none for its answer."""
     bus = cluster(heartbeat=0.0)
     bus.crash("a")
@@ -589,8 +589,8 @@ def test_the_next_view_waits_for_nobody_who_is_known_to_be_gone() -> None:
     assert {"CHANGE 2 of b c"} == bus.tips()
 
 
-def test_three_that_hear_nobody_all_stop_serving_and_go_on_when_they_meet() -> None:
-    """P4: who is alive goes on as soon as a majority can talk."""
+def test_three_that_hear_no_member_all_stop_serving_and_go_on_when_they_meet() -> None:
+    """P4: a member that is alive goes on as soon as a majority can talk."""
     bus = cluster()
     written(bus)
     bus.partition("a", "b", "c")
@@ -689,7 +689,7 @@ def test_one_that_joins_cannot_stop_the_cluster_later() -> None:
     assert "a active, b active, c active, d stopped" == bus.phases()
 
 
-def test_one_that_is_cut_off_does_not_stop_those_who_went_on() -> None:
+def test_one_that_is_cut_off_does_not_stop_those_that_went_on() -> None:
     bus = cluster()
     bus.partition("a", "bc")
     bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
@@ -834,7 +834,7 @@ def test_patience_begins_anew_with_a_new_connection() -> None:
     assert member.state.patience_until <= bus.now + member.config.patience
 
 
-def test_a_member_that_nobody_answers_says_so() -> None:
+def test_a_member_that_none_answers_says_so() -> None:
     """Every stuck member names a reason on which an operator can act."""
     bus = stopped_in_order()
     bus.start(config("a"))
@@ -917,7 +917,7 @@ def test_a_second_successor_is_refused_aloud() -> None:
 
 
 def test_an_answer_in_the_name_of_another_is_refused() -> None:
-    """Duty 16: the connection says who it is."""
+    """Duty 16: the connection says which member it is."""
     bus = cluster()
     tip = bus["a"].member.view
     assert tip is not None
@@ -1143,7 +1143,7 @@ def test_a_batch_that_was_not_given_cannot_be_performed() -> None:
 
 
 def test_a_member_in_no_view_leaves_at_once() -> None:
-    """It would wait for ever: there is nobody to take it out of anything."""
+    """It would wait for ever: no other member is left that could take it out."""
     record = StoreRecord(store_id="a'")
     member = Member.start(0, config("a"), record, seed="s")
 

@@ -25,7 +25,7 @@ def _answer(seat: Seat) -> Answer:
     return Answer(seat=seat, options="options")
 
 
-def test_who_is_not_heard_any_more_is_no_guest_and_no_stranger(tip: View) -> None:
+def test_a_member_that_is_not_heard_any_more_is_no_guest_and_no_stranger(tip: View) -> None:
     """3.4: nor is it here with another store: it may come back with the one that the tip knows."""
     heard = Observations().up("d").with_guest(D).with_stranger("d")
 
@@ -33,7 +33,7 @@ def test_who_is_not_heard_any_more_is_no_guest_and_no_stranger(tip: View) -> Non
     assert Observations() == Observations().up("b").noticing(B2, tip).down("b")
 
 
-def test_a_new_view_leaves_who_is_there_and_who_wants_to_come_in(tip: View) -> None:
+def test_a_new_view_leaves_those_that_are_there_and_that_want_to_come_in(tip: View) -> None:
     heard = Observations(in_reach=frozenset("bcd")).with_guest(B).answered(_answer(B))
     heard = heard.with_ready(C).with_beyond(C).with_stranger("c").noticing(B2, tip)
     guests = heard.with_guest(D, transient=True).with_guest(Seat("e", "e1"))
@@ -42,7 +42,7 @@ def test_a_new_view_leaves_who_is_there_and_who_wants_to_come_in(tip: View) -> N
     assert left.with_guest(Seat("e", "e1")) == guests.in_view(tip)
 
 
-def test_who_answers_says_whom_it_does_not_hear_and_its_last_word_counts() -> None:
+def test_an_answer_says_which_members_are_not_heard_and_the_last_one_counts() -> None:
     """What one ballot was told is worth nothing in the next one."""
     heard = (
         Observations().answered(_answer(B), frozenset("ad")).answered(_answer(C), frozenset("d"))
@@ -75,7 +75,7 @@ def test_a_member_has_one_store_its_last_one() -> None:
     assert {"c"} == heard.silent({"b", "c"})
 
 
-def test_who_has_answered_or_gone_on_is_no_part_of_the_majority(tip: View) -> None:
+def test_a_member_that_has_answered_or_gone_on_is_no_part_of_the_majority(tip: View) -> None:
     both = Observations(in_reach=frozenset("bc"))
 
     assert both.is_majority(tip, A)
@@ -88,7 +88,7 @@ def test_who_has_answered_or_gone_on_is_no_part_of_the_majority(tip: View) -> No
     assert not both.doubting("b", 1).doubting("c", 2).sure_of("c", 1).is_majority(tip, A)
 
 
-def test_a_member_lacks_who_is_gone_and_who_is_there_with_another_store(tip: View) -> None:
+def test_a_member_lacks_those_that_are_gone_or_there_with_another_store(tip: View) -> None:
     both = Observations(in_reach=frozenset("bc"))
 
     assert not both.lacks(tip, A)
@@ -131,7 +131,7 @@ def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
 def test_a_member_is_cut_off_where_all_that_it_was_configured_with_are_strangers(
     tip: View,
 ) -> None:
-    """J3: whoever else votes in the view; and who was configured with nobody is not."""
+    """J3: and all others that vote in the view; one that is configured with none of them is not."""
     config = Config(member="a", electors=frozenset("ab"), wait_for=2)
     alone = evolve(config, electors=frozenset("a"))
 
@@ -180,7 +180,7 @@ def test_a_member_that_does_not_vote_has_a_store_of_its_own(tip: View) -> None:
     assert not Observations().is_copy(D, more, A)
 
 
-def test_who_is_no_guest_any_more_is_no_transient_one() -> None:
+def test_a_member_that_is_no_guest_any_more_is_no_transient_one() -> None:
     heard = Observations().with_guest(D, transient=True)
     beside = Seat("e", "e1")
 
@@ -196,7 +196,7 @@ def test_a_member_is_cut_off_by_electors_of_the_view_that_are_not_configured(tip
     assert Observations().with_stranger("b").with_stranger("c").is_cut_off(tip, A, config)
 
 
-def test_who_is_a_member_or_votes_is_missed(tip: View) -> None:
+def test_a_process_that_is_a_member_or_votes_is_missed(tip: View) -> None:
     """3.4: in a view with it each would have to hear it."""
     more = evolve(tip, members=tip.members | {D})
 

@@ -21,7 +21,7 @@ INCOMPARABLE, UNKNOWN = PositionOrder.INCOMPARABLE, PositionOrder.UNKNOWN
         ("F", "F.3", "F.2", AHEAD),
         ("F C@F.5", "F.5", "C.6", BEHIND),
         ("F C@F.5", "F.4", "C.6", BEHIND),
-        # A tail that nobody acknowledged: RESTART begins before it, and goes on otherwise.
+        # A tail that no member acknowledged: RESTART begins before it, and goes on otherwise.
         ("F R@F.3", "F.5", "R.4", INCOMPARABLE),
         ("F R@F.3", "F.4", "R.9", INCOMPARABLE),
         ("F R@F.3", "F.3", "R.4", BEHIND),
@@ -114,7 +114,7 @@ def test_a_forgotten_view_that_was_never_met_leaves_it_unknown() -> None:
 
 
 def test_a_view_that_is_forgotten_is_not_taken_for_the_beginning() -> None:
-    """3.2: C starts where F may have ended; nobody knows any more."""
+    """3.2: C starts where F may have ended; no member knows any more."""
     chain = "F C"
     one, other = position("C.1", chain), position("F.1", chain)
 

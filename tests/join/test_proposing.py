@@ -32,7 +32,7 @@ STAYS: Any = SimpleNamespace(yields=lambda *_: False)
         # One turn of each, and so many ballots, at most.
         ("F C", 15.9, 4, False),
         ("F C", 16.0, 1, False),
-        # Whoever closes or starts again goes on with whom there is.
+        # A member that closes or starts again goes on with the members that are there.
         ("F X", 15.9, 1, False),
         ("F R", 15.9, 1, False),
     ],
@@ -61,7 +61,7 @@ def test_members_and_electors_have_a_turn_each(members: str, until: float) -> No
     assert not _yields(m, until, YIELDS, view, nothing)
 
 
-def test_who_founds_waits_for_nobody() -> None:
+def test_a_member_that_founds_waits_for_no_member() -> None:
     """3.4: there are no electors yet that could be a majority."""
     nothing: Any = None
 
@@ -72,7 +72,7 @@ def test_who_founds_waits_for_nobody() -> None:
     ("chain", "ready_in", "expected"),
     [("", "", "bcx"), ("F C:abd", "", "bcdx"), ("F C:abd", "C", "x")],
 )
-def test_who_may_come_back_is_worth_waiting_for_where_this_member_was_started(
+def test_a_member_that_may_come_back_is_worth_waiting_for_where_this_member_was_started(
     chain: str, ready_in: str, expected: str
 ) -> None:
     """3.4: the more answer, the more data is there; a, b and c are the electors."""
@@ -104,7 +104,7 @@ def test_a_copy_of_a_store_proves_nothing() -> None:
     assert {"a", "b"} == {seat.member for seat in view.members}
 
 
-def test_who_leaves_others_their_turns_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_that_leaves_others_their_turns_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     m = running()
     monkeypatch.setattr(proposing, "_yields", lambda *_: True)
 
@@ -141,7 +141,7 @@ def test_a_guest_that_said_that_it_keeps_nothing_does_not_vote() -> None:
     assert guest in silent.members - silent.electors
 
 
-def test_who_may_propose_nothing_says_by_which_table() -> None:
+def test_a_member_that_may_propose_nothing_names_its_table() -> None:
     """4.2: it was started again, and so were all, as far as it knows."""
     m = running()
     m.ready_in = None

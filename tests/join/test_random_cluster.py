@@ -53,8 +53,8 @@ SIDES = [("ab", "cd"), ("acd", "b"), ("abc", "d"), ("a", "bcd"), ("ad", "bc"), (
 class History:
     """What is durable anywhere, and which claim broke first.
 
-    `votes`: who accepted a view in a ballot.  `chosen`: the successor of a view.  `holders`:
-    at which seats a frame is durable.  `ready`: who was ready in a view.
+    `votes`: which seats accepted a view in a ballot.  `chosen`: the successor of a view.
+    `holders`: at which seats a frame is durable.  `ready`: which seats were ready in a view.
     """
 
     wait_for: int
@@ -242,7 +242,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(absent=st.sampled_from(["", "", "a", "b", "c", "d"]))
     def calm(self, absent: str) -> None:
-        """Everybody hears everybody, and all who are down start again, but one perhaps."""
+        """All hear each other, and all that are down start again, but one perhaps."""
         self.armed.clear()
         self.heal()
         for name in sorted(set("abcd" if "d" in self.bus.hosts else "abc") - set(absent)):

@@ -53,7 +53,7 @@ def test_a_read_waits_for_a_majority_of_the_electors() -> None:
     assert [1] == confirmed(m)
 
 
-def test_who_is_alone_in_its_majority_asks_nobody() -> None:
+def test_a_member_that_is_alone_in_its_majority_asks_no_member() -> None:
     bus = cluster("a", electors="a", wait_for=1)
     member = bus["a"].member
 
@@ -116,7 +116,7 @@ def test_what_was_not_asked_or_is_said_for_another_is_malformed() -> None:
 def test_an_elector_confirms_the_view_that_it_has_not_left(
     more: dict[str, object], asked: str, answers: bool
 ) -> None:
-    """Who has answered a ballot may be of the majority that chose another view."""
+    """A member that has answered a ballot may be of the majority that chose another view."""
     m = draft(CHAIN, **more)
 
     hear_confirm(m, "b", Confirm(views(CHAIN)[asked].id, 7))
@@ -128,7 +128,7 @@ def test_an_elector_confirms_the_view_that_it_has_not_left(
     assert (asked == "F") is any(isinstance(one, Chosen) for one in said)
 
 
-def test_who_serves_no_more_answers_no_read() -> None:
+def test_a_member_that_serves_no_more_answers_no_read() -> None:
     m = serving()
     read(m, 1.0)
 
@@ -149,7 +149,7 @@ def test_members_that_cannot_confirm_are_not_asked(older: str, calls: int) -> No
     assert [("c", Confirm(TIP.id, 1))] * calls == sends(m)
 
 
-def test_who_has_not_answered_is_asked_again_at_the_next_heartbeat() -> None:
+def test_a_member_that_has_not_answered_is_asked_again_at_the_next_heartbeat() -> None:
     m = serving(observations=Observations(in_reach=frozenset("bc")).doubting("b", 1))
     read(m, 1.0)
     m.sends.clear()

@@ -123,7 +123,7 @@ DIFFERENCES: dict[tuple[str, ...], int] = {
     (): 13_962,
     # I6: the clean one may be a second away.
     ("abort no-clean-store -> wait no-clean-store",): 178,
-    # 3.7: nobody can vote.
+    # 3.7: no member can vote.
     ("active None -> wait too-few-members",): 12,
     ("abort options-differ -> wait too-few-members",): 8,
     # A hello shows at once what can never be one cluster.
@@ -151,7 +151,7 @@ def test_a_total_failure_waits_for_permission() -> None:
 
 
 def test_dirty_stores_of_an_open_view_miss_nothing_but_permission() -> None:
-    """I6: whoever was ready in it has all that was acknowledged; so the operator is told."""
+    """I6: a member that was ready in it has all that was acknowledged; so the operator is told."""
     case = CHAIN_RULES.choose(members("oX oX", 2), 0)
 
     assert case is not None
@@ -203,12 +203,12 @@ def test_a_clean_store_does_not_restart_beside_one_that_served_since() -> None:
 
 
 def test_stores_of_two_clusters_abort() -> None:
-    """I4: nobody has served yet; beside a running cluster it would be J3."""
+    """I4: no member has served yet; beside a running cluster it would be J3."""
     assert "abort I4; abort I4" == short(chain("oX oY", 2))
 
 
 def test_two_successors_of_one_view_abort() -> None:
-    """Diverged is a fork: nobody may guess which side is right."""
+    """Diverged is a fork: no rule may guess which side is right."""
     verdict = told("oX oX", "X V", "X W")
 
     assert "abort J3; abort J3" == short(verdict)
@@ -246,7 +246,7 @@ def test_a_dirty_store_with_all_that_was_closed_is_clean() -> None:
 
 
 def test_a_clean_store_with_less_than_another_is_updated() -> None:
-    """S2: whoever differs from the CLOSE's position is not clean."""
+    """S2: a member that differs from the CLOSE's position is not clean."""
     assert "update I7 from b; active I8" == short(told("cXF cXF", positions=("X.2", "X.3")))
 
 
@@ -271,7 +271,7 @@ def test_the_signatures_may_be_left_out_of_a_lineage() -> None:
 
 
 def test_frames_of_a_view_that_a_member_does_not_know_are_older_than_all() -> None:
-    """Both are clean at one CLOSE and tell different ends: whoever has less is updated (S2)."""
+    """Both are clean at one CLOSE and tell different ends: the one with less is updated (S2)."""
     assert "active I8; update I7 from a" == short(
         told("cXF cXF", "X", "X", positions=("X.1", "V.3"))
     )
@@ -283,7 +283,7 @@ def test_the_initial_signature_is_the_first_view_where_a_lineage_leaves_it_out()
 
 
 def test_a_change_starts_behind_all_frames_of_the_view_before() -> None:
-    """Nobody tells where: who knows the former view alone is behind it, and is updated."""
+    """No answer tells where: one that knows the former view alone is behind it, and is updated."""
     assert "unaffected -; update J1 from a" == short(told("*oX t", "V", "V", positions=("-",)))
 
 
@@ -294,7 +294,7 @@ def test_a_view_is_named_by_its_whole_way() -> None:
 
 
 @pytest.mark.parametrize("electors", ["a x", "a b"])
-def test_whoever_is_away_or_has_an_empty_store_is_waited_for_as_an_elector(electors: str) -> None:
+def test_an_elector_that_is_away_or_has_an_empty_store_is_waited_for(electors: str) -> None:
     """3.4: one of two electors is no majority, whoever else is there."""
     others = "e" if "b" in electors else "t"
 
@@ -312,7 +312,7 @@ def test_clean_stores_that_differ_are_named_before_others() -> None:
 
 
 def test_each_active_member_answers_by_the_views_that_it_knows() -> None:
-    """3.4: a has not learned W; b has, and takes in who knows it."""
+    """3.4: a has not learned W; b has, and takes in a member that knows it."""
     verdict = told("*oX *oX oX", "X V", "X V W", "X V W")
 
     assert "unaffected -; unaffected -; update J2 from b" == short(verdict)
@@ -331,24 +331,24 @@ def test_a_clean_store_beside_a_branch_is_of_no_other_shutdown() -> None:
 
 
 def test_an_active_member_that_tells_no_views_is_of_its_own_cluster() -> None:
-    """J3: the views that b tells are another one's; a refuses whoever comes from there."""
+    """J3: the views that b tells are another one's; a refuses a newcomer from there."""
     verdict = told("*oX *oY oY", "", "Y W", "Y W")
 
     assert "unaffected -; unaffected -; abort J3" == short(verdict)
 
 
-def test_whoever_is_active_has_an_open_view_behind_the_close_that_it_tells() -> None:
+def test_a_member_that_is_active_has_an_open_view_behind_the_close_that_it_tells() -> None:
     assert "unaffected -; update J2 from a" == short(told("*oX cXF", "X F", "X F"))
 
 
 def test_n_is_that_of_an_elector() -> None:
-    """I1, before I2: who does not vote proposes nothing, and waits for nobody."""
+    """I1, before I2: a member that does not vote proposes nothing, and waits for no member."""
     assert "abort I2; abort I2" == short(told("t/5 cXF/1", electors="b"))
     assert "wait I1; wait I1" == short(told("t/1 cXF/5", electors="b"))
 
 
 def test_a_restart_starts_where_what_was_closed_ends() -> None:
-    """I5: nothing was written since, so who has all that was closed has the data of the view."""
+    """I5: nothing was written since, so a store that has all of it has the view's data."""
     assert "unaffected -; update J2 from a" == short(told("*oX cXF", "X F R", "X F"))
 
 
@@ -380,7 +380,7 @@ def statuses(draw: st.DrawFn, at: int) -> Status:
 
 @given(data=st.data(), count=st.integers(0, 5))
 def test_whatever_the_members_are_there_is_a_verdict(data: st.DataObject, count: int) -> None:
-    """One outcome for each; a reason for who waits or aborts; sources for who is updated."""
+    """One outcome each; a reason if a member waits or aborts; sources if it is updated."""
     drawn = [data.draw(statuses(at)) for at in range(count)]
 
     verdict = decide(CHAIN_RULES, drawn)

@@ -44,7 +44,7 @@ def _slowly(bus: Bus, seconds: float) -> None:
 
 
 def test_an_update_that_has_changed_nothing_unfits_no_store() -> None:
-    """3.4: `a` alone has a frame that nobody acknowledged, and dies before it feeds the others."""
+    """3.4: `a` alone has a frame that none acknowledged, and dies before it feeds the others."""
     bus = cluster(total_failure=TotalFailure.AUTOMATIC)
     bus.write("a")
     bus.settle()
@@ -61,7 +61,7 @@ def test_an_update_that_has_changed_nothing_unfits_no_store() -> None:
 
 
 def test_an_update_that_overwrites_unfits_the_store_until_it_is_done() -> None:
-    """3.2: nobody knows what is in it meanwhile."""
+    """3.2: no member knows what is in it meanwhile."""
     bus = cluster()
     bus.write("a")
     bus.settle()
@@ -78,7 +78,7 @@ def test_an_update_that_overwrites_unfits_the_store_until_it_is_done() -> None:
 # -- members that keep nothing ---------------------------------------------------------------------
 
 
-def test_who_keeps_nothing_does_not_go_on_alone() -> None:
+def test_a_member_that_keeps_nothing_does_not_go_on_alone() -> None:
     """3.4: one member of a CHANGE has a store; `a` was served alone, and took its frames along."""
     bus = Bus()
     for name in "abc":
@@ -100,13 +100,13 @@ def test_who_keeps_nothing_does_not_go_on_alone() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_a_store_is_fed_where_only_those_are_sure_who_keep_nothing() -> None:
+def test_a_store_is_fed_where_the_sure_ones_keep_nothing() -> None:
     """3.4: what is acknowledged is in a store; a view of `a` alone was served without one."""
     bus = Bus()
     for name in "abcd":
         bus.start(config(name, electors="bcd", is_transient=name == "a"))
     bus.wait()
-    # Each of b, c and d misses the last frame before it crashes, and is fed by nobody later.
+    # Each of b, c and d misses the last frame before it crashes, and is fed by no member later.
     _write_without(bus, "b")
     bus.crash("b")
     _slowly(bus, 5)
@@ -132,7 +132,7 @@ def test_a_store_is_fed_where_only_those_are_sure_who_keep_nothing() -> None:
 
 
 def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed() -> None:
-    """3.7: founded without a store, it needs none later; before, nobody could leave it."""
+    """3.7: founded without a store, it needs none later; before, no member could leave it."""
     bus = Bus()
     for name in "abc":
         bus.start(config(name, wait_for=1, outside=True, is_transient=True))
@@ -153,7 +153,7 @@ def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed
 
 
 def test_a_cluster_that_keeps_nothing_is_shut_down_and_ends() -> None:
-    """S2: nobody has a store to close, and whoever was asked made view after view instead."""
+    """S2: none has a store to close, and the one that was asked made view after view instead."""
     bus = Bus()
     for name in "ab":
         bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
@@ -173,7 +173,7 @@ def test_a_cluster_that_keeps_nothing_is_shut_down_and_ends() -> None:
 
 
 def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> None:
-    """Nobody votes there: all members stand in their place where none of them has a store."""
+    """No vote is taken there: all members stand in their place where none of them has a store."""
     bus = Bus()
     for name in "abc":
         bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
@@ -185,7 +185,7 @@ def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> No
 # -- leaving ---------------------------------------------------------------------------------------
 
 
-def test_a_leave_does_not_hand_the_majority_to_those_who_are_away() -> None:
+def test_a_leave_does_not_hand_the_majority_to_those_that_are_away() -> None:
     """`c` is dead and `b` leaves: `a` and `c` would be the electors, and `a` alone no majority."""
     bus = cluster()
     bus.crash("c")
@@ -202,8 +202,8 @@ def test_a_leave_does_not_hand_the_majority_to_those_who_are_away() -> None:
     assert "a active, b active, c down" == bus.phases()
 
 
-def test_who_reaches_no_majority_leaves_by_stopping() -> None:
-    """Nobody can choose a view without it: it would wait for ever."""
+def test_a_member_that_reaches_no_majority_leaves_by_stopping() -> None:
+    """No member can choose a view without it: it would wait for ever."""
     bus = cluster()
     bus.crash("c")
     bus.crash("b")
@@ -219,7 +219,7 @@ def test_who_reaches_no_majority_leaves_by_stopping() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
-def test_who_is_needed_for_n_may_not_leave_before_it_serves_again() -> None:
+def test_a_member_that_is_needed_for_n_may_not_leave_before_it_serves_again() -> None:
     """W1: both had failed, `a` waited for N = 2, and `b` to be left out, for ever."""
     automatic = TotalFailure.AUTOMATIC
     bus = cluster("ab", electors="ab", total_failure=automatic)
@@ -243,7 +243,7 @@ def test_who_is_needed_for_n_may_not_leave_before_it_serves_again() -> None:
 # -- a sole elector --------------------------------------------------------------------------------
 
 
-def test_a_sole_elector_asks_those_who_come_later() -> None:
+def test_a_sole_elector_asks_those_that_come_later() -> None:
     """`c` and `b` left, `a` crashed; `a` is started first, and said "too few members" for ever."""
     automatic = TotalFailure.AUTOMATIC
     bus = cluster(total_failure=automatic)
@@ -297,12 +297,12 @@ def test_a_shutdown_ends_one_that_is_being_updated_beside() -> None:
 
 
 def test_a_shutdown_ends_one_that_was_about_to_be_taken_in() -> None:
-    """S2: the ballot did not reach `d`, in no view yet, and nobody was left to tell it."""
+    """S2: the ballot did not reach `d`, in no view yet, and no member was left to tell it."""
     bus = cluster()
     bus.write("a")
     bus.settle()
     bus.crash("c")
-    bus.wait()  # the next view starts behind the frame, so `d` is updated beside it
+    bus.wait()  # the next view starts behind the frame, so `d` is updated alongside it
     bus.start(config("d"))
     for _ in range(200):
         if bus["d"].member.source is not None:
@@ -332,8 +332,8 @@ def test_a_shutdown_ends_an_elector_that_was_left_out() -> None:
     assert "a stopped, b stopped, c stopped" == bus.phases()
 
 
-def test_a_shutdown_ends_a_member_that_does_not_hear_who_had_it_chosen() -> None:
-    """S2: `b` votes not, and whoever learned of the CLOSE told members nothing, before it ended."""
+def test_a_shutdown_ends_a_member_that_does_not_hear_a_member_that_had_it_chosen() -> None:
+    """S2: `b` has no vote; members that learned of the CLOSE told the others nothing, and ended."""
     bus = cluster(electors="ac")
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     for _ in range(200):
@@ -350,7 +350,7 @@ def test_a_shutdown_ends_a_member_that_does_not_hear_who_had_it_chosen() -> None
 
 
 def test_a_shutdown_ends_a_guest_that_never_saw_the_view_run() -> None:
-    """S2: it was to be taken in, so nobody had told it who was ready; it stayed."""
+    """S2: it was to be taken in, so no member had told it which ones are ready; it stayed."""
     bus = cluster()
     bus.start(config("d"))
     while bus["d"].member.phase is not Phase.JOINING:
@@ -377,7 +377,7 @@ def _unheard(bus: Bus, name: str, seconds: float) -> None:
 
 
 def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
-    """S2: it was late with its answer, was taken in again, and nobody ended any more."""
+    """S2: it was late with its answer, was taken in again, and no member ended any more."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.start(config("d"))
@@ -390,7 +390,7 @@ def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
 
 
 def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> None:
-    """S2: whoever is taken in by and by does not stop them by what it was told long ago."""
+    """S2: a member that is taken in by and by does not stop them by what it was told long ago."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.start(config("d"))
@@ -430,7 +430,7 @@ def test_a_shutdown_does_not_outlive_that_its_member_is_cut_off() -> None:
     assert ["it may not stop the others: they went on without it"] == said
 
 
-def test_who_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
+def test_a_member_that_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
     """P2: it learns of the CLOSE from members that have been started since, and does not stop."""
     bus = cluster()
     bus.crash("c")
@@ -495,7 +495,8 @@ def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
 @pytest.mark.parametrize("heartbeat", [0.0, 0.5])
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_vain_try_before_does_not_keep_members_waiting(heartbeat: float, is_lost: bool) -> None:
-    """3.3: who is started leaves those that ran on their time, longer after each ballot in vain.
+    """3.3: one that is started leaves those that ran on their time, longer after each ballot in
+    vain.
 
     Their hellos were lost, so each took the other for one that had run on: 33 s instead of 3.
     """
@@ -536,7 +537,7 @@ def _asked(bus: Bus, to: str, kind: type = Prepare) -> list[object]:
 def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
     """3.3: seven founders began ballot after ballot, each of which some left for another one.
 
-    All must answer, and whoever leaves another ballot its time does not hear this one.
+    All must answer, and one that leaves another ballot its time does not hear this one.
     """
     bus = Bus()
     start_all(bus, "abc")
@@ -557,7 +558,7 @@ def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
 
 
 def test_a_view_that_was_not_voted_for_is_asked_for_again() -> None:
-    """3.3: whoever has voted is not asked once more, and no later ballot is begun."""
+    """3.3: a member that has voted is not asked once more, and no later ballot is begun."""
     bus = Bus()
     start_all(bus, "abc")
     while not _asked(bus, "c", Accept):
@@ -596,7 +597,7 @@ def test_founders_that_come_back_with_other_stores_are_asked_again(
 
 
 def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
-    """Patience follows what answers take; who was away for an hour did not answer for an hour."""
+    """Patience follows what answers take; one that was away for an hour did not answer so late."""
     bus = cluster()
     bus.partition("a", "b", "c")
     bus.wait(3600)
@@ -609,7 +610,7 @@ def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
 # -- links that are cut ----------------------------------------------------------------------------
 
 
-def test_who_is_apart_by_now_is_not_taken_in_again_and_again() -> None:
+def test_a_member_that_is_apart_by_now_is_not_taken_in_again_and_again() -> None:
     """3.4: `d` was to be taken in when its link to `c` broke; each view left it out once more."""
     bus = cluster()
     bus.start(config("d"))
@@ -629,8 +630,8 @@ def test_who_is_apart_by_now_is_not_taken_in_again_and_again() -> None:
     assert "a active, b active, c active, d active" == bus.phases()
 
 
-def test_a_newcomer_does_not_end_the_wait_for_those_who_have_not_answered() -> None:
-    """`a` asks all for `d`; then `e` says hello, and only who had said so was in the next view.
+def test_a_newcomer_does_not_end_the_wait_for_those_that_have_not_answered() -> None:
+    """`a` asks all for `d`; then `e` says hello, and only one that had said so was in the next.
 
     With an outside register it was a view of `a` and the newcomers, the others said hello in
     turn, and so on for ever (swarm, seed 41200249).

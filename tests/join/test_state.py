@@ -31,8 +31,8 @@ def test_the_deadline_is_the_earliest_of_what_it_waits_for(order: tuple[str, ...
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_who_is_active_serves_and_nobody_else(phase: Phase) -> None:
-    """3.5: who is suspended, or frozen, acknowledges nothing."""
+def test_a_member_that_is_active_serves_and_no_other_member(phase: Phase) -> None:
+    """3.5: a member that is suspended, or frozen, acknowledges nothing."""
     assert draft("F", phase=phase).is_serving is (phase.value == "active")
 
 

@@ -67,7 +67,7 @@ def test_the_same_step_has_the_same_outcome() -> None:
 
 
 def test_a_state_cannot_be_changed() -> None:
-    """Who holds one, holds it as it was; and what a step returns is as frozen as the others."""
+    """A holder of one holds it as it was; and what a step returns is as frozen as the others."""
     state = founded()
 
     with pytest.raises(FrozenInstanceError):
@@ -138,7 +138,7 @@ def test_an_outbox_with_nothing_in_it_gives_an_empty_batch() -> None:
         (8.9, "b", "c", 9.0),  # it was not
     ],
 )
-def test_a_shutdown_that_nobody_heard_lasts_on_when_a_majority_is_heard(
+def test_a_shutdown_that_no_member_heard_lasts_on_when_a_majority_is_heard(
     now: float, names: str, peer: str, expected: float
 ) -> None:
     """S2: for less than their patience, so the others have not given it up."""
@@ -182,7 +182,7 @@ def test_an_update_ends_with_the_connection_to_its_source(source: str, left: str
 
 
 @pytest.mark.parametrize(("peer", "until"), [("b", 3.0), ("c", 9.0)])
-def test_nobody_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, until: float) -> None:
+def test_no_member_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, until: float) -> None:
     """3.3: the others have their turns, one patience after the loss."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"), patience_until=9.0)
     m.observations = Observations(in_reach=frozenset("bc"))
@@ -194,7 +194,7 @@ def test_nobody_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, until:
 
 
 @pytest.mark.parametrize(("left", "until"), [("c", 9.0), ("", 3.0)])
-def test_a_shutdown_is_given_up_soon_by_who_hears_no_majority(left: str, until: float) -> None:
+def test_a_shutdown_is_given_up_soon_where_no_majority_is_heard(left: str, until: float) -> None:
     """S2: the others give it up after their patience, and go on."""
     m = draft("F C", closes_until=9.0, observations=Observations(in_reach=frozenset("b" + left)))
 
@@ -203,7 +203,7 @@ def test_a_shutdown_is_given_up_soon_by_who_hears_no_majority(left: str, until: 
     assert until == m.closes_until
 
 
-def test_who_is_gone_is_left_no_time() -> None:
+def test_a_member_that_is_gone_is_left_no_time() -> None:
     """3.3: its ballot ends with it."""
     m = draft("F C", timers=Timers(holder="b", since=0.0, turns=1))
 
@@ -212,7 +212,7 @@ def test_who_is_gone_is_left_no_time() -> None:
     assert "" == m.timers.holder
 
 
-def test_who_has_stopped_neither_answers_nor_asks_for_a_tick() -> None:
+def test_a_member_that_has_stopped_neither_answers_nor_asks_for_a_tick() -> None:
     """S2: its store is closed; what it promised would not be kept."""
     tip = views("F C")["C"]
     m = draft("F C", phase=Phase.STOPPED, timers=Timers(holder="b", since=0.0, turns=1))
@@ -227,7 +227,9 @@ def test_who_has_stopped_neither_answers_nor_asks_for_a_tick() -> None:
 
 
 @pytest.mark.parametrize(("chain", "greets"), [("F C:bc@F.5", True), ("F C@F.5", False)])
-def test_who_was_updated_beside_the_view_says_hello_with_its_data(chain: str, greets: bool) -> None:
+def test_a_member_that_was_updated_beside_the_view_says_hello_with_its_data(
+    chain: str, greets: bool
+) -> None:
     """J1: to be taken in; a member is ready, and says that."""
     at = position("F.5", chain)
     m = draft(chain, phase=Phase.JOINING if greets else Phase.UPDATING, source="b")
@@ -239,7 +241,7 @@ def test_who_was_updated_beside_the_view_says_hello_with_its_data(chain: str, gr
     assert m.source is None
 
 
-def test_the_data_of_who_answered_a_ballot_stands_still() -> None:
+def test_the_data_of_a_member_that_answered_a_ballot_stands_still() -> None:
     """3.3: the answer said what it has, and the next view may start there."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"))
 
@@ -249,7 +251,7 @@ def test_the_data_of_who_answered_a_ballot_stands_still() -> None:
         steps.update_done(m, 1.0, None)
 
 
-def test_who_knows_no_view_has_nothing_that_could_be_overwritten() -> None:
+def test_a_member_that_knows_no_view_has_nothing_that_could_be_overwritten() -> None:
     """3.2: an empty store has no update that has not ended."""
     m = draft()
 
@@ -281,7 +283,7 @@ def test_whose_turn_has_not_come_waits_until_then() -> None:
 
 
 @pytest.mark.parametrize(("in_reach", "begins"), [("bc", False), ("b", True)])
-def test_who_has_no_reason_begins_no_ballot_however_long_it_waited(
+def test_a_member_that_has_no_reason_begins_no_ballot_however_long_it_waited(
     in_reach: str, begins: bool
 ) -> None:
     """3.4: all are here, and serve; or c is to be given up."""
@@ -294,8 +296,8 @@ def test_who_has_no_reason_begins_no_ballot_however_long_it_waited(
     assert begins is m.is_frozen
 
 
-def test_who_is_stopped_hears_of_no_register() -> None:
-    """3.7: nobody would call `tick` at a deadline that it had; and who votes has no register."""
+def test_a_member_that_is_stopped_hears_of_no_register() -> None:
+    """3.7: no host would call `tick` at such a deadline; and one that votes has no register."""
     chain = views("F C")
     m = draft("F", phase=Phase.STOPPED, options={"outside": True})
 
@@ -309,7 +311,7 @@ def test_who_is_stopped_hears_of_no_register() -> None:
 
 
 def test_what_the_register_says_of_another_view_is_late() -> None:
-    """3.7: nobody may serve for it; who knows no view has asked of none."""
+    """3.7: no member may serve for it; a member that knows no view has asked of none."""
     chain = views("F C")
     asked = draft("F C", options={"outside": True})
     empty = draft(options={"outside": True})
@@ -323,8 +325,8 @@ def test_what_the_register_says_of_another_view_is_late() -> None:
     assert 1.0 < (asked.free_until or 0.0)
 
 
-def test_who_was_told_that_the_tip_stands_ends_with_the_close_behind_it() -> None:
-    """S2, 3.7; seed 50001299: it heard nobody, learned of the CLOSE there, and began a RESTART."""
+def test_a_member_that_was_told_that_the_tip_stands_ends_with_the_close_behind_it() -> None:
+    """S2, 3.7; seed 50001299: it heard no member, learned of the CLOSE there, then restarted."""
     chain = views("F X")
     told, untold = (draft("F", options={"outside": True}) for _ in range(2))
 
@@ -353,10 +355,10 @@ def test_a_process_asks_the_register_what_follows_its_tip_when_it_starts(
 
 @pytest.mark.parametrize("ends", [steps.leave, steps.shutdown_cluster])
 @pytest.mark.parametrize("chain", ["", "F X", "F C:bc"])
-def test_who_is_in_no_view_that_runs_may_end_at_once(
+def test_a_member_that_is_in_no_view_that_runs_may_end_at_once(
     chain: str, ends: Callable[[StepContext, float], None]
 ) -> None:
-    """S2: what it has is closed, or nobody waits for it."""
+    """S2: what it has is closed, or no member waits for it."""
     m = draft(chain)
 
     ends(m, 1.0)
@@ -365,7 +367,7 @@ def test_who_is_in_no_view_that_runs_may_end_at_once(
 
 
 @pytest.mark.parametrize("ends", [steps.leave, steps.shutdown_cluster])
-def test_who_is_in_a_view_that_runs_has_the_next_one_chosen_first(
+def test_a_member_that_is_in_a_view_that_runs_has_the_next_one_chosen_first(
     ends: Callable[[StepContext, float], None],
 ) -> None:
     m = draft("F C")

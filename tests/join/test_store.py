@@ -108,7 +108,7 @@ def test_later_ballots_are_larger_and_no_two_proposers_have_the_same() -> None:
 
 @pytest.mark.parametrize(("number", "store"), [(0, "s"), (True, "s"), (1, ""), (1, None)])
 def test_a_ballot_has_a_round_from_one_and_a_store(number: Any, store: Any) -> None:
-    """3.3: without the store it would be nobody's, and used twice."""
+    """3.3: without the store it would belong to no member, and used twice."""
     with pytest.raises(Malformed):
         Ballot(number, store)
 

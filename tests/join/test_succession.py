@@ -18,7 +18,7 @@ def test_founders_that_are_missing_are_waited_for_whatever_the_others_say() -> N
 
 
 def test_those_that_are_too_few_wait_whatever_their_options_are() -> None:
-    """I1 before I2: whoever comes may have those of the one or the other."""
+    """I1 before I2: the next answer may have those of the one or the other."""
     one = Row(id="a", answered=True, wait_for=3, majority=0, options="x")
     two = evolve(one, id="b", options="y")
 
@@ -27,7 +27,7 @@ def test_those_that_are_too_few_wait_whatever_their_options_are() -> None:
         assert Next.ABORT is table.choose((evolve(one, wait_for=2), two), 0).outcome
 
 
-def test_too_few_of_whom_one_is_sure_wait_for_a_store() -> None:
+def test_too_few_with_one_that_is_sure_wait_for_a_store() -> None:
     """3.4: that a store is missing is what an operator has to know."""
     row = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, wait_for=2)
 
@@ -37,7 +37,7 @@ def test_too_few_of_whom_one_is_sure_wait_for_a_store() -> None:
 
 
 def test_a_restart_needs_a_store_that_has_all_that_was_acknowledged() -> None:
-    """I6: who keeps nothing would lose it with its process."""
+    """I6: a member that keeps nothing would lose it with its process."""
     row = Row(id="a", answered=True, is_elector=True, covers=True, is_automatic=True)
 
     for table in (reopening(), going_on()):
@@ -49,7 +49,7 @@ def test_a_restart_needs_a_store_that_has_all_that_was_acknowledged() -> None:
 
 
 def test_that_a_store_is_missing_is_said_before_that_a_permission_is() -> None:
-    """I6: who permits a restart that cannot be would wait on."""
+    """I6: a member that permits a restart that cannot be would wait on."""
     row = Row(id="a", answered=True, is_elector=True)
 
     assert "no store has all of the tip" == going_on().choose((row,), 0).name

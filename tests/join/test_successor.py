@@ -1,4 +1,4 @@
-"""Who votes in the next view, where somebody leaves and a newcomer comes in at once."""
+"""Which members vote in the next view, where one leaves and a newcomer comes in at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.join.test_joint_view import OPTIONS, SEATS, answered, proposer, tip_o
 
 
 def next_view(voters: str, *, answering: str) -> View:
-    """Of a, c, d and e, of whom these vote, d leaves; b is a guest."""
+    """Of a, c, d and e, which vote, d leaves; b is a guest."""
     tip = tip_of("acde", voters)
     leaver = Answer(
         seat=SEATS["d"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
@@ -48,13 +48,13 @@ def test_a_guest_that_has_not_answered_votes_where_the_others_are_a_majority() -
     assert "abc" == electors(next_view("acd", answering="acd"))
 
 
-def test_the_rule_left_out_gives_half_of_the_votes_to_who_is_not_there() -> None:
+def test_the_rule_left_out_gives_half_of_the_votes_to_an_absent_member() -> None:
     with applied(mutation("left-to-the-absent")):
         assert "ab" == electors(next_view("ad", answering="ad"))
 
 
-def test_behind_a_close_without_a_clean_store_whoever_leaves_is_left_out() -> None:
-    """I6: no store has the last frame, which nobody acknowledged; a and b start without `c`."""
+def test_behind_a_close_without_a_clean_store_a_leaver_is_left_out() -> None:
+    """I6: no store has the last frame, which no member acknowledged; a and b start without `c`."""
     tip = tip_of("abc", "abc")
     end = close(tip, position=Position(tip.id, 2), activated=True, nonce="-", time=0)
     answers = [
@@ -85,7 +85,7 @@ def test_a_view_that_is_not_known_says_nothing_of_being_ready() -> None:
 
 
 def test_one_store_is_enough_for_the_others_to_leave() -> None:
-    """3.4: that c keeps nothing holds nobody back; b keeps what is written."""
+    """3.4: that c keeps nothing holds no member back; b keeps what is written."""
     tip = tip_of("abcd", "abd")
     leaver = Answer(
         seat=SEATS["d"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
@@ -97,7 +97,7 @@ def test_one_store_is_enough_for_the_others_to_leave() -> None:
     assert {"a", "b", "c"} == {seat.member for seat in view.members}
 
 
-# -- who stays, and where the view starts ----------------------------------------------------------
+# -- which members stay, and where the view starts ------------------------------------------------
 
 
 def says(tip: View, name: str, seq: int | None = None, **more: object) -> Answer:
@@ -158,7 +158,7 @@ def test_the_last_store_does_not_leave() -> None:
 
 
 def test_stores_that_are_behind_come_in_where_no_other_one_stays() -> None:
-    """3.4: they are fed in the view, before anybody is served; who keeps nothing is no help."""
+    """3.4: they are fed in the view, before clients are; one that keeps nothing is no help."""
     tip = tip_of("abc", "abc")
     answers = [
         says(tip, "d", 1, transient=True),
@@ -206,19 +206,19 @@ def test_without_a_clean_store_the_last_one_that_has_all_does_not_leave(kept: An
 
 
 def test_a_restart_starts_where_a_store_ends() -> None:
-    """What one has that keeps nothing is fed to nobody behind a total failure."""
+    """Data of a member that keeps nothing is fed to no member behind a total failure."""
     view = closed(says(TIP, "a", 1), says(TIP, "b", 3, transient=True), says(TIP, "c", 1), at=4)
 
     assert 1 == seq_of(view)
 
 
-# -- who votes -------------------------------------------------------------------------------------
+# -- which members vote ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("voters", "expected"), [("abc", ("abd", "ab")), ("bcd", ("abd", "b")), ("e", ("abd", "ab"))]
 )
-def test_who_leaves_founds_nothing_and_who_keeps_nothing_does_not_vote(
+def test_a_member_that_leaves_founds_nothing_and_one_that_keeps_nothing_does_not_vote(
     voters: str, expected: tuple[str, str]
 ) -> None:
     """I3: configured electors with a store vote; where none is there, all with a store."""
@@ -267,7 +267,7 @@ def test_a_member_that_is_silent_and_does_not_vote_is_seen() -> None:
     assert Next.CLOSE is proposes.decide(answered(tip, "abcd"))[1].outcome
 
 
-def test_where_nobody_leaves_a_guest_that_has_not_answered_votes() -> None:
+def test_where_no_member_leaves_a_guest_that_has_not_answered_votes() -> None:
     """3.4: d is away; that b may have gone, too, matters only where a vote is given up."""
     tip = tip_of("ade", "ad")
     config = Config(member="a", electors=frozenset("ab"), wait_for=3)
@@ -346,7 +346,7 @@ def test_a_restart_does_not_start_where_a_store_ends_that_lacks_something() -> N
     assert ("ab", 1) == (names_of(view), seq_of(view))
 
 
-def test_where_all_leave_and_nobody_can_a_guest_that_has_not_answered_does_not_vote() -> None:
+def test_where_all_leave_and_none_can_a_guest_that_has_not_answered_does_not_vote() -> None:
     """3.4: a and d go as soon as they may, and b may have gone."""
     tip = tip_of("ade", "ad")
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
@@ -361,7 +361,7 @@ def test_where_all_leave_and_nobody_can_a_guest_that_has_not_answered_does_not_v
 
 
 def test_all_that_were_started_with_other_options_start_again() -> None:
-    """3.4: a RESTART may change them, a CHANGE may not; nobody was served in this view."""
+    """3.4: a RESTART may change them, a CHANGE may not; no client was served in this view."""
     tip = tip_of("abc", "abc")
     config = Config(
         member="a", electors=frozenset("abc"), wait_for=2, total_failure=TotalFailure.AUTOMATIC
@@ -397,7 +397,7 @@ def test_one_that_was_active_is_enough() -> None:
     assert proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *answers)).activated
 
 
-def test_the_new_store_of_an_elector_votes_though_nobody_here_is_configured_so() -> None:
+def test_the_new_store_of_an_elector_votes_though_no_member_here_is_configured_so() -> None:
     """3.6: this CHANGE makes it one; c is an elector of the tip."""
     tip = tip_of("abc", "abc")
     other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
@@ -410,7 +410,7 @@ def test_the_new_store_of_an_elector_votes_though_nobody_here_is_configured_so()
 
 
 def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
-    """3.4: nobody is sure; a RESTART is what `decide` gives here, once it is permitted."""
+    """3.4: no member is sure; a RESTART is what `decide` gives here, once it is permitted."""
     tip = tip_of("abc", "abc")
     stopped = [says(tip, name, 1, ran_on=False) for name in "abc"]
 
@@ -423,7 +423,7 @@ def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
 
 @pytest.mark.parametrize("total_failure", list(TotalFailure))
 def test_a_backup_of_one_does_not_take_the_frames_of_all(total_failure: TotalFailure) -> None:
-    """3.6: by the word of b alone nobody was served in the last view, and b would be sure."""
+    """3.6: by the word of b alone no client was served in the last view, and b would be sure."""
     first = tip_of("abc", "abc")
     start = Position(first.id, 1)
     last = change(first, members=first.members, position=start, activated=True, nonce="v", time=0)

@@ -102,7 +102,7 @@ class Ports:
     name: str
 
     def close(self, why: Closing) -> None:
-        """Nothing: only who begins to serve is asked here."""
+        """Nothing: only one that begins to serve is asked here."""
 
     def persist(self, record: StoreRecord) -> None:
         self.slow.records[self.name] = record
@@ -126,7 +126,7 @@ class Ports:
 def test_a_member_in_a_crash_loop_does_not_keep_the_others_from_their_view(
     victim: str, latency: float, period: float
 ) -> None:
-    """Patience that follows what is measured, and a starter that restarts nobody's ballot.
+    """Patience that follows what is measured, and a starter that restarts no member's ballot.
 
     Before: with 0.2 to 0.4 s, patience 0.5 s and a crash each second, ballots 181 and up.
     """
@@ -170,7 +170,7 @@ def test_patience_follows_what_answers_take() -> None:
 
 
 def test_an_answer_to_what_was_asked_twice_says_nothing() -> None:
-    """Others answered: whoever is late left another ballot its time, and the way is not longer."""
+    """Others answered: a late member left another ballot its time, and the way is not longer."""
     pace, one, two = Timers(), Ballot(1, "s"), Ballot(2, "s")
 
     pace = pace.asking(1.0, one).asking(1.5, two).insisting(one)
@@ -190,7 +190,7 @@ def test_a_holder_cannot_prolong_its_time() -> None:
 
 
 def test_a_starter_defers_only_to_those_that_ran_on() -> None:
-    """After a total failure nobody did, and nobody waits for longer than before."""
+    """After a total failure no member did, and no member waits for longer than before."""
     pace = Timers(started=10.0, rounds=3)
     both = frozenset("ab")
 
@@ -203,8 +203,8 @@ def test_a_starter_defers_only_to_those_that_ran_on() -> None:
     assert 14.0 == told.greeted_by("b", ran_on=True).deferred_until(both, 0.5)
 
 
-def test_a_starter_does_not_wait_long_for_whom_it_has_not_heard_from() -> None:
-    """Its hello may be lost; of who is not here any more, or was started again, nothing counts."""
+def test_a_starter_does_not_wait_long_for_members_that_it_never_heard() -> None:
+    """Its hello may be lost; of a member that is gone or was started again, nothing counts."""
     pace = Timers(started=10.0, rounds=4).greeted_by("a", ran_on=False)
     both = frozenset("ab")
 

@@ -23,7 +23,7 @@ TIP = views(CHAIN)["C"]
     ("ready", "in_reach", "source"),
     [("bc", "bc", "b"), ("bcdefghi", "bcdefghi", "b"), ("bc", "c", "c"), ("b", "c", None)],
 )
-def test_who_is_ready_and_heard_feeds_a_member_the_least_name_first(
+def test_a_member_that_is_ready_and_heard_feeds_a_member_the_least_name_first(
     ready: str, in_reach: str, source: str | None
 ) -> None:
     """I7: up to where the view starts; all runs of one world take the same one."""
@@ -38,8 +38,8 @@ def test_who_is_ready_and_heard_feeds_a_member_the_least_name_first(
     assert ([] if source is None else [(source, WantUpdate(TIP.id))]) == sends(m)
 
 
-def test_who_joins_is_updated_beside_the_view_to_wherever_its_source_is() -> None:
-    """J1: the view runs without it, so nobody knows where its data will end."""
+def test_a_member_that_joins_is_updated_beside_the_view_to_wherever_its_source_is() -> None:
+    """J1: the view runs without it, so no member knows where its data will end."""
     m = draft(CHAIN, phase=Phase.JOINING)
 
     hear_welcome(m, "b", Welcome(TIP.id))
@@ -69,7 +69,7 @@ def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None
     assert position("F.4", CHAIN) == member.record.position
 
 
-def test_who_has_all_of_an_update_is_ready_at_once() -> None:
+def test_a_member_that_has_all_of_an_update_is_ready_at_once() -> None:
     """I7, I8: nothing else will be told; what is on the disk now counts, not what was."""
     known = lineage(CHAIN, options=config("a").digest)
     heard = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
@@ -81,7 +81,7 @@ def test_who_has_all_of_an_update_is_ready_at_once() -> None:
     assert known.tip.id == m.ready_in
 
 
-def test_who_is_active_is_not_updated_for_a_late_welcome() -> None:
+def test_a_member_that_is_active_is_not_updated_for_a_late_welcome() -> None:
     m = draft(CHAIN, phase=Phase.ACTIVE)
 
     hear_welcome(m, "b", Welcome(TIP.id))
@@ -92,7 +92,7 @@ def test_who_is_active_is_not_updated_for_a_late_welcome() -> None:
 @pytest.mark.parametrize(
     ("wanted", "ready_in", "feeds"), [("C", "C", True), ("F", "C", False), ("C", "F", False)]
 )
-def test_who_is_ready_in_a_view_feeds_those_that_want_its_data(
+def test_a_member_that_is_ready_in_a_view_feeds_those_that_want_its_data(
     wanted: str, ready_in: str, feeds: bool
 ) -> None:
     """I7: of another view it does not know what the other one needs, or has it not."""
@@ -104,7 +104,7 @@ def test_who_is_ready_in_a_view_feeds_those_that_want_its_data(
     assert ([ServeUpdate("b", TIP)] if feeds else []) == m.actions
 
 
-def test_who_knows_no_view_feeds_nobody() -> None:
+def test_a_member_that_knows_no_view_feeds_no_member() -> None:
     """Whatever is asked of it: another cluster's member may have its address."""
     m = draft()
 

@@ -98,7 +98,7 @@ def test_a_restart_begins_anew_with_what_its_members_were_started_with() -> None
     [("abc", True), ("ab", True), ("a", False), ("ade", False), ("", False), ("bcd", True)],
 )
 def test_a_majority_is_more_than_half_of_the_electors(voters: str, holds: bool) -> None:
-    """Everybody may answer, only electors count in the majority."""
+    """All members may answer, only electors count in the majority."""
     assert holds == FIRST.is_majority(seats(voters))
 
 
@@ -277,7 +277,7 @@ def test_a_newcomer_may_become_an_elector_only_as_a_member() -> None:
     assert seats("abd") == view.electors
     with pytest.raises(Malformed, match="electors"):
         change(FIRST, members=seats("abc"), electors=seats("abd"), **common)
-    with pytest.raises(Malformed, match="electors"):  # who leaves does not begin to vote
+    with pytest.raises(Malformed, match="electors"):  # a member that leaves does not begin to vote
         change(view, members=seats("abd"), electors=seats("abc"), **common)
 
 

@@ -112,7 +112,7 @@ def test_an_encoding_can_be_read_back(facts: Facts) -> None:
 
 
 def test_the_encoding_has_every_field() -> None:
-    """A field that is added and not hashed could be changed by anybody; this list is whole."""
+    """A field that is added and not hashed could be changed unseen; this list is whole."""
     assert list(VALUES) == [field.name for field in fields(Facts)]
     assert len(VALUES) == len(plain(FACTS))
 
@@ -170,7 +170,7 @@ def test_two_spellings_of_a_letter_are_two_names() -> None:
 
 
 def test_the_order_of_members_is_not_part_of_a_view() -> None:
-    """Members are a set: who was named first decides nothing."""
+    """Members are a set: the order of names decides nothing."""
     one = evolve(FACTS, members=frozenset([Seat("a", "s1"), Seat("b", "s2"), Seat("c", "s3")]))
     other = evolve(FACTS, members=frozenset([Seat("c", "s3"), Seat("b", "s2"), Seat("a", "s1")]))
 

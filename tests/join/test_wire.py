@@ -251,7 +251,7 @@ def test_a_wrong_message_says_what_is_wrong(wrong: object, why: str) -> None:
 
 
 def test_seats_are_sorted_and_stand_once() -> None:
-    """One view has one form: whoever sends another one is no member."""
+    """One view has one form: a sender of another one is no member."""
     tree = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
     for wrong in (tree[3][4][::-1], [tree[3][4][0], *tree[3][4]]):
         changed = json.loads(json.dumps(tree))
@@ -287,7 +287,7 @@ def test_a_refusal_with_a_long_reason_is_cut() -> None:
 
 
 def test_an_older_version_is_not_told_whom_a_member_misses() -> None:
-    """It takes a promise of five fields; one that misses nobody has no sixth one."""
+    """It takes a promise of five fields; one that misses no member has no sixth one."""
     whole = Promise("p", Ballot(1, "a1"), Seat("b", "b1"), None, None, frozenset({"c", "d"}))
 
     told, old = encode(whole, speaks=MISSES), encode(whole, speaks=MISSES - 1)
@@ -388,7 +388,7 @@ def test_a_member_may_miss_as_many_as_there_may_be() -> None:
     assert hello == decode(encode(hello))
 
 
-def test_nobody_misses_more_than_there_may_be() -> None:
+def test_no_member_misses_more_than_there_may_be() -> None:
     names = frozenset(f"m{number}" for number in range(SEATS_MAX + 1))
 
     with pytest.raises(Malformed, match="at most"):

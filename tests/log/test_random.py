@@ -1,7 +1,7 @@
 """Random lives of a log: links break, views change, and each write is in it once, or never.
 
 The harness of `test_replicated` plays the members: views follow each other, each starts at
-the end of the longest journal of those who stay, as the protocol has it.
+the end of the longest journal of those that stay, as the protocol has it.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ class Life:
             self.three[other].work()
 
     def change_view(self) -> None:
-        """Some stay, some come back; those who have not the data get it from one who has."""
+        """Some stay, some come back; those that lack the data get it from one that has it."""
         staying = self.chance.sample(self.members, self.chance.randrange(1, len(self.members) + 1))
         coming = [name for name in "abc" if name not in self.members and self.chance.random() < 0.7]
         former = self.three[staying[0]].view
         assert former is not None
         for bench in self.three.logs.values():
             bench.log.close(Closing.NEXT_VIEW)
-        # All of the view are sure, so the highest of those who stay has all that is committed.
+        # All of the view are sure, so the highest of those that stay has all that is committed.
         source = max(staying, key=lambda name: self.three[name].journal.last_seq)
         position = self.three[source].journal.last
         self.members = "".join(sorted({*staying, *coming}))
@@ -143,7 +143,7 @@ def test_random_lives_keep_every_promise(tmp_path: Path, seed: int) -> None:
         one.three.settle()
         one.check()
 
-        # Everybody who is in the view has all its clients answered.
+        # Every member of the view has all its clients answered.
         for name in one.members:
             assert 0 == one.three[name].log.pending
         texts = one.three.texts(one.members[0])

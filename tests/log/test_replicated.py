@@ -291,7 +291,7 @@ def test_what_the_next_view_starts_behind_is_acknowledged_then(three: Three) -> 
     assert [1] == three["b"].done, "acknowledged, and not written a second time"
 
 
-def test_a_tail_that_nobody_else_has_is_cut_and_written_anew(three: Three) -> None:
+def test_a_tail_that_no_other_member_has_is_cut_and_written_anew(three: Three) -> None:
     """The sequencer alone has it; the others go on without, it comes back, its client waits."""
     three.lost = {("a", "b"), ("a", "c")}
     three["a"].submit("one")
@@ -331,7 +331,7 @@ def test_a_source_that_has_not_what_it_should_is_given_up(three: Three) -> None:
     assert [] == three["a"].updated
 
 
-def test_who_is_updated_by_a_source_without_a_frame_has_none(three: Three) -> None:
+def test_a_member_that_is_updated_by_a_source_without_a_frame_has_none(three: Three) -> None:
     """The view starts behind no frame: a tail that one alone has is cut, all of it."""
     three.lost = {("a", "b"), ("a", "c")}
     three["a"].submit("one")
@@ -362,7 +362,7 @@ def test_the_first_of_what_it_waits_for_is_when_it_is_asked_again(three: Three) 
 
 
 def test_data_stands_still_while_an_answer_counts(three: Three) -> None:
-    """3.3: who answers freezes; what comes of an update waits."""
+    """3.3: a member that answers freezes; what comes of an update waits."""
     three["b"].submit("one")
     three.settle()
     view = three["a"].view
@@ -413,7 +413,7 @@ def test_reads_wait_until_the_view_is_confirmed(three: Three) -> None:
     assert [1, 1, 1] == read
 
 
-def test_a_local_read_waits_for_nobody(three: Three) -> None:
+def test_a_local_read_waits_for_no_member(three: Three) -> None:
     three["a"].submit("one")
     three.settle()
     read: list[int] = []
@@ -438,7 +438,7 @@ def test_reads_are_refused_when_the_log_closes(three: Three) -> None:
 
 
 def test_reads_are_refused_where_too_many_cannot_confirm_them(three: Three) -> None:
-    """A rolling upgrade: the first member of the new version says whom it waits for."""
+    """A rolling upgrade: the first member of the new version says which members it waits for."""
     told: list[str] = []
     b = three["b"]
     b.older = frozenset("ca")
@@ -450,7 +450,7 @@ def test_reads_are_refused_where_too_many_cannot_confirm_them(three: Three) -> N
 
 
 def test_another_disk_does_not_count_for_the_view_s(three: Three) -> None:
-    """Committed is by seats: a member whose disk was exchanged is somebody else."""
+    """Committed is by seats: a member whose disk was exchanged is another member."""
     three.lost = {("c", "a")}
     three["a"].submit("one")
     three.settle()
@@ -500,7 +500,7 @@ def test_a_frame_is_reported_once_it_is_on_the_disk(three: Three) -> None:
 
 @pytest.mark.parametrize("name", "ab")
 def test_opening_again_commits_nothing_that_is_on_some_disks_alone(three: Three, name: str) -> None:
-    """Whoever heard no majority for a while goes on in its view; c has not got the frame yet."""
+    """A member that heard no majority for a while goes on in its view; c lacks the frame."""
     three.lost = {("a", "c")}
     three["a"].submit("one")
     three.settle()
@@ -540,7 +540,7 @@ def test_what_comes_while_a_few_frames_are_under_way_goes_together(three: Three)
     assert [f"text {number}" for number in range(6)] == three.texts("c")
 
 
-def test_where_rounds_are_long_nobody_waits_for_one(three: Three) -> None:
+def test_where_rounds_are_long_no_read_waits_for_one(three: Three) -> None:
     """Between sites that are far apart a write costs one round, not two."""
     a = three["a"]
     a.submit("one")
@@ -570,7 +570,7 @@ def test_many_frames_wait_for_nothing(three: Three) -> None:
     assert [1, 2] == a.done
 
 
-def test_who_has_an_answer_does_not_wait_for_the_next_fsync(three: Three) -> None:
+def test_a_client_that_has_an_answer_does_not_wait_for_the_next_fsync(three: Three) -> None:
     a = three["a"]
     a.submit("one")
     a.submit("two")

@@ -223,7 +223,7 @@ def test_a_joiner_is_updated_by_a_source_that_dropped_its_frames(drops: Town, ha
 def test_a_write_at_a_member_that_came_back_behind_dropped_frames_is_never_there_twice(
     drops: Town,
 ) -> None:
-    """Nobody can tell any more whether it was ordered: so it is told neither way."""
+    """No member knows any more whether it was ordered, so the client gets no answer."""
     submit(drops, count=2)
     lost: list[str] = []
     done: list[object] = []

@@ -72,13 +72,13 @@ def test_a_table_with_a_gap_or_a_dead_case_cannot_be_made(
 
 @pytest.fixture(scope="module")
 def initial() -> list[tuple[Status, ...]]:
-    """Return the sets in which nobody is active."""
+    """Return the sets in which no member is active."""
     return [view for view in small_worlds() if not any(status.active for status in view)]
 
 
 @pytest.fixture(scope="module")
 def running() -> list[tuple[Status, ...]]:
-    """Return the sets in which somebody is active beside the first one."""
+    """Return the sets in which a member is active beside the first one."""
     return [
         view
         for view in small_worlds()

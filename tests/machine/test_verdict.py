@@ -82,7 +82,7 @@ def test_active_members_of_two_clusters_have_no_signature_together() -> None:
 def test_the_initial_signature_is_the_clusters_afterwards(
     picture: str, initial: str | None
 ) -> None:
-    """New where empty stores found it; none where nobody gets one."""
+    """New where empty stores found it; none where no member gets one."""
     assert initial == judge(picture).initial
 
 
@@ -97,8 +97,8 @@ def test_the_initial_signature_is_the_clusters_afterwards(
 def test_members_of_one_set_never_contradict_each_other(rules: RuleSet, up_to: int) -> None:
     """With the same N, options and signatures are judged alike by all that start.
 
-    Either all initial members wait, or all abort for one reason, or nobody does either; and
-    whoever is updated, is updated from members that are active afterwards.
+    Either all initial members wait, or all abort for one reason, or none does either; and
+    a member that is updated, is updated from members that are active afterwards.
     """
     for view in small_worlds(up_to=up_to):
         verdict = decide(rules, view)

@@ -11,7 +11,7 @@ from joinproto.net.addresses import Address
 
 
 class Transport:
-    """Notes who is called."""
+    """Notes which members are called."""
 
     def __init__(self) -> None:
         self.called: frozenset[str] = frozenset()
@@ -25,7 +25,7 @@ class Transport:
 
 
 def calling(*answers: Answer) -> list[frozenset[str]]:
-    """Return who is called after each of these answers to a node without a view."""
+    """Return which members are called after each of these answers to a node without a view."""
     about: Any = SimpleNamespace(
         backend=SimpleNamespace(backend="config"),
         expected=3,
@@ -61,7 +61,7 @@ def test_of_a_long_list_all_are_called_in_turn() -> None:
     assert {*listed.nodes} == frozenset().union(*seen)
 
 
-def test_an_answer_that_lacks_somebody_for_a_moment_ends_no_call() -> None:
+def test_an_answer_that_lacks_a_member_for_a_moment_ends_no_call() -> None:
     """Nor does a failure."""
     seen = calling(many(3), Listed(()), Failed("500"), many(3))
 

@@ -121,7 +121,7 @@ async def test_answers_come_in_the_order_of_the_lines(tmp_path: Path) -> None:
         assert 200 == port.acknowledged
 
 
-async def test_who_says_no_more_still_has_its_answers(tmp_path: Path) -> None:
+async def test_a_client_that_says_no_more_still_has_its_answers(tmp_path: Path) -> None:
     async with serving(tmp_path) as port:
         client = await Client.of(port)
         await client.stream.send(b"append one\nappend two\nread")
@@ -133,7 +133,7 @@ async def test_who_says_no_more_still_has_its_answers(tmp_path: Path) -> None:
         await until(lambda: port.count == 0)
 
 
-async def test_who_leaves_before_the_answer_costs_nothing(tmp_path: Path) -> None:
+async def test_a_client_that_leaves_before_the_answer_costs_nothing(tmp_path: Path) -> None:
     """A write whose client has gone is counted down all the same."""
     async with serving(tmp_path) as port:
         for number in range(20):
@@ -148,7 +148,7 @@ async def test_who_leaves_before_the_answer_costs_nothing(tmp_path: Path) -> Non
         await client.stream.aclose()
 
 
-async def test_who_takes_no_answers_is_not_served_any_more(
+async def test_a_client_that_takes_no_answers_is_not_served_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not heard, either: what it says waits with it, not here."""
@@ -180,7 +180,7 @@ async def test_a_line_that_is_too_long_or_does_not_end_is_given_up(
         await half.stream.aclose()
 
 
-async def test_who_says_nothing_for_long_is_cut_off(
+async def test_a_client_that_says_nothing_for_long_is_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "IDLE_SECONDS", 0.2)
@@ -192,7 +192,7 @@ async def test_who_says_nothing_for_long_is_cut_off(
         await idle.stream.aclose()
 
 
-async def test_who_does_not_take_an_answer_is_cut_off(
+async def test_a_client_that_does_not_take_an_answer_is_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(tmp_path) as port:

@@ -85,7 +85,7 @@ def test_any_one_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
 
 @pytest.mark.landing
 def test_closed_in_order_and_restarted_without_an_update(fleet: Make) -> None:
-    """P2, S2: all stores are clean, and nobody needs what it has already (W2)."""
+    """P2, S2: all stores are clean, and no member needs what it has already (W2)."""
     three = fleet(wait_for=3)  # with 2, the slowest would join the restarted cluster
     three.start()
     three.wait_active()
@@ -193,7 +193,7 @@ def test_sigterm_may_mean_to_leave_and_the_others_go_on_at_once(fleet: Make) -> 
 
 
 @pytest.mark.landing
-def test_a_leave_to_which_nobody_can_agree_is_a_stop(fleet: Make) -> None:
+def test_a_leave_to_which_no_member_can_agree_is_a_stop(fleet: Make) -> None:
     """It stays an elector, and is away: nothing waits for an answer that cannot come."""
     three = fleet(stop="leave")
     three.start()
@@ -289,7 +289,7 @@ def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
 
 @pytest.mark.landing
 def test_all_fail_and_the_operator_decides(fleet: Make) -> None:
-    """I6, P3: kill -9 of all; nobody goes on alone, and it says what to do."""
+    """I6, P3: kill -9 of all; no member goes on alone, and it says what to do."""
     three = fleet()
     three.start()
     three.wait_active()

@@ -58,7 +58,7 @@ async def test_what_is_no_socket_is_refused_and_stays(tmp_path: Path, kind: str)
     assert kind != "file" or path.read_text() == "all that we have"
 
 
-async def test_a_socket_that_nobody_answers_on_is_taken_over(tmp_path: Path) -> None:
+async def test_a_socket_that_no_process_answers_on_is_taken_over(tmp_path: Path) -> None:
     """A process that was killed leaves its socket behind."""
     path = tmp_path / "control.sock"
     with socket.socket(socket.AF_UNIX) as left:
@@ -68,7 +68,7 @@ async def test_a_socket_that_nobody_answers_on_is_taken_over(tmp_path: Path) -> 
     assert {"hello": "world"} == await served(path)
 
 
-async def test_a_socket_on_which_somebody_answers_is_not_touched(tmp_path: Path) -> None:
+async def test_a_socket_on_which_a_process_answers_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(os.fspath(path))
@@ -81,7 +81,7 @@ async def test_a_socket_on_which_somebody_answers_is_not_touched(tmp_path: Path)
 
 
 async def test_at_the_end_only_its_own_socket_is_removed(tmp_path: Path) -> None:
-    """Somebody has put a file in its place in the meantime."""
+    """Another program has put a file in its place in the meantime."""
     path = tmp_path / "control.sock"
     async with anyio.create_task_group() as tasks:
         await tasks.start(serve_control, path, {"status": hello})

@@ -47,7 +47,7 @@ def test_the_settings_are_those_of_the_guide(tmp_path: Path) -> None:
     assert Address("10.0.0.2", 7101) == found.address("n@10.0.0.2")
 
 
-def test_nobody_founds_before_peers_are_found(tmp_path: Path) -> None:
+def test_no_member_founds_before_peers_are_found(tmp_path: Path) -> None:
     """The electors are stand-ins, and this member is none of them."""
     path = tmp_path / "node.toml"
     path.write_text(GOOD)
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, said: s
         ("aws", 'aws.region = "eu-west-1"', "aws.instance_tags or"),
     ],
 )
-def test_a_backend_that_could_name_nobody_is_refused_at_the_start(
+def test_a_backend_that_could_name_no_member_is_refused_at_the_start(
     tmp_path: Path, backend: str, settings: str, said: str
 ) -> None:
     """A node that waits for nothing that can come would say so for ever."""

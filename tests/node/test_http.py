@@ -109,7 +109,7 @@ async def test_an_address_in_use_is_said() -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /hea", b"GET /health HTTP/1.1\r\nHost: a\r\nX: "])
-async def test_a_half_open_connection_holds_up_nobody(
+async def test_a_half_open_connection_holds_up_no_other(
     said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither another one's answer, nor the end."""

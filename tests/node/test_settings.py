@@ -168,7 +168,7 @@ def test_a_port_alone_is_on_this_machine_only(tmp_path: Path) -> None:
     assert ("127.0.0.1:7201", "127.0.0.1:7301") == (str(settings.clients), str(settings.http))
 
 
-def test_who_says_so_in_as_many_words_may_be_reached_by_others(tmp_path: Path) -> None:
+def test_an_operator_who_says_so_in_as_many_words_may_be_reached_by_others(tmp_path: Path) -> None:
     text = GOOD.replace('"127.0.0.1:7201"', '"0.0.0.0:7201"').replace(
         'listen = "127.0.0.1:7101"', 'listen = "0.0.0.0:7101"\nhttp = "0.0.0.0:7301"'
     )
@@ -236,7 +236,9 @@ def test_check_reads_and_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     assert not (tmp_path / "data").exists()
 
 
-def test_nobody_answers_is_exit_code_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_no_member_answers_is_exit_code_4(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     done = run_here(capsys, "status", "--json", "--config", str(written(tmp_path, GOOD)))
 
     assert (4, 4) == (done.code, done.error["code"])

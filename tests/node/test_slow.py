@@ -1,4 +1,4 @@
-"""Who is slow, or half there, costs a node little and holds up nobody."""
+"""A client that is slow, or half there, costs a node little and holds up no other."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_400_slow_readers_and_a_half_open_connection(fleet: Make) -> None:
         link.close()
 
 
-def test_a_failed_member_ends_with_its_code_although_somebody_is_half_there(fleet: Make) -> None:
+def test_a_failed_member_ends_with_its_code_although_a_client_is_half_there(fleet: Make) -> None:
     """4: the machine; a disk that is full."""
     three = fleet(events=None)
     port = with_http(three, "a")

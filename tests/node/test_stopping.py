@@ -56,7 +56,7 @@ def all_are_there(three: Fleet, ledger: Ledger) -> None:
 def test_stopped_one_after_another_they_come_back_by_themselves(
     fleet: Make, stopped: str, started: str, pause: float
 ) -> None:
-    """No total failure: nobody has to mark anything, and nothing acknowledged is lost."""
+    """No total failure: no operator has to mark anything, and nothing acknowledged is lost."""
     three = fleet()
     three.start()
     three.wait_active()
@@ -157,7 +157,7 @@ def test_status_names_the_command_that_helps(
 
 
 @pytest.mark.landing
-def test_a_shutdown_gives_up_who_is_away_and_leaves_clean_stores(
+def test_a_shutdown_gives_up_a_member_that_is_away_and_leaves_clean_stores(
     fleet: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As `shutdown --help` says."""
@@ -178,7 +178,7 @@ def test_a_shutdown_gives_up_who_is_away_and_leaves_clean_stores(
 
 @pytest.mark.landing
 def test_what_pick_says_after_the_stop_is_to_start(fleet: Make) -> None:
-    """Who looks at the stores before the start is not sent the long way round."""
+    """An operator who looks at the stores before the start is not sent the long way round."""
     three = fleet()
     three.start()
     three.wait_active()

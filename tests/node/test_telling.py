@@ -53,7 +53,7 @@ def test_after_something_else_happened_it_is_told_again(caplog: pytest.LogCaptur
     assert Reason.TOO_FEW_MEMBERS is teller.reason
 
 
-def test_who_is_away_is_told_when_that_changes(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_member_that_is_away_is_told_when_that_changes(caplog: pytest.LogCaptureFixture) -> None:
     teller = Reporter()
     for away in (["b", "c"], ["b", "c"], ["c"], ["c"], [], ["c"]):
         teller.see_who_is_away(away)

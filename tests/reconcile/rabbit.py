@@ -159,7 +159,7 @@ class Rabbits:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on, all different."""
+    """Return ports that no process listens on, all different."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     found = [int(one.getsockname()[1]) for one in held]
     for one in held:

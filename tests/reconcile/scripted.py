@@ -41,7 +41,7 @@ class Broker:
         self.nodes = [{"name": one, "running": one not in down} for one in names + down]
 
     def has(self, name: str, members: str, *, online: str | None = None, at: int = 9) -> None:
-        """Say who has a replica, in the API and by its leader, the first of them."""
+        """Say which nodes have a replica, in the API and by its leader, the first of them."""
         up = members if online is None else online
         self.queues[name] = {
             "name": name,
@@ -57,7 +57,7 @@ class Broker:
     def says(
         self, name: str, members: str, *, online: str | None = None, at: int = 9, file: str = ""
     ) -> None:
-        """Say what the leader answers; who is not online has no index."""
+        """Say what the leader answers; a node that is not online has no index."""
         up = members if online is None else online
         status = [
             {

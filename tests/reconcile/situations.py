@@ -1,4 +1,4 @@
-"""Situations drawn in letters, a node each: who has a replica, who is there, who runs."""
+"""Situations drawn in letters, a node each: which have a replica, which are there, which run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def situation(
     variant: Variant = Variant.OURS,
     **queue: object,
 ) -> Situation:
-    """Return what the first of the members evaluates; all run unless `running` says who."""
+    """Return what the first of the members evaluates; all run unless `running` says which."""
     up = nodes if running is None else running
     told: dict[str, object] = {
         "members": tuple(members),

@@ -41,7 +41,7 @@ RACK = list(blows(Story.RACK, SMALL, 1))
 
 @pytest.mark.parametrize("way", Care)
 def test_each_way_repairs_all_queues_of_a_failed_rack(way: Care) -> None:
-    """As many live replicas as wanted, each counted once; nobody copies more than it may."""
+    """As many live replicas as wanted, each counted once; no node copies more than it may."""
     run = played(way, RACK)
     up = [machine.up for machine in run.cluster.machines]
 
@@ -97,7 +97,7 @@ def test_a_copy_whose_source_stops_is_begun_again() -> None:
     below = [one for one in left if sum(one) < 3]
 
     assert run.cancelled > 0
-    # Who lost a majority before it was repaired stays so: no change without one.
+    # A queue that lost its majority before it was repaired stays so: no change without one.
     assert 0 < run.unmended == len(below)
     assert all(2 * sum(one) <= len(one) for one in below)
 

@@ -302,7 +302,9 @@ def test_no_node_copies_more_than_it_may(broker: Broker) -> None:
     assert "c takes part in 1 of 1 copies at a time" in found.said("decision", "why")
 
 
-def test_who_has_least_to_spare_is_begun_first_and_then_the_smallest(broker: Broker) -> None:
+def test_the_queue_that_has_least_to_spare_is_begun_first_and_then_the_smallest(
+    broker: Broker,
+) -> None:
     """Q5: all are due; three of three may lose one, two of two none, however large it is."""
     for name, members, size in (("a", "abc", 9), ("b", "abc", 1), ("q", "abc", 5), ("z", "ab", 99)):
         broker.has(name, members)
@@ -331,7 +333,7 @@ def test_a_function_of_ones_own_chooses_and_one_that_fails_stops_no_other_queue(
     assert 2 == keep("--placement", "farthest").code
 
 
-def test_who_left_is_dropped_after_another_one_was_added(broker: Broker) -> None:
+def test_a_node_that_left_is_dropped_after_another_one_was_added(broker: Broker) -> None:
     """Scenario One: add before remove."""
     broker.runs("abde")
     broker.has("q", "abc", online="ab")
@@ -402,7 +404,7 @@ def test_where_a_dead_replica_of_a_stream_stays_the_number_becomes_odd(broker: B
 
 
 def test_a_wait_is_told_once_and_what_is_left_is_counted(broker: Broker) -> None:
-    """The seconds that somebody is away are no news; then it is back, and nothing is left."""
+    """The seconds that a node is away are no news; then it is back, and nothing is left."""
     broker.runs("abde", down="c")
     broker.has("q", "abc", online="ab")
     found = rig(broker, applies=False)
@@ -512,7 +514,7 @@ def test_a_status_of_4_x_is_read(broker: Broker) -> None:
 
 
 def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) -> None:
-    """Two keepers with one file; a file that nobody wrote."""
+    """Two keepers with one file; a file that no keeper wrote."""
     file = broker.room / "state.json"
     journal = Journal.open(file)
     with pytest.raises(StoreInUse):
@@ -530,7 +532,7 @@ def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) ->
 def test_a_change_that_cannot_be_written_down_is_not_begun(
     broker: Broker, keep: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit code 4: started anew, nobody would know of it."""
+    """Exit code 4: started anew, no keeper would know of it."""
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")

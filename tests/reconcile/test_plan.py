@@ -47,8 +47,8 @@ def test_a_node_copies_no_more_than_it_may() -> None:
         assert len(together) <= 2
 
 
-def test_who_waits_for_a_node_keeps_its_place() -> None:
-    """Q5: decided once, and counted as load, so that not all who wait choose the same node."""
+def test_a_queue_that_waits_for_a_node_keeps_its_place() -> None:
+    """Q5: decided once, and counted as load, so that not all that wait choose the same node."""
     asked = []
 
     def place(candidates: tuple[Node, ...], one: Situation) -> Choice:
@@ -75,7 +75,7 @@ def test_all_nodes_together_copy_no_more_than_they_may_and_the_smallest_first() 
     ]
 
 
-def test_who_can_lose_least_goes_first() -> None:
+def test_a_queue_that_can_lose_least_goes_first() -> None:
     """Q4: two of three are nearer to no majority than three of four."""
     asked = [queue("safe", "ABC", "ABCD", target=4), queue("poor", "AB", "ABCD")]
 
@@ -102,7 +102,7 @@ NAMES = "ABCDEF"
     variant=st.sampled_from(Variant),
     removes=st.none() | st.booleans(),
 )
-def test_every_plan_ends_and_takes_nobody_below_the_minimum(
+def test_every_plan_ends_and_takes_no_node_below_the_minimum(
     members: set[str],
     nodes: set[str],
     stopped: set[str],
@@ -164,10 +164,10 @@ class Polling:
     at_once=st.integers(1, 3),
     in_all=st.none() | st.integers(1, 4),
 )
-def test_who_waits_goes_on_as_if_all_were_asked_each_time(
+def test_a_queue_that_waits_goes_on_as_if_all_were_asked_each_time(
     queues: list[tuple[str, int, int]], at_once: int, in_all: int | None
 ) -> None:
-    """Nodes, and all of them together, have an order of their own for who waits for them."""
+    """Nodes, and all together, have an order of their own for a queue that waits for them."""
     asked = []
     for at, (members, size, target) in enumerate(queues):
         one = queue(f"q{at}", members, "ABCDE", target=target)

@@ -161,7 +161,7 @@ def test_ours_begins_nothing_before_the_last_change_is_done(
 
 @pytest.mark.parametrize("variant", Variant)
 def test_what_is_not_known_changes_nothing(variant: Variant) -> None:
-    """Q2: an empty cluster is a question that failed; nobody is taken for gone."""
+    """Q2: an empty cluster is a question that failed; no node is taken for gone."""
     unknown = situation("ABC", "", auto_remove=True, variant=variant)
     silent = evolve(unknown, nodes=(Node(name="A"),), queue=Queue(members=None, leader="A"))
 
@@ -179,8 +179,8 @@ def test_only_the_leader_evaluates(variant: Variant) -> None:
     assert "B leads the queue and evaluates it, not A" == why(evaluate(asked))
 
 
-def test_where_nobody_asks_the_queue_is_left_alone() -> None:
-    """Q1: all unset is 0; the shipped code drops who left all the same."""
+def test_where_nothing_asks_the_queue_is_left_alone() -> None:
+    """Q1: all unset is 0; the shipped code drops a node that left all the same."""
     asked = situation("ABC", "AB", target=None, auto_remove=True)
 
     assert "no target" == evaluate(asked).case.name
@@ -228,8 +228,8 @@ def test_the_even_rule_of_the_shipped_code_holds_a_queue_below_its_target() -> N
     assert ("D",) == evaluate(evolve(asked, variant=Variant.OURS)).nodes
 
 
-def test_who_left_keeps_the_shipped_code_from_repairing() -> None:
-    """Real: with auto_remove off, who was forgotten counts, and nothing is ever added."""
+def test_a_node_that_left_keeps_the_shipped_code_from_repairing() -> None:
+    """Real: with auto_remove off, a node that was forgotten counts, and nothing is ever added."""
     asked = situation("ABC", "ABDE", auto_remove=False, variant=Variant.REAL)
 
     assert "3 of 3 wanted replicas are there, as C counts, which left the cluster" == why(
@@ -247,7 +247,7 @@ def test_settings_may_keep_replicas_of_nodes_that_left() -> None:
 
 
 def ended(asked: Situation) -> list[str]:
-    """Return who has a replica when nothing is left to do."""
+    """Return which nodes have a replica when nothing is left to do."""
     for _ in range(20):
         decision = evaluate(asked)
         members = set(asked.members)
@@ -278,7 +278,7 @@ def test_the_scenarios_of_the_design_end_as_it_says(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", Variant)
 def test_a_leader_that_does_not_run_changes_nothing(variant: Variant) -> None:
-    """Q4: who has to evaluate is not there, or has left the cluster; a majority may be."""
+    """Q4: the node that has to evaluate is not there, or has left; a majority may be."""
     down = situation("ABC", "ABCDE", running="BCDE", target=5, variant=variant, leader="A")
     left = situation("ABC", "BCDE", target=5, variant=variant, leader="A", auto_remove=True)
 
@@ -288,7 +288,7 @@ def test_a_leader_that_does_not_run_changes_nothing(variant: Variant) -> None:
         assert () == evaluate(asked).nodes
 
 
-def test_where_nobody_says_who_leads_a_member_that_runs_does() -> None:
+def test_where_no_leader_is_named_a_member_that_runs_leads() -> None:
     """Explaining: a state that names no leader is not explained by one that cannot lead."""
     asked = situation("ABC", "ABCD", running="BCD", away={"A": 60.0})
 
@@ -310,7 +310,7 @@ def test_a_replica_may_be_away_though_its_node_runs() -> None:
 
 @pytest.mark.parametrize("variant", Variant)
 def test_a_queue_without_members_has_not_answered(variant: Variant) -> None:
-    """Q2: nobody can lead it, so the list was not read."""
+    """Q2: no node can lead it, so the list was not read."""
     assert "the members are not known" == evaluate(situation("", "AB", variant=variant)).case.name
 
 
@@ -319,7 +319,7 @@ def test_queues_of_one_name_have_two_titles() -> None:
     assert ["q", "q in v"] == [Queue(name="q", vhost=one).title for one in ("/", "v")]
 
 
-def test_a_queue_without_a_leader_is_not_enough_whoever_runs() -> None:
+def test_a_queue_without_a_leader_is_not_enough_whichever_node_runs() -> None:
     """Q2: all replicas follow, and nothing is committed (rabbitmq-server 15725, 14779)."""
     for variant in Variant:
         asked = situation("ABC", "ABCD", leader=None, variant=variant)

@@ -179,7 +179,7 @@ def two(cluster: Rabbits) -> None:
         until("its stream is whole", lambda: 3 == len(running_of(cluster, STREAM)))
         keeper.looks_again()
 
-        # One was added by us. Who is lost is dropped by us or by the operator, whoever comes first.
+        # One was added by us. A lost one is dropped by us or by the operator.
         added, *others = keeper.changes("qq.2", "begun")
         assert added in {f"add {node}" for node in free}
         assert others in ([], [f"remove {lost}"])

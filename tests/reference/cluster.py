@@ -1,6 +1,6 @@
 """A few members that run together: an obvious group layer, for stories with members.
 
-Everybody hears the same agreed set, in the same order; updates arrive whole; a frame reaches
+All hear the same agreed set, in the same order; updates arrive whole; a frame reaches
 every active member of the group at once.  Crashes take what was not persisted.
 """
 
@@ -34,7 +34,7 @@ EMPTY = DiskRecord(Store.EMPTY)
 
 
 class Cluster:
-    """Members by name, what each one's disk holds, and who is in the group."""
+    """Members by name, what each one's disk holds, and the members of the group."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Cluster:
         self._stamps: Iterator[int] = iter(range(1, 1_000))
 
     def start(self, *names: str, store: Store = Store.EMPTY) -> None:
-        """Start members, new ones with this store, and let everybody agree on the group."""
+        """Start members, new ones with this store, and let all agree on the group."""
         for name in names:
             kept = self.disk.setdefault(name, DiskRecord(store))
             me = Identity(name, wait_for=self.wait_for)
@@ -67,7 +67,7 @@ class Cluster:
         self.agree()
 
     def agree(self) -> None:
-        """Tell everybody who is there, until nobody has news."""
+        """Tell all which members are there, until none has news."""
         while True:
             view = tuple(self.members[name].status for name in sorted(self.members))
             event = Agreed(view, next(self._stamps))
@@ -95,14 +95,14 @@ class Cluster:
                 self.give(name, ClientWrite(frame))
 
     def crash(self, *names: str) -> None:
-        """End members at once; the others agree on who is left."""
+        """End members at once; the others agree on those that are left."""
         for name in names:
             del self.members[name]
             self.asked.pop(name, None)
         self.agree()
 
     def leave(self, name: str) -> None:
-        """Stop one member in order; the others agree on who is left."""
+        """Stop one member in order; the others agree on those that are left."""
         self.give(name, Leave())
         self.crash(name)
 

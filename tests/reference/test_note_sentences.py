@@ -217,7 +217,7 @@ def test_empty_members_write_the_same_initial_signature() -> None:
     assert DiskRecord(Store.NONE) == cluster.disk["c"]
 
 
-def test_all_used_stores_have_the_same_initial_signature_or_everybody_aborts() -> None:
+def test_all_used_stores_have_the_same_initial_signature_or_every_member_aborts() -> None:
     """I4: clean and dirty ones alike, and the members without one abort with them."""
     verdict = judge("cXF oY e t")
 
@@ -225,7 +225,7 @@ def test_all_used_stores_have_the_same_initial_signature_or_everybody_aborts() -
     assert {"initial-signature-mismatch"} == reasons(verdict)
 
 
-def test_all_clean_stores_have_the_same_final_signature_or_everybody_aborts() -> None:
+def test_all_clean_stores_have_the_same_final_signature_or_every_member_aborts() -> None:
     """I5."""
     verdict = judge("cXF cXG oX")
 
@@ -239,7 +239,7 @@ def test_the_final_signature_of_a_dirty_store_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("picture", ["oX", "oX e", "oX oX t"])
-def test_without_a_clean_store_everybody_aborts(picture: str) -> None:
+def test_without_a_clean_store_every_member_aborts(picture: str) -> None:
     """I6."""
     verdict = judge(picture)
 

@@ -91,18 +91,18 @@ def test_the_lowest_active_member_gives_it_where_there_is_one() -> None:
     assert "X" == qpid("e *oX").initial
 
 
-def test_everybody_in_the_set_counts_when_there_are_more_than_n() -> None:
+def test_every_member_in_the_set_counts_when_there_are_more_than_n() -> None:
     """Not just the first N."""
     assert "active Q6; active Q6; active Q6" == short(qpid("cXF cXF cXF", wait_for=2))
 
 
-def test_who_comes_after_n_was_reached_joins() -> None:
+def test_a_member_that_comes_after_n_was_reached_joins() -> None:
     """Those past the exchange report active."""
     assert "unaffected -; unaffected -; update Q5 from a,b" == short(qpid("*oX *oX e", wait_for=2))
 
 
 def test_a_crash_during_initialization_only_removes_a_member() -> None:
-    """N is tested again over who is left."""
+    """N is tested again over those that are left."""
     cluster = Cluster(QpidMember, wait_for=3)
     cluster.start("a", "b")
 
@@ -154,7 +154,7 @@ def test_below_n_nothing_is_decided() -> None:
 
 @pytest.mark.parametrize("final", ["F", "G"])
 def test_a_joining_clean_store_with_any_final_signature_is_updated(final: str) -> None:
-    """Final signatures are compared only while nobody is active."""
+    """Final signatures are compared only while no member is active."""
     assert "unaffected -; update Q5 from a" == short(qpid(f"*cXF cX{final}"))
 
 
@@ -248,7 +248,7 @@ def test_the_stop_of_one_member_writes_nothing() -> None:
     assert Store.DIRTY is cluster.disk["b"].store
 
 
-def test_the_shutdown_of_the_cluster_marks_everybody_clean_with_one_signature() -> None:
+def test_the_shutdown_of_the_cluster_marks_every_member_clean_with_one_signature() -> None:
     """It comes with the message."""
     cluster = Cluster(QpidMember)
     cluster.start("a", "b")

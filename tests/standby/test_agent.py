@@ -127,9 +127,9 @@ def test_it_passes_ocf_tester(tmp_path: Path) -> None:
     """Debian has it in `resource-agents`; it looks at the metadata with xmllint."""
     call = f"cd {ROOT} && exec {sys.executable} -m joinproto standby agent"
     if os.getuid() == 0:
-        need("nobody's shell may run joinproto")  # ocf-tester calls the agent as nobody
+        need("nobody's shell may run joinproto")  # ocf-tester calls the agent as the user nobody
     with TemporaryDirectory() as name, running(Manager.of(tmp_path, "a")) as manager:
-        # Where nobody may look, as it may not where tests write.
+        # Where other users may not look, as it may not where tests write.
         agent = Path(name) / "standby"
         agent.parent.chmod(0o755)
         agent.write_text(f'#!/bin/sh\n{call} "$1"\n')

@@ -153,7 +153,7 @@ def test_what_waits_for_the_disk_goes_on_the_link_for_which_it_was_meant(
     asyncio.run(told())
 
 
-def test_who_follows_refuses_on_the_link_of_who_wants_to_join(
+def test_a_broker_that_follows_refuses_on_the_link_of_a_newcomer(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise that one waits for an answer, as to another one's link."""

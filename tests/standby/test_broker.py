@@ -42,7 +42,7 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
 
 
 def test_what_was_confirmed_is_there_when_another_one_takes_over(pair: Manager) -> None:
-    """H4: durable or not; and it is marked, for somebody may have had it before."""
+    """H4: durable or not; and it is marked, as a client may have had it before."""
     publish(pair.urls(), "1", "2", "3")
     publish(pair.urls(), "only in memory", durable=False)
     assert [("1", False)] == consume(pair.urls(), 1)
@@ -56,7 +56,9 @@ def test_what_was_confirmed_is_there_when_another_one_takes_over(pair: Manager) 
 
 
 def test_a_backup_refuses_clients_and_says_where_the_primary_is(pair: Manager) -> None:
-    """H11: who asks is told; who does not tries the next address; an administrator may enter."""
+    """H11: a client that asks is told; one that does not tries the next address; an administrator
+    may enter.
+    """
     primary, backup = pair.urls()
     with (
         pytest.raises(ConnectionException, match="redirect"),
@@ -152,7 +154,7 @@ def _refused_links(urls: list[str]) -> None:
 
 
 def test_metrics_and_health_say_what_a_broker_is(tmp_path: Path) -> None:
-    """Who serves is healthy; its numbers are those of its clients."""
+    """A serving broker is healthy; its numbers are those of its clients."""
     (port,) = free_ports(1)
     manager = Manager.of(tmp_path, "a", more=f'http = "127.0.0.1:{port}"')
     with running(manager):

@@ -72,7 +72,7 @@ def test_nothing_confirmed_is_lost_whatever_happens_to_the_primary(tmp_path: Pat
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_manager_outside_loses_exactly_where_it_breaks_a_guard(tmp_path: Path, name: str) -> None:
-    """Three runs break one guard each and lose; who keeps all, or is built in, loses nothing."""
+    """Three runs break one guard each and lose; one that keeps all or is built in loses nothing."""
     found = run(tmp_path, name)
 
     assert found["confirmed"]
@@ -101,7 +101,7 @@ def test_an_emptied_broker_is_not_promoted_although_its_name_is_in_the_last_view
     assert last == chain_of(three, emptied)["primary"]
 
 
-def test_who_was_demoted_is_promoted_again_and_has_all(
+def test_a_broker_that_was_demoted_is_promoted_again_and_has_all(
     three: Manager, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H8: another one takes over; when that one dies, too, the first is as good as any."""
@@ -125,7 +125,9 @@ def test_who_was_demoted_is_promoted_again_and_has_all(
 
 
 def test_whom_pick_names_is_primary_although_a_promotion_was_never_kept(three: Manager) -> None:
-    """H10: the chain has a younger view than any store; who was primary before is not in it."""
+    """H10: the chain has a younger view than any store; a broker that was primary before is not in
+    it.
+    """
     publish(three.urls(), "1")
 
     die_promoted(three)

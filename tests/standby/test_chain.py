@@ -1,4 +1,5 @@
-"""The chain of the manager that is built in: who may be promoted, and which view comes next.
+"""The chain of the manager that is built in: which broker may be promoted, and which view comes
+next.
 
 Source: hot standby, H2 to H4.
 """
@@ -64,7 +65,7 @@ def test_a_view_that_came_with_the_state_of_the_log_is_written() -> None:
     assert [GONE_ON] == written
 
 
-def test_an_old_primary_drops_nobody_behind_a_promotion() -> None:
+def test_an_old_primary_drops_no_broker_behind_a_promotion() -> None:
     """H4: and a promotion behind what it has dropped meanwhile does not fit, either."""
     assert follows(LAST, GONE_ON)
     assert not follows(promoted(LAST, "b"), GONE_ON)
@@ -90,14 +91,14 @@ def test_what_skips_or_repeats_or_takes_in_a_stranger_does_not_fit(view: View) -
     assert not follows(LAST, view)
 
 
-def test_at_first_anybody_may_be_promoted_then_who_is_in_the_last_view() -> None:
+def test_at_first_any_broker_may_be_promoted_then_those_of_the_last_view() -> None:
     assert may_promote(View(), "d")
     assert not may_promote(LAST, "d")
     assert follows(View(), promoted(View(), "d"))
 
 
 def test_turns_differ_and_the_former_primary_comes_last() -> None:
-    """Who is not up to date, or is not there, has none."""
+    """A broker that is not up to date, or is not there, has none."""
     everybody = {"a", "b", "c", "d"}
     turns = {name: turn(LAST, name, everybody) for name in everybody}
 
@@ -218,5 +219,5 @@ STORES = {
 def test_after_a_total_failure_the_last_primary_alone_is_proven_to_be_the_last(
     me: str, changed: dict[str, Store | None], chain: View, proven: bool
 ) -> None:
-    """H10: all stores were seen, and nobody has been anything since it started."""
+    """H10: all stores were seen, and no broker has been anything since it started."""
     assert proven == is_proven(me, {**STORES, **changed}, chain)

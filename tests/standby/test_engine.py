@@ -140,7 +140,7 @@ NOT_UTF8 = bytes.fromhex("005370c0020141005377a103fd6263")
 
 
 def test_a_message_that_cannot_be_read_goes_out_as_it_came() -> None:
-    """To whom it goes again: who is marked is decoded, and this one cannot be."""
+    """A message that is delivered again is decoded to be marked, and this one cannot be."""
     assert NOT_UTF8 == redelivered(NOT_UTF8)
 
 
@@ -175,7 +175,7 @@ def test_all_that_comes_in_one_piece_is_taken_though_proton_has_less_room() -> N
     asyncio.run(told())
 
 
-def test_a_connection_that_nobody_opens_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_no_client_opens_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proton counts from the first bytes on; a thousand that say nothing stayed for ever."""
     monkeypatch.setattr(engine_of_port, "TICK_SECONDS", 0.01)
 
@@ -193,7 +193,7 @@ def test_a_connection_that_nobody_opens_is_ended(monkeypatch: pytest.MonkeyPatch
     assert not asyncio.run(ended(opens=True, seconds=0.02))
 
 
-def test_who_says_nothing_makes_room_for_who_does(core: Core) -> None:
+def test_a_client_that_says_nothing_makes_room_for_one_that_does(core: Core) -> None:
     """The oldest of those that were not opened; where all were there is no room."""
     core.clients.most = 2
     wires = [Wire() for _ in range(4)]

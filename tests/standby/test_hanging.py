@@ -87,7 +87,9 @@ print(sum(one.recv(100) == b"" for one in idle))
 
 
 def test_two_thousand_idle_connections_stop_neither_status_nor_publishing(tmp_path: Path) -> None:
-    """With room for a thousand files: who says nothing makes room for who does, and is ended."""
+    """With room for a thousand files: a client that says nothing makes room for one that does, and
+    is ended.
+    """
     with running(Manager.of(tmp_path, "ab")) as manager, ExitStack() as stack:
         with files_max(1_000):
             manager.start()

@@ -134,13 +134,13 @@ def no_port(*_: Any, **__: Any) -> asyncio.Protocol:
 
 @pytest.mark.parametrize("port", ["clients", "peers", "chain"])
 def test_a_start_that_fails_leaves_a_clean_store_clean(tmp_path: Path, port: str) -> None:
-    """H10: it served nobody, so an operator has nothing to decide."""
+    """H10: it served no client, so an operator has nothing to decide."""
     settings = read_settings(Manager.of(tmp_path, "abc", built_in=True).files["c"])
     view = View(generation=3, number=1, primary="c", members=("b", "c"))
     with open_disk(settings.data, "c", brokers=("a", "b", "c")) as disk:
         disk.write(evolve(disk.kept, cluster="c" * 32, view=view))
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        # All other ports are any free ones, so that nobody else can have them.
+        # All other ports are any free ones, so that no other process can have them.
         at = defaultdict(lambda: Address("127.0.0.1", 0))
         at[port] = Address("127.0.0.1", taken.getsockname()[1])
         settings = evolve(
@@ -166,7 +166,7 @@ def test_events_where_no_directory_can_be_are_the_machines_fault(tmp_path: Path)
 
 
 def test_what_could_not_be_sent_stays_in_its_queue() -> None:
-    """A consumer that fails is no reason to give a message to nobody."""
+    """A consumer that fails is no reason to give a message to none."""
 
     class Failing:
         credit = 1

@@ -198,7 +198,7 @@ def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
 def test_a_greeting_that_is_none_ends_only_its_own_connection(
     tmp_path: Path, body: bytes, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What comes from anybody is refused in a line of the log; a former version by name."""
+    """What comes from any peer is refused in a line of the log; a former version by name."""
     caplog.set_level("INFO")
 
     async def told(brokers: Inside) -> None:
@@ -340,7 +340,7 @@ def test_a_disk_that_hangs_for_five_seconds_costs_latency_and_no_backup(tmp_path
     play(tmp_path, "abc", told, sync=lambda: slow[0])
 
 
-def test_a_promotion_that_is_not_on_the_disk_is_told_to_nobody(tmp_path: Path) -> None:
+def test_a_promotion_that_is_not_on_the_disk_is_told_to_no_other(tmp_path: Path) -> None:
     """H2: the generation is durable before it serves; a crash meanwhile forgets it."""
     slow = [0.0]
 

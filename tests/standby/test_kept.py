@@ -71,7 +71,7 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("syncs_nothing")
 def test_of_what_was_done_at_once_a_torn_tail_leaves_all_or_nothing(tmp_path: Path) -> None:
-    """LM3: a transaction that the disk has in part was confirmed to nobody, and is none."""
+    """LM3: a transaction that the disk has in part was confirmed to no client, and is none."""
     with open_disk(tmp_path, "a") as disk:
         disk.append([QUEUE, put(1)])
         begins = disk.journal.size
@@ -287,7 +287,7 @@ def _write_both(disk: Disk) -> None:
         disk.write(kept)
 
 
-def test_whoever_is_killed_at_any_write_leaves_a_whole_store(tmp_path: Path) -> None:
+def test_a_broker_that_is_killed_at_any_write_leaves_a_whole_store(tmp_path: Path) -> None:
     """The process dies, the machine goes on: at each operation of a write."""
     for kill_in in range(12):
         path = tmp_path / str(kill_in)

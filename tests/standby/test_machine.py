@@ -74,7 +74,7 @@ def test_the_generation_is_on_disk_before_a_new_primary_serves() -> None:
     assert 2 == it.brokers["b"].view.generation
 
 
-def test_who_catches_up_is_not_promoted_and_stays_what_it_was_without_a_link() -> None:
+def test_a_broker_that_catches_up_is_not_promoted_and_stays_what_it_was_without_a_link() -> None:
     """H3, H8: it lacks what was confirmed; that the link is gone does not make it better."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
@@ -156,7 +156,9 @@ def test_two_primaries_of_one_generation_do_not_take_each_others_backups() -> No
 
 
 def test_demoting_is_the_way_back() -> None:
-    """The manager's demote; of who is not primary: nothing to do.  It lacks nothing by it."""
+    """The manager's demote; of a broker that is not primary: nothing to do.  It lacks nothing by
+    it.
+    """
     it = pair()
 
     it.do("a", Demote())
@@ -233,7 +235,7 @@ def test_a_durable_message_waits_for_our_own_store() -> None:
 
 @pytest.mark.parametrize("keeper", Keeper)
 def test_a_drop_is_written_down_before_the_next_confirmation(keeper: Keeper) -> None:
-    """H4: else who was dropped would be promoted as if it were up to date."""
+    """H4: else a broker that was dropped would be promoted as if it were up to date."""
     it = pair(keeper=keeper)
     one = it.publish("a", "m1")
     it.holds_views = True
@@ -324,7 +326,7 @@ def copies(it: Cluster) -> list[str]:
     ("order", "first"), [(Order.LIFO, ["m3", "m2"]), (Order.FIFO, ["m1", "m2"])]
 )
 def test_what_was_there_before_is_sent_from_the_back(order: Order, first: list[str]) -> None:
-    """H5: while clients take from the front, so nobody chases anybody."""
+    """H5: while clients take from the front, so neither chases the other."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE, order=order)
     it.promote("a")
     it.declare("a")

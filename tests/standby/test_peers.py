@@ -48,7 +48,7 @@ def backup() -> Broker:
 
 
 def waiting(name: str) -> Broker:
-    """Return a broker that has started with the first view, and follows nobody."""
+    """Return a broker that has started with the first view, and follows no other."""
     made = Cluster.of(name)
     made.change(name, view=FIRST)
     return made.brokers[name]
@@ -104,7 +104,7 @@ def test_of_two_primaries_the_older_one_serves_no_more() -> None:
     assert "another cluster: y" in learned(me, around(c=evolve(rival, cluster="y")), "c").problem
 
 
-def test_a_store_belongs_to_the_cluster_of_whom_it_follows() -> None:
+def test_a_store_belongs_to_the_cluster_of_the_broker_that_it_follows() -> None:
     me, new = backup(), evolve(around(a=evolve(SERVES, cluster="x")), cluster=None)
 
     assert "kept" == cluster_of(me, evolve(new, cluster="kept"), FIRST, "a", drawn="d")
@@ -119,7 +119,7 @@ def now(at: float, **more: object) -> Now:
 
 
 def test_a_member_of_the_last_view_asks_when_its_turn_has_come() -> None:
-    """H3: the first half a second after it saw that nobody serves; each other one later."""
+    """H3: the first half a second after it saw that no broker serves; each other one later."""
     me = waiting("b")
     state, there = Managing(chain=FIRST), around(a=None, c=None)
 
@@ -163,10 +163,10 @@ def test_a_promotion_counts_where_it_stands_behind_the_last_view(chain: View, du
     assert state.asked is None
 
 
-def test_a_backup_that_was_dropped_stands_in_nobody_s_way() -> None:
+def test_a_backup_that_was_dropped_stands_in_no_other_s_way() -> None:
     """H3, H10: it runs on and lacks what was confirmed since; the store of a member was marked.
 
-    The promotion was refused, for it "has more", and the chain promotes nobody else.
+    The promotion was refused, for it "has more", and the chain promotes no other broker.
     """
     me = waiting("a")
     state = Managing(chain=View(generation=2, number=1, primary="a", members=("a",)))

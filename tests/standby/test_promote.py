@@ -1,4 +1,4 @@
-"""A promotion: who accepts, who refuses, and what he is then.
+"""A promotion: which broker accepts, which one refuses, and what it is then.
 
 Source: hot standby, H1 to H4, H8, H10.
 """
@@ -27,7 +27,7 @@ def promoted(variant: Variant, role: Role, *peers: Peer, **more: Any) -> Promote
 
 
 @pytest.mark.parametrize("variant", Variant)
-def test_who_catches_up_refuses_and_a_backup_accepts(variant: Variant) -> None:
+def test_a_broker_that_catches_up_refuses_and_a_backup_accepts(variant: Variant) -> None:
     """H3; the document: it fails the start script, so that the manager tries another one."""
     assert NO is promoted(variant, Role.CATCHUP).verdict
     assert YES is promoted(variant, Role.BACKUP).verdict
@@ -54,7 +54,7 @@ def test_a_second_promotion_changes_nothing(variant: Variant, role: Role) -> Non
         (Peer(name="c", role=Role.CONNECTING, generation=3, was_primary=True), YES, YES, NO),
     ],
 )
-def test_who_follows_nobody_accepts_only_where_nobody_better_answers(
+def test_a_broker_that_follows_no_other_accepts_only_where_no_better_one_answers(
     peer: Peer, seed: Verdict, real: Verdict, ours: Verdict
 ) -> None:
     """H3; a silent one is no veto in any of them."""
@@ -81,7 +81,7 @@ def test_who_follows_nobody_accepts_only_where_nobody_better_answers(
 def test_a_backup_that_was_left_in_an_older_view_is_not_better(
     peer: dict[str, Any], verdict: Verdict
 ) -> None:
-    """H3: whoever is in a view has all that was confirmed before it."""
+    """H3: a broker of a view has all that was confirmed before it."""
     found = promoted(Variant.OURS, Role.CONNECTING, evolve(BACKUP, **peer), number=2)
 
     assert verdict is found.verdict

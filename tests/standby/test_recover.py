@@ -89,10 +89,10 @@ def test_a_former_primary_that_went_on_alone_is_a_rival(
     assert (5, 8) == (rival, best)
 
 
-def test_who_followed_the_one_that_was_in_that_view_has_all(
+def test_a_follower_of_the_broker_that_was_in_that_view_has_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """a died with what nobody confirmed; b took over, and c, which had been away, after it."""
+    """a died with what it had not confirmed; b took over, and c, which had been away, after it."""
     a = lay(tmp_path, "a", 3, "a", "b", messages=90)
     b = lay(tmp_path, "b", 4, "b", "c")
     c = lay(tmp_path, "c", 5, "c")
@@ -183,7 +183,7 @@ def test_an_info_file_carries_a_broker_to_another_machine(
     assert (0, "proven", [f"b:{stores[1]}"]) == (code, found["verdict"], found["latest"])
 
 
-def test_a_dirty_store_is_marked_by_who_agrees(
+def test_a_dirty_store_is_marked_by_an_operator_who_agrees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H3: a dirty store refuses until marked; one that is not the best is never marked."""
@@ -253,10 +253,10 @@ CHAIN = (
 
 
 @pytest.mark.parametrize("keeps", [9, 2, 1])
-def test_the_chain_of_views_says_who_was_promoted_last(
+def test_the_chain_of_views_says_which_broker_was_promoted_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], keeps: int
 ) -> None:
-    """Whoever that is kept nothing of it when all died; one whole copy of the chain says it."""
+    """That broker kept nothing of it when all died; one whole copy of the chain says it."""
     stores = [lay(tmp_path, name, 1, *ALL, primary="a") for name in ALL]
     chain_on(stores[0], *CHAIN[:2])
     chain_on(stores[1], *CHAIN, keeps=keeps)

@@ -1,4 +1,5 @@
-"""`joinproto recover rehearse` on real directories of brokers: who serves, and what is lost.
+"""`joinproto recover rehearse` on real directories of brokers: which broker serves, and what is
+lost.
 
 Source: hot standby, H2 to H4, H8, H10.
 """
@@ -55,7 +56,7 @@ def messages(path: Path) -> set[str]:
 def test_the_wrong_one_is_promoted_and_what_was_confirmed_is_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H10: who was primary before the last failover lacks what came after it."""
+    """H10: a broker that was primary before the last failover lacks what came after it."""
     paths = failed_over(tmp_path)
     before = snapshot(tmp_path)
 
@@ -79,7 +80,7 @@ def test_the_wrong_one_is_promoted_and_what_was_confirmed_is_lost(
 def test_the_best_one_serves_and_the_others_refuse_or_lose_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H3: a dirty store refuses until marked; then whoever answers counts."""
+    """H3: a dirty store refuses until marked; then a broker that answers counts."""
     paths = failed_over(tmp_path)
 
     _, found = rehearsed(capsys, *paths)
@@ -112,7 +113,7 @@ def test_where_each_choice_is_safe_the_exit_code_is_0(
 def test_what_a_primary_confirmed_alone_is_lost_with_the_later_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H4: it had dropped everybody, and the manager outside promoted who did not know."""
+    """H4: it had dropped all, and the manager outside promoted one that did not know."""
     paths = failed_over(tmp_path, alone=True)
 
     _, found = rehearsed(capsys, *paths)
@@ -136,7 +137,7 @@ def test_an_empty_store_that_is_promoted_loses_everything(
 
 
 @searches
-def test_with_the_manager_built_in_only_who_is_in_the_last_view_serves(
+def test_with_the_manager_built_in_only_a_broker_that_is_in_the_last_view_serves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H4: and a majority has to be there."""
@@ -148,7 +149,7 @@ def test_with_the_manager_built_in_only_who_is_in_the_last_view_serves(
 
     assert (0, {"no mark", "mark a", "mark b", "mark c", "mark all"}) == (code, set(found))
     assert [] == found["no mark"]["starts"] == found["mark a"]["starts"]
-    # The former primary answers, and stands in nobody's way: it may not be promoted itself.
+    # The former primary answers, and stands in no other's way: it may not be promoted itself.
     assert {("a", "H4")} == refusals(found["mark all"])
     assert ["b", "c"] == [one["primary"] for one in found["mark all"]["starts"]]
     assert [] == alone["mark b"]["starts"]

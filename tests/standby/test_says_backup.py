@@ -1,4 +1,4 @@
-"""Whoever says `backup` may be promoted: in every order of what its link and the disks do."""
+"""A broker that says `backup` may be promoted: in every order of what its link and the disks do."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _published(it: Cluster) -> None:
 
 
 @pytest.mark.parametrize("keeper", Keeper)
-def test_who_says_backup_is_required_and_has_all_that_was_confirmed(keeper: Keeper) -> None:
+def test_a_backup_is_required_and_has_all_that_was_confirmed(keeper: Keeper) -> None:
     """H4: though the primary may still be writing the view that says so."""
     first = _begun(keeper)
     found, todo = {repr(first)}, [first]

@@ -98,7 +98,9 @@ def test_it_goes_on_where_nothing_is_written(store: Path) -> None:
 
 
 def test_it_is_made_shorter_though_each_run_writes_little(store: Path) -> None:
-    """Who is restarted before the journal has doubled keeps no more than who runs on."""
+    """A broker that is restarted before the journal has doubled keeps no more than one that runs
+    on.
+    """
     for first in range(1, 400, 10):
         with open_disk(store, "a") as disk:
             assert [*live(disk, first, first + 9)]

@@ -70,7 +70,7 @@ def in_chain(generation: int, *members: str, number: int = 1) -> View:
     return View(generation=generation, number=number, primary=members[0], members=members)
 
 
-def test_who_is_promoted_in_the_chain_is_the_best_though_no_store_knows_of_it() -> None:
+def test_a_broker_that_is_promoted_in_the_chain_is_the_best_though_no_store_knows_of_it() -> None:
     """All died before the promotion was kept: the former primary is not in that view."""
     stores = [store("a", 3, primary=True, position=9), store("b", 3), store("c", 3)]
 
@@ -88,7 +88,7 @@ def test_where_its_store_was_not_seen_another_member_is_named_and_nothing_is_pro
     assert best([store("a", 3, primary=True)], chain=in_chain(4, "b", "c")).store is None
 
 
-def test_who_was_dropped_in_the_chain_is_not_named_rather_than_who_was_not() -> None:
+def test_a_broker_that_was_dropped_in_the_chain_is_not_named_before_one_that_was_not() -> None:
     """H4: the view that dropped it is not on its disk."""
     stores = [store("b", 3, position=9), store("c", 3, position=1)]
 

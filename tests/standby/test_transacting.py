@@ -76,7 +76,7 @@ def test_what_one_holds_has_a_bound_also_for_messages_without_content(
 def test_a_message_that_is_not_taken_fails_all_of_it(
     transactions: Transactions, commits: Commits
 ) -> None:
-    """LM3: whoever sent it settled hears of it nowhere else."""
+    """LM3: a client that sent it settled hears of it nowhere else."""
     name = asked(transactions, "declare").id
     assert transactions.put(name, "q", b"1", True)
     assert transactions.put(name, "q", b"2", True, "it is too long")

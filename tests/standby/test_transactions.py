@@ -164,7 +164,7 @@ def test_what_is_open_when_the_connection_ends_never_was(pair: Manager) -> None:
     thread = threading.Thread(target=Container(moving).run, daemon=True)
     thread.start()
     assert moving.is_full.wait(SECONDS)
-    # It holds both: nobody else sees them, and nothing of it shows.
+    # It holds both: no other client sees them, and nothing of it shows.
     assert {"q": 2, "r": 0} == counts(pair)
 
     moving.may_end.set()

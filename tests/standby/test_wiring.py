@@ -124,7 +124,7 @@ def test_messages_of_a_new_queue_wait_for_the_backups_too() -> None:
     assert Role.BACKUP is it.role("b")
 
 
-def test_a_queue_that_is_deleted_holds_nobody_up() -> None:
+def test_a_queue_that_is_deleted_holds_no_other_up() -> None:
     """H4: nothing of it can be lost any more."""
     it = pair()
     one = it.publish("a", "m1")
@@ -164,7 +164,9 @@ def test_what_does_not_replicate_stays_where_it_is() -> None:
         (Role.STOPPED, None, Entrance.REFUSED),
     ],
 )
-def test_only_who_serves_takes_clients(role: Role, primary: str | None, found: Entrance) -> None:
+def test_only_a_broker_that_serves_takes_clients(
+    role: Role, primary: str | None, found: Entrance
+) -> None:
     """H11: the others name the primary, if they know it."""
     answer = admit(OURS, role, primary=primary)
 

@@ -100,7 +100,7 @@ BREAKS = (
 
 
 def _ends_the_ready_alone(original: Callable[..., None]) -> Callable[..., None]:
-    """Make a CLOSE end those that were ready in the view before it, and nobody else."""
+    """Make a CLOSE end those that were ready in the view before it, and no other member."""
 
     def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
         was_done, was_ready = m.is_done, m.ready_in == views[-1].parent

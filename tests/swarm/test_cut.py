@@ -15,13 +15,13 @@ from joinproto_worlds.mutations.mutation import applied, inside
 from tests.swarm.cut import acknowledged, scenario, views, with_a_majority
 
 KEEPS_ALL = MUTATIONS["apart-kept"]
-"""Proposers keep whoever answers."""
+"""Proposers keep all that answer."""
 
 TOLD = ("peer_up", "peer_down", "receive", "tick", "appended", "update_done", "update_progress")
 
 
 class Former(Member):
-    """A member of the former version, beside others of this one: its steps keep all."""
+    """A member of the former version, next to others of this one: its steps keep all."""
 
 
 for _name in TOLD:
@@ -41,8 +41,10 @@ CHURNS = (
 
 
 @pytest.mark.parametrize(("names", "cut", "notice"), CHURNS)
-def test_who_is_apart_is_not_kept(names: str, cut: tuple[str, ...], notice: float) -> None:
-    """Beside the *always* a *sometimes*: members that keep whoever answers change more often."""
+def test_a_member_that_is_apart_is_not_kept(
+    names: str, cut: tuple[str, ...], notice: float
+) -> None:
+    """With the *always* a *sometimes*: members that keep all that answer change more often."""
     seeds = range(4)
     runs = [scenario(names, cut, seed=seed, notice=notice) for seed in seeds]
 
@@ -73,7 +75,7 @@ def test_every_topology_of_four_members_with_a_connected_majority_serves() -> No
     ids=["each eighth", "each"],
 )
 def test_every_topology_of_five_members_with_a_connected_majority_serves(every: int) -> None:
-    """635 of them; with members that keep whoever answers some never serve."""
+    """635 of them; with members that keep all that answer, some never serve."""
     cuts = list(with_a_majority("abcde"))
 
     told = [run(scenario("abcde", cut), tells=True) for cut in cuts[::every]]
@@ -89,7 +91,7 @@ def test_every_topology_of_five_members_with_a_connected_majority_serves(every: 
     ids=["a line of four", "a ring of five"],
 )
 def test_without_a_connected_majority_two_that_hear_one_serve(names: str, links: str) -> None:
-    """Nobody owes it; each of the two hears a majority of the electors, and the chain rests."""
+    """It is not required; each of the two hears a majority of the electors, and the chain rests."""
     pairs = map("".join, combinations(names, 2))
     cut = tuple(pair for pair in pairs if pair not in links.split())
 
@@ -100,7 +102,7 @@ def test_without_a_connected_majority_two_that_hear_one_serve(names: str, links:
     assert acknowledged(told) > 0
 
 
-def test_members_that_keep_whoever_answers_and_others_come_to_rest_together() -> None:
+def test_members_that_keep_all_that_answer_and_others_come_to_rest_together() -> None:
     """A rolling upgrade: the proposer of the former version keeps all, the next one does not."""
     old = "ab"
 

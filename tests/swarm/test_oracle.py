@@ -76,8 +76,8 @@ def test_two_successors_of_one_view_are_a_violation() -> None:
         assert "one_successor" == caught.value.claim
 
 
-def test_who_founds_again_after_a_majority_was_wiped_founds_another_cluster() -> None:
-    """Nobody is left who knows; nothing of the former cluster is claimed then."""
+def test_a_member_that_founds_again_after_a_majority_was_wiped_founds_another_cluster() -> None:
+    """No member is left that knows; nothing of the former cluster is claimed then."""
     watching = oracle()
     watching.chosen(founded())
     watching.wiped |= {SEATS["a"], SEATS["b"]}
@@ -184,7 +184,7 @@ def test_a_leave_that_hands_the_majority_to_the_absent_is_a_violation() -> None:
     assert "leave_keeps_majority" == caught.value.claim
 
 
-def test_a_closed_cluster_restarts_only_after_somebody_was_started() -> None:
+def test_a_closed_cluster_restarts_only_after_a_member_was_started() -> None:
     """close_ends."""
     first = founded()
     closed = close(first, position=None, activated=True, **SAID)
@@ -230,10 +230,10 @@ def test_a_closed_cluster_restarts_only_after_somebody_was_started() -> None:
 @pytest.mark.parametrize(
     ("knew", "members", "is_right"), [(True, "a", False), (False, "a", True), (True, "b", True)]
 )
-def test_who_knew_that_the_register_named_no_close_is_in_no_restart_behind_it(
+def test_a_member_that_knew_that_the_register_named_no_close_is_in_no_restart_behind_it(
     knew: bool, members: str, is_right: bool
 ) -> None:
-    """close_ends, with an outside register: who did not know it may have been started later."""
+    """close_ends, with an outside register: one that did not know may have been started later."""
     first = founded()
     closed = close(first, position=None, activated=True, **SAID)
     again = restart(
@@ -288,7 +288,7 @@ def test_two_disks_that_are_lost_may_found_anew_although_the_first_vote_was_lost
     assert 2 == sum("proposes FOUND 1" in line for line in done.story)
 
 
-def test_a_shutdown_that_nobody_survives_is_finished_and_then_all_restart() -> None:
+def test_a_shutdown_that_no_member_survives_is_finished_and_then_all_restart() -> None:
     """Seed 20000795: its CLOSE is chosen by those that were started after all had died."""
     scenario = Scenario(
         seed=20_000_795,
@@ -322,7 +322,9 @@ def _knows(view: View, name: str) -> StoreRecord:
     return StoreRecord(store_id=f"{name}1", lineage=Lineage().append(view))
 
 
-def test_a_shutdown_in_which_all_that_ran_have_died_ends_nobody_who_heard_nothing_of_them() -> None:
+def test_a_shutdown_in_which_all_that_ran_have_died_ends_no_member_that_heard_nothing_of_them() -> (
+    None
+):
     """Seed 41200396: a is started while b is up, hears it freeze, and b dies before the CLOSE."""
     # Old messages would make another run of it.
     done = run(evolve(draw(41_200_396), old=0.0), tells=True)
@@ -331,7 +333,7 @@ def test_a_shutdown_in_which_all_that_ran_have_died_ends_nobody_who_heard_nothin
     assert any("proposes RESTART 4 of a b" in line for line in done.story)
 
 
-def test_who_must_serve_hears_each_other_and_is_a_majority() -> None:
+def test_a_member_that_must_serve_hears_each_other_and_is_a_majority() -> None:
     """Two of three in line do; two that do not hear each other owe nothing."""
     watching, first = oracle(), founded()
     watching.chosen(first)
@@ -342,7 +344,7 @@ def test_who_must_serve_hears_each_other_and_is_a_majority() -> None:
     assert "" == who_must_serve(watching, {"a": up["a"]}, set())
 
 
-def test_a_founding_that_nobody_has_learned_of_waits_for_its_founders() -> None:
+def test_a_founding_that_no_member_has_learned_of_waits_for_its_founders() -> None:
     """`c` and `a` accepted it, `c` is lost: `a` may not know that it was chosen."""
     watching, first = oracle(), founded()
     watching.chosen(first)
@@ -357,7 +359,7 @@ def test_a_founding_that_nobody_has_learned_of_waits_for_its_founders() -> None:
     assert "abc" == who_must_serve(watching, up, set())
 
 
-def test_a_view_that_nobody_left_has_learned_waits_for_those_who_chose_it() -> None:
+def test_a_view_that_no_member_left_has_learned_waits_for_those_that_chose_it() -> None:
     """Seed 22000044: `c` accepted it, too, and its disk is lost: `a` cannot know that it won."""
     first = founded()
     middle = changed(first, "abc", electors="ac")
@@ -379,7 +381,7 @@ def test_a_view_that_nobody_left_has_learned_waits_for_those_who_chose_it() -> N
     assert "ab" == who_must_serve(watching, up, set())
 
 
-def test_who_lacks_a_committed_frame_owes_nothing() -> None:
+def test_a_member_that_lacks_a_committed_frame_owes_nothing() -> None:
     """The data is part of the condition."""
     watching, first = oracle(), founded()
     watching.chosen(first)
@@ -466,8 +468,10 @@ def test_a_read_that_misses_what_was_acknowledged_before_it_began_is_told() -> N
 @pytest.mark.parametrize(
     ("left", "gone"), [(True, set()), (False, {SEATS["a"], SEATS["b"]})], ids=["cut", "knows"]
 )
-def test_who_opens_again_in_a_view_that_was_left_is_told(left: bool, gone: set[Seat]) -> None:
-    """3.9: it was cut off and connected again behind its end, or knew who has left it."""
+def test_a_member_that_opens_again_in_a_view_that_was_left_is_told(
+    left: bool, gone: set[Seat]
+) -> None:
+    """3.9: it was cut off and connected again behind its end, or knew which member has left it."""
     first = founded()
     said = {"name": "c", "left": first.id if left else None, "gone": gone}
 
@@ -479,7 +483,7 @@ def test_who_opens_again_in_a_view_that_was_left_is_told(left: bool, gone: set[S
     oracle()._look_for_left(cast(Process, SimpleNamespace(**said)), first)
 
 
-def test_who_ends_over_options_that_it_has_not_is_told() -> None:
+def test_a_member_that_ends_over_options_that_it_has_not_is_told() -> None:
     """3.9: the refusal was of a former process."""
     ended = Abort(Reason.OPTIONS_DIFFER, "options other/2", "options default/2, says a", False)
     member = SimpleNamespace(config=SimpleNamespace(digest="default/2"))

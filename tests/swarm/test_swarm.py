@@ -35,15 +35,15 @@ ALWAYS = {
 QUICK_SEEDS = range(300, 306)
 
 ONCE_FAILED = (
-    900_040,  # who was told to close was left out of one view, and forgot it
+    900_040,  # a member that was told to close was left out of one view, and forgot it
     900_080,  # seven founders kept each other's ballots from being heard
     900_085,  # the same
     900_093,  # a guest that became apart was asked for in each view, and left out of it
-    1_000_061,  # nobody keeps anything, so whoever was told to close made view after view
+    1_000_061,  # no member keeps anything, so one that was told to close made view after view
     1_000_636,  # one that was about to be taken in was not told of the CLOSE
-    21_001_153,  # a member that did not hear who had the CLOSE chosen was not told of it
+    21_001_153,  # a member that did not hear the one that had the CLOSE chosen was not told of it
     21_000_908,  # without the one that was told to leave they were fewer than N
-    21_001_817,  # who was told to close was cut off for a moment, and forgot it
+    21_001_817,  # a member that was told to close was cut off for a moment, and forgot it
     41_200_249,  # a newcomer's hello ended the wait for the members' answers, again and again
 )
 
@@ -111,7 +111,7 @@ def test_a_rule_that_is_left_out_is_found_soon(broken: Broken) -> None:
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.name)
 def test_a_rule_that_is_left_out_is_found(broken: Broken) -> None:
-    """Each claim can fail: whoever leaves the rule out is found within so many events."""
+    """Each claim can fail: a member without the rule is found within so many events."""
     found = _found(broken)
 
     assert found is not None

@@ -1,4 +1,4 @@
-"""Liveness: where nobody may serve, a member says for whom it waits (`says_why`)."""
+"""Liveness: where no member may serve, some member says which ones it waits for (`says_why`)."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ GONE = Scenario(
         (GONE, "waits (I1: founders are not here; no connection to c)"),
     ],
 )
-def test_who_may_not_serve_says_for_whom_it_waits(scenario: Scenario, said: str) -> None:
-    """Seeds 16 and 3001 of the swarm, shrunk: nobody could ever serve, and nobody said a word."""
+def test_a_member_that_may_not_serve_says_which_ones_it_waits_for(
+    scenario: Scenario, said: str
+) -> None:
+    """Seeds 16 and 3001 of the swarm, shrunk: no member could ever serve, and none said why."""
     outcome = run(scenario, tells=True)
 
     assert "" == outcome.claim
@@ -52,7 +54,9 @@ def test_who_may_not_serve_says_for_whom_it_waits(scenario: Scenario, said: str)
 
 @pytest.mark.parametrize("seed", [1061, 220004])
 def test_newcomers_do_not_end_view_after_view(seed: int) -> None:
-    """Whoever a ballot had left out said hello to all, all asked at once, and left others out."""
+    """A member that a ballot had left out said hello to all, all asked at once, and left others
+    out.
+    """
     outcome = run(draw(seed))
 
     assert "" == outcome.claim

@@ -19,7 +19,7 @@ Row: TypeAlias = npt.NDArray[np.uint64]
 """uint64 (word,): one state."""
 
 RowMarks: TypeAlias = npt.NDArray[np.uint16]
-"""uint16 (row,): who led to each row, as `expansion/sleeping.py` says."""
+"""uint16 (row,): which member led to each row, as `expansion/sleeping.py` says."""
 
 Masks: TypeAlias = npt.NDArray[np.uint64]
 """uint64 (number, word): for each number of something, bits of a row's words."""

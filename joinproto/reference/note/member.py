@@ -22,7 +22,7 @@ class NoteMember(TabledMember):
         return note_machine(self.readings)
 
     def _initial_signature(self, event: Start | Agreed) -> Signature | None:
-        # The note does not say who chooses it.  All founders heard the same agreed set.
+        # The note does not say which member chooses it.  All founders heard the same agreed set.
         return event.stamp
 
     def _settle_store(self, action: Action, event: Event) -> None:

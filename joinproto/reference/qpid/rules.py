@@ -26,7 +26,7 @@ STOPS = (Phase.INITIALIZING, Phase.ABORTED)
 
 
 def cluster_id(members: Sequence[Status], cases: Sequence[Case[Phase] | None]) -> Signature | None:
-    """Return the cluster-id that those who go on adopt; None if no member has a store for it."""
+    """Return the cluster-id that those that go on adopt; None if no member has a store for it."""
     if all(case is not None and case.outcome in STOPS for case in cases):
         return None
     agreed = agreed_cluster_id(members)

@@ -49,7 +49,7 @@ SHUTDOWN: Table[Phase] = Table(
     "Qpid C++ 0.8 to 0.18, shutdown of the whole cluster",
     (
         Case("L1", "no store", T.has(ME), Phase.STOPPED, (Action.EXIT,)),
-        # Everybody, also a member that still waits for its update.
+        # Every member, also a member that still waits for its update.
         Case("L7", "everybody is clean", ALWAYS, Phase.STOPPED, (Action.MARK_CLEAN, Action.EXIT)),
     ),
 )

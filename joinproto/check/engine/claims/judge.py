@@ -306,7 +306,7 @@ class Judge:
                 same.extend(np.full(times, same.array[0], same.array.dtype))
 
     def _questions(self) -> Iterator[tuple[int, Callable[[View], int]]]:
-        """Yield what is asked about each combination: the bit of its answer, and who answers.
+        """Yield what is asked about each combination: the bit of its answer, and what answers.
 
         Bit -1: the answer is the number of a list of joint steps.
         """

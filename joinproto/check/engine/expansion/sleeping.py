@@ -44,7 +44,8 @@ SPLIT = 1 << (_LAST + 1)
 """The mark of a row that a split led to: above all members."""
 
 _LED = 2 * SPLIT - 1
-"""The bits that say who led to a row; those above say the same of steps that sent nothing."""
+"""The bits that say which member led to a row; those above say the same of steps that sent nothing.
+"""
 
 
 @njit(inline="always")

@@ -37,7 +37,7 @@ _PIECE = 1 << 15
 """So many successors are written before they are put in: they stay in the processor's cache."""
 
 _LISTED = 1 << 14
-"""Steps of one row that are listed at most; who has more is expanded by one alone."""
+"""Steps of one row that are listed at most; a row that has more is expanded by one worker alone."""
 
 ROWS_MIN = 2048
 """Fewer rows are expanded by one alone."""
@@ -87,7 +87,7 @@ class ParallelLevels:
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
         self._looped = np.zeros((count, _PIECE), np.int64)
         self._redo = np.empty((count, ROWS_MAX + 1), np.int64)
-        # Not asked for: who lacks an answer only says which row that was.
+        # Not asked for: a worker that lacks an answer only says for which row.
         self._ask = np.empty((1, 4), np.int64)
 
     def _renew(self) -> None:

@@ -1,6 +1,6 @@
 """Rows put into a set, by one thread, or by several at once.
 
-Several take an empty place of the table by an exchange that only one wins: who finds it first
+Several take an empty place of the table by an exchange that only one wins: one that finds it
 writes the row, then puts its number there, so a worker that reads the number reads the row, too.
 Rows are written in stretches that each worker takes for itself, so that those which follow from one
 row stand together: they meet the same answers, which are in the processor's cache.  Where stretches

@@ -69,7 +69,7 @@ class RowSet:
     `era`: counts how often rows went or were packed anew; a row once inserted is there in its era.
     `numbered`: `insert` returns each candidate's row number (always the wide form).
     `over`: calls what it is given with pieces of begin to end, by several threads or by one.
-    `marks`: who led to the rows of the last two levels.
+    `marks`: which member led to the rows of the last two levels.
     `budget`: how much memory the process may take.  `room`: how many rows are expected;
     None reserves what the budget allows.  `files`: where rows lie; None: in memory.
     """

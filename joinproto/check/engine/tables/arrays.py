@@ -68,7 +68,7 @@ class Arrays(ABC):
         ints = np.int32
         self.to = columns(first=ints, counts=ints, member=ints, column=ints, link=ints)
         self.take_message = Growing(ints)
-        # Which event the message of a queue is to who receives it.
+        # Which event the message of a queue is to the member that receives it.
         self.heard_as = columns(queue=ints, message=ints, column=ints)
         self._column = np.zeros((max(self.queue_count, 1), 1), np.int32)
         self._columns_upto = 0

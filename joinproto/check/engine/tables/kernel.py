@@ -34,7 +34,8 @@ COST_NONE, COST_CRASH, COST_WIPE, COST_LOSE, COST_DOUBLE = range(5)
 
 NUMBER_BITS = 24
 VALUES_MAX = 1 << NUMBER_BITS
-"""So many contents, local states and outcomes fit; who has more gets a bit for each message."""
+"""So many contents, local states and outcomes fit; a world with more gets a bit for each message.
+"""
 
 DELIVERIES_MAX = (1 << 15) - 1
 """So many deliveries of one content fit, and links between members."""
@@ -148,7 +149,7 @@ class Lookup(NamedTuple):
 
 
 class Bits(NamedTuple):
-    """What is under way in a set where each message has a bit, and who may receive it."""
+    """What is under way in a set where each message has a bit, and which members may receive it."""
 
     mask: U64  # (word,): which bits of a row's words are messages
     at: I32  # (64 * word + bit,) -> message or -1
@@ -169,7 +170,7 @@ class Queued(NamedTuple):
     column: I32  # (queue, message) -> the event of the member that receives it
     rests: tuple[npt.NDArray[np.int64], ...]  # (queue, content, place of a take in it) -> content
     adds: tuple[npt.NDArray[np.int64], ...]  # (queue, content, message) -> content
-    member: I32  # (queue,): who receives from it
+    member: I32  # (queue,): the member that receives from it
     link: I32  # (queue,)
     send_first: I32  # (outcome,): the first message that it sends to a queue
     send_count: I32  # (outcome,)

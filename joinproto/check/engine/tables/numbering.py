@@ -37,7 +37,7 @@ class TablesNumbering:
         return {"tables": kept, "horizons": tables.expiry.horizons}
 
     def take(self, content: dict[str, Any]) -> None:
-        """Number all as it was.  Who read the tables before must read them anew, as judges do.
+        """Number all as it was.  What read the tables before, such as a judge, must read them anew.
 
         They are bound by no memory limit after it (`Arrays.bound_by`), and count the steps that
         were counted then (`Arrays.forget_taken`).

@@ -139,7 +139,7 @@ class Queues:
         return number
 
     def _number_heard(self, queue: int, messages: SmallInts) -> None:
-        """Number what messages are to who receives them, where that is new."""
+        """Number what messages are to the member that receives them, where that is new."""
         tables, heard = self._tables, self._heard.get(queue, np.zeros(0, np.bool_))
         if len(heard) < len(tables.messages):
             heard = np.concatenate([heard, np.zeros(len(tables.messages), np.bool_)])

@@ -82,7 +82,8 @@ class Tables(Arrays):
         self.refused: dict[tuple[int, int], int] = {}  # (member, column) to outcomes by then
         self.outcomes = Outcomes(self.values, self.out, self.outcome_cell)
         self.messages = Numbers()  # of sets: see `joinproto.check.steps.Sent`; of queues: contents
-        # Of each message of a set: who may receive it, as which of its events; and as bits.
+        # Of each message of a set: which members may receive it, as which of its events; and as
+        # bits.
         self.receivers: list[tuple[list[int], list[int], int]] = []
         self.queues = Queues(self)
         self.joint_steps: list[Together] = []
