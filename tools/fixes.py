@@ -42,15 +42,15 @@ WAITS = "waits for a person"
 OURS = "the join protocol that ships"
 
 AGAIN: dict[str, Any] = {"recovers": True, "reaches": ("RESTART",), "proposers": 2}
-BLANK: dict[str, Any] = {**VOTES, **AGAIN, "scene": "blank-founder", "views": 2}
+BLANK: dict[str, Any] = {**VOTES.given, **AGAIN, "scene": "blank-founder", "views": 2}
 SHIPPED: dict[str, dict[str, Any]] = {
-    "no fault": {**VOTES, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
+    "no fault": {**VOTES.given, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
     "database": BLANK,
     "volume": BLANK,
-    "two volumes": {**VOTES, **AGAIN, "scene": "blank-majority", "views": 2},
-    "older copy": {**VOTES, **AGAIN, "scene": "put-back", "views": 3, "frames": 2},
+    "two volumes": {**VOTES.given, **AGAIN, "scene": "blank-majority", "views": 2},
+    "older copy": {**VOTES.given, **AGAIN, "scene": "put-back", "views": 3, "frames": 2},
     "half copy": {
-        **VOTES,
+        **VOTES.given,
         **AGAIN,
         "members": 2,
         "scene": "half-copied",
@@ -59,7 +59,7 @@ SHIPPED: dict[str, dict[str, Any]] = {
         "frames": 1,
     },
     "fast restart": {
-        **VOTES,
+        **VOTES.given,
         "members": 2,
         "wiped": "a",
         "crashes": 1,
@@ -67,9 +67,9 @@ SHIPPED: dict[str, dict[str, Any]] = {
         "recovers": True,
         "reaches": ("FOUND",),
     },
-    "killed": {**VOTES, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
-    "register": {**VOTES, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
-    "cut": {**VOTES, "partitions": 1, "views": 1, "proposers": 1, "reaches": ("FOUND",)},
+    "killed": {**VOTES.given, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
+    "register": {**VOTES.given, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
+    "cut": {**VOTES.given, "partitions": 1, "views": 1, "proposers": 1, "reaches": ("FOUND",)},
 }
 """What the shipped members go through: `joinproto_worlds.join.bounds`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from attrs import Factory, frozen
+from attrs import Factory, evolve, frozen
 
 Tier = Literal["quick", "long", "deep"]
 
@@ -41,13 +41,19 @@ class Entry:
 class Family:
     """Worlds of one builder: a row says what is its own, and the rest is said here.
 
-    `members`: the least, the usual and the most; or how many there are, always.
+    `members`: the least, the usual and the most; or how many there are, always.  `given`:
+    arguments of the builder in all of them; a row may give one of them another value.
     """
 
     build: str
     members: int | tuple[int, int, int] = 1
     tier: Tier = "quick"
     prefix: str = ""
+    given: Mapping[str, Any] = Factory(dict)
+
+    def sharing(self, **given: Any) -> Family:
+        """Return a family whose worlds share these arguments, too."""
+        return evolve(self, given={**self.given, **given})
 
     def __call__(
         self,
@@ -75,5 +81,5 @@ class Family:
             steps=steps,
             tier=tier or self.tier,
             mutants=mutants,
-            given=given,
+            given={**self.given, **given},
         )

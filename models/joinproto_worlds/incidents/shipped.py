@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from joinproto.check.entry import Entry, Family
 from joinproto.check.world import World
 from joinproto_worlds.join.entries import NO_FAULT
@@ -51,99 +53,91 @@ RABBITMQ = {
 
 JOIN = Family("joinproto_worlds.incidents.shipped:members", members=3, prefix="incident-")
 BOOT = Family("joinproto_worlds.incidents.shipped:boots", prefix="incident-")
-VOTES: dict[str, Any] = {**NO_FAULT, "register": "votes", "wait_for": 2}
+VOTES = evolve(JOIN, given=NO_FAULT.given).sharing(register="votes", wait_for=2)
+GOES_ON = VOTES.sharing(recovers=True, reaches=("RESTART",))
+FIRST_BOOT = BOOT.sharing(cut=2)
 
 ENTRIES: tuple[Entry, ...] = (
-    JOIN(
+    VOTES(
         "etcd-blank-majority-ours",
         "ours: two blank disks are strangers: they found nothing, and the good copy waits",
-        **VOTES,
         scene="blank-majority",
         reaches=(),
     ),
-    JOIN(
+    GOES_ON(
         "redis-empty-ours",
         "ours: the first member is back, empty: the others go on, and update it",
-        **VOTES,
         scene="blank-founder",
         views=2,
         proposers=2,
-        recovers=True,
-        reaches=("RESTART",),
     ),
-    JOIN(
+    GOES_ON(
         "galera-last-leaver-ours",
         "ours: the member that left first is whole and old: the others' store is the latest",
-        **VOTES,
         scene="first-leaver",
         views=3,
         proposers=2,
-        recovers=True,
-        reaches=("RESTART",),
     ),
-    JOIN(
+    GOES_ON(
         "artemis-half-copy-ours",
         "ours: a store in the middle of an update is not ready, whatever its record knows",
         members=2,
-        **(VOTES | {"crashes": 1, "frames": 1}),
+        crashes=1,
+        frames=1,
         scene="half-copied",
         views=4,
         proposers=2,
-        recovers=True,
-        reaches=("RESTART",),
     ),
-    JOIN(
+    VOTES(
         "opensearch-bootstrap-pod-ours",
         "ours: the founder crashes in the founding, and is back with an empty disk",
         members=2,
-        **(VOTES | {"crashes": 1}),
+        crashes=1,
         wiped="a",
         views=1,
         reaches=("FOUND",),
     ),
-    JOIN(
+    GOES_ON(
         "cloudflare-2020-ours",
         "ours: two of three members never hear each other: the views come to rest",
-        **VOTES,
         scene="founded",
         cut=("ac",),
         proposers=3,
-        recovers=True,
         reaches=("CHANGE",),
     ),
-    JOIN(
+    VOTES(
         "github-2018-ours",
         "ours: the one that orders the frames is cut off, and acknowledges nothing more",
         tier="long",
-        **(VOTES | {"partitions": 1, "suspects": True, "greets": False, "frames": 1}),
+        partitions=1,
+        suspects=True,
+        frames=1,
+        greets=False,
         scene="founded",
         views=2,
         proposers=1,
         reaches=("CHANGE",),
     ),
-    BOOT(
+    FIRST_BOOT(
         "rabbitmq-first-boot",
         "3.8: five blank nodes, cut in two and three at the first start",
         members=(2, 5, 5),
         steps=6,
         rules="seed",
         tries=0,
-        cut=2,
     ),
-    BOOT(
+    FIRST_BOOT(
         "rabbitmq-first-boot-fixed",
         "4.x: the rules were rewritten, and two that see each other are still enough",
         members=(2, 4, 5),
         steps=8,
         rules="real",
-        cut=2,
     ),
-    BOOT(
+    FIRST_BOOT(
         "rabbitmq-first-boot-ours",
         "ours: the same cut, and never two clusters",
         members=(2, 4, 5),
         rules="ours",
-        cut=2,
     ),
     BOOT(
         "rabbitmq-server-0",

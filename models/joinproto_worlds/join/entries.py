@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from joinproto.check.entry import Entry, Family
 
 JOIN = Family("joinproto_worlds.join.world:build", members=3, tier="long")
@@ -38,15 +36,10 @@ DUTIES = (
 )
 """Duties of the host whose neglect `join-two` finds."""
 
-CALM: dict[str, Any] = {"crashes": 0, "partitions": 0, "closes": False}
-LIVE: dict[str, Any] = {**CALM, "suspects": False, "frames": 0, "greets": True, "live": True}
-NO_FAULT: dict[str, Any] = {
-    **CALM,
-    "suspects": False,
-    "frames": 0,
-    "is_patient": False,
-    "greets": True,
-}
+CALM = JOIN.sharing(crashes=0, partitions=0, closes=False)
+_STILL = CALM.sharing(suspects=False, frames=0, greets=True)
+LIVE = _STILL.sharing(live=True)
+NO_FAULT = _STILL.sharing(is_patient=False)
 
 ENTRIES: tuple[Entry, ...] = (
     JOIN(
@@ -108,43 +101,36 @@ ENTRIES: tuple[Entry, ...] = (
         frames=0,
         reaches=("FOUND", "CHANGE"),
     ),
-    JOIN(
+    CALM(
         "join-failed",
         "I6, R3: two crashes; after total failure no member goes on without the operator's mark",
         members=2,
         mutants=("mark-chooses", "stale-source", "change-after-total-failure"),
         crashes=2,
-        partitions=0,
         automatic=False,
         marks=True,
         proposers=1,
-        closes=False,
     ),
-    JOIN(
+    CALM(
         "join-transient",
         "a member without a store: another one each time it is started",
         members=2,
         mutants=("transient-keeps-its-id",),
         crashes=2,
-        partitions=0,
         transient=("b",),
         proposers=1,
         views=2,
-        closes=False,
         reaches=("FOUND", "RESTART"),
     ),
-    JOIN(
+    CALM(
         "join-storeless",
         "3.4: the one that orders the frames keeps nothing; no member serves where no store is",
         members=(2, 2, 3),
         mutants=("nobody-keeps-it",),
         wait_for=1,
-        partitions=0,
         transient=("a",),
-        crashes=0,
         views=2,
         frames=0,
-        closes=False,
         is_patient=False,
         reaches=("FOUND", "CHANGE"),
     ),

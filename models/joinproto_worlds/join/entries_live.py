@@ -6,55 +6,54 @@ from joinproto.check.entry import Entry
 from joinproto_worlds.join.entries import JOIN, LIVE
 
 ENTRIES: tuple[Entry, ...] = (
-    JOIN(
+    LIVE(
         "join-live",
         "P1, P4: started at any moment, and through a crash, all can become active again",
         members=(2, 3, 3),
-        **(LIVE | {"crashes": 1}),
+        crashes=1,
         hurries=(),
         reaches=("FOUND",),
     ),
-    JOIN(
+    LIVE(
         "join-live-votes",
         "P1, P4: the same with the members' own votes",
         members=2,
-        **(LIVE | {"crashes": 1}),
+        crashes=1,
         register="votes",
         rounds=2,
         reaches=("FOUND", "CHANGE"),
     ),
-    JOIN(
+    LIVE(
         "join-live-closed",
         "P2: restarted after an orderly shutdown, and through a crash, all can become active",
         members=2,
-        **(LIVE | {"crashes": 1}),
+        crashes=1,
         scene="closed",
         views=5,
         reaches=("RESTART", "CHANGE", "closed and restarted"),
     ),
-    JOIN(
+    LIVE(
         "join-live-shutdown",
         "P2: told to shut down at any moment, also before all serve, and started again",
         members=2,
         tier="quick",
-        **(LIVE | {"closes": True}),
+        closes=True,
         proposers=1,
         reaches=("FOUND", "closed and restarted"),
     ),
-    JOIN(
+    LIVE(
         "join-live-leave",
         "the one that orders the frames leaves while it writes, and the other goes on",
         members=2,
         mutants=("starts-where-nobody-stays",),
-        **(LIVE | {"frames": 1}),
+        frames=1,
         leaves="a",
         reaches=("FOUND", "a member has left"),
     ),
-    JOIN(
+    LIVE(
         "join-copied",
         "3.6: a member whose disk is a copy of another one's says hello, and disturbs no member",
         mutants=("copy-taken-in",),
-        **LIVE,
         beats=False,
         is_patient=False,
         scene="copied",
@@ -63,22 +62,21 @@ ENTRIES: tuple[Entry, ...] = (
         views=4,
         reaches=("RESTART", "a member stops for good"),
     ),
-    JOIN(
+    LIVE(
         "join-replaced",
         "in a view that no member was ready in yet, a member is back with another store",
         mutants=("replaced-not-noticed",),
-        **LIVE,
         hurries=(),
         scene="replaced",
         views=4,
         reaches=("CHANGE",),
     ),
-    JOIN(
+    LIVE(
         "join-left-to-absent",
         "one of three is dead, another one leaves: the last one serves, or may when it is back",
         members=2,
         mutants=("left-to-the-absent",),
-        **(LIVE | {"live": False}),
+        live=False,
         register="votes",
         rounds=2,
         electors="abc",
@@ -88,12 +86,11 @@ ENTRIES: tuple[Entry, ...] = (
         recovers=True,
         reaches=("CHANGE",),
     ),
-    JOIN(
+    LIVE(
         "join-clean-lost",
         "I6, R3: after an orderly shutdown the only clean disk is lost",
         members=2,
         mutants=("clean-or-nothing",),
-        **LIVE,
         beats=False,
         is_patient=False,
         scene="clean-lost",
@@ -109,7 +106,7 @@ ENTRIES: tuple[Entry, ...] = (
         tier="long",
         mutants=("unfit-before-the-first-byte",),
         given={
-            **LIVE,
+            **LIVE.given,
             "live": False,
             "recovers": True,
             "steps": True,
@@ -121,10 +118,9 @@ ENTRIES: tuple[Entry, ...] = (
             "reaches": ("CHANGE", "RESTART"),
         },
     ),
-    JOIN(
+    LIVE(
         "join-live-mixed",
         "P2: from one clean, one dirty and one empty store, started at any moment",
-        **LIVE,
         scene="mixed",
         hurries=(),
         views=4,

@@ -5,59 +5,62 @@ from __future__ import annotations
 from joinproto.check.entry import Entry, Family
 from joinproto_worlds.join.entries import CALM, JOIN, LIVE, NO_FAULT
 
+CUT = NO_FAULT.sharing(register="votes", scene="founded", recovers=True, reaches=("CHANGE",))
+FOREIGN = NO_FAULT.sharing(
+    electors="ab", foreign="c", reaches=("RESTART", "a member stops for good")
+)
+
 ENTRIES: tuple[Entry, ...] = (
-    JOIN(
+    NO_FAULT(
         "join-newcomers",
         "J1: two newcomers join one running member, one after the other or both at once",
-        **(NO_FAULT | {"frames": 1}),
+        frames=1,
         electors="a",
         wait_for=1,
         recovers=True,
         reaches=("FOUND", "CHANGE", "a newcomer is active", "two newcomers at once"),
     ),
-    JOIN(
+    NO_FAULT(
         "join-founders",
         "I1: more members are waited for than there are electors",
         tier="quick",
-        **NO_FAULT,
         electors="ab",
         wait_for=3,
         views=2,
         reaches=("FOUND",),
     ),
-    JOIN(
+    CALM(
         "join-leave",
         "a member leaves, and the others go on; it stays until they know",
         members=(2, 3, 3),
-        **CALM,
         leaves="a",
         reaches=("FOUND", "CHANGE", "a member has left"),
     ),
-    JOIN(
+    LIVE(
         "join-last-store",
         "the only member with a store may not leave one that has none; no member stays frozen",
         members=2,
         mutants=("leave-waits",),
-        **LIVE,
         beats=False,
         leaves="a",
         transient=("b",),
         views=2,
         reaches=("FOUND",),
     ),
-    JOIN(
+    NO_FAULT(
         "join-mixed",
         "I7: restarted from one clean store, with a dirty and an empty one to update; a crash",
-        **(NO_FAULT | {"greets": False, "crashes": 1}),
+        crashes=1,
+        greets=False,
         scene="mixed",
         views=4,
         recovers=True,
         reaches=("RESTART", "a dirty and an empty store are updated"),
     ),
-    JOIN(
+    NO_FAULT(
         "join-lost-disk",
         "after total failure one member has lost its disk: a stranger, until a view takes it in",
-        **(NO_FAULT | {"suspects": True}),
+        suspects=True,
         scene="wiped",
         recovers=True,
         reaches=("RESTART", "CHANGE"),
@@ -76,11 +79,10 @@ ENTRIES: tuple[Entry, ...] = (
         views=4,
         reaches=("RESTART", "CHANGE"),
     ),
-    JOIN(
+    CALM(
         "join-apart",
         "3.5: a member hears of the others at times only, and the others may go on without it",
         mutants=("serves-unheard", "heard-by-connection"),
-        **CALM,
         register="votes",
         scene="founded",
         hears="b",
@@ -90,23 +92,23 @@ ENTRIES: tuple[Entry, ...] = (
         is_patient=False,
         reaches=("FOUND", "CHANGE", "a member is suspended"),
     ),
-    JOIN(
+    NO_FAULT(
         "join-closed-beside",
         "S2, 3.7: a member hears no other; the register says that the view stands, then its CLOSE",
         members=2,
         mutants=("register-unnoted",),
-        **(NO_FAULT | {"closes": True, "greets": False}),
+        closes=True,
+        greets=False,
         wait_for=1,
         scene="left-out",
         asks=True,
         views=4,
         reaches=("CHANGE", "closed and restarted"),
     ),
-    JOIN(
+    CALM(
         "join-reads",
         "3.8: a client reads at a member that others may have left, and sees what they committed",
         mutants=("reads-unconfirmed",),
-        **CALM,
         register="votes",
         scene="founded",
         reads="abc",
@@ -114,121 +116,86 @@ ENTRIES: tuple[Entry, ...] = (
         is_patient=False,
         reaches=("FOUND", "CHANGE"),
     ),
-    JOIN(
+    CUT(
         "join-cut",
         "of three members two never hear each other: two go on, and one waits",
         mutants=("apart-taken-in",),
-        **NO_FAULT,
-        register="votes",
-        scene="founded",
         cut=("ab",),
         proposers=3,
-        recovers=True,
-        reaches=("CHANGE",),
     ),
-    JOIN(
+    CUT(
         "join-cut-between",
         "of three members two never hear each other, and the one between them asks both",
         mutants=("apart-kept",),
-        **NO_FAULT,
-        register="votes",
-        scene="founded",
         cut=("bc",),
         proposers=2,
         rounds=2,
-        recovers=True,
-        reaches=("CHANGE",),
     ),
-    JOIN(
+    CUT(
         "join-cut-lasting",
         "of three members two never hear each other; heartbeats, and ballots that last",
         mutants=("apart-taken-in",),
-        **NO_FAULT,
-        register="votes",
-        scene="founded",
         cut=("ab",),
         proposers=3,
         lasting=True,
-        recovers=True,
-        reaches=("CHANGE",),
     ),
-    JOIN(
+    CUT(
         "join-cut-four",
         "four members, and `a` hears `b` alone: `b`, which hears all, goes on with `c` and `d`",
         members=4,
         mutants=("apart-kept",),
-        **NO_FAULT,
-        register="votes",
         scene="four",
         wait_for=3,
-        recovers=True,
         cut=("ac", "ad"),
         proposers=2,
         rounds=2,
-        reaches=("CHANGE",),
     ),
-    JOIN(
+    FOREIGN(
         "join-foreign",
         "J3: a store of another cluster, ready in its own view, says hello",
-        **NO_FAULT,
         scene="foreign",
-        electors="ab",
-        foreign="c",
-        reaches=("RESTART", "a member stops for good"),
     ),
-    JOIN(
+    FOREIGN(
         "join-branch",
         "J3: a store of a branch of this cluster, and further on, says hello",
-        **NO_FAULT,
         scene="branch",
-        electors="ab",
-        foreign="c",
-        reaches=("RESTART", "a member stops for good"),
     ),
-    JOIN(
+    FOREIGN(
         "join-long-ago",
         "J3: a store whose tip the others have forgotten says hello",
-        **NO_FAULT,
         scene="long-ago",
-        electors="ab",
-        foreign="c",
         views=5,
-        reaches=("RESTART", "a member stops for good"),
     ),
-    JOIN(
+    NO_FAULT(
         "join-not-clean",
         "I6: closed in order, and no disk is whole",
         members=2,
         tier="quick",
-        **NO_FAULT,
         scene="half-updated",
         reaches=(),
     ),
-    JOIN(
+    NO_FAULT(
         "join-other-options",
         "I2: restarted after total failure with options that differ",
         members=2,
         tier="quick",
-        **NO_FAULT,
         scene="stopped",
         other_options=("b",),
         reaches=(),
     ),
-    JOIN(
+    NO_FAULT(
         "join-reopened-options",
         "I2: restarted after an orderly shutdown with options that differ",
         members=2,
         tier="quick",
-        **NO_FAULT,
         scene="closed",
         other_options=("b",),
         reaches=(),
     ),
-    JOIN(
+    NO_FAULT(
         "join-changed-options",
         "I2: a member is started again with other options before the view that it agreed to",
         mutants=("ready-with-other-options",),
-        **NO_FAULT,
         scene="founded",
         other_options=("b",),
         proposers=2,
@@ -236,10 +203,9 @@ ENTRIES: tuple[Entry, ...] = (
         recovers=True,
         reaches=("CHANGE", "a member stops for good"),
     ),
-    JOIN(
+    NO_FAULT(
         "join-newcomer-options",
         "I2: a newcomer with other options stops, and disturbs no member",
-        **NO_FAULT,
         scene="closed",
         electors="ab",
         other_options=("c",),

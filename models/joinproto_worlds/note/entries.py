@@ -7,9 +7,7 @@ the length of its shortest run.
 
 from __future__ import annotations
 
-from typing import Any
-
-from joinproto.check.entry import Entry, Family
+from joinproto.check.entry import Family
 
 SAFE = (
     "no_split_brain",
@@ -22,82 +20,73 @@ SAFE = (
     "signature_never_changes",
 )
 
-
-NOTE = Family("joinproto_worlds.note.world:build")
-
-
-def _note(name: str, about: str, usual: int, **more: Any) -> Entry:
-    return NOTE(name, about, members=(2, usual, 5), **more)
-
+NOTE = Family("joinproto_worlds.note.world:build", members=(2, 2, 5))
+QPID = NOTE.sharing(rules="qpid")
 
 HOLD = (
-    _note(
+    NOTE(
         "note-wait-for-n",
         "W1, I1: no member serves before N members are there",
-        3,
+        members=(2, 3, 5),
         mutants=("without-I1",),
         claims=("waits_for_n", "no_split_brain"),
         goals=("founded", "all serve in the end"),
     ),
-    _note(
+    NOTE(
         "note-options",
         "I2: members whose options differ do not serve together",
-        2,
         mutants=("without-I2",),
         odd_options=True,
         claims=("options_agree",),
         goals=("all abort",),
     ),
-    _note(
+    NOTE(
         "note-founding",
         "I3, P4: all stores empty or absent, the members are one new cluster",
-        3,
+        members=(2, 3, 5),
         stores=("E", "E", "T"),
         wait_for=3,
         claims=SAFE,
         goals=("founded", "all serve in the end"),
     ),
-    _note(
+    NOTE(
         "note-foreign-store",
         "I4: stores of different clusters do not start together",
-        2,
         mutants=("without-I4",),
         stores=("xC1", "yD2"),
         claims=("no_wrong_store", "no_split_brain"),
         goals=("all abort",),
     ),
-    _note(
+    NOTE(
         "note-clean-stores-differ",
         "I5: clean stores that stopped apart do not start together",
-        2,
         mutants=("without-I5",),
         stores=("C1", "C2"),
         claims=("no_split_brain", "nothing_lost"),
         goals=("all abort",),
     ),
-    _note(
+    NOTE(
         "note-manual-recovery",
         "I6: without a clean store no member starts",
-        2,
         mutants=("without-I6",),
         stores=("D2", "D1"),
         claims=("no_split_brain",),
         goals=("all abort",),
     ),
-    _note(
+    NOTE(
         "note-restart",
         "I7, I8, W2: clean stores start, a dirty and an empty one are updated",
-        3,
+        members=(2, 3, 5),
         mutants=("without-I7",),
         stores=("C2", "D1", "E"),
         wait_for=3,
         claims=SAFE,
         goals=("restarted", "two are updated at once", "all serve in the end"),
     ),
-    _note(
+    NOTE(
         "note-joining",
         "J1, J2: newcomers are updated by active members, two at once",
-        3,
+        members=(2, 3, 5),
         mutants=("without-J2",),
         stores=("C2", "D1", "E"),
         wait_for=1,
@@ -106,20 +95,19 @@ HOLD = (
         claims=("nothing_lost", "no_wrong_store", "signature_never_changes"),
         goals=("two join at once", "everybody serves"),
     ),
-    _note(
+    NOTE(
         "note-wrong-store",
         "J3: a store of another cluster does not join",
-        2,
         mutants=("without-J3",),
         stores=("xC2", "yD1"),
         wait_for=1,
         claims=("no_wrong_store", "signature_never_changes"),
         goals=("a member serves", "a member aborts"),
     ),
-    _note(
+    NOTE(
         "note-orderly-shutdown",
         "S1, S2, P2: founded, written to, shut down, started again",
-        3,
+        members=(2, 3, 5),
         stores=("E", "E", "T"),
         wait_for=3,
         frames=1,
@@ -127,10 +115,9 @@ HOLD = (
         claims=SAFE,
         goals=("all clean again", "serves again after the shutdown"),
     ),
-    _note(
+    NOTE(
         "note-rejoin",
         "P1: a member that crashes rejoins the running cluster",
-        2,
         frames=1,
         crashes=1,
         claims=(
@@ -143,39 +130,34 @@ HOLD = (
         ),
         goals=("rejoined",),
     ),
-    _note(
+    NOTE(
         "note-latest-mark",
         "P3, R3: the operator marks the latest dirty store, all start",
-        2,
         stores=("D2", "D1"),
         marks="latest",
         claims=("no_split_brain", "nothing_lost", "no_stale_source"),
         goals=("restarted",),
     ),
-    _note(
+    NOTE(
         "note-options-joining",
         "I2: a newcomer whose options differ stops, the cluster goes on",
-        2,
         wait_for=1,
         odd_options=True,
         stores=("C1", "E"),
         claims=("no_wrong_store",),
         goals=("a member serves", "a member aborts"),
     ),
-    _note(
+    NOTE(
         "note-leaving",
         "S2: a member that stops alone leaves a dirty store",
-        2,
         leaves=True,
         frames=1,
         claims=("no_split_brain", "nothing_lost", "no_stale_source", "dirty_before_serving"),
         goals=("founded",),
     ),
-    _note(
+    QPID(
         "qpid-founding",
         "Qpid: empty members found a cluster, which is shut down and restarted",
-        2,
-        rules="qpid",
         frames=1,
         shutdowns=True,
         leaves=True,
@@ -183,39 +165,31 @@ HOLD = (
         claims=("no_wrong_store",),
         goals=("founded", "serves again after the shutdown"),
     ),
-    _note(
+    QPID(
         "qpid-transient",
         "Qpid: members without stores found a cluster and stop",
-        2,
-        rules="qpid",
         stores=("T",),
         shutdowns=True,
         claims=("no_wrong_store",),
         goals=("founded",),
     ),
-    _note(
+    QPID(
         "qpid-mixed",
         "Qpid: members with and without a store do not start together",
-        2,
-        rules="qpid",
         stores=("C1", "T"),
         claims=("no_wrong_store",),
         goals=("all abort",),
     ),
-    _note(
+    QPID(
         "qpid-foreign-store",
         "Qpid: stores of different clusters do not start together",
-        2,
-        rules="qpid",
         stores=("xC1", "yC1"),
         claims=("no_wrong_store",),
         goals=("all abort",),
     ),
-    _note(
+    QPID(
         "qpid-two-marks",
         "Qpid: two stores marked clean refuse each other",
-        2,
-        rules="qpid",
         stores=("D1",),
         marks="any",
         claims=("no_wrong_store", "no_split_brain"),
@@ -224,19 +198,17 @@ HOLD = (
 )
 
 FAIL = (
-    _note(
+    NOTE(
         "note-partition",
         "wait-for 1 and a partition: two clusters are founded",
-        2,
         steps=5,
         wait_for=1,
         partitions=1,
         claims=("no_split_brain",),
     ),
-    _note(
+    NOTE(
         "note-lone-restart",
         "a clean member restarts alone, takes a write and dies; its sibling starts without it",
-        2,
         steps=8,
         stores=("C1",),
         wait_for=1,
@@ -244,10 +216,9 @@ FAIL = (
         crashes=1,
         claims=("nothing_lost",),
     ),
-    _note(
+    NOTE(
         "note-silent-divergence",
         "two lone restarts, one after the other: equal final signatures, different frames",
-        2,
         steps=10,
         stores=("C1",),
         wait_for=1,
@@ -256,20 +227,18 @@ FAIL = (
         reading="all-wait+only-complete-are-clean",
         claims=("position_is_data",),
     ),
-    _note(
+    NOTE(
         "note-half-updated",
         "the orderly shutdown marks a member clean that is being updated",
-        2,
         steps=8,
         stores=("C1", "D0"),
         wait_for=1,
         shutdowns=True,
         claims=("no_stale_start",),
     ),
-    _note(
+    NOTE(
         "note-unfinished-update",
         "a joiner crashes in its update, and its store reads clean",
-        2,
         steps=9,
         stores=("C1",),
         wait_for=1,
@@ -277,10 +246,9 @@ FAIL = (
         crashes=2,
         claims=("no_stale_source",),
     ),
-    _note(
+    NOTE(
         "note-minority-survivor",
         "a cut-off minority is shut down in order, the others die: its stale store wins",
-        2,
         steps=12,
         stores=("C1",),
         wait_for=2,
@@ -290,27 +258,25 @@ FAIL = (
         shutdowns=True,
         claims=("no_stale_start",),
     ),
-    _note(
+    NOTE(
         "note-serving-before-i8",
         "read literally, a clean member serves while the others are updated: fewer than N serve",
-        2,
         steps=3,
         stores=("C1", "D1"),
         reading="as-written",
         claims=("waits_for_n",),
     ),
-    _note(
+    NOTE(
         "note-hasty-abort",
         "without a clean store the members abort, although the clean one is a second away",
-        3,
+        members=(2, 3, 5),
         steps=5,
         stores=("C1", "D1", "E"),
         goals=("all serve in the end",),
     ),
-    _note(
+    NOTE(
         "note-never-dirty",
         "a store that is not marked dirty before serving reads clean",
-        2,
         steps=4,
         stores=("C1",),
         reading="all-wait+never-dirty",
@@ -318,31 +284,27 @@ FAIL = (
         crashes=1,
         claims=("dirty_before_serving",),
     ),
-    _note(
+    NOTE(
         "note-wrong-mark",
         "the operator marks the older of two dirty stores clean",
-        2,
         steps=3,
         stores=("D2", "D1"),
         wait_for=1,
         marks="any",
         claims=("no_stale_source",),
     ),
-    _note(
+    QPID(
         "qpid-lowest-id",
         "Qpid: an empty member with the lowest id renames the cluster",
-        2,
         steps=3,
-        rules="qpid",
         stores=("E", "C1"),
         claims=("signature_never_changes",),
     ),
-    _note(
+    QPID(
         "qpid-minority-survivor",
         "Qpid: the last member of a minority is clean, so its stale store wins",
-        3,
+        members=(2, 3, 5),
         steps=14,
-        rules="qpid",
         stores=("C1",),
         wait_for=3,
         frames=1,
@@ -350,32 +312,26 @@ FAIL = (
         crashes=3,
         claims=("no_stale_start",),
     ),
-    _note(
+    QPID(
         "qpid-half-updated",
         "Qpid: the shutdown marks clean who still waits for its update",
-        2,
         steps=4,
-        rules="qpid",
         stores=("C1", "D0"),
         wait_for=1,
         shutdowns=True,
         claims=("position_is_data",),
     ),
-    _note(
+    QPID(
         "qpid-serves-early",
         "Qpid: clean members serve before N are up to date",
-        2,
         steps=3,
-        rules="qpid",
         stores=("C1", "D1"),
         claims=("waits_for_n",),
     ),
-    _note(
+    QPID(
         "qpid-lone-restart",
         "Qpid: a lone member that takes writes keeps its clean mark",
-        2,
         steps=3,
-        rules="qpid",
         stores=("C1",),
         wait_for=1,
         frames=1,

@@ -8,6 +8,9 @@ REPAIR = Family("joinproto_worlds.reconcile.repair:build", members=(4, 4, 5))
 BESIDE = Family("joinproto_worlds.reconcile.beside:build", members=(4, 5, 6))
 CLOCK = Family("joinproto_worlds.reconcile.clock:build")
 TIMED = Family("joinproto_worlds.reconcile.timed:build")
+ONE = TIMED.sharing(scenario="one")
+TWO = TIMED.sharing(scenario="two", by_hand=1)
+THREE = TIMED.sharing(scenario="three", interval=90, failure=90)
 GROWTH = Family("joinproto_worlds.reconcile.growth:build", members=(3, 6, 10))
 
 ENTRIES: tuple[Entry, ...] = (
@@ -187,60 +190,40 @@ ENTRIES: tuple[Entry, ...] = (
         variant="ours",
         policy=5,
     ),
-    TIMED(
+    ONE(
         "reconcile-one-timed",
         "scenario One: C is deleted, and within 10 seconds of the deletion D is there",
-        scenario="one",
         within=10,
     ),
-    TIMED(
+    ONE(
         "reconcile-one-timed-seed",
         "the same by the design's clock: within 60 seconds",
-        scenario="one",
         within=60,
         variant="seed",
     ),
-    TIMED(
+    TWO(
         "reconcile-two-timed",
         "scenario Two: C is lost, an operator may add one; one is there after 60 s; C is forgotten",
-        scenario="two",
         within=60,
-        by_hand=1,
     ),
-    TIMED(
+    TWO(
         "reconcile-two-timed-seed",
         "the same by the design's clock: after 60 to 110 seconds",
         tier="long",
-        scenario="two",
         within=110,
-        by_hand=1,
         variant="seed",
     ),
-    TIMED(
+    THREE(
         "reconcile-three",
         "scenario Three: looks each 90 s, C is back after 60 and has caught up after 10 more",
         mutants=("lost-at-once",),
-        scenario="three",
-        interval=90,
-        failure=90,
         back=60,
     ),
-    TIMED(
-        "reconcile-three-seed",
-        "the same by the design's clock",
-        scenario="three",
-        interval=90,
-        failure=90,
-        back=60,
-        variant="seed",
-    ),
-    TIMED(
+    THREE("reconcile-three-seed", "the same by the design's clock", back=60, variant="seed"),
+    THREE(
         "reconcile-three-late",
         "the same, and C is back after 100 s: it was replaced for nothing",
         steps=20,
-        scenario="three",
-        interval=90,
-        failure=90,
         back=100,
     ),
     CLOCK(
