@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from functools import partial, wraps
+from functools import wraps
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from attrs import define, evolve, field, frozen
 
 from joinproto.check.packages import is_model_code
 from joinproto.errors import JoinprotoError, MisuseError
+from joinproto.machine.machine import Arrow, StateMachine
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
 
@@ -170,15 +171,30 @@ def _stepwise(mutation: Mutation, found: Iterator[Any]) -> Iterator[Any]:
 # -- tables ------------------------------------------------------------------------------------
 
 
-def without(table: Table[O], name: str) -> Table[O]:
-    """Return the table without the case of this name."""
-    _require(table, name)
-    return evolve(table, cases=tuple(case for case in table.cases if case.name != name))
+def without(table: Table[O], *names: str) -> Table[O]:
+    """Return the table without the cases of these names."""
+    for name in names:
+        _require(table, name)
+    return evolve(table, cases=tuple(case for case in table.cases if case.name not in names))
 
 
-def dropping(name: str) -> Callable[[Table[O]], Table[O]]:
-    """Return what makes a table one without the case of this name."""
-    return partial(without, name=name)
+def dropping(*names: str, of: object = None) -> Callable[[Any], Any]:
+    """Return what makes a table one without these cases; `of`: that one of several, by its key."""
+
+    def made(original: Any) -> Any:
+        if of is None:
+            return without(original, *names)
+        return {**original, of: without(original[of], *names)}
+
+    return made
+
+
+def with_arrows(
+    machine: StateMachine[O], change: Callable[[Arrow[O]], Table[O]]
+) -> StateMachine[O]:
+    """Return the machine with another table in each arrow."""
+    arrows = tuple(evolve(arrow, table=change(arrow)) for arrow in machine.arrows)
+    return StateMachine(machine.name, machine.phases, arrows)
 
 
 def without_rule(table: Table[O], label: str) -> Table[O]:

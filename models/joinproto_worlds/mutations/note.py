@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 
-from attrs import evolve
-
 from joinproto.machine.machine import StateMachine
 from joinproto.machine.vocabulary import Phase
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
-from joinproto_worlds.mutations.mutation import Mutation, without_rule
+from joinproto_worlds.mutations.mutation import Mutation, with_arrows, without_rule
 
 Made = Callable[..., StateMachine[Phase]]
 
@@ -21,11 +19,7 @@ RULES = ("I1", "I2", "I4", "I5", "I6", "I7", "J2", "J3")
 def _lacking(label: str, original: Made) -> Made:
     @cache
     def note_machine(readings: Readings = AS_WRITTEN) -> StateMachine[Phase]:
-        whole = original(readings)
-        arrows = tuple(
-            evolve(arrow, table=without_rule(arrow.table, label)) for arrow in whole.arrows
-        )
-        return StateMachine(whole.name, whole.phases, arrows)
+        return with_arrows(original(readings), lambda arrow: without_rule(arrow.table, label))
 
     return note_machine
 

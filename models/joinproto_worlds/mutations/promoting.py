@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.machine.machine import StateMachine
+from joinproto.machine.machine import Arrow, StateMachine
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.standby.broker import Mark, Role, Variant
@@ -20,16 +20,9 @@ from joinproto.standby.primary_state import PrimaryState, with_follower
 from joinproto.standby.promote import Promoted, Promotion
 from joinproto.standby.queue import MessageQueue
 from joinproto.standby.variants import VariantRules
-from joinproto_worlds.mutations.mutation import Mutation, changing, without
+from joinproto_worlds.mutations.mutation import Mutation, changing, dropping, with_arrows
 
 PROMOTE = "joinproto.standby.promote"
-
-
-def _who_catches_up(original: Mapping[Variant, Table[Any]]) -> Mapping[Variant, Table[Any]]:
-    table = original[Variant.OURS]
-    left = tuple(case for case in table.cases if case.name != "it catches up")
-    assert len(left) < len(table.cases)
-    return {**original, Variant.OURS: evolve(table, cases=left)}
 
 
 def _at_once(original: Callable[[Promotion], Promoted]) -> Callable[[Promotion], Promoted]:
@@ -46,12 +39,10 @@ def _practised(name: str, **fields: bool) -> Mutation:
 
 
 def _never_backup(original: Callable[[], StateMachine[Role]]) -> Callable[[], StateMachine[Role]]:
-    whole = original()
-    arrows = tuple(
-        evolve(one, table=evolve(one.table, cases=(_STAYS,))) if one.trigger == "look" else one
-        for one in whole.arrows
-    )
-    machine = StateMachine(whole.name, Role, arrows)
+    def stays(arrow: Arrow[Role]) -> Table[Role]:
+        return evolve(arrow.table, cases=(_STAYS,)) if arrow.trigger == "look" else arrow.table
+
+    machine = with_arrows(original(), stays)
     return lambda: machine
 
 
@@ -71,10 +62,6 @@ def _ended_at_once(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(state, name, queue)
 
     return ended
-
-
-def _dirty_serves(original: Mapping[Variant, Table[Any]]) -> Mapping[Variant, Table[Any]]:
-    return {**original, Variant.OURS: without(original[Variant.OURS], "its store is dirty")}
 
 
 def _never_proven(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -126,7 +113,7 @@ STANDING = (
     _practised("by-number", by_identity=False),
     _practised("transactions-apart", whole_transactions=False),
     # H10.
-    Mutation.of("dirty-serves", PROMOTE, "TABLES", _dirty_serves),
+    Mutation.of("dirty-serves", PROMOTE, "TABLES", dropping("its store is dirty", of=Variant.OURS)),
     Mutation.of("waits-for-a-person", "joinproto.standby.managing", "is_proven", _never_proven),
     Mutation.of("empty-goes-on", "joinproto.standby.managing", "is_emptied", _never),
     Mutation.of("stops-clean", "joinproto.standby.machine", "_mark", _stops_clean),
@@ -138,7 +125,9 @@ STANDING = (
 PROMOTING = (
     *STANDING,
     # A backup that still catches up is promoted.
-    Mutation.of("promotes-who-catches-up", PROMOTE, "TABLES", _who_catches_up),
+    Mutation.of(
+        "promotes-who-catches-up", PROMOTE, "TABLES", dropping("it catches up", of=Variant.OURS)
+    ),
     # H3: a backup that the promoted one's primary left is in its way.
     Mutation.of("left-are-better", PROMOTE, "_was_left", lambda _: lambda _peer, _about: False),
     # A new primary waits for no member (LM5).

@@ -16,7 +16,7 @@ from joinproto.reconcile.queue import Kind, Node, Queue, Situation, Target, Vari
 from joinproto.reconcile.reading import Replica
 from joinproto.reconcile.target import Wanted
 from joinproto.reconcile.timers import Clock, Happens
-from joinproto_worlds.mutations.mutation import Mutation, without
+from joinproto_worlds.mutations.mutation import Mutation, dropping, without
 
 EVALUATE = "joinproto.reconcile.evaluate"
 KEEPER = "joinproto.reconcile.keeper"
@@ -57,17 +57,6 @@ def _drops_first(tables: Tables) -> Tables:
     return {**tables, Variant.OURS: evolve(ours, cases=(*rest[:at], drop, *rest[at:]))}
 
 
-def _next_at_once(tables: Tables) -> Tables:
-    ours = without(without(tables[Variant.OURS], "one catches up"), "a change is under way")
-    return {**tables, Variant.OURS: ours}
-
-
-def _stays_listed(tables: Tables) -> Tables:
-    """Return the tables; in ours a dead member stays listed where enough others are there."""
-    ours = without(tables[Variant.OURS], "drop a lost member")
-    return {**tables, Variant.OURS: without(ours, "one more for one that stays")}
-
-
 def _no_limit(_original: object) -> Callable[[Keeper, Intent], None]:
     return lambda _self, _intent: None
 
@@ -104,8 +93,18 @@ RECONCILING = (
     Mutation.of("lost-at-once", EVALUATE, "_is_lost", _lost_at_once),
     Mutation.of("drained-takes", EVALUATE, "_takes", _drained_takes),
     Mutation.of("drops-first", TABLES, "TABLES", _drops_first),
-    Mutation.of("next-at-once", TABLES, "TABLES", _next_at_once),
-    Mutation.of("stays-listed", TABLES, "TABLES", _stays_listed),
+    Mutation.of(
+        "next-at-once",
+        TABLES,
+        "TABLES",
+        dropping("one catches up", "a change is under way", of=Variant.OURS),
+    ),
+    Mutation.of(
+        "stays-listed",
+        TABLES,
+        "TABLES",
+        dropping("drop a lost member", "one more for one that stays", of=Variant.OURS),
+    ),
     Mutation.of("no-limit", KEEPER, "Keeper._busy", _no_limit),
     Mutation.of("quorum-queues-only", "joinproto.reconcile.reading", "KINDS", _quorum_queues_only),
     Mutation.of("settles-from-begin", KEEPER, "Keeper.has_settled", _from_begin),

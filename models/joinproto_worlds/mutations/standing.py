@@ -20,7 +20,7 @@ from joinproto.join.step_context import StepContext
 from joinproto.join.updating import require_thawed
 from joinproto.join.view import Kind, View
 from joinproto.machine.machine import StateMachine
-from joinproto_worlds.mutations.mutation import Mutation, Patch, without
+from joinproto_worlds.mutations.mutation import Mutation, Patch, with_arrows, without
 
 CHAIN = "joinproto.join"
 
@@ -29,9 +29,7 @@ def _lacking(case: str) -> Patch:
     """Return the patch by which the table of phases lacks this case."""
 
     def made(original: Callable[[], StateMachine[Phase]]) -> Callable[[], StateMachine[Phase]]:
-        whole = original()
-        arrows = tuple(evolve(one, table=without(one.table, case)) for one in whole.arrows)
-        machine = StateMachine(whole.name, Phase, arrows)
+        machine = with_arrows(original(), lambda arrow: without(arrow.table, case))
         return lambda: machine
 
     return Patch(f"{CHAIN}.phases", "machine", made)
