@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from attrs import fields, frozen
+from attrs import field, fields, frozen
 
 from joinproto.cli.show.pieces import Line, Piece
 
 
-@frozen(kw_only=True)
+@frozen
 class Glyphs:
     """One character each.  `life`: of a running member, `dead`: of one that is down."""
 
@@ -31,7 +31,7 @@ class Glyphs:
     side: str
     bottom: str
     apart: str
-    is_ascii: bool = False
+    is_ascii: bool = field(kw_only=True)
 
     def text(self, text: str) -> str:
         """Return `text` in characters that go with these."""
@@ -45,48 +45,29 @@ class Glyphs:
         return Line(pieces, line.member)
 
 
-BOXES = Glyphs(
-    life="│",
-    dead="┊",
-    dash="─",
-    cross="┼",
-    left_end="├",
-    right_end="┤",
-    to_right="►",
-    to_left="◄",
-    own="●",
-    crash="✗",
-    start="○",
-    joint="═",
-    joint_cross="╪",
-    wall="╌",
-    top="╭",
-    side="│",
-    bottom="╰",
-    apart="╏",
-)
+_SIGNS = {
+    "life": ("│", "|"),
+    "dead": ("┊", ":"),
+    "dash": ("─", "-"),
+    "cross": ("┼", "+"),
+    "left_end": ("├", "+"),
+    "right_end": ("┤", "+"),
+    "to_right": ("►", ">"),
+    "to_left": ("◄", "<"),
+    "own": ("●", "*"),
+    "crash": ("✗", "X"),
+    "start": ("○", "o"),
+    "joint": ("═", "="),
+    "joint_cross": ("╪", "+"),
+    "wall": ("╌", "~"),
+    "top": ("╭", "."),
+    "side": ("│", "|"),
+    "bottom": ("╰", "'"),
+    "apart": ("╏", "/"),
+}
+"""Each character by its name: of boxes, and of ASCII."""
 
-ASCII = Glyphs(
-    life="|",
-    dead=":",
-    dash="-",
-    cross="+",
-    left_end="+",
-    right_end="+",
-    to_right=">",
-    to_left="<",
-    own="*",
-    crash="X",
-    start="o",
-    joint="=",
-    joint_cross="+",
-    wall="~",
-    top=".",
-    side="|",
-    bottom="'",
-    apart="/",
-    is_ascii=True,
-)
+BOXES, ASCII = (Glyphs(*(both[at] for both in _SIGNS.values()), is_ascii=bool(at)) for at in (0, 1))
 
 _IN_ASCII = str.maketrans({"→": "->", "“": '"', "”": '"', "…": "...", "·": "-"})
 
