@@ -75,7 +75,7 @@ class Analysis:
     rounds: int = field(init=False, default=0)
 
     def _masks(self, masks: Any) -> Any:
-        """Return kinds of steps with their masks, small enough for everybody."""
+        """Return kinds of steps with their masks, small enough for every executor."""
         from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
         rows = [

@@ -120,7 +120,7 @@ class Frontier:
         self.shares = shares
 
     def store_level(self, shares: list[Share], rows: Rows) -> list[Share]:
-        """Store one level whose rows are here; return everybody's new share."""
+        """Store one level whose rows are here; return each owner's new share."""
         parts = dict(by_owner(rows, self.owners, wide=self.wide))
         found = []
         for share in shares:

@@ -30,7 +30,7 @@ def keys_of(rows: Rows, *, wide: bool) -> Keys:
 
 
 def owners_of(keys: Keys, owners: int) -> npt.NDArray[np.uint16]:
-    """Return who owns each key, 0 to `owners` - 1; at most 65,536 owners."""
+    """Return which worker owns each key, 0 to `owners` - 1; at most 65,536 owners."""
     top = (keys * _ODD) >> _HALF
     found: npt.NDArray[np.uint16] = ((top * np.uint64(owners)) >> _HALF).astype(np.uint16)
     return found

@@ -1,7 +1,7 @@
 """Rows on their way to their owners: through Spark, or in files where all is on one machine.
 
 Spark copies what it exchanges six times, which is more work than finding it.  On one machine a
-file is there for everybody, and Spark carries its name alone.
+file is there for all, and Spark carries its name alone.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ Times = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 class Counts:
     """What an owner found in one level, and on the way out of it.
 
-    `level`, `owner`: whose.  First, of the new states: `new`, `bad` (rows that break a claim
-    about a member or two), `seen` (observations by watched field), `flags_any` and
+    `level`, `owner`: of which they are.  First, of the new states: `new`, `bad` (rows that break a
+    claim about a member or two), `seen` (observations by watched field), `flags_any` and
     `flags_bad` (of combinations: those that hold in some state; rows that break an
     `always`).  Then, of the steps out of them: `generated`, `taken` (outcome, times),
     `events`.  `sent`: bytes of rows; `written`: of files.  `shares`: what the owner has

@@ -4,12 +4,12 @@ Three members under fixed names; `m1` is the seed, which founds the cluster when
 A member that starts joins a primary that it sees, and takes its data; one that sees none starts
 with what it has.  That is the rule without a fix.  Each fix takes some of these steps away:
 
-* mark of a clean stop (Galera, `safe_to_bootstrap`): who serves alone left last, in order;
+* mark of a clean stop (Galera, `safe_to_bootstrap`): one that serves alone left last, in order;
 * marker file (RabbitMQ, `prevent_startup_if_node_was_reset`): marked, and without data: no start;
 * several seeds (Redpanda, seeds-driven): members found only together, all blank;
 * if-empty (Valkey): an empty member does not replace data, nor serves where it would have to;
-* locked cluster id (Elasticsearch): who has an id joins no other cluster;
-* activation sequence (Artemis): who serves alone has the last number of an outside register;
+* locked cluster id (Elasticsearch): one that has an id joins no other cluster;
+* activation sequence (Artemis): one that serves alone has the last number of an outside register;
 * directory ids (KRaft): a majority of known disks elects the newest; a new disk is a stranger.
 
 Names in brackets are where the rule comes from; each is that rule in this small cluster, and not
@@ -65,7 +65,7 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
     "register": ("what an outside service keeps is lost", {"register": {"number": 0}}),
     "cut": ("the network is cut at the first start", {"net": {"cut": True}}),
 }
-"""Each fault: in words, and what it makes of whom."""
+"""Each fault: in words, and what it does to which member."""
 
 
 def world(fix: str, wrong: str) -> World:

@@ -26,7 +26,7 @@ class CoverStep:
     """One step."""
 
     action: Annotated[str, "its words, as `Replay.step` takes them"]
-    member: Annotated[str | None, "whose step it is; null: no single member's"]
+    member: Annotated[str | None, "the member that takes it; null: no single one"]
 
 
 @frozen(kw_only=True)
@@ -56,7 +56,7 @@ def rows_of(move: Move) -> tuple[str, ...]:
 
 
 def name_of(move: Move) -> tuple[str, ...]:
-    """Return a step's name without what it is about: whose it is, and the action."""
+    """Return a step's name without what it is about: its member, and the action."""
     names = " ".join(name for name, _ in move.outcomes)
     return (f"{names}: {words(move)[0]}" if names else words(move)[0],)
 

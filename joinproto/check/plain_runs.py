@@ -380,7 +380,7 @@ def words_of(label: Any) -> str:
 
 
 def _rank(label: Any, codes: Codes) -> tuple[int, int]:
-    """Return the kind of a step by itself, and whose it is: a member's, or a link's."""
+    """Return the kind of a step by itself, and its member or link."""
     names = codes.names
     match label:
         case "choice", name, _:

@@ -18,7 +18,7 @@ _OWN = Path(__file__).resolve().parent
 class ModelProblem(UsageProblem):
     """A model that cannot be explored: what was found, where, and what to do next.
 
-    `place` is `file:line` where it is known.  `member`: whose code it is, where it is one's.
+    `place` is `file:line` where it is known.  `member`: the one whose code it is, if any.
     `led_to`: a shortest run to where that was asked, which a search adds.  The command ends with
     exit code 2.
     """

@@ -19,8 +19,8 @@ States = Mapping[str, Mapping[str, str]]
 class MessageText:
     """A message."""
 
-    sender: Annotated[str | None, Key("from"), "who sent it; null: the network does not say"]
-    to: Annotated[str | None, "to whom; null: to every other member"]
+    sender: Annotated[str | None, Key("from"), "the sender; null: the network does not say"]
+    to: Annotated[str | None, "the addressee; null: every other member"]
     content: Annotated[str, "what it says"]
 
 
@@ -35,13 +35,13 @@ class Step:
         str,
         "`receive`, `start`, `crash`, `lose`, `duplicate`, `split`, `heal`, or its own words",
     ]
-    member: Annotated[str | None, "who takes it; null: the network, or several members"]
+    member: Annotated[str | None, "the member that takes it; null: the network, or several members"]
     message: Annotated[MessageText | None, "received, lost or doubled"]
     sent: Annotated[tuple[MessageText, ...], "messages that it sends"]
     states: Annotated[States, "every member after the step, as in `initial`"]
     rules: Annotated[tuple[str, ...], "cases of tables that it takes"] = ()
     detail: Annotated[str, "a split's one side, a joint step's events, a crash's place"] = ""
-    together: Annotated[tuple[str, ...], "who takes it, where several members do"] = ()
+    together: Annotated[tuple[str, ...], "the members that take it, where several do"] = ()
 
     @property
     def label(self) -> Annotated[str, "the whole step in words, as `Replay.step` takes them"]:
@@ -87,7 +87,7 @@ class Trace:
 
 
 class FailedRun(Trace):
-    """A run to where a member's code does not answer; `property` says whose, and at what."""
+    """A run to where a member's code does not answer; `property` says which step."""
 
 
 Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
@@ -118,7 +118,9 @@ class PropertyResult:
 class Coverage:
     """What was exercised."""
 
-    actions: Annotated[Mapping[str, Times], "step, with who takes it, to times"] = Factory(dict)
+    actions: Annotated[Mapping[str, Times], "step, with the member that takes it, to times"] = (
+        Factory(dict)
+    )
     rules: Annotated[Mapping[str, Times], "case of a table to times"] = Factory(dict)
     never: Annotated[tuple[str, ...], "what was never exercised"] = ()
     void: Annotated[

@@ -1,4 +1,4 @@
-"""Whose fault it is: what goes wrong in a model of one's own, told with file and line."""
+"""Where the fault is: what goes wrong in a model of one's own, told with file and line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _in_its_words(file: Path, text: str) -> str:
 def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
     """Turn what goes wrong in code of `file` into a `ModelProblem` with file and line.
 
-    `what`: whose call it is; empty while the file is loaded.  What goes wrong outside of
+    `what`: the call; empty while the file is loaded.  What goes wrong outside of
     the file and its folder is not its fault, and goes through.
     """
     try:

@@ -34,7 +34,7 @@ from joinproto.codec.strict import DoesNotFit
 from joinproto.machine.values import evolve
 
 RELEASE = Annotated[Release, "seed: with shutdown_timeout; head: without it"]
-VARIANT = Annotated[Variant, "whose rules: the document's, those that shipped, ours"]
+VARIANT = Annotated[Variant, "which rules: the document's, those that shipped, ours"]
 NODE = Annotated[str, "the node that decides"]
 
 
@@ -145,7 +145,7 @@ class AskNews:
     achieved: Annotated[
         Mapping[str, Any] | None, "the last achieved one; null: the current one, none if it waits"
     ] = None
-    sender: Annotated[str | None, "who sent it"] = None
+    sender: Annotated[str | None, "the node that sent it"] = None
     paused: Annotated[bool, "something else stopped the broker (head)"] = False
     variant: VARIANT = Variant.OURS
     release: RELEASE = Release.SEED
@@ -159,8 +159,8 @@ class NewsAnswer(Answer):
     reply: Annotated[str | None, "what an operator is answered", Absent()]
     becomes: Annotated[Status, "the status that follows"]
     config: Annotated[Mapping[str, Any] | None, "that it holds or heads for then"]
-    forwards_to: Annotated[tuple[str, ...], "to whom it sends the new config on"]
-    sends_ours_to: Annotated[tuple[str, ...], "to whom it sends its own"]
+    forwards_to: Annotated[tuple[str, ...], "the nodes that it sends the new config on to"]
+    sends_ours_to: Annotated[tuple[str, ...], "the nodes that it sends its own to"]
     stores: Annotated[bool, "the new config is on disk before anything else happens"]
     stops_broker: Annotated[bool, "the broker is stopped"]
 

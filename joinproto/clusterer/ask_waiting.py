@@ -35,7 +35,7 @@ class AskJoin:
     node: NODE
     config: Annotated[Mapping[str, Any], CONFIG]
     statuses: Annotated[
-        Mapping[str, OTHERS], "of the other nodes; who is left out cannot be reached"
+        Mapping[str, OTHERS], "of the other nodes; one that is left out cannot be reached"
     ]
     release: RELEASE = Release.SEED
 
@@ -46,8 +46,10 @@ class JoinAnswer(Answer):
 
     does: Annotated[Next, "what it does"]
     wiped: Annotated[bool, "its data are thrown away now"]
-    waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
-    awaited: Annotated[tuple[str, ...] | None, "rejoin: who may have newer data", Absent()]
+    waits_for: Annotated[tuple[str, ...], "the nodes that it needs before it can go on"]
+    awaited: Annotated[
+        tuple[str, ...] | None, "rejoin: the nodes that may have newer data", Absent()
+    ]
     case: Annotated[str, Last(8), "the case of the table"]
 
 
@@ -78,7 +80,9 @@ def answer_join(asked: AskJoin) -> JoinAnswer:
     ran=["a", "b"],
 )
 def answer_rejoin(
-    asked: AskJoin, *, ran: Annotated[tuple[str, ...], "who ran when this node stopped last"] = ()
+    asked: AskJoin,
+    *,
+    ran: Annotated[tuple[str, ...], "the nodes that ran when this one stopped last"] = (),
 ) -> JoinAnswer:
     """What a rejoining node does: boot, go, ask, or wait, and for which nodes."""
     return _next(asked, _config(asked), Status.REJOINING, frozenset(ran))
@@ -126,16 +130,16 @@ class MayGoAnswer:
 
     goes: Annotated[bool, "it may take the locks"]
     component: Annotated[tuple[str, ...], "its strongly connected component, itself included"]
-    out: Annotated[tuple[str, ...], "whom the component awaits beyond itself"]
+    out: Annotated[tuple[str, ...], "the nodes that the component awaits beyond itself"]
     why: Annotated[str, "the case of the table"]
 
 
 @frozen(kw_only=True)
 class WaitsAnswer(Answer):
-    """Who may go."""
+    """The nodes that may go."""
 
     goes: Annotated[tuple[str, ...], "those that may take the locks, by name"]
-    nodes: Annotated[Mapping[str, MayGoAnswer], "each that has said whom it awaits"]
+    nodes: Annotated[Mapping[str, MayGoAnswer], "each that has said which nodes it awaits"]
 
 
 @question(
@@ -146,10 +150,10 @@ class WaitsAnswer(Answer):
 def answer_waits(
     *,
     awaits: Annotated[
-        Mapping[str, tuple[str, ...] | None], "whom each awaits; null: it has not said"
+        Mapping[str, tuple[str, ...] | None], "the nodes that each awaits; null: it has not said"
     ],
 ) -> WaitsAnswer:
-    """Who may go in a wait graph."""
+    """The nodes that may go in a wait graph."""
     graph = {name: frozenset(said) for name, said in awaits.items() if said is not None}
     complete = len(graph) == len(awaits)
     found = {}
@@ -176,8 +180,8 @@ class LocksAnswer(Answer):
     goes: Annotated[bool, "it holds all, and boots"]
     order: Annotated[tuple[str, ...], "in which it asks: by name"]
     taken: Annotated[tuple[str, ...], "that it holds; given back at once where it does not go"]
-    skipped: Annotated[tuple[str, ...], "who is away counts as granted"]
-    refused_by: Annotated[str | None, "at whose lock it ends; null: at none"]
+    skipped: Annotated[tuple[str, ...], "a node that is away counts as granted"]
+    refused_by: Annotated[str | None, "the node at whose lock it ends; null: none"]
 
 
 @question(
@@ -193,9 +197,11 @@ def answer_locks(
     node: NODE,
     nodes: Annotated[tuple[str, ...], "of the config, itself included"],
     statuses: Annotated[
-        Mapping[str, OTHERS], "of the nodes; who is left out cannot be reached, itself waits"
+        Mapping[str, OTHERS], "of the nodes; one that is left out cannot be reached, itself waits"
     ],
-    held_by: Annotated[Mapping[str, str], "locks that are taken: whose, and by whom"] = NONE,
+    held_by: Annotated[
+        Mapping[str, str], "locks that are taken: of which node, and by which"
+    ] = NONE,
 ) -> LocksAnswer:
     """Whether a node gets the locks of all nodes of its config."""
     if node not in nodes:

@@ -1,4 +1,5 @@
-"""The stand-in for a broker: which set of data a node has after a boot, and who it runs with.
+"""The stand-in for a broker: which set of data a node has after a boot, and which nodes it runs
+with.
 
 A label stands for a set of data: equal labels, equal data.  What really runs is an adapter's.
 
@@ -53,7 +54,7 @@ def boot(
 ) -> bool:
     """Boot the broker of `me`: with own data alone, or with those of members that run.
 
-    False: it was to boot with others, and none of them runs any more.  Who is to have
+    False: it should boot with others, and none of them runs any more.  A node that is to have
     others' data has theirs; not even a known member's where that was reset and is by itself.
     """
     disk = disks[me]

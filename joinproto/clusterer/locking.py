@@ -1,7 +1,7 @@
 """Locks: one a node, taken at every node of the config in the order of names, then go.
 
-Who is away counts as granted; who is refused one gives all back.  One order for everybody, so
-two that each hold what the other needs cannot be.
+A node that is away counts as granted; one that is refused one gives all back.  One order for every
+node, so two that each hold what the other needs cannot be.
 
 Source: Clusterer, U5.
 """
@@ -48,7 +48,7 @@ def _next(state: State) -> Step:
 
 
 def least(round_: OpenRound, _me: str) -> str:
-    """Return whose lock is next: one order for all nodes."""
+    """Return the node whose lock is next: one order for all nodes."""
     return min(round_.left)
 
 

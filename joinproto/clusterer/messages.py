@@ -24,8 +24,8 @@ def _names(found: Iterable[str]) -> frozenset[str]:
 
 @frozen(kw_only=True)
 class Members:
-    """What a node remembers besides its config: who its broker ran with, and whether its data
-    count.
+    """What a node remembers besides its config: the nodes that its broker ran with, and whether
+    its data count.
 
     `given_up`: the data at hand do not count any more, whether they are still there or not.
     `stopped`: since the broker ran last it was stopped in order; None: an earlier version did
@@ -169,7 +169,7 @@ Event: TypeAlias = (
 
 @frozen
 class AskStatus:
-    """Asks for config and status; says who asks."""
+    """Asks for config and status; names the node that asks."""
 
     identity: str
     token: int
@@ -320,8 +320,9 @@ BESIDE = (Boot.JOIN, Boot.OWN)
 class BootBroker:
     """Boots the broker.  `nodes`, `ram`: of the config.  `forget`: nodes that count no more.
 
-    `members`: of the former cluster; `running`: who runs with the config, and what each says.
-    `went`: what those say of their data that ran with it last, None of one that did not answer.
+    `members`: of the former cluster; `running`: the nodes that run with the config, and what each
+    says. `went`: what those say of their data that ran with it last, None of one that did not
+    answer.
     """
 
     how: Boot

@@ -18,7 +18,7 @@ from joinproto.machine.tables import Case
 
 
 def leader(config: Config) -> str:
-    """Return who founds: the gospel; with reset the disc node whose name is least."""
+    """Return which node founds: the gospel; with reset the disc node whose name is least."""
     return config.gospel if config.gospel is not None else min(config.disc)
 
 
@@ -29,7 +29,7 @@ def seen(
     statuses: Mapping[str, Status],
     ran: frozenset[str],
 ) -> tuple[WaitingPeer, ...]:
-    """Return all nodes of the config by name; who is not in `statuses` cannot be reached."""
+    """Return all nodes of the config by name; one that is not in `statuses` cannot be reached."""
     return tuple(
         WaitingPeer(
             name=name,
@@ -62,7 +62,7 @@ def choose(status: Status, rows: tuple[WaitingPeer, ...], me: int) -> Case[Next]
 
 # Which peers a node waits for, by the case of its table.
 #
-# Source: Clusterer, U4: wait, without end, and say for whom.
+# Source: Clusterer, U4: wait, without end, and name those waited for.
 
 
 def blockers(
@@ -83,7 +83,7 @@ def blockers(
     return awaited or frozenset()
 
 
-# U5: who may go in a wait-for graph: a node that awaits, by any number of steps, only nodes
+# U5: which node may go in a wait-for graph: one that awaits, by any number of steps, only nodes
 # that await it too.
 #
 # Source: Clusterer, U5; the real one takes the strongly connected component without an edge out.
@@ -91,7 +91,7 @@ def blockers(
 
 @frozen
 class MayGo:
-    """`component`: the node's own circle, itself included.  `out`: whom it awaits beyond that.
+    """`component`: the node's own circle, itself included.  `out`: those it awaits beyond that.
 
     `in_cycle`: there is a way from the node back to itself.
     """
@@ -103,7 +103,7 @@ class MayGo:
 
 
 def may_go(graph: Mapping[str, frozenset[str]], me: str, *, complete: bool = True) -> MayGo:
-    """Return whether a node may go.  `graph`: whom each awaits; `complete`: all have said."""
+    """Return whether a node may go.  `graph`: those that each awaits; `complete`: all have said."""
     beyond = _reached(graph, me)
     component = frozenset({me, *(one for one in beyond if one == me or me in _reached(graph, one))})
     out = frozenset(other for one in component for other in graph.get(one, frozenset()) - component)

@@ -52,8 +52,8 @@ class RoundKind(Enum):
 class OpenRound:
     """A round that is under way.
 
-    `left`: who has not answered; of locks: those that are still to be taken, in their order the
-    least first.  `answers`: by name.  `taken`: locks that are held.
+    `left`: nodes that have not answered; of locks: those that are still to be taken, in their
+    order the least first.  `answers`: by name.  `taken`: locks that are held.
     """
 
     what: RoundKind
@@ -65,7 +65,7 @@ class OpenRound:
 
 @frozen
 class LockHolder:
-    """Who has this node's lock."""
+    """The node that has this node's lock."""
 
     node: str
     token: int
@@ -83,11 +83,11 @@ class Why:
 class State:
     """`achieved`: what the next config is held against.  `held`: what the node is at or heads for.
 
-    `contacts`: who is told of the next config.  `dead`: members that are away.  `awaited`,
-    `joining`: what the last round of a rejoining node found.  `timer`: number of the shutdown timer
-    that counts.  `record`: as it is on the disk.  `boots`: how its broker boots, while it does;
-    `beside`: who has said meanwhile that it runs with the same config.  `yields`: it lets others go
-    first in this round.
+    `contacts`: the nodes that are told of the next config.  `dead`: members that are away.
+    `awaited`, `joining`: what the last round of a rejoining node found.  `timer`: number of the
+    shutdown timer that counts.  `record`: as it is on the disk.  `boots`: how its broker boots,
+    while it does; `beside`: nodes that have said meanwhile that they run with the same config.
+    `yields`: it lets others go first in this round.
     """
 
     who: Who

@@ -60,6 +60,6 @@ class Story:
     steps: Annotated[tuple[StoryStep, ...], "one after the other"]
     nodes: Annotated[tuple[str, ...], "machines that are there from the beginning"] = ()
     release: Annotated[Release, "seed: with shutdown_timeout; head: without it"] = Release.SEED
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    variant: Annotated[Variant, "which rules"] = Variant.OURS
     name: Annotated[str, "of the story"] = ""
     about: Annotated[str, "what it shows"] = ""

@@ -1,4 +1,4 @@
-"""Whose rules: the document's, those of the software that shipped, ours; as a table.
+"""Which rules: the document's, those of the software that shipped, ours; as a table.
 
 The decision tables are the same for all; what differs is what a node knows when it reads them.
 
@@ -15,7 +15,7 @@ from joinproto.clusterer.reading import Release
 
 
 class Variant(Enum):
-    """Whose rules: the document's, those of the software that shipped, ours."""
+    """Which rules: the document's, those of the software that shipped, ours."""
 
     SEED = "seed"
     REAL = "real"
@@ -29,9 +29,9 @@ class Rules:
     `carries`: a config keeps the identities that it came with, and from when on each node is a
     member; else they are copied from the last achieved one.  `believes_waiting`: a node that
     waits takes over any identity that it is told.  `crashes`: on three messages that its maker did
-    not expect.  `joins_blank`: who gave its data up and was stopped before others came joins again;
-    else the stored config counts as achieved.  `names_data`: an identity says which set of data its
-    node has, and a gospel counts as known only where that is known.
+    not expect.  `joins_blank`: one that gave its data up and was stopped before others came joins
+    again; else the stored config counts as achieved.  `names_data`: an identity says which set of
+    data its node has, and a gospel counts as known only where that is known.
     """
 
     carries: bool

@@ -105,7 +105,7 @@ _ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-[0-9]+).*")
 
 
 def region(about: RegionFacts) -> tuple[str, str]:
-    """Return the region, and who says it; raises `Refused` where no source does (ours)."""
+    """Return the region, and which source says it; raises `Refused` where no source does (ours)."""
     for value, who in (
         (about.configured, "the setting"),
         (about.environment, "AWS_DEFAULT_REGION"),

@@ -190,7 +190,7 @@ class RegionAnswer(Answer):
 
 @question("discovery.aws.region", zone="eu-west-1b")
 def answer_region(asked: RegionFacts) -> RegionAnswer:
-    """The region, and who says it."""
+    """The region, and which source says it."""
     try:
         found, who = region(asked)
     except Refused as refused:

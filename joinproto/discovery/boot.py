@@ -37,14 +37,14 @@ class Step(Enum):
     JOIN = "join"
     RETRY = "retry"  # the next round, after the interval
     CRASH = "crash"
-    WAIT = "wait"  # the next round, and it says for whom; without end
+    WAIT = "wait"  # the next round, and it names those that it waits for; without end
     REFUSE = "refuse"  # it ends and says what to mend
     FOUND = "found"  # it proposes a cluster, and a majority of those expected must vote for it
 
 
 @frozen(kw_only=True)
 class Peer:
-    """One node.  `seen`: it answers.  `first`: the rules' choice among those who do.
+    """One node.  `seen`: it answers.  `first`: the rules' choice among those that do.
 
     `ready`: not known to be still booting.  `in_cluster`: it has a database.  Of the booting
     node only: `failed`, `selects` (the backend named one node, not a list), `only_me` (is listed),

@@ -69,7 +69,7 @@ REAL = Table(
         Case("D4", "removed", ALWAYS, Action.REMOVE),
     ),
 )
-"""Who is neither seen nor listed goes; a failed backend lists no node, up to 4.1."""
+"""A node that is neither seen nor listed goes; a failed backend lists no node, up to 4.1."""
 
 OURS = Table(
     "discovery-cleanup-ours",
@@ -106,7 +106,7 @@ SETS = (SPOTS, UNSEEN, CANDIDATES, GONE)
 
 @frozen(kw_only=True)
 class Check:
-    """One check by one member.  `unseen`: who of `members` does not answer, and for how many
+    """One check by one member.  `unseen`: which of `members` do not answer, and for how many
     seconds.  `patience`: ours, how long one must be away.
     """
 

@@ -57,7 +57,7 @@ class Backend(ABC):
 
     @abstractmethod
     def list_nodes(self) -> Flow[Answer]:
-        """Return who is there."""
+        """Return the nodes that are there."""
 
     def register(self) -> Flow[Done | Failed]:
         """Write this node's record."""

@@ -1,4 +1,4 @@
-"""A setting as it holds: its value, who set it, and what the release does with it."""
+"""A setting as it holds: its value, what set it, and what the release does with it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ REAL = Table(
         _WRITTEN,
     ),
 )
-"""Asks who is there, and writes its record again if it is not among them."""
+"""Asks which nodes are there, and writes its record again if it is not among them."""
 
 OURS = Table("discovery-keep-ours", "discovery, keep-alive, ours", (_THERE, _WRITTEN))
 """Asks no other node: a record that is gone is written again."""

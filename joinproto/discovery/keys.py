@@ -26,7 +26,7 @@ ROOTS = (PREFIX, "quorum_queue", "cluster_nodes")
 
 
 class Owner(Enum):
-    """Who knows a key: the server itself, or a plugin that must be enabled."""
+    """What knows a key: the server itself, or a plugin that must be enabled."""
 
     CORE = "rabbit"
     COMMON = "rabbitmq_peer_discovery_common"

@@ -196,7 +196,7 @@ FACTS: dict[str, Callable[[Configuration], Any]] = {
         ).guard.value
     ),
     "listed": lambda about: len(about.below("classic_config.nodes")),
-    # Which node they choose then depends on who started first: 11534, 11586.
+    # Which node they choose then depends on which one started first: 11534, 11586.
     "not_in_list": lambda about: (
         about.node is not None and about.node not in about.below("classic_config.nodes").values()
     ),
@@ -206,7 +206,7 @@ FACTS: dict[str, Callable[[Configuration], Any]] = {
     "excludes_metadata": lambda about: (
         "169.254.169.254" in about.below("proxy.proxy_exclusions").values()
     ),
-    # A text to the schema that the code cannot ask anybody with.  Before 3.13 no boot ends well
+    # A text to the schema that the code can ask no server with.  Before 3.13 no boot ends well
     # without an answer; later it ends in standing alone.
     "wrong_scheme": lambda about: (
         about.statuses.get(f"{about.room}.scheme") is SettingEffect.ACCEPTED

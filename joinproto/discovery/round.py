@@ -1,4 +1,4 @@
-"""A round: what the backend answered and who was seen, to what the node does next.
+"""A round: what the backend answered and which nodes were seen, to what the node does next.
 
 Source: discovery, D3.
 """

@@ -40,7 +40,9 @@ TABLES_MAX = 40
 
 @define
 class _Readings:
-    """Readings of tables, in order: the table, the rows it was read with, whose, and the case."""
+    """Readings of tables, in order: the table, the rows it was read with, their member, and the
+    case.
+    """
 
     readings: list[tuple[Any, list[Any], int, Any]] = Factory(list)
 

@@ -36,7 +36,7 @@ class Searching:
     `order`: their numbers in the graph, level by level.  `levels`: where each level begins in it.
     `parent`: number to the number it was found from, and the place of the step.  `at`: how many of
     `order` were expanded; their steps lead to `edges`, from `begins[i]` on those of `order[i]`.
-    `taken`: how often each outcome was, by its `id`; `outcomes`: whose it is, of what event, and
+    `taken`: how often each outcome was, by its `id`; `outcomes`: its member, of what event, and
     itself.  `others`: steps that are no member's.
     """
 

@@ -55,7 +55,7 @@ class Channel(Enum):
 
 @frozen
 class Up:
-    """A connection to `peer` is there, and it is who it says.
+    """A connection to `peer` is there, and it is the member that it says.
 
     `version`: of the wire, spoken by both.
     """

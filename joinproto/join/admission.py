@@ -157,7 +157,7 @@ def newcomer(
 ) -> Newcomer:
     """Return the row for a member that said `hello`, seen by a store with the lineage `own`.
 
-    `in_reach`: whom that store's member hears.
+    `in_reach`: the members that that store's member hears.
 
     Each fact by itself; which of them counts first, the table says.  Nothing is guessed: an
     unknown tip with a higher number may be ahead, and is asked for its views; the answer shows

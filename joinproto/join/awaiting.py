@@ -25,7 +25,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 class For(Enum):
-    """For whom it waits."""
+    """The members that it waits for."""
 
     FOUNDERS = "the electors that are not here"
     FOUNDING = "the electors, to found the cluster"

@@ -52,7 +52,7 @@ def look_back(
 
 
 def gone_back(it: Known, heard: Observations) -> frozenset[Seat]:
-    """Return whose stores are older copies, by all that was answered to its own ballot."""
+    """Return the members whose stores are older copies, by the answers to its own ballot."""
     evidence = Evidence.of(it.record.lineage, {*heard.answers, it.status})
     return frozenset(item.seat for item in evidence.went_back)
 

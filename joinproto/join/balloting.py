@@ -153,7 +153,7 @@ def _answered(it: Known, peer: str, promise: Promise) -> Observations:
     """Return what is heard with this answer; raises `Malformed` if it is not the voter's."""
     answer = promise.answer
     if answer is None or answer.seat != promise.voter:
-        raise Malformed("answer", Verbatim(str(answer)), f"the status of {peer}, who sent it")
+        raise Malformed("answer", Verbatim(str(answer)), f"the status of {peer}, which sent it")
     return it.observations.answered(answer, promise.misses)
 
 

@@ -262,7 +262,9 @@ class Choice(Chooser):
     # -- which answers count -----------------------------------------------------------------------
 
     def _electors(self, view: View) -> frozenset[Seat]:
-        """Return whose votes choose `view`: the parent's electors; a FOUND brings its own."""
+        """Return the seats whose votes choose `view`: the parent's electors; a FOUND brings its
+        own.
+        """
         tip = self.record.tip
         return view.electors if tip is None else tip.electors
 

@@ -19,7 +19,7 @@ from joinproto.join.view import Seat, View
 
 
 def said(ballot: Ballot) -> str:
-    """Return a ballot in a word: its round, and whose it is."""
+    """Return a ballot in a word: its round, and its store."""
     return f"{ballot.round}.{ballot.store_id}"
 
 

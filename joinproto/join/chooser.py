@@ -43,7 +43,8 @@ class Attempt:
 
     `answered`: the seats that promised.  `bound`: the latest acceptance among the promises.
     `proposed`: the view of this ballot, None until enough have promised.  `voted`: the seats that
-    accepted it.  `forgetful`: whose stores went back; neither promise nor vote of theirs counts.
+    accepted it.  `forgetful`: those whose stores went back; neither promise nor vote of theirs
+    counts.
     """
 
     ballot: Ballot
@@ -242,7 +243,7 @@ class Chooser(ABC):
         self.record.lineage.append(view)
 
     def _require_own(self, sender: str, voter: Seat) -> None:
-        require("voter", voter.member == sender, voter.member, f"{sender}, who sent it")
+        require("voter", voter.member == sender, voter.member, f"{sender}, which sent it")
 
     def _with(self, record: StoreRecord, attempt: Attempt | None) -> Self:
         return evolve(self, record=record, attempt=attempt)

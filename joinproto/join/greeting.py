@@ -55,7 +55,7 @@ def hello_to_members(m: StepContext) -> None:
 
 
 def tell(m: StepContext, peer: str, tip: ViewId | None, number: int) -> None:
-    """Tell `peer`, whose tip that is, what was chosen behind it."""
+    """Tell `peer`, which has that tip, what was chosen behind it."""
     later = Chosen.telling(peer, tip, number, m.record)
     if later is not None:
         m.send(peer, later)

@@ -37,7 +37,7 @@ class CutPairs:
         return islice((both | some for some in _groups(deaf)), GROUPS_MAX)
 
     def as_told_by(self, name: str, misses: frozenset[str]) -> CutPairs:
-        """Return what is known when `name` says anew whom it does not hear."""
+        """Return what is known when `name` says anew which members it does not hear."""
         others = {pair for pair in self.pairs if pair[0] != name}
         return CutPairs(frozenset(others | {(name, whom) for whom in misses}))
 
@@ -102,7 +102,8 @@ class JointView:
     def others_may_choose(self, me: str, misses: frozenset[str]) -> bool:
         """Return whether electors may hear each other that are a majority.
 
-        `misses`: whom `me` does not hear.  What no member has said is taken for the best.
+        `misses`: the members that `me` does not hear.  What no member has said is taken for the
+        best.
         """
         names = {seat.member: seat for seat in self.tip.electors}
         groups = self.apart.as_told_by(me, misses).groups(names.keys())

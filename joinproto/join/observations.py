@@ -25,7 +25,7 @@ class Doubt:
 
 @frozen(kw_only=True, cache_hash=True)
 class Observations:
-    """Of whom, and what.
+    """The member, and what is known of it.
 
     `in_reach`: names of peers that it is connected to.  `answers`: to the present ballot
     about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in;

@@ -1,4 +1,4 @@
-"""Positions: whose data goes on where whose ends.
+"""Positions: which data goes on where other data ends.
 
 A position means data: the data at the position where its view starts, then the frames of
 this view up to `seq`.  A view may start before the end of an older one, and then the tail

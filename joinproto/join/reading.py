@@ -95,7 +95,7 @@ def hear_confirm(m: StepContext, peer: str, asked: Confirm) -> None:
 
 
 def hear_confirmed(m: StepContext, now: float, peer: str, heard: Confirmed) -> None:
-    require("seat", heard.seat.member == peer, heard.seat.member, f"{peer}, who sent it")
+    require("seat", heard.seat.member == peer, heard.seat.member, f"{peer}, which sent it")
     tip = m.view
     if tip is None or tip.id != heard.view or m.ready_in != tip.id:
         return

@@ -82,7 +82,9 @@ class Known:
     next_beat: float | None = None
     says_at: float | None = None  # when it says which it waits for, where it has nothing to choose
     free_until: float | None = None  # so long it counts that the tip has no successor
-    timers: Timers = field(factory=Timers)  # how long ballots take here, and whose turn it is
+    timers: Timers = field(
+        factory=Timers
+    )  # how long ballots take here, and which member's turn it is
     reads: Reads = Reads()
     met: frozenset[Connections] = frozenset()
 

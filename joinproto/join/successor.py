@@ -225,7 +225,8 @@ class Proposer:
     def yields(self, view: View, evidence: Evidence, misses: frozenset[str]) -> bool:
         """Return whether others may hear each other that can choose alone, where `view` cannot.
 
-        Asked where some that answered are apart.  `misses`: whom this member does not hear.
+        Asked where some that answered are apart.  `misses`: the members that this one does not
+        hear.
         """
         tip = evidence.lineage.tip
         answered = {item.seat.member for item in evidence.answers}

@@ -71,7 +71,7 @@ class Timers:
         """Return the seconds to wait for a ballot, which asks twice: `configured` at least."""
         return max(configured, 2 * self.trip + 4 * self.spread)
 
-    # -- whose turn it is ----------------------------------------------------------------------
+    # -- which member's turn it is --------------------------------------------------------------
 
     def given_to(self, now: float, name: str) -> Timers:
         """A ballot of this member is answered; its next one does not prolong the time."""

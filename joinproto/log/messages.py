@@ -52,7 +52,7 @@ class Frames:
 class Kept:
     """To the sequencer: all frames of this view up to `seq` are on my disk.
 
-    `store_id`: whose disk.  `is_gap`: frames before those that came are missing.
+    `store_id`: of which disk.  `is_gap`: frames before those that came are missing.
     """
 
     view: Id

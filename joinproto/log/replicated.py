@@ -74,7 +74,7 @@ def _forget(*_: str) -> None:
 def appending(
     loop: EventLoop, journal: Journal, submissions: Submissions, frames: list[Frame]
 ) -> Iterator[Work]:
-    """Write frames that may be written, then tell the member and those who submitted them."""
+    """Write frames that may be written, then tell the member and those that submitted them."""
     is_small = sum(len(frame.data) for frame in frames) <= SMALL_BYTES
     work = partial(journal.append, frames)
     yield Brief(work) if is_small else work

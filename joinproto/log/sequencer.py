@@ -1,4 +1,4 @@
-"""The sequencer's part: it orders the frames of its view, and knows who has them.
+"""The sequencer's part: it orders the frames of its view, and knows which member has them.
 
 Committed is what every member of the view has on its disk: by the view's seats, not by
 connections.  A peer gets frames a few pieces ahead of what it has said that it has; after a

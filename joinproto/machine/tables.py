@@ -28,7 +28,7 @@ O = TypeVar("O", bound=Enum)
 class Case(Generic[O]):
     """One line of a table: rule, condition, what comes out, what is done.
 
-    `updates_from`: whose state is received, where the outcome is an update.
+    `updates_from`: the members whose state is received, where the outcome is an update.
     """
 
     label: str

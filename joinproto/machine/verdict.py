@@ -17,7 +17,7 @@ from joinproto.machine.terms import Condition
 from joinproto.machine.vocabulary import Phase, Reason, Signature, Status
 
 NEW: Final = "new"
-"""The initial signature of a cluster that is being founded, before anybody chose one."""
+"""The initial signature of a cluster that is being founded, before a member chose one."""
 
 
 class Outcome(Enum):

@@ -48,7 +48,7 @@ class Spare:
                 self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def give(self) -> None:
-        """Let go of it: the next one who asks for one has it."""
+        """Let go of it: the next caller that asks for one has it."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

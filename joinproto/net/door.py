@@ -31,7 +31,7 @@ PUNISHED_SECONDS = 0.5
 
 @frozen
 class Proved:
-    """A connection whose peer has proved who it is.  `left`: bodies that came with its greeting."""
+    """A connection whose peer has proved its name.  `left`: bodies that came with its greeting."""
 
     peer: str
     session: Session
@@ -58,7 +58,7 @@ class Door:
         dialled: str | None,
         stranger: anyio.CancelScope | None,
     ) -> Proved | None:
-        """Return who is there, None where it is turned away; raises nothing of the connection's.
+        """Return the peer, None where it is turned away; raises nothing of the connection's.
 
         `dialled`: the member that this side has called.  `stranger`: of a peer that has called;
         it is

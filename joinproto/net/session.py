@@ -1,4 +1,5 @@
-"""One connection, without a socket: who is there, and frames that no other peer can have sent.
+"""One connection, without a socket: which peer is there, and frames that no other peer can have
+sent.
 
     dialer      {versions, cluster, from, to, nonce, run}           ->
     acceptor    {versions, cluster, from, to, nonce, run, proof}   <-      or {refused}
@@ -10,7 +11,7 @@ The proofs are HMACs over both nonces and everything said, with the shared secre
 proves that it knows it, it is never sent, and nothing of one connection is worth anything on
 another.  The tag of a frame counts: a frame that is replayed, left out or changed is refused.
 Where there is no secret the same is done with an empty one, and tells honest members apart;
-then TLS says who is who, or the port is open to this machine only.
+then TLS says which peer is which, or the port is open to this machine only.
 
 Versions: each side says the lowest and the highest that it speaks, and the highest common one
 is spoken.  Where there is none they refuse each other by name.
@@ -38,9 +39,9 @@ VERSIONS = (1, LATEST)
 """Lowest and highest version of the wire that this code speaks.
 
 2: the messages of `joinproto/log` by which frames come to rest before a close.  3: a `Promise` says
-whom its sender does not hear; a joiner gets the base that stands for dropped frames.  4: members
-confirm that a view stands, a refusal says what it refuses, and a `Chosen` says whether its sender
-has frames of the view.
+the members that its sender does not hear; a joiner gets the base that stands for dropped frames.
+4: members confirm that a view stands, a refusal says what it refuses, and a `Chosen` says whether
+its sender has frames of the view.
 """
 
 GREETING_BYTES_MAX = 4_096
@@ -74,7 +75,7 @@ class Identity:
 class Session:
     """The state of one connection.  `dials`: the member that was called; None: the peer called.
 
-    `peer`: who is there, None until it is proved; `run`: as which process, empty: it does not
+    `peer`: the other member, None until it is proved; `run`: as which process, empty: it does not
     say.  `version`: what both speak.  `called`: under which name this side was called.
     """
 

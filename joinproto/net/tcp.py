@@ -1,4 +1,4 @@
-"""Members over TCP: calls, answers, and carries whole messages between those who are proved.
+"""Members over TCP: calls, answers, and carries whole messages between those that are proved.
 
 One connection for two members, made by the one that `addresses.dials` says.  A connection on
 which nothing comes for `silence` seconds is given up: a member sends heartbeats, so it is a

@@ -82,7 +82,9 @@ def would_change(decision: Decision) -> str | None:
 
 
 def _case(decision: Decision) -> str:
-    """Return whose words are taken: what shipped has no case of its own for a target of 0."""
+    """Return the variant whose words are taken: what shipped has no case of its own for a target
+    of 0.
+    """
     name = decision.case.name
     return "no target" if name == "enough" and not decision.wanted.count else name
 

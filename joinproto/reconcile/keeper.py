@@ -97,8 +97,8 @@ class Verdict:
 class Keeper:
     """All that is remembered between two looks; `intents` are on disk as well.
 
-    `stays`: whose replica of a stream could not be removed, as that of a node that is down cannot
-    in 3.x; it is tried again once a node has come or gone.  `changed_at`: when one last did.
+    `stays`: a node whose replica of a stream could not be removed, as that of a node that is down
+    cannot in 3.x; it is tried again once a node has come or gone.  `changed_at`: when one last did.
     `doubted`: queues whose list cannot be right, so that their leaders are asked.
     """
 
@@ -150,7 +150,8 @@ class Keeper:
         )
 
     def due(self, now: float) -> list[Key]:
-        """Return whose turn it is: least to spare first, then the smallest, then the longest due.
+        """Return the queue whose turn it is: least to spare first, then the smallest, then the
+        longest due.
 
         Which copies are begun while nodes take no more is decided by this order (Q5).
         """

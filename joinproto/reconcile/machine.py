@@ -1,4 +1,5 @@
-"""One round of `reconcile run` as a machine: follow what was begun, then look at whose turn it is.
+"""One round of `reconcile run` as a machine: follow what was begun, then look at the queue whose
+turn it is.
 
 A round begins when the broker was read (`Read`).  The leaders of queues are asked one after the
 other, and changes are begun one after the other: after `Ask` and `Begin` the machine waits for

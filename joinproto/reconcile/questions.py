@@ -22,7 +22,7 @@ from joinproto.reconcile.timers import Event, Look, Timers, looks
 
 @question(
     "reconcile.target",
-    "Who wants how many replicas of one queue.",
+    "How many replicas of one queue are wanted, and by what.",
     variant="seed",
     argument=3,
     policy=5,
@@ -39,7 +39,7 @@ class AskQueue(Queue):
     nodes: Annotated[tuple[Node, ...], "of the cluster; none: not known"]
     settings: Annotated[Settings, "what holds for all queues"] = Settings()
     variant: WHOSE = Variant.OURS
-    at: Annotated[str | None, "who evaluates; null: the leader"] = None
+    at: Annotated[str | None, "the node that evaluates; null: the leader"] = None
     dice: Annotated[int, AtLeast(0), "which candidate a random placement takes"] = 0
 
     def situation(self) -> Situation:
@@ -95,8 +95,8 @@ class QueueAnswer(Answer):
     """What the evaluation does, and why."""
 
     action: Annotated[Action, "what is done now"]
-    nodes: Annotated[tuple[str, ...], "whom it adds or removes"]
-    candidates: Annotated[tuple[str, ...], "who could take a replica"]
+    nodes: Annotated[tuple[str, ...], "the nodes that it adds or removes"]
+    candidates: Annotated[tuple[str, ...], "the nodes that could take a replica"]
     target: Annotated[int, "how many are wanted"]
     survives: Annotated[int, "failures that the queue survives now; below 0: no majority runs"]
     case: Annotated[str, Last(8), "the case of the variant's table"]
@@ -166,7 +166,7 @@ def answer_timer(
     pace: Annotated[Timers, "how often"] = PACE,
     events: Annotated[tuple[Event, ...], "what happens, and when"] = (),
     until: Annotated[float, AtLeast(0), "seconds that are looked at"] = 3600.0,
-    queue: Annotated[str, "whose turn: sets the first look (seed, ours)"] = "",
+    queue: Annotated[str, "whose turn it is: sets the first look (seed, ours)"] = "",
     changes: Annotated[
         tuple[float, ...], "for each, the first look from this second on changes something"
     ] = (),

@@ -15,14 +15,14 @@ from joinproto.codec.json_form import AtLeast
 
 
 class Variant(Enum):
-    """Whose rules: the design's, those of the broker that shipped, ours."""
+    """Which rules: the design's, those of the broker that shipped, ours."""
 
     SEED = "seed"
     REAL = "real"
     OURS = "ours"
 
 
-WHOSE = Annotated[Variant, "whose rules: the design's, those of the broker that shipped, ours"]
+WHOSE = Annotated[Variant, "which rules: the design's, those of the broker that shipped, ours"]
 EVALUATING = ""
 """In the place of a leader's name: a node that evaluates the queue leads it."""
 
@@ -58,7 +58,7 @@ class Node:
 class Target:
     """How many replicas each source asks for; null: it says nothing."""
 
-    argument: Annotated[int | None, AtLeast(0), "of the queue, by who declared it"] = None
+    argument: Annotated[int | None, AtLeast(0), "of the queue, by its declaration"] = None
     policy: Annotated[int | None, AtLeast(0), "the user's"] = None
     operator_policy: Annotated[int | None, AtLeast(0), "the operator's"] = None
     configuration: Annotated[int | None, AtLeast(0), "of the node"] = None
@@ -74,7 +74,7 @@ class Settings:
     failure_interval: Annotated[
         float, AtLeast(0), "seconds away until a replica counts as lost (seed, ours)"
     ] = 60.0
-    placement: Annotated[Placing, "who chooses the node; real: random"] = Placing.ZONE_AWARE
+    placement: Annotated[Placing, "how the node is chosen; real: random"] = Placing.ZONE_AWARE
 
 
 @frozen(kw_only=True)
@@ -90,7 +90,7 @@ class Queue:
     leader: Annotated[
         str | None, "the leader's node; null: no node leads; left out: the evaluating one"
     ] = EVALUATING
-    target: Annotated[Target, "who wants how many"] = Target()
+    target: Annotated[Target, "how many are wanted, and by what"] = Target()
     away: Annotated[
         Mapping[str, Annotated[float, AtLeast(0)]],
         "seconds for which the replica on this node has not answered",

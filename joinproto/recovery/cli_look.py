@@ -232,7 +232,7 @@ def collect(
 def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
     """Show which stores belong together, and how far each is.
 
-    Stores of one cluster, the last view that their chains have in common, who is ahead, and
+    Stores of one cluster, the last view that their chains have in common, which one is ahead, and
     by how much.  Clocks are shown and never compared.
     """
     judgement = judgement_of(words=words, command="compare", **asked)

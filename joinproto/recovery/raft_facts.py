@@ -13,7 +13,7 @@ from joinproto.pick.raft import Configuration, RaftLog
 
 @frozen(kw_only=True)
 class Voting:
-    """Who votes from an entry on."""
+    """The voters from an entry on."""
 
     index: Annotated[int, "of the entry, or of the snapshot"]
     term: Annotated[int, "of that entry; 0: not known"] = 0
@@ -36,7 +36,7 @@ class Term:
 
 @frozen(kw_only=True)
 class RaftFacts:
-    """Where the log of a member ends, what it promised, and who votes."""
+    """Where the log of a member ends, what it promised, and its voters."""
 
     cluster: Annotated[str, "the cluster's id"] = ""
     member: Annotated[str, "the member's id"] = ""

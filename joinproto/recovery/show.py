@@ -268,9 +268,9 @@ def _count(count: int, what: str) -> str:
 
 
 def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
-    """Return how the stores stand to each other: clusters, chains, who is how far behind.
+    """Return how the stores stand to each other: clusters, chains, how far each is behind.
 
-    The verdict is as `pick` has it: who is called the latest here may not be proven so.
+    The verdict is as `pick` has it: a store that is called the latest here may not be proven so.
     """
     parts = [judgement_text(judgement, is_brief=True)]
     for each in group([found.candidate for found in stores]):

@@ -60,7 +60,9 @@ class AskedMember:
 
 @frozen(kw_only=True)
 class Verification:
-    """What follows.  `verdict`: None: it runs, or none answers; `missing`: who takes no part."""
+    """What follows.  `verdict`: None: it runs, or none answers; `missing`: members that take no
+    part.
+    """
 
     asked: tuple[AskedMember, ...]
     code: int

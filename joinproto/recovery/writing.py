@@ -116,7 +116,8 @@ def apply(
 ) -> Done:
     """Carry out the plan, and return once it is on the disk.
 
-    `made`: who, when, why, with which tool; for the history.  May be repeated at any time.
+    `made`: by which person, when, why, with which tool; for the history.  May be repeated at any
+    time.
     """
     done = check(plan, host=host, files=files)
     path = Path(plan.step.path)

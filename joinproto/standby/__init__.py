@@ -1,8 +1,8 @@
 """Hot standby: one primary serves, backups follow it, and no promotion loses what was confirmed.
 
-One reason to exist: to decide, without I/O, clock or chance, who may be promoted, which store is
-the best, and what a backup and a new primary exchange.  It imports `joinproto.machine` (the
-language of the tables) and no other system; `models` and `tools` import it.
+One reason to exist: to decide, without I/O, clock or chance, which broker may be promoted, which
+store is the best, and what a backup and a new primary exchange.  It imports `joinproto.machine`
+(the language of the tables) and no other system; `models` and `tools` import it.
 
 Read `tables.py` first, with docs/standby.md.
 """

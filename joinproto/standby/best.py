@@ -31,7 +31,9 @@ class Best:
 
     store: Annotated[Store | None, Key("best"), NAME, "the broker; null: none can be named"]
     proven: Annotated[bool, "whether no other store can be better"]
-    needs: Annotated[tuple[str, ...], Last(1), "whose stores would prove it, or better it"]
+    needs: Annotated[
+        tuple[str, ...], Last(1), "the brokers whose stores would prove it, or better it"
+    ]
     case: Annotated[str, Last(8), "in a few words"]
     why: Why
     rule: Rule = "H10"
@@ -59,7 +61,7 @@ def best(stores: Sequence[Store], missing: Sequence[str] = (), chain: View = NO_
         names = ", ".join(store.name for store in primaries)
         why = f"{names} were both primary in generation {youngest}: nothing fenced one of them"
         return Best(None, False, needs, "two primaries", why)
-    # The last view of that generation may have dropped who does not know of it.
+    # The last view of that generation may have dropped one that does not know of it.
     dropped = {store.name for store in last} - {*chain.members} if chain.members else set()
     whole = [store for store in last if store.is_whole and store.name not in dropped]
     chosen = (primaries or sorted(whole or last, key=_order))[0]

@@ -17,7 +17,7 @@ from joinproto.machine.values import evolve
 
 
 class Variant(Enum):
-    """Whose rules: the document's, those of the broker that shipped, ours."""
+    """Which rules: the document's, those of the broker that shipped, ours."""
 
     SEED = "seed"
     REAL = "real"
@@ -59,7 +59,7 @@ STATUS = (
     "connecting, catchup, backup, recovering, primary, standalone, stopped;"
     " or joining, ready, active, as the shipped broker calls them"
 )
-WHOSE = Annotated[Variant, "whose rules: the document's, those of the broker that shipped, ours"]
+WHOSE = Annotated[Variant, "which rules: the document's, those of the broker that shipped, ours"]
 GENERATION = Annotated[int, AtLeast(0), "of the last primary it knows; 0: none"]
 NUMBER = Annotated[int, AtLeast(0), "of the last view it knows in that generation"]
 WAS_PRIMARY = Annotated[bool, "whether it was that primary"]

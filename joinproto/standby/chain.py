@@ -1,4 +1,4 @@
-"""The manager that is built in: one chain of views, and whose turn it is to be promoted.
+"""The manager that is built in: one chain of views, and which broker is promoted next.
 
 A view is appended behind the last one, or not at all: a broker that wrote it without knowing the
 last one has lost.  So of two promotions at once one comes first, and the other one is refused or
@@ -30,7 +30,7 @@ def promoted(chain: View, name: str) -> View:
 
 
 def may_promote(chain: View, name: str) -> bool:
-    """Return whether it had all that was confirmed, by the last view; at first anybody has."""
+    """Return whether it had all that was confirmed, by the last view; at first any broker has."""
     return not chain.members or name in chain.members
 
 
@@ -59,8 +59,8 @@ def follows(chain: View, view: View) -> bool:
 def turn(chain: View, me: str, there: Collection[str]) -> int | None:
     """Return how many brokers are to be promoted rather than this one; None: it must not be.
 
-    `there`: who takes part in the chain now.  The former primary comes last: it has stopped
-    serving for some reason.
+    `there`: the brokers that take part in the chain now.  The former primary comes last: it has
+    stopped serving for some reason.
     """
     if not may_promote(chain, me) or me not in there:
         return None

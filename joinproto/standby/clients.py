@@ -1,4 +1,4 @@
-"""Who may enter a broker, as a table; and how a client finds the primary.
+"""Which client may enter a broker, as a table; and how a client finds the primary.
 
 Source: hot standby, H11.
 """

@@ -60,7 +60,9 @@ def _view_written(state: PrimaryState) -> Told:
 
 
 def wanted(state: PrimaryState) -> tuple[str, ...]:
-    """Return who should be in the view: who has all, and who was up to date and may come back."""
+    """Return which brokers should be in the view: those that have all, and those that had it and
+    may come back.
+    """
     queues = state.stock.copied()
     members = {state.who.me, *state.awaited, *(state.members & state.followers.keys())}
     members |= {name for name, one in state.followers.items() if one.is_whole(queues)}

@@ -49,7 +49,7 @@ GOOD = (Role.BACKUP, Role.RECOVERING, Role.PRIMARY)
 
 @frozen(kw_only=True)
 class Broker:
-    """`standing`: what it is promoted as (H8): who loses its primary stays what it was.
+    """`standing`: what it is promoted as (H8): one that loses its primary stays what it was.
 
     `mark`: of its store when it started, and clean once it was a backup or a primary: then it has
     all that was confirmed, whatever its last end was.  `side`: None while it does not run.

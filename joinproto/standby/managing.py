@@ -1,4 +1,5 @@
-"""What the manager that is built in does: whose turn it is, what is written, who serves no more.
+"""What the manager that is built in does: which broker's turn it is, what is written, which broker
+serves no more.
 
 Each broker has one.  It reads the chain of views (`chain.py`), which all read in one order.  A view
 that it wants there it hands in, and sees in the chain whether it came to stand there.
@@ -46,7 +47,8 @@ class Managing:
 
 @frozen(kw_only=True)
 class Now:
-    """`is_open`: views can be written, and all that were are known here; `there`: who takes part.
+    """`is_open`: views can be written, and all that were are known here; `there`: the brokers that
+    take part.
 
     `silence`: seconds; a broker that is not heard for so long is gone.
     """

@@ -26,13 +26,15 @@ class View:
     """The brokers that had all that was confirmed, as last written down (H4): only they may be
     promoted.
 
-    `number`: counts the views of a generation; `primary`: whose they are, itself a member.
+    `number`: counts the views of a generation; `primary`: of which broker, itself a member.
     """
 
     generation: Annotated[int, AtLeast(0), "of the primary; 0: there was none yet"] = 0
     number: Annotated[int, AtLeast(0), "of the view in its generation"] = 0
-    primary: Annotated[str, "whose view it is; empty: no broker's"] = ""
-    members: Annotated[tuple[str, ...], "who is up to date, the primary too, in order"] = ()
+    primary: Annotated[str, "of which broker it is; empty: none"] = ""
+    members: Annotated[
+        tuple[str, ...], "the brokers that are up to date, the primary too, in order"
+    ] = ()
 
     def __attrs_post_init__(self) -> None:
         """Refuse what no broker says: it would be kept, and the store be refused for ever."""
@@ -85,7 +87,7 @@ class Change:
 
 @frozen(kw_only=True)
 class Join:
-    """The first word: who it is, and what it knows."""
+    """The first word: which broker it is, and what it knows."""
 
     name: Annotated[str, "the backup"]
     view: Annotated[View, "the youngest one it knows"]
@@ -114,7 +116,7 @@ class Has:
 
 @frozen(kw_only=True)
 class Refuse:
-    """The answer to who may not join; the link ends."""
+    """The answer to a broker that may not join; the link ends."""
 
     rule: Annotated[str, "the rule that decided"]
     why: Annotated[str, "the reason, in a sentence"]

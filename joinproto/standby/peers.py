@@ -92,7 +92,7 @@ class PeerReports:
 def _peer(name: str, other: PeerReport | None) -> Peer:
     if other is None:
         return Peer(name=name, role=None)
-    # H8: a backup that lost its primary is still better than who has only just started.
+    # H8: a backup that lost its primary is still better than one that has only just started.
     lost = other.role is Role.CONNECTING and other.standing is Role.BACKUP
     return Peer(
         name=name,

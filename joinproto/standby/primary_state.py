@@ -1,4 +1,5 @@
-"""What a primary knows: its backups' links, who must have what, what is not confirmed yet.
+"""What a primary knows: its backups' links, which of them must have what, what is not confirmed
+yet.
 
 Source: hot standby, H4, H5, H8.
 """
@@ -21,7 +22,7 @@ from joinproto.standby.variants import VariantRules, practice_of
 
 
 class Keeper(Enum):
-    """Who keeps the views, and says who is primary."""
+    """What keeps the views, and says which broker is primary."""
 
     BUILT_IN = "built in"  # the view chain: a view is written once it is in the chain
     OUTSIDE = "outside"  # no broker: a view stands in the stores of those that are in it
@@ -131,7 +132,9 @@ class PrimaryState:
 
     @property
     def members(self) -> frozenset[str]:
-        """Return who may be promoted now: by the view that is written, or by that to come."""
+        """Return which brokers may be promoted now: by the view that is written, or by that to
+        come.
+        """
         coming = () if self.proposal is None else self.proposal.view.members
         return frozenset((*self.view.members, *coming)) - {self.who.me}
 
@@ -141,7 +144,7 @@ class PrimaryState:
         level = frozenset(name for name, one in self.followers.items() if one.level)
         if self.who.practice.records_drops:
             return level | self.members
-        # Not ours: who is gone is not asked, whether anybody knows of it or not.
+        # Not ours: one that is gone is not asked, whether the others know of it or not.
         early = self.awaited if self.who.practice.holds_early else frozenset()
         return level | (self.members & self.followers.keys()) | early
 

@@ -55,8 +55,10 @@ class StatusCheckAnswer(Answer):
     """Whether it may be promoted while it follows no broker."""
 
     vetoed: Annotated[bool, "it refuses until it is started again (real), or follows a primary"]
-    by: Annotated[tuple[str, ...], "who is better"]
-    silent: Annotated[tuple[str, ...], "who did not answer: no veto, and no proof either"]
+    by: Annotated[tuple[str, ...], "the brokers that are better"]
+    silent: Annotated[
+        tuple[str, ...], "the brokers that did not answer: no veto, and no proof either"
+    ]
     rule: Rule = "H3"
 
 

@@ -73,7 +73,7 @@ REAL = Table(
         Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
     ),
 )
-"""The broker that shipped: neither generation nor mark; only who answers counts."""
+"""The broker that shipped: neither generation nor mark; only brokers that answer count."""
 
 SEED = Table(
     "standby-seed",
@@ -86,7 +86,8 @@ SEED = Table(
         Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
     ),
 )
-"""The document: who catches up refuses, and so does who starts from a dirty store."""
+"""The document: a broker that catches up refuses, and so does one that starts from a dirty store.
+"""
 
 OURS = Table(
     "standby-ours",

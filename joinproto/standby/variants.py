@@ -24,8 +24,8 @@ class VariantRules:
     by identities, not by the last number.  `whole_transactions` (LM3).  `mirrors_bindings`
     (LC1).  `deletes_absent` (LC3, LC4): what the primary does not have goes, what has another
     identity is replaced.  `numbers_wiring` (LC6): the snapshot says which events are in it.
-    `chooses` (LC5): what replicates can be chosen.  `keeps_standing` (H8): who loses its primary
-    stays what it was.  `names_primary` (H11): to a client that is sent away.
+    `chooses` (LC5): what replicates can be chosen.  `keeps_standing` (H8): one that loses its
+    primary stays what it was.  `names_primary` (H11): to a client that is sent away.
     """
 
     generations: bool

@@ -14,7 +14,7 @@ from joinproto_claims import register
 
 
 def _electors(count: int, enough: int, *, sizes: int) -> dict[Relation, Rows]:
-    """Return `count` electors, of whom each set of `enough` counts as a majority."""
+    """Return `count` electors, of which each set of `enough` counts as a majority."""
     seats = [f"seat{at}" for at in range(count)]
     sets = list(combinations(seats, enough))
     return {

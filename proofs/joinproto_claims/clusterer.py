@@ -1,4 +1,5 @@
-"""Clusterer: which config a node has, whose data, and who goes first, for any number of nodes.
+"""Clusterer: which config a node has, whose data, and which one goes first, for any number of
+nodes.
 
 Source: Clusterer, U1 and U3 to U6; the steps are in `clusterer_steps.py`.
 """

@@ -1,7 +1,7 @@
 """The Clusterer's steps, in the words of its layer.
 
 A config is a version with content; a set is what a node's broker has on its disk.  Which data a
-config means is settled once, by who first boots or adopts with it; identities
+config means is settled once, by the node that first boots or adopts with it; identities
 (`joinproto/clusterer/identities.py`) tell the others.  A broker boots after its node has decided
 to go: what it is to have may come later than that.
 

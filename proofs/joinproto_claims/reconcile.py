@@ -1,8 +1,8 @@
-"""Reconciliation: who changes the members of one queue, and when, for any number of nodes.
+"""Reconciliation: what changes the members of one queue, and when, for any number of nodes.
 
 Each entry of the group's logs has a membership: the members from there on.  A leader writes one
 entry of its own first, and then changes one member at a time.  Which node is down, and for how
-long, is anybody's guess.  Source: reconciliation, Q2 to Q4; `joinproto/reconcile/tables.py` has
+long, cannot be known.  Source: reconciliation, Q2 to Q4; `joinproto/reconcile/tables.py` has
 the table, and Ongaro's thesis, chapter 4, the group's own rules.
 """
 

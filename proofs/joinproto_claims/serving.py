@@ -1,4 +1,4 @@
-"""Serving: who may serve in which view, and when, for any number of members.
+"""Serving: which member may serve in which view, and when, for any number of members.
 
 Views are chosen by a register that knows at most one successor of each, as in `chain.py`.
 Here the disk and the memory of a member are told apart, because a claim is about the disk.

@@ -74,7 +74,7 @@ def test_the_environment_reaches_the_command(tmp_path: Path) -> None:
 def test_a_small_program_shows_its_own_memory_under_the_launcher(
     launcher: Path, tmp_path: Path
 ) -> None:
-    """Without it a child begins with the peak of whoever started it: see peers/launch.c."""
+    """Without it a child begins with the peak of its parent: see peers/launch.c."""
     command = Command(["sh", "-c", "exit 5"], tmp_path)
 
     own = measure(command, launcher=launcher)

@@ -21,7 +21,7 @@ def test_the_closed_forms_give_the_known_counts(members: int, expected: Counts) 
     assert expected == two_phase_commit(members)
 
 
-def test_nothing_is_known_of_a_world_that_nobody_else_searched() -> None:
+def test_nothing_is_known_of_a_world_that_no_other_tool_searched() -> None:
     """`None`, so that no count is held against it."""
     assert two_phase_commit(4) == counts("two-phase-commit", 4)
     assert PAXOS_FOUNDING[3] == counts("paxos-founding", 3)

@@ -77,7 +77,7 @@ def test_json_brings_back_what_was_written() -> None:
 
 
 def test_json_has_the_keys_that_others_read() -> None:
-    """The schema: a change here is a change for whoever reads the file."""
+    """The schema: a change here is a change for readers of the file."""
     found = json.loads(to_json(made_up()))
 
     assert {

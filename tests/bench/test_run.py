@@ -1,4 +1,4 @@
-"""The order of things, and that a wrong count is found, whoever counts."""
+"""The order of things, and that a wrong count is found, whichever tool counts."""
 
 import json
 import shutil
@@ -116,7 +116,7 @@ def test_a_violation_is_not_a_measurement(tmp_path: Path) -> None:
 
 
 def test_a_count_that_spin_rounds_agrees_only_to_its_digits() -> None:
-    """SPIN prints eight digits: 123,558,402 comes as 123,558,400.  Nobody else may round."""
+    """SPIN prints eight digits: 123,558,402 comes as 123,558,400.  No other tool may round."""
     right = oracle.two_phase_commit(9)
     printed = Seen(right.distinct, 123_558_400, right.depth)
 
@@ -125,7 +125,7 @@ def test_a_count_that_spin_rounds_agrees_only_to_its_digits() -> None:
     assert 1 == len(disagreements(entrant(rounds=True), Seen(right.distinct, 123_558_300)))
 
 
-def test_who_visits_a_part_is_not_held_to_the_whole() -> None:
+def test_a_tool_that_visits_a_part_is_not_held_to_the_whole() -> None:
     """Of the other worlds the plain search visits the first states alone."""
     nothing = Command(["true"], ROOT)
     part = Entrant("per-state", "paxos-founding", 3, "", nothing, read_own, in_part=True)

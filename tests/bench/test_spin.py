@@ -75,7 +75,7 @@ def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path
 def test_a_commit_with_a_vote_missing_is_found(
     tmp_path: Path, members: int, way: spin.Search
 ) -> None:
-    """Nobody has aborted while somebody has committed; with N - 1 votes, one may."""
+    """None has aborted while one has committed; with N - 1 votes, one may."""
     found = search(tmp_path, members=members, search=way, wrong=True)
 
     assert 1 == found.errors

@@ -239,7 +239,7 @@ def build(plan: Plan) -> World:
         network=NETWORKS[plan.network],
         faults=plan.faults if plan.durable else evolve(plan.faults, wipes=0),
         start="up" if plan.start == "up" else "down",
-        # Who records first in a joint step is an order; members that are alike have none.
+        # Which member records first in a joint step is an order; members that are alike have none.
         monitor=partial(Ear, not plan.alike) if plan.monitor else None,
         show_disk=_kept if plan.durable else None,
         together=(lambda view: joint_steps(plan, view)) if plan.joints else None,
@@ -260,7 +260,7 @@ def joint_steps(plan: Plan, view: View) -> Iterator[Together]:
             continue
         groups = [tuple(names[(joint.first + i) % len(names)] for i in range(joint.count))]
         if plan.alike:
-            # Whoever is singled out, every other one is, too.
+            # Where one is singled out, every other one is, too.
             single = joint.offline or joint.count == 1
             groups = [(name,) for name in names] if single else [names]
         for group in groups:
@@ -353,7 +353,7 @@ def plans(
 ) -> Plan:
     """Draw a plan.  `kinds`: of claims.  `alike`: members that may be exchanged."""
     # Where anything may crash at any time, nothing need ever happen: claims about runs are
-    # asked in calmer worlds, and of phases in which nobody begins.
+    # asked in calmer worlds, and of phases in which no member begins.
     calm = kinds == LIVENESS
     members = draw(st.integers(2, 3))
     network = draw(st.sampled_from(networks))

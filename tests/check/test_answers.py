@@ -251,7 +251,7 @@ def test_a_file_that_is_not_sound_is_told_and_not_used(
 
 
 def test_old_files_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever looks at many worlds keeps the answers of some."""
+    """A program that looks at many worlds keeps the answers of some."""
     monkeypatch.setattr(kept_file, "FILES_MAX", 2)
     for members in (2, 3, 4):
         searched(members=members)
@@ -276,7 +276,7 @@ def test_a_model_of_ones_own_and_no_cache_keep_nothing(
 def test_a_world_that_was_large_is_not_looked_at_as_if_it_were_small(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever has so many answers to keep is searched by the engine at once, with them or not."""
+    """A world with so many answers to keep is searched by the engine at once, with them or not."""
     looked: list[str] = []
 
     def look(world: World, **_more: Any) -> None:

@@ -80,7 +80,8 @@ def test_a_member_that_speaks_for_ever_has_finitely_many_states(capacity: int) -
     loses = check(speakers(FifoLinks(capacity=capacity, when_full="lose")))
 
     assert (capacity + 1) ** 2 * 16 == waits.distinct == loses.distinct
-    # Whoever cannot speak takes no step; whoever's word is lost takes one that changes nothing.
+    # A member that cannot speak takes no step; one whose word is lost takes one that changes
+    # nothing.
     assert loses.generated - waits.generated == 2 * (capacity + 1) * 16
 
 

@@ -48,7 +48,9 @@ def always_numbered() -> Iterator[None]:
 def stamps(
     salt: int, names: tuple[str, ...], sender: str | None, to: str | None, content: Any
 ) -> list[tuple[str, int]]:
-    """Return for whom a message is of use, and up to which phase; nobody: it never expires."""
+    """Return the members that a message is of use to, and up to which phase; none: it never
+    expires.
+    """
     one, other = (0 if name is None else 1 + names.index(name) for name in (sender, to))
     parts = [one, other, *map(repr, content)]
     number = sum(ord(char) for part in parts for char in str(part)) * (2 * salt + 1) + salt

@@ -250,7 +250,7 @@ def results(world: World) -> list[str]:
     return [item.result for item in check(world).properties]
 
 
-def test_who_waits_for_a_lock_gets_it_under_strong_fairness_and_not_under_weak() -> None:
+def test_a_member_that_waits_for_a_lock_gets_it_under_strong_fairness_and_not_under_weak() -> None:
     """The lock is free again and again, and never for ever: weak fairness forces nothing."""
     holds, broken = "holds", "violated"
 

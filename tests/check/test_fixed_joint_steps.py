@@ -129,7 +129,7 @@ def who_ask(processes: int) -> World:
 
 
 def test_three_processes_that_ask_are_the_same_in_both_searches() -> None:
-    """Nobody writes: 4^n; one does: n 3^(n-1)."""
+    """None writes: 4^n; one does: n 3^(n-1)."""
     world = who_ask(3)
 
     assert 4**3 + 3 * 3**2 == same_report(world, same_search(world)).distinct
@@ -146,6 +146,6 @@ def test_a_list_of_something_else_is_refused() -> None:
 
 
 @pytest.mark.parametrize("events", [{}, None, ["a"]])
-def test_a_joint_step_of_nobody_is_refused(events: Any) -> None:
+def test_a_joint_step_of_no_member_is_refused(events: Any) -> None:
     with pytest.raises(ModelProblem, match="joint step 'tick' has the events"):
         Together("tick", events)

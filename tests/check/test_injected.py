@@ -111,7 +111,7 @@ def test_an_older_copy_of_a_disk_returns() -> None:
 
 
 def test_a_copy_of_a_disk_is_no_progress() -> None:
-    """Who only waits is stuck, whatever is copied beside it."""
+    """A member that only waits is stuck, whatever is copied meanwhile."""
 
     class Idle(Counter):
         def choices(self) -> tuple[()]:
@@ -162,7 +162,7 @@ def test_a_fault_that_never_happened_is_told() -> None:
         ([disk_lost(keeps=["nothing"])], "is about 'nothing', which is not durable"),
     ],
 )
-def test_a_fault_of_nobody_is_refused(faults: list[Injected], says: str) -> None:
+def test_a_fault_of_no_member_is_refused(faults: list[Injected], says: str) -> None:
     with pytest.raises(ModelProblem, match=says):
         check(inject(_world(), *faults))
 
@@ -175,7 +175,7 @@ def test_a_budget_is_a_whole_number() -> None:
 
 
 class Talker:
-    """Says its name once, and notes whom it heard."""
+    """Says its name once, and notes the members it heard."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -114,7 +114,7 @@ def test_a_folder_that_was_chosen_is_used(
 
 
 def test_folders_of_old_versions_are_forgotten(settle: Any) -> None:
-    """The few last ones stay, for whoever goes back and forth."""
+    """The few last ones stay, for users who go back and forth."""
     place = settle().folder.parent
     for number in range(10):
         (place / f"engine-{number}").mkdir()

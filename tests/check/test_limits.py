@@ -546,7 +546,7 @@ def test_where_memory_ends_a_number_has_all_that_belongs_to_it(
             assert (2 if state.values[0] < 63 else 0) == counts[at]
 
 
-def test_claims_that_memory_ended_are_asked_by_whoever_goes_on(
+def test_claims_that_memory_ended_are_asked_by_the_search_that_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What was asked half counts as not asked."""

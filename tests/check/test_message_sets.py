@@ -115,7 +115,7 @@ def test_a_crash_falls_before_or_after_a_whole_broadcast() -> None:
 
 @define
 class Hearer:
-    """Keeps whom it heard, up to two."""
+    """Keeps the members it heard, up to two."""
 
     heard: tuple[Any, ...] = ()
 
@@ -136,7 +136,7 @@ def heard_twice(network: MessageSet) -> World:
     )
 
 
-def test_a_run_does_not_say_who_sent_what_says_no_sender() -> None:
+def test_a_run_names_no_sender_where_messages_have_none() -> None:
     world = heard_twice(CONTENTS)
 
     trace = check(world).trace
@@ -183,7 +183,7 @@ def test_what_needs_a_sender_is_refused_without_one(
 
 
 class Lost:
-    """Does not know to whom it speaks."""
+    """Does not know which member it speaks to."""
 
     def choices(self) -> list[str]:
         return ["speak"]
@@ -192,7 +192,7 @@ class Lost:
         return [Send(None, "x")]  # type: ignore[arg-type]  # the mistake
 
 
-def test_nobody_can_answer_a_message_without_sender() -> None:
+def test_no_member_can_answer_a_message_without_sender() -> None:
     class Answers(Teller):
         def receive(self, event: Any) -> Any:
             if isinstance(event, Message):

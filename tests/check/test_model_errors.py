@@ -701,7 +701,7 @@ def test_same_that_cannot_be_compared_is_named() -> None:
     assert "same(view) gives what tells no states apart" in problem.message
 
 
-def test_a_claim_about_a_stranger_is_told_who_is_there() -> None:
+def test_a_claim_about_a_stranger_is_told_which_members_there_are() -> None:
     problem = problem_of(world(Quiet, always("asks", asks_a_stranger)))
 
     assert "property 'asks' asks for 'nobody', which is not a member" in problem.message
@@ -732,7 +732,7 @@ def test_a_call_that_does_not_come_back_is_told_with_its_line(
 def test_where_no_thread_can_be_started_calls_are_not_watched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As in WebAssembly: the search goes on, and whoever started it can end it."""
+    """As in WebAssembly: the search goes on, and its starter can end it."""
     from joinproto.check import watchdog
 
     def refuse(_: object) -> None:

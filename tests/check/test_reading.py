@@ -174,7 +174,7 @@ def spoil_links(view: View) -> bool:
 def test_a_dict_that_a_claim_changes_is_as_it_was_for_the_next(
     tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With trees and without: who runs, the disks, and what is under way."""
+    """With trees and without: which members run, the disks, and what is under way."""
     monkeypatch.setattr(reading, "TRIES", tries)
     world = World(
         name="numbers",

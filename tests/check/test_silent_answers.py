@@ -80,7 +80,7 @@ class Steps:
         return None
 
 
-# -- what a step says or changes, and nobody hears --------------------------------------------
+# -- what a step says or changes, and no member hears -----------------------------------------
 
 
 class RefusesInAGenerator(Steps):
@@ -374,7 +374,7 @@ def test_what_no_search_could_put_to_a_test_is_refused(parts: dict[str, Any], sa
     assert said in caught.value.message
 
 
-def test_a_split_that_cuts_nobody_off_is_refused() -> None:
+def test_a_split_that_cuts_none_off_is_refused() -> None:
     with pytest.raises(ModelProblem, match="a split has all members on one side"):
         world(Steps, faults=Faults(partitions=1, splits=(frozenset("ab"),)))
 
@@ -544,7 +544,7 @@ def test_where_no_member_shows_anything_the_report_says_so() -> None:
 
 
 def test_a_misspelt_text_of_a_claim_is_named() -> None:
-    """`always_pair` would hold, and the `sometimes` is not reached; both name what nobody shows."""
+    """`always_pair` would hold, and the `sometimes` is not reached; both name what none shows."""
     found = reported(
         world(
             Phased,

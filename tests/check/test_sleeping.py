@@ -175,7 +175,7 @@ def test_in_join_some_successors_need_not_be_written(faults: dict[str, int]) -> 
 
 
 def test_marks_are_of_one_level() -> None:
-    """Who led to a row is forgotten once its level is expanded."""
+    """Which member led to a row is forgotten once its level is expanded."""
     states, marks = RowSet(2, Budget(1 << 30), room=1 << 12), np.array([1, 2], np.uint16)
     rows = np.array([[1 << 63, 1], [1 << 63, 2]], np.uint64)
     states.marks.expand(0, 0)
@@ -187,7 +187,7 @@ def test_marks_are_of_one_level() -> None:
     assert [0, 0] == states.marks.expand(2, 4)[:2].tolist()
 
 
-def test_rows_that_nobody_marked_let_nothing_sleep() -> None:
+def test_rows_that_no_worker_marked_let_nothing_sleep() -> None:
     marks = Marks()
 
     assert [0, 0, 0] == marks.expand(5, 8).tolist()
@@ -230,8 +230,8 @@ class _Says:
         return NOT_ENABLED
 
 
-def test_what_is_heard_must_be_of_use_to_who_hears_it() -> None:
-    """Else the other order is none: who goes first makes the word useless."""
+def test_what_is_heard_must_be_of_use_to_the_member_that_hears_it() -> None:
+    """Else the other order is none: the first one makes the word useless."""
     world = World(
         name="useless",
         members={"goes": _Goes, "hears": _Hears, "says": _Says},

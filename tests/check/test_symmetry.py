@@ -194,7 +194,7 @@ def test_a_premise_that_names_a_member_is_refused() -> None:
         check(world(claim), symmetry=True)
 
 
-def test_claims_that_name_nobody_are_judged_as_without() -> None:
+def test_claims_that_name_no_member_are_judged_as_without() -> None:
     claims = [
         always_each("named", lambda shown: shown.name in NAMES),
         always_pair("one", lambda one, other: not (one.led and other.led)),
@@ -342,7 +342,7 @@ class Shown(Leader):
 
 
 def test_what_one_does_all_do_that_are_renamed() -> None:
-    """Of the three who may lead, the states kept have one and the same."""
+    """Of the three that may lead, the states kept have one and the same."""
     one = world(always_each("x", lambda shown: shown in Role), Shown)
 
     whole, kept = check(one), check(one, symmetry=True)
@@ -421,7 +421,7 @@ class Talker(Worker):
 
 
 def test_a_crash_in_a_joint_step_of_queues_is_refused() -> None:
-    """Whether it loses what another one sends it in that step is a question of who comes first."""
+    """Whether it loses what another one sends it in that step depends on which comes first."""
 
     def still(view: View) -> Any:
         return all_say(view) if all(s is not DOWN for s in view.values()) else ()

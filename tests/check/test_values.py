@@ -478,7 +478,7 @@ class Oldest:
         return list(self.waiting), self.served
 
 
-def test_who_counts_on_the_order_of_a_dict_is_refused() -> None:
+def test_a_model_that_counts_on_the_order_of_a_dict_is_refused() -> None:
     with pytest.raises(ModelProblem) as caught:
         check(alone(lambda: Oldest(dict), sometimes("served", lambda view: bool(view["m"][1]))))
 
@@ -534,7 +534,7 @@ class Quiet:
 
 
 @pytest.mark.parametrize(("restarts", "expected"), [(False, "violated"), (True, "holds")])
-def test_who_crashed_stays_down_where_nobody_restarts(restarts: bool, expected: str) -> None:
+def test_a_crashed_member_stays_down_where_none_restarts(restarts: bool, expected: str) -> None:
     """`restarts=False` counts for members that keep nothing, too."""
     world = World(
         name="crash-stop",

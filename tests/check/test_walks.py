@@ -89,7 +89,7 @@ def test_more_runs_than_go_at_once_are_all_taken() -> None:
 
     reached = {claim.name: claim.runs for claim in found.claims}
     assert 8_202 == found.runs
-    # Every run ends committed or aborted, by somebody, or its ten steps are over.
+    # Every run ends committed or aborted, by a member, or its ten steps are over.
     assert found.runs - reached["aborted"] < 0.1 * found.runs
     assert 288 >= found.distinct > 280
 

@@ -21,7 +21,7 @@ def spread(pieces: list[tuple[int, int]]) -> list[int]:
     return sorted(row for begin, end in pieces for row in range(begin, end))
 
 
-def test_all_rows_are_handed_out_once_whoever_comes_first() -> None:
+def test_all_rows_are_handed_out_once_whichever_worker_comes_first() -> None:
     crew, rows = Workers(4), WorkQueue(7, 100_007, 1, 4)
 
     pieces = [piece for found in crew.each(lambda _: taken(rows)) for piece in found]
@@ -32,7 +32,7 @@ def test_all_rows_are_handed_out_once_whoever_comes_first() -> None:
 
 
 @given(st.integers(0, 5_000), st.integers(1, 9_000), st.integers(1, 9_000), st.integers(1, 5))
-def test_a_round_ends_once_enough_were_and_somebody_has_more_to_do(
+def test_a_round_ends_once_enough_were_and_a_worker_has_more_to_do(
     at: int, many: int, least: int, workers: int
 ) -> None:
     """Not before; and what is left begins behind what was handed out."""
@@ -45,7 +45,7 @@ def test_a_round_ends_once_enough_were_and_somebody_has_more_to_do(
     assert list(range(at, at + many)) == spread([*pieces, *rows.left()])
 
 
-def test_no_crew_is_so_large_that_nobody_is_handed_out_rows() -> None:
+def test_no_crew_is_so_large_that_one_is_handed_out_no_rows() -> None:
     rows = WorkQueue(0, 1 << 24, 1, 64)
 
     pieces = taken(rows)

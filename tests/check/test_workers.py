@@ -87,7 +87,9 @@ RENAMED: list[Any] = [
 
 @pytest.mark.parametrize(("name", "options"), RENAMED)
 def test_one_state_for_each_renaming_is_reported_alike(name: str, options: Any) -> None:
-    """Which state is kept for its renamings follows from numbers, and those from who asks first."""
+    """Which state is kept for its renamings follows from numbers, and those from which worker asks
+    first.
+    """
     assert by(1, name, symmetry=True, **options) == by(3, name, symmetry=True, **options)
 
 
@@ -131,7 +133,7 @@ def test_rows_of_one_worker_stand_as_it_found_them() -> None:
 
 
 def test_a_row_that_several_find_has_the_marks_of_all() -> None:
-    """Whoever comes first, and wherever it stands when gaps are closed."""
+    """Whichever comes first, and wherever it stands when gaps are closed."""
     drawn = np.random.default_rng(11)
     crew = Workers(4)
     states = RowSet(2, Budget(1 << 40))

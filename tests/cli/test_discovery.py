@@ -113,7 +113,7 @@ def test_list_asks_the_backend_of_the_file(tmp_path: Path) -> None:
     ("at", "now", "last", "seconds"),
     [("4.1", "retry", "standalone", 30.0), ("ours", "wait", "wait", None)],
 )
-def test_boot_says_what_a_node_that_sees_nobody_does_in_the_end(
+def test_boot_says_what_a_node_that_sees_no_other_does_in_the_end(
     tmp_path: Path, at: str, now: str, last: str, seconds: float | None
 ) -> None:
     """Thirty tries a second apart, then alone; ours waits and says for how many."""
@@ -126,7 +126,7 @@ def test_boot_says_what_a_node_that_sees_nobody_does_in_the_end(
     assert (now, last, seconds) == (tree["now"]["step"], tree["at_last"]["step"], tree["seconds"])
 
 
-def test_boot_joins_who_answers(tmp_path: Path) -> None:
+def test_boot_joins_a_node_that_answers(tmp_path: Path) -> None:
     file, seen = tmp_path / "rabbitmq.conf", tmp_path / "seen.json"
     file.write_text(CLASSIC)
     seen.write_text(json.dumps({"rabbit@b": {"members": 2, "in_cluster": True, "ready": True}}))

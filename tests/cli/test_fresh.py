@@ -46,7 +46,8 @@ def world():
     )
 """
 
-# Name, lines of the module, a line around the class, one before the question, and who leads.
+# Name, lines of the module, a line around the class, one before the question, and which member
+# leads.
 PLACES = {
     line.partition(" ;; ")[0]: [part.replace("\\n", "\n") for part in line.split(" ;; ")[1:]]
     for line in r"""

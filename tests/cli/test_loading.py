@@ -336,7 +336,7 @@ def test_bytes_that_are_no_text_are_a_syntax_error(run: Run, tmp_path: Path) -> 
 
 
 def test_the_line_is_the_neighbours_where_that_one_is_wrong(run: Run, tmp_path: Path) -> None:
-    """Who reads it wants to open the right file."""
+    """A reader of it wants to open the right file."""
     path = tmp_path / "my_model.py"
     path.write_text("import the_neighbour\n" + MEMBER + WORLD)
     (tmp_path / "the_neighbour.py").write_text("\n1 / 0\n")

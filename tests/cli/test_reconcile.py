@@ -155,8 +155,8 @@ def test_in_each_variant_what_is_not_known_or_asked_is_clear(
     assert found["would_change"]
 
 
-def test_a_state_may_say_that_nobody_leads(run: Run) -> None:
-    """null: nobody; left out: whoever evaluates it."""
+def test_a_state_may_say_that_no_node_leads(run: Run) -> None:
+    """null: none; left out: the member that evaluates it."""
     queue = {"name": "q", "members": ["a", "b"], "target": {"policy": 2}}
     state = {**STATE, "queues": [{**queue, "leader": None}, {**queue, "name": "r"}]}
     found = run("explain", state, "--json").object["queues"]

@@ -149,7 +149,7 @@ def test_each_claim_is_broken_by_its_story(
     assert (1, [claim]) == (done.code, broken)
 
 
-def test_what_somebody_took_is_not_missed(
+def test_what_a_client_took_is_not_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Confirmed or not: it was under way when the primary died."""
@@ -291,7 +291,7 @@ def test_a_log_of_several_files_is_one_run(
 def test_a_run_of_which_a_part_is_gone_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], renamed: str, why: str
 ) -> None:
-    """What it served counts as not known; here b has what a may have given to somebody."""
+    """What it served counts as not known; here b has what a may have given to a client."""
     logs = story()
     back_again(logs)
     written(tmp_path, logs)

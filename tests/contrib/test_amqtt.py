@@ -107,7 +107,7 @@ def client() -> Iterator[Callable[[Node], Client]]:
         one.close()
 
 
-def test_nobody_is_served_before_n_members_are_active(three: Fleet) -> None:
+def test_no_client_is_served_before_n_members_are_active(three: Fleet) -> None:
     """W1: the port is closed, not only silent."""
     three.start("ab")
     until(lambda: three["a"].data.exists() and three["b"].data.exists())
@@ -122,7 +122,7 @@ def test_nobody_is_served_before_n_members_are_active(three: Fleet) -> None:
 def test_a_retained_message_is_at_every_member(
     three: Fleet, client: Callable[[Node], Client]
 ) -> None:
-    """Also for who has subscribed before, and for a member that joins later."""
+    """Also for a client that has subscribed before, and for a member that joins later."""
     three.start()
     all_open(three)
     reader = client(three["c"])
@@ -154,7 +154,7 @@ def test_an_empty_message_removes_it(three: Fleet, client: Callable[[Node], Clie
     until(lambda: "door" in reader.heard, SECONDS)
     time.sleep(0.5)  # what is kept comes in any order
 
-    # The writer is answered when every member has the removal, not when each has done it: who
+    # The writer is answered when every member has the removal, not when each has done it: one that
     # subscribes meanwhile hears of the removal, as of any message.
     until(lambda: {topic for topic, text in reader.heard.items() if text} == {"door"}, SECONDS)
 

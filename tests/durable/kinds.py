@@ -244,7 +244,8 @@ class PlansOpen:
 
 def open_plans(disk: Disk) -> PlansOpen:
     found = frozenset(filter(None, (_whole_plan(node) for _, node in disk.files())))
-    # A plan is for the next command: what is read is looked at again by whoever applies it.
+    # A plan is for the next command: what is read is looked at again by the command that applies
+    # it.
     for folder in (disk.root, *disk.root.shown.values()):
         if isinstance(folder, Folder):
             folder.kept, folder.waiting = dict(folder.shown), []

@@ -124,7 +124,7 @@ def test_a_new_file_that_could_not_be_written_is_not_in_the_way_of_the_next_try(
 
 
 def test_a_lock_says_nothing_of_its_former_holder(tmp_path: Path) -> None:
-    """Whose process was longer to write down."""
+    """A process whose identity is longer to write down."""
     (tmp_path / LOCK).write_text("pid 4194304\nhost a-much-longer-name\nboot " + "f" * 200)
     room = REAL.open_directory(tmp_path)
     file = take_lock(REAL, room, tmp_path)

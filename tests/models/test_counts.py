@@ -91,7 +91,7 @@ def test_one_vote_short_commits_while_a_manager_aborts() -> None:
 
 
 def tables(n: int) -> Iterator[str]:
-    """Yield the rings of T, L and E in which T follows every E (who eats holds both forks)."""
+    """Yield the rings of T, L and E in which T follows every E (one that eats holds both forks)."""
     for ring in product("TLE", repeat=n):
         if all(ring[i] != "E" or ring[(i + 1) % n] == "T" for i in range(n)):
             yield "".join(ring)
@@ -255,7 +255,7 @@ def test_what_is_learned_is_what_a_majority_accepted() -> None:
     """The claim about learned founders stands for the definition: accepted by a majority.
 
     With two members, in every state: at most one founder is accepted by a majority at one
-    ballot, and whoever joins joins that one.
+    ballot, and a member that joins joins that one.
     """
     found = explore(load_world("paxos-founding", members=2))
 

@@ -48,7 +48,7 @@ def test_a_shipped_boot_splits_in_its_shortest_run(name: str) -> None:
     assert SPLITS[name] == len(found.trace.steps)
 
 
-def test_who_looks_before_anybody_has_registered_never_finds_anybody() -> None:
+def test_a_node_that_looks_before_any_has_registered_never_finds_one() -> None:
     """3.13: neither two clusters nor one."""
     found = searched("discovery-late-record")
 
@@ -65,7 +65,7 @@ def test_who_looks_before_anybody_has_registered_never_finds_anybody() -> None:
     ],
 )
 def test_each_rule_of_ours_is_missed(name: str, mutant: str, claim: str, steps: int | None) -> None:
-    """A majority, joining who is there, whole lists, no more than expected."""
+    """A majority, joining those that are there, whole lists, no more than expected."""
     found = searched(name, mutant)
 
     bad = [one.name for one in found.properties if one.result in ("violated", "not-reached")]

@@ -50,7 +50,7 @@ def test_a_ring_without_any_step_never_stabilises() -> None:
 
 @pytest.mark.parametrize(("readers", "writers"), [(1, 1), (2, 1), (4, 1), (2, 2), (1, 3)])
 def test_readers_and_writers_have_their_closed_form(readers: int, writers: int) -> None:
-    """Nobody writes: 2^w 3^r; one writes, no reader is in: w 2^(w-1) 2^r."""
+    """None writes: 2^w 3^r; one writes, no reader is in: w 2^(w-1) 2^r."""
     from joinproto_worlds.fair.readers_writers import build
 
     report = check(build(readers, writers=writers, strongly=True))
@@ -118,7 +118,7 @@ def test_losses_alone_break_the_alternating_bit() -> None:
     assert "violated" == check(build(losses=True, fair="none")).result
 
 
-def test_strong_fairness_to_each_step_does_not_help_who_asked_first() -> None:
+def test_strong_fairness_to_each_step_does_not_help_the_one_that_asked_first() -> None:
     """Its turn never comes within reach: fairness is no help against an order."""
     report = searched("lock-last-first")
 

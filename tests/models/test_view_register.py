@@ -60,7 +60,7 @@ def test_a_register_that_forgets_is_none_and_the_search_ends_there() -> None:
     assert replay.violates(CLAIM)
 
 
-def test_who_forgets_what_it_accepted_breaks_the_register_in_a_shortest_run() -> None:
+def test_a_member_that_forgets_what_it_accepted_breaks_the_register_in_a_shortest_run() -> None:
     """No run of fewer steps breaks it."""
     world = load_world("register-of-votes", mutant="accepted-not-honoured")
     report = check(world)

@@ -78,7 +78,7 @@ def test_three_nodes_hold_in_one_term_with_strangers() -> None:
 
 
 def test_what_is_forgotten_changes_no_verdict_and_no_shortest_run() -> None:
-    """Of each mutant: the run is as long with all that nobody can use any more."""
+    """Of each mutant: the run is as long with all that no node can use any more."""
     for mutant in (None, *IN_ONE_TERM[:3]):
         worlds = [build(2, mutant, 1, 2, 1, 0, forgets=one) for one in (False, True)]
         whole, part = map(check, worlds)

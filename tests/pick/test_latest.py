@@ -59,7 +59,7 @@ lives = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 5)), min_size=
 
 
 def live(steps: Steps, life: Life | None = None) -> Life:
-    """Return the world after a founding and these steps, with nobody running."""
+    """Return the world after a founding and these steps, with no member running."""
     life = Life(NAMES) if life is None else life
     for name in life.names:
         life.start(name)
@@ -89,7 +89,7 @@ def _do(life: Life, step: str, number: int) -> None:
             while rest and life.envelopes:
                 life.deliver()
         case "recover":
-            # Everybody fails, every store is marked, everybody comes back.
+            # All fail, every store is marked, all come back.
             for name in life.names:
                 life.kill(name)
                 _do(life, f"mark {name}", 0)
@@ -207,7 +207,7 @@ def test_every_verdict_is_met_and_proofs_are_common() -> None:
 
 
 def test_the_largest_number_would_lose_frames() -> None:
-    """The test can fail: a long tail that nobody acknowledged beside a shorter, newer view."""
+    """The test can fail: a long tail that was never acknowledged next to a shorter, newer view."""
     life = _running()
     for _ in range(5):
         life.write()  # nothing of it leaves a

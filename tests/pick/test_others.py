@@ -114,13 +114,13 @@ ONE, TWO = {b"q": b"1"}, {b"q": b"1", b"r": b"1"}
         (rabbit("a", "ab", ONE, is_damaged=True), rabbit("b", "b", TWO), U),
     ],
 )
-def test_lists_of_who_ran_and_tables_order_two_nodes_together(
+def test_lists_of_nodes_that_ran_and_tables_order_two_nodes_together(
     one: Candidate, other: Candidate, age: Age
 ) -> None:
     assert (age, MIRRORED[age]) == (compare(one, other), compare(other, one))
 
 
-def test_where_no_list_says_who_ran_nobody_is_told_to_have_stopped_before() -> None:
+def test_where_no_list_says_which_nodes_ran_none_is_said_to_have_stopped_before() -> None:
     """RabbitMQ: the file of the running nodes is not there, and so `b` may have run on."""
     found = rabbit("a", "ab", None)
     assert found.node is not None
@@ -163,7 +163,7 @@ def test_a_store_is_ordered_by_its_frames_only_if_they_order_it_to_all_others() 
     assert three["b"].is_unordered
 
 
-def test_who_was_started_again_is_not_missing_where_all_nodes_are_here() -> None:
+def test_a_node_that_was_started_again_is_not_missing_where_all_nodes_are_here() -> None:
     """A node of Galera has a new name at each start: b2 is what b1 of a's view became."""
     old = galera("a", 1, view(["a", "b1"], 2, "x"), history={1: b"w"})
     new = galera("b2", 1, view(["b2"], 1, "y", is_forced=True), history={1: b"w"})

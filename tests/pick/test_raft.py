@@ -52,7 +52,7 @@ def test_the_latest_of_a_majority_has_every_committed_entry() -> None:
 
 
 def test_logs_with_other_committed_entries_are_two_branches() -> None:
-    """a was started alone by force in term 2; b and c, who did not know, went on in term 3.
+    """a was started alone by force in term 2; b and c, which did not know, went on in term 3.
 
     Each side knows its entries to be committed, so none has all: whatever the terms say.
     """
@@ -86,7 +86,7 @@ def test_a_log_that_has_not_heard_of_a_change_is_no_other_branch() -> None:
     assert judge([compacted, b, away]).is_proven
 
 
-def test_below_a_majority_it_is_said_who_is_missing() -> None:
+def test_below_a_majority_the_missing_ones_are_named() -> None:
     found = judge([log("a", (2, 9))])
 
     assert (found.is_proven, found.needed, found.missing) == (False, 1, ("b", "c"))
@@ -169,7 +169,7 @@ class Node:
 
 @define
 class Group:
-    """A small Raft: each call is a whole exchange, and nobody forgets.
+    """A small Raft: each call is a whole exchange, and no node forgets.
 
     `at_commit`: a configuration is used once it is committed (etcd), else once it is in the log.
     `has`: what members answered to the leader of a term; entries that came later do not count.
@@ -290,7 +290,7 @@ def test_what_is_proven_has_all_that_was_acknowledged(
 
     found, whole = (judge(those, at_commit=at_commit) for those in (some, logs))
 
-    assert whole.is_proven, whole  # nobody forgot, so nothing may look like it
+    assert whole.is_proven, whole  # no node forgot, so nothing may look like it
     assert not found.went_back
     for name in found.latest if found.is_proven else ():
         node = group.nodes[name]

@@ -132,12 +132,12 @@ def test_a_store_behind_more_than_is_kept_is_not_guessed_about() -> None:
     [
         ("", False),  # c alone is no majority of a, b, c
         ("accepted=C1:abc@F.5", False),  # perhaps chosen: a and b, its members, were never in it
-        ("accepted=X@F.5", False),  # perhaps chosen: a stop serves nobody
+        ("accepted=X@F.5", False),  # perhaps chosen: a CLOSE serves no client
         ("accepted=C1:c@F.5", True),  # perhaps chosen, and c served alone since
         ("accepted=R:abc@F.5", False),
     ],
 )
-def test_a_successor_that_may_be_chosen_counts_by_who_could_serve_in_it(
+def test_a_successor_that_may_be_chosen_counts_by_which_members_could_serve_in_it(
     accepted: str, may_know_more: bool
 ) -> None:
     """c is missing; whether b's vote and c's may have chosen a view in which c went on."""
@@ -158,7 +158,7 @@ def test_the_missing_store_of_an_unproven_tail_costs_nothing_acknowledged() -> N
 
 
 def test_a_member_that_keeps_nothing_is_the_operators_word() -> None:
-    """`--transient c`: nobody can supply its store, and it is not waited for."""
+    """`--transient c`: no member can supply its store, and it is not waited for."""
     drawn = stores("F C:abd", a="C C.6", b="C C.6", c=F)
 
     assert Verdict.UNPROVEN is pick(drawn).verdict
@@ -177,7 +177,7 @@ def test_with_an_outside_register_a_single_elector_may_have_gone_on() -> None:
 
 
 def test_a_promise_to_the_register_tells_that_there_is_one() -> None:
-    """Then nobody has to say so."""
+    """Then no operator has to say so."""
     a, b, c = stores("F:abcd C:abc", a="C F.5", b="C F.5", c="C F.5")
     assert c.record is not None
     promised = evolve(c, record=evolve(c.record, promised=Ballot(1, "register")))
@@ -328,7 +328,7 @@ OTHERS: list[tuple[str, str, list[Candidate]]] = [
 def test_other_brokers_are_judged_by_the_same_table(
     about: str, expected: str, drawn: list[Candidate]
 ) -> None:
-    """As far as their facts go; what nobody orders is unproven, never clean."""
+    """As far as their facts go; what nothing orders is unproven, never clean."""
     found: Pick = pick(drawn)
 
     assert expected == f"{found.verdict.value} {''.join(found.latest)}", about

@@ -1,8 +1,8 @@
 """The wait graph, against a small cluster that really starts, stops and dies.
 
-The cluster below is Mnesia as far as it matters: every commit reaches all that run; who
-runs writes down who runs; a node that starts copies from one that is up, or loads its own
-data if it saw all others go; and where everybody waits, the smallest name loads its own
+The cluster below is Mnesia as far as it matters: every commit reaches all that run; one that
+runs writes down which ones run; a node that starts copies from one that is up, or loads its own
+data if it saw all others go; and where all wait, the smallest name loads its own
 once all disc nodes are there.
 """
 
@@ -23,7 +23,7 @@ ALL = (*DISC, RAM)
 
 @define
 class Cluster:
-    """`data`: the commits that each node has; `lists`: whom it saw run; `up`: who runs."""
+    """`data`: the commits that each node has; `lists`: those it saw run; `up`: those that run."""
 
     data: dict[str, set[int]] = field(factory=lambda: {node: set[int]() for node in ALL})
     lists: dict[str, set[str]] = field(factory=lambda: {node: set(ALL) for node in ALL})
@@ -49,7 +49,7 @@ class Cluster:
     def start(self, node: str) -> None:
         """Start one node; if it would wait, it is as if it had not been started.
 
-        One that waits for nobody and has not everything is not started: that is the harm
+        One that waits for none and has not everything is not started: that is the harm
         which the order prevents, and after it the lists do not tell the truth any more.
         """
         if self.up:
@@ -121,7 +121,7 @@ def graph_of(
 
 @given(ACTIONS)
 def test_with_all_lists_the_order_loses_nothing(actions: list[Action]) -> None:
-    """Who is named last has everything, and the order brings all up with everything."""
+    """The node that is named last has everything, and the order brings all up with everything."""
     cluster = lived(actions)
 
     graph = graph_of(cluster)
@@ -138,7 +138,7 @@ def test_with_all_lists_the_order_loses_nothing(actions: list[Action]) -> None:
 
 
 @given(ACTIONS)
-def test_a_node_waits_for_nobody_if_and_only_if_it_comes_up_alone(actions: list[Action]) -> None:
+def test_a_node_waits_for_none_if_and_only_if_it_comes_up_alone(actions: list[Action]) -> None:
     """The slow definition of waiting: start it alone, and look."""
     cluster = lived(actions)
 
@@ -149,7 +149,7 @@ def test_a_node_waits_for_nobody_if_and_only_if_it_comes_up_alone(actions: list[
 
 
 @given(ACTIONS, st.frozensets(st.sampled_from(DISC), min_size=1, max_size=3))
-def test_without_some_lists_nobody_is_wrongly_called_the_last(
+def test_without_some_lists_none_is_wrongly_called_the_last(
     actions: list[Action], withheld: frozenset[str]
 ) -> None:
     """An order is given only if it loses nothing, whatever the missing lists say."""
@@ -191,7 +191,7 @@ def test_with_lost_discs_the_rest_comes_up_with_the_most_there_is(
 
 
 def picture(text: str, *, disc: str = "abc", members: str = "abc") -> list[NodeList]:
-    """Return lists from "a:abc b:bc c:?": each node, and whom it saw run."""
+    """Return lists from "a:abc b:bc c:?": each node, and those that it saw run."""
     found = []
     for item in text.split():
         name, _, ran = item.partition(":")
@@ -232,7 +232,7 @@ def picture(text: str, *, disc: str = "abc", members: str = "abc") -> list[NodeL
     ],
 )
 def test_the_table_by_example(lists: str, gone: str, start: Start, last: str, order: str) -> None:
-    """Three nodes: whom each one saw run, and how they are started."""
+    """Three nodes: which ones each saw run, and how they are started."""
     graph = wait_graph(picture(lists), gone=gone)
 
     assert start == graph.start
@@ -259,7 +259,7 @@ def test_two_that_only_a_ram_node_ran_between_are_not_ordered() -> None:
 
 
 def test_behind_a_ram_node_any_node_without_a_list_may_have_run_longer() -> None:
-    """b could start while only r ran, and nobody's list here would show it."""
+    """b could start while only r ran, and no list here would show it."""
     graph = wait_graph(picture("a:ar", disc="ab", members="abr"))
 
     assert Start.SUPPLY == graph.start
@@ -267,7 +267,7 @@ def test_behind_a_ram_node_any_node_without_a_list_may_have_run_longer() -> None
 
 
 def test_beside_a_ram_node_a_node_without_a_list_may_load_too_soon() -> None:
-    """c may have stopped while only r ran: then it waits for nobody, and is older."""
+    """c may have stopped while only r ran: then it waits for none, and is older."""
     graph = wait_graph(picture("a:ab b:ab", disc="abc", members="abcr"))
 
     assert Start.FORCE == graph.start

@@ -5,7 +5,7 @@
 
 Read the two tables first.  A place is a folder, or one file where a single file has an
 arrow of its own; a file belongs to the longest place that holds it.  A file of a place
-that no table knows fails the test: whoever adds a folder decides what it may use.
+that no table knows fails the test: a change that adds a folder decides what it may use.
 
 The files are read, never imported.  An editable install puts the whole checkout on
 `sys.path`, so a wrong import works for every developer and fails for every user.
@@ -67,7 +67,7 @@ OURS: Mapping[str, set[str]] = {
     ERRORS: set(),
     # Terms, decision tables and machines: no rule of any system.
     MACHINE: set(),
-    # What is printed says so in its types; nothing is known of who prints.
+    # What is printed says so in its types; nothing is known of what prints.
     CODEC: set(),
     "joinproto.join": {MACHINE, CODEC},
     # Which store is the latest: of this protocol's stores, and of others'.
@@ -423,7 +423,7 @@ def test_every_import_follows_the_arrows() -> None:
 
 
 def test_the_tables_name_the_same_places() -> None:
-    """Whoever adds a place says both what of ours and what of theirs it may use."""
+    """A change that adds a place says both what of ours and what of theirs it may use."""
     assert OURS.keys() == THEIRS.keys()
     assert OURS.keys() >= EXCEPT.keys() | LAZY.keys()
 

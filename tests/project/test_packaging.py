@@ -92,7 +92,7 @@ def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 @pytest.fixture(scope="module")
 def with_check(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Return an installation with `[check]`: what who searches a world has."""
+    """Return an installation with `[check]`: what a user who searches a world has."""
     return install(wheel, tmp_path_factory.mktemp("check"), extra="check")
 
 

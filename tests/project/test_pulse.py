@@ -52,7 +52,7 @@ def run(folder: Path, *options: str) -> str:
     (folder / "test_some.py").write_text(TESTS)
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    # Whoever runs this test may be a worker itself.
+    # This test may run in a worker itself.
     environment = {name: at for name, at in os.environ.items() if "XDIST" not in name}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "xdist.plugin", *options],
@@ -79,5 +79,5 @@ def test_a_test_that_runs_for_long_is_named(tmp_path: Path) -> None:
 
 
 def test_one_process_alone_says_nothing(tmp_path: Path) -> None:
-    """Whoever debugs one test wants its output, not ours."""
+    """A person who debugs one test wants its output, not ours."""
     assert "running:" not in run(tmp_path, "-n", "0")

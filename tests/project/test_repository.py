@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("joinproto", "models", "proofs", "spark_explore", "tools")
 
-# Folders that exist on the machine of whoever wrote the line, and nowhere else.
+# Folders that exist on the machine of the line's author, and nowhere else.
 OWN_PATHS = re.compile(r"(?<![\w.~}$-])/(?:work|root|home|Users|opt|mnt)/[\w.-]+")
 REGISTRIES = re.compile(
     r"pypi\.org|pythonhosted\.org|anaconda\.org|npmjs\.(?:org|com)|crates\.io|rubygems\.org"
@@ -70,7 +70,7 @@ def test_no_file_names_a_path_of_one_machine() -> None:
 
 
 def test_no_file_names_a_package_registry() -> None:
-    """Where packages come from is the business of whoever installs them."""
+    """Where packages come from is for the installer to decide."""
     assert [] == hits(REGISTRIES, texts())
 
 
@@ -94,7 +94,7 @@ def test_a_harmless_path_is_let_through(line: str) -> None:
 
 
 def test_architecture_names_only_what_is_there() -> None:
-    """Who reads it goes on to these files."""
+    """A reader of it goes on to these files."""
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     named = re.findall(r"`((?:joinproto|models|proofs|spark_explore|tools|tests)/[\w./]+)`", text)
 

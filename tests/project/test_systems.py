@@ -1,4 +1,4 @@
-"""The inner plan of a system, as CONTRIBUTING.md tells it: who knows one knows all."""
+"""The inner plan of a system, as CONTRIBUTING.md tells it: a reader who knows one knows all."""
 
 from __future__ import annotations
 

@@ -22,6 +22,6 @@ def test_no_word_has_two_meanings() -> None:
 
 
 def test_phases_and_kinds_of_views_are_those_of_the_code() -> None:
-    """Who adds one says what it is."""
+    """A change that adds one says what it is."""
     assert MEANS["phase"] == ", ".join(phase.value for phase in Phase) + " (3.5)"
     assert ", ".join(kind.name for kind in Kind) in MEANS

@@ -147,7 +147,7 @@ def test_a_mutant_is_refused_with_its_run(
 
 
 @pytest.mark.soak("proofs")
-def test_who_is_counted_too_early_is_refused() -> None:
+def test_a_broker_that_is_counted_too_early_is_refused() -> None:
     """H5: a backup that lacks messages is taken for level, and one is confirmed without it."""
     rejected = _link("standby-dropped-built-in", 1_500, "level-at-once").rejected
 

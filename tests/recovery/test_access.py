@@ -129,7 +129,7 @@ def test_what_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> None:
 
 
 @pytest.mark.needs("root", "nobody may run joinproto")
-def test_whoever_may_only_read_is_told_so_when_it_writes(shared: Path) -> None:
+def test_a_user_who_may_only_read_is_told_so_when_it_writes(shared: Path) -> None:
     """2, with sudo; nothing is written."""
     path = of_node(shared / "a", "F -", "F", ("F", 2))
     for each in shared.rglob("*"):

@@ -101,7 +101,7 @@ def test_without_a_file_the_plan_is_only_printed(
 def test_equal_stores_give_an_equal_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The hash stands for what was inspected and what is written, not for when or by whom."""
+    """The hash stands for what was inspected and what is written, not for time or person."""
     disks = _disks(tmp_path)
 
     _, one = _planned(tmp_path, capsys, *disks.values(), "--why", "this")

@@ -130,7 +130,7 @@ def test_everything_that_an_operator_does(run: Run, stores: list[Path], tmp_path
 
 
 def test_a_node_is_asked_without_what_a_node_needs(run: Run, tmp_path: Path) -> None:
-    """verify: whoever looks after the restart may not have the extra `run`."""
+    """verify: the person who looks after the restart may not have the extra `run`."""
     config = tmp_path / "node.toml"
     config.write_text('member = "a"\ncluster = "c"\ndata = "a"\nelectors = ["a"]\n')
 

@@ -351,7 +351,7 @@ def test_any_bytes_are_judged(data: bytes) -> None:
     )
 )
 def test_any_payload_with_a_right_checksum_is_judged(tree: object) -> None:
-    """Whole, and still not a store: whoever wrote it was none of us."""
+    """Whole, and still not a store: another program wrote it."""
     data = seal(Envelope(3, json.dumps(tree).encode()))
 
     assert not _judged(data).state.is_readable

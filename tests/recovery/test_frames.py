@@ -243,7 +243,7 @@ def test_the_directory_of_a_broker_that_keeps_its_frames_elsewhere_is_read_by_it
 def test_the_metadata_of_a_store_without_its_journal_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`inspect` is the next step that `pick` names for it: whose it is, and what it promised."""
+    """`inspect` is the next step that `pick` names for it: its member, and what it promised."""
     path = of_node(tmp_path / "a", "F -", "F", ("F", 3))
     (path / FILE).unlink()
 

@@ -108,7 +108,7 @@ def test_an_apply_that_was_killed_is_told_from_one_that_was_not(
     contents = contents_of(look(tmp_path))
     assert contents is not None
     assert 1 == len(contents.history)
-    # The backup is the metadata as it was, whoever wrote it.
+    # The backup is the metadata as it was, whichever process wrote it.
     kept = (tmp_path / "joinproto" / backup_name(plan)).read_bytes()
     assert is_marked or before == kept
     assert [] == [one.name for one in (tmp_path / "joinproto").glob("*.tmp")] or is_marked

@@ -61,7 +61,7 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
     life = _ended(order)
     paths = lay_down(life, tmp_path)
     alive(life, NAMES)
-    assert [] == life.serving  # without a mark nobody serves (I6)
+    assert [] == life.serving  # without a mark no member serves (I6)
     for name in NAMES:
         life.kill(name)
     life.waiting.clear()
@@ -190,7 +190,7 @@ def test_an_accepted_stop_needs_no_mark(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def _closing() -> Life:
-    """Return a cluster that died while its stop was accepted and learned by nobody."""
+    """Return a cluster that died while its stop was accepted and learned by none."""
     for deliveries in range(1, 60):
         life = Life(NAMES)
         alive(life, NAMES)

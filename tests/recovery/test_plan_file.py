@@ -55,7 +55,7 @@ MARK = evolve(PLAN, step=evolve(STEP, force=None, accepted="w"))
     ],
 )
 def test_a_plan_comes_back_and_its_hash_never_changes(plan: Plan, expected: str) -> None:
-    """Who agrees to a hash agrees to that plan, whichever version reads it."""
+    """A person who agrees to a hash agrees to that plan, whichever version reads it."""
     text = dump(plan)
 
     assert expected == plan.hash

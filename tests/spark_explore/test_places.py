@@ -216,7 +216,7 @@ def test_what_a_store_refuses_is_told(endpoint: str, capsys: pytest.CaptureFixtu
     words = ("check", "note-hasty-abort", "--json", "--out")
 
     def with_checks(rest: str) -> None:
-        """Let the store look at who asks, after `rest` requests."""
+        """Let the store look at the caller, after `rest` requests."""
         kind = {"Content-Type": "text/plain"}
         asking = urllib.request.Request(f"{endpoint}/moto-api/reset-auth", rest.encode(), kind)
         urllib.request.urlopen(asking).close()

@@ -126,10 +126,10 @@ def test_a_damaged_current_file_is_refused_and_left_as_it_is(tmp_path: Path) -> 
     ("current", "previous", "error"),
     [
         (None, None, StoreMissing),
-        # Somebody removed the current file: what it promised is not in the other one.
+        # A person removed the current file: what it promised is not in the other one.
         (None, image(3, generation=6), StoreCorrupt),
         (None, b"", StoreCorrupt),
-        # Somebody put an older file in the place of the current one.
+        # A person put an older file in the place of the current one.
         (image(3, generation=5), image(4, generation=6), StoreCorrupt),
         (image(3), image(4), StoreCorrupt),
         (b"", image(3, generation=6), StoreCorrupt),

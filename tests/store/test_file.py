@@ -121,7 +121,7 @@ def test_fields_of_a_later_version_survive_a_rewrite(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         learned = store.record.learn(lineage(CHAIN))
         store.write(evolve(learned, update_unfinished=False))
-        # Contents that were made anew, by somebody who knows nothing of all this.
+        # Contents that were made anew, by a program that knows nothing of all this.
         store.write_contents(Contents(member="a", record=store.record, cluster_name="cluster"))
 
     tree = _tree(tmp_path)
@@ -147,7 +147,7 @@ def test_a_field_of_a_value_that_changed_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_what_operators_did_survives_a_rewrite(tmp_path: Path) -> None:
-    """Who, when, where and why; written by the recovery tool, carried by everybody."""
+    """The person, when, where and why; written by the recovery tool, carried by all."""
     done: Object = {"who": "Ada", "why": "naïve ☃ \n", "hash": "00", "nested": {"n": [1]}}
     with create_store(tmp_path, life()[0], member="a") as store:
         store.write_contents(evolve(store.contents, history=(done,)))

@@ -99,7 +99,7 @@ def test_a_store_that_was_looked_at_is_let_go(tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_there_is_not_made_again(tmp_path: Path) -> None:
-    """Also if only a part of it is left: who makes a new one there destroys what is left."""
+    """Also if only a part of it is left: a new one there destroys what is left."""
     room = made(tmp_path)
 
     with pytest.raises(StoreExists):
@@ -157,7 +157,7 @@ def test_a_data_directory_without_a_store_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [CURRENT, PREVIOUS, LOCK])
 def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path, name: str) -> None:
-    """O_NOFOLLOW: otherwise whoever may write here chooses which file we write."""
+    """O_NOFOLLOW: otherwise a user who may write here chooses which file we write."""
     data = tmp_path / "data"
     data.mkdir()
     room = made(data)

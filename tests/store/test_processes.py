@@ -38,7 +38,7 @@ def killed_after(process: "subprocess.Popen[bytes]", said: bytes) -> int:
     """Kill a writer that has said a first line; return the last number it said."""
     process.send_signal(signal.SIGKILL)
     out, _ = process.communicate()
-    # The last line may be cut off: then the record is there, and nobody was told.
+    # The last line may be cut off: then the record is there, and no test was told.
     lines = (said + out).rpartition(b"\n")[0].split()
     return int(lines[-1])
 
@@ -100,7 +100,7 @@ def test_a_second_opening_in_the_same_process_is_refused(tmp_path: Path) -> None
     open_store(tmp_path).close()
 
 
-def test_whoever_looks_is_not_in_the_way_of_who_opens(
+def test_a_reader_is_not_in_the_way_of_a_process_that_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An inspection has the lock for a moment; the opening tries again."""

@@ -1,7 +1,7 @@
 """A process that writes: `python -m tests.store.writer DIRECTORY [COUNT]`.
 
 It makes or opens the store and writes ballot after ballot.  After each write that returned
-it says its number on standard output.  So whoever kills it knows what must be there: the
+it says its number on standard output.  So a test that kills it knows what must be there: the
 last number said, or the next one.
 """
 

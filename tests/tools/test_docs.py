@@ -27,7 +27,7 @@ def test_a_stale_block_is_noticed() -> None:
 
 
 def test_asking_for_help_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with every command: who does not know it yet asks it first."""
+    """As with every command: a user who does not know it yet asks it first."""
     monkeypatch.setattr(docs, "stale", lambda: pytest.fail("it looks for what to write"))
 
     done = CliRunner().invoke(docs.main, ["--help"])

@@ -35,14 +35,16 @@ def test_every_claim_holds() -> None:
     assert sum(one.generations for one in found) > 20
 
 
-def test_who_was_marked_clean_serves_though_those_that_it_left_still_run() -> None:
+def test_a_broker_that_was_marked_clean_serves_though_those_that_it_left_still_run() -> None:
     """H3: this seed's last primary goes on alone, and loses its power."""
     found = run(draw(624, 100))
 
     assert ("", 1) == (found.claim, found.persons)
 
 
-def test_who_was_promoted_and_confirmed_nothing_follows_another_one_of_its_generation() -> None:
+def test_a_broker_that_was_promoted_and_confirmed_nothing_follows_another_of_its_generation() -> (
+    None
+):
     """H2, seed 21080: c waits for b, whose disk is slow, and is killed; then b is promoted."""
     actions = (
         Action(0.2, What.PROMOTE, "a"),

@@ -149,7 +149,7 @@ class Bench:
             restart=restart,
         )
 
-    # -- who takes part ----------------------------------------------------------------
+    # -- which tools take part ----------------------------------------------------------------
 
     def _own(self, world: str, members: int) -> Entrant:
         arguments: tuple[str, ...] = ("check", world, "--members", str(members), "--json")

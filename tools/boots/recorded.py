@@ -140,7 +140,7 @@ class ConsulServer(Recorded):
 
 @define(eq=False)
 class K8sServer(Recorded):
-    """Endpoints, leases and events of one namespace; `token`: who else asks is refused."""
+    """Endpoints, leases and events of one namespace; `token`: a caller without it is refused."""
 
     token: str = "a-token"
     endpoints: dict[str, Any] = field(factory=dict)
@@ -212,7 +212,7 @@ def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, tree = state.asked(self.command, self.path, headers, body)
             text = written(tree).encode()
-            with suppress(OSError):  # who asked has gone
+            with suppress(OSError):  # the caller has gone
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()

@@ -1,4 +1,4 @@
-"""Real servers, each started here and ended with who has started it.
+"""Real servers, each started here and ended with its starter.
 
 etcd and dnsmasq are Debian's, moto's server stands for AWS.
 """

@@ -151,7 +151,9 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--rate", type=float, default=300.0, help="published and taken, a second")
     parser.add_argument("--copies", type=float, default=250.0, help="copied at most, a second")
-    parser.add_argument("--seconds", type=float, default=300.0, help="who has not ended then")
+    parser.add_argument(
+        "--seconds", type=float, default=300.0, help="a run that has not ended then is given up"
+    )
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--load", nargs=2, metavar=("URL", "RATE"), help=argparse.SUPPRESS)
     asked = parser.parse_args()

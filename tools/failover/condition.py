@@ -1,4 +1,4 @@
-"""What a manager outside must keep, shown on real brokers: who keeps it loses nothing.
+"""What a manager outside must keep, shown on real brokers: one that keeps it loses nothing.
 
     python -m tools.failover.condition
 
@@ -127,7 +127,7 @@ def breaks_third(manager: Manager, client: Counting) -> None:
 
 
 def built_in(manager: Manager, client: Counting) -> None:
-    """The same by brokers that promote themselves: who cannot ask the others confirms nothing."""
+    """The same where brokers promote themselves: one that cannot ask the others confirms none."""
     client.publish("a", "0")
     with cut_off(manager, "a"):
         others = [name for name in "abc" if name != manager.primary]

@@ -105,7 +105,8 @@ class Manager:
         return ""
 
     def serving(self, seconds: float = 60.0, *, but: str = "") -> str:
-        """Return who is primary, once one is, and no other broker serves any more; "": no broker.
+        """Return which broker is primary, once one is, and no other broker serves any more; "": no
+        broker.
 
         `but`: another broker, which may be stopped or cut off, and is not asked.
         """

@@ -65,7 +65,7 @@ class Ways(Network):
 
 @define
 class Brokers(System):
-    """`manager`: outside, or only who calls the agents."""
+    """`manager`: outside, or only what calls the agents."""
 
     top: Path
     manager: Manager

@@ -19,7 +19,7 @@ class Network(ABC):
 
     names: tuple[str, ...]
     is_open = False
-    """Whether nodes listen on more than loopback, and so must prove who they are."""
+    """Whether nodes listen on more than loopback, and so must prove which they are."""
 
     @abstractmethod
     def host(self, name: str) -> str:
@@ -83,7 +83,8 @@ class Direct(Network):
 class Proxies(Network):
     """One proxy on loopback for each two nodes; what is dropped is held, and sent later.
 
-    `ports`: where the nodes listen.  `electors`: names of those who vote, which tells who calls.
+    `ports`: where the nodes listen.  `electors`: names of those that vote, which tells which one
+    calls.
     """
 
     def __init__(self, ports: Mapping[str, int], electors: Iterable[str]) -> None:

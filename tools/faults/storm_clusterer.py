@@ -163,7 +163,7 @@ class Clusterer(System):
     # -- its own faults ------------------------------------------------------------------------
 
     def apply(self, storm: Storm) -> None:
-        """Configs at several nodes at once; each names the gospel, and who else is chance."""
+        """Configs at several nodes at once; each names the gospel, and which others is chance."""
         self._apply(storm, self._knowing())
 
     def apply_apart(self, storm: Storm) -> None:
@@ -214,7 +214,7 @@ class Clusterer(System):
         return self.blank
 
     def _knowing(self) -> list[str]:
-        """Return who may be given a config."""
+        """Return the nodes that may be given a config."""
         if not self.is_blank():
             return list(self.fleet.names)
         return [name for name in self.fleet.names if self.fleet.label(name) == self.label]
@@ -226,7 +226,8 @@ class Clusterer(System):
         at = chance.sample(knowing, chance.randint(1, min(3, len(knowing))))
         wanted = []
         for name in at:
-            # Now and then two contents of one version: who waits ends, who is ready keeps its own.
+            # Now and then two contents of one version: a node that waits ends, a ready one keeps
+            # its own.
             self.version += chance.random() < 0.8 or name == at[0]
             some = chance.sample(fleet.names, chance.randint(2, len(fleet.names)))
             wanted.append((name, self._config(tuple(some))))
@@ -253,7 +254,7 @@ class Clusterer(System):
         end = time.monotonic() + seconds
         while not all(fleet.is_ready(name, self.version) for name in fleet.names):
             for name in fleet.names:
-                fleet.start(name)  # who saw two contents of one version has ended
+                fleet.start(name)  # a node that saw two contents of one version has ended
             fleet.apply(next(iter(self._knowing()), self.keeper), last)
             if time.monotonic() > end:
                 raise AssertionError(f"not all are ready in the end:\n{fleet.told()}")

@@ -24,7 +24,7 @@ OPTIONS = ("-W", _HAVE, "-q", *_QUICK)
 
 @define(eq=False)
 class Measure:
-    """What each test costs, and in whose name lines are counted: `counter`, if any."""
+    """What each test costs, and which test lines are counted for: `counter`, if any."""
 
     counter: Any = None
     seconds: dict[str, float] = field(factory=dict)

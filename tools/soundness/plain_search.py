@@ -74,7 +74,7 @@ def told(value: Any, seen: dict[int, int] | None = None) -> Hashable:
     held = _held(value)
     has_open = kind.__setattr__ is object.__setattr__ and (held or hasattr(value, "__dict__"))
     if kind.__hash__ is None or has_open:
-        # It can change, so it matters who else names it.
+        # It can change, so it matters what else names it.
         if id(value) in seen:
             return "again", seen[id(value)]
         seen[id(value)] = len(seen)
@@ -140,7 +140,7 @@ def key_of(state: State, network: str) -> Hashable:
 class Step:
     """`name`: what fairness calls it, None: a fault or a whim, which is never forced.
 
-    `word`, `member`: of a step that a member takes, and who does.
+    `word`, `member`: of a step that a member takes, and the member.
     """
 
     after: State

@@ -48,7 +48,7 @@ class Chain:
             self._there -= {name}
 
     def look(self) -> None:
-        """See who is in touch with a majority; called every now and then."""
+        """See which brokers are in touch with a majority; called every now and then."""
         there = frozenset(self.members.keys() - self.loop.apart)
         if len(there) <= len(self.names) // 2:
             there = frozenset()
@@ -59,11 +59,11 @@ class Chain:
             if name not in there:
                 member.closes()
             else:
-                # Members take a while to agree on who is there.
+                # Members take a while to agree on which are there.
                 self.loop.call_later(self.chance.uniform(0.1, 0.6), member.opens, there)
 
     def append(self, data: bytes) -> None:
-        """Have it behind the others, and everybody who is there read it."""
+        """Have it behind the others, and all that are there read it."""
         self.frames.append(data)
         for name in sorted(self._there & self.members.keys()):
             self.loop.call_later(self.chance.uniform(0.0, 0.05), self.members[name].reads)

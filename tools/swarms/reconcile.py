@@ -59,7 +59,7 @@ KINDS = {
 
 @frozen
 class Happening:
-    """What happens after `wait` seconds; `pick` says to whom, as a share of all."""
+    """What happens after `wait` seconds; `pick` says to which node, as a share of all."""
 
     kind: str
     wait: float

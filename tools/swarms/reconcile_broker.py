@@ -152,7 +152,7 @@ class Broker:
         self.at(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
 
     def elected(self) -> None:
-        """Have the lists say who leads: each new leader writes it."""
+        """Have the lists say which node leads: each new leader writes it."""
         for group in self.groups.values():
             group.shown = self.leader(group) or group.shown
 

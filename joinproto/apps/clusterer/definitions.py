@@ -1,4 +1,5 @@
-"""What RabbitMQ's tables hold on a node that is down, so that who starts first lacks nothing.
+"""What RabbitMQ's tables hold on a node that is down, so that the one that starts first lacks
+nothing.
 
 After a power cut the lists of nodes that ran are equal where the data are not: each node wrote its
 log up to two seconds late.  The node that starts first decides what is kept, and the others take

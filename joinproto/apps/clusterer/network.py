@@ -137,7 +137,7 @@ class MessageReceiver:
 class Peer:
     """Another node.  `unanswered`: open questions, each with how often it was sent.
 
-    `is_there`: there is a connection; `is_met`: and on it, it has said who it is.
+    `is_there`: there is a connection; `is_met`: and on it, it has said which node it is.
     """
 
     name: str

@@ -82,7 +82,7 @@ class NotFirst(ServiceFailed):
 
 @runtime_checkable
 class Holder(Protocol):
-    """A service that can tell what lies on its disk, so that who has most starts first."""
+    """A service that can tell what lies on its disk, so that the node with most starts first."""
 
     def holds(self) -> Mapping[str, str]:
         """Return what its data are, while it does not run; to `look` of another node's service."""

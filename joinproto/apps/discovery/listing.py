@@ -1,4 +1,4 @@
-"""Asks the backend of a file who is there: `joinproto discovery list FILE`."""
+"""Asks the backend of a file which nodes are there: `joinproto discovery list FILE`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from joinproto.discovery.lint import LintInput
 
 @frozen(kw_only=True)
 class Listing:
-    """Who is there, as the backend says."""
+    """The nodes that are there, as the backend says."""
 
     backend: Annotated[str, "who was asked"]
     nodes: Annotated[tuple[str, ...] | None, "who is there, in its order; null: not known"]

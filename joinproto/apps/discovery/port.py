@@ -89,7 +89,7 @@ class Plain(ABC):
 
     @abstractmethod
     async def list_nodes(self) -> Answer:
-        """Return who is there."""
+        """Return the nodes that are there."""
 
     async def register(self) -> Done | Failed:
         return Done()

@@ -6,11 +6,12 @@
     quit
 
 Where the first frames were dropped, `read` begins with the first one that is there, and `no
-dropped SEQ` answers who asks for an earlier one; SEQ is the last one that was dropped.
+dropped SEQ` answers a client that asks for an earlier one; SEQ is the last one that was dropped.
 
 An answer that begins with `no` says why not: `no not-active suspended` and the like.  Then
-nothing was written.  `no unconfirmed` answers who reads while too many members are of a version
-that cannot confirm it.  A connection that ends without an answer leaves open whether it was.
+nothing was written.  `no unconfirmed` answers a client that reads while too many members are of a
+version that cannot confirm it.  A connection that ends without an answer leaves open whether it
+was.
 
 A slow client costs little: answers are made and sent in pieces, few at once.  A client that does
 not take one in time, or does not end its line, or says nothing for long, is cut off.

@@ -92,7 +92,7 @@ class Connection(asyncio.BufferedProtocol):
         self._gone(self)
         self._tell()
 
-    # -- what who serves calls -----------------------------------------------------------------
+    # -- what a member that serves calls -----------------------------------------------------------
 
     @property
     def transport(self) -> asyncio.Transport:

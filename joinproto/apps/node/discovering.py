@@ -1,7 +1,7 @@
 """A node that finds its peers: it registers, looks round after round, and says what it waits for.
 
 What follows from a round is the table `discovery-ours` (docs/discovery.md).  Until it says *found*
-the member has stand-ins for electors, with whom no member founds; a cluster that is there takes it
+the member has stand-ins for electors, with which it cannot found; a cluster that is there takes it
 in before that.  Then it starts anew, in the same process, with those that were listed: all of them
 must answer before a view is proposed, and a majority must vote for it (join protocol, 3.4), or the
 register takes the first (3.7).
@@ -180,7 +180,7 @@ class Discovering:
         return self._rounds[what]
 
     def _call(self, answer: Answer, cluster: Cluster, transport: TcpTransport) -> None:
-        """Call who is listed, and no other member for long.
+        """Call the members that are listed, and no others for long.
 
         D5: a member of a cluster knows the others by its view, whatever the backend says.
         """

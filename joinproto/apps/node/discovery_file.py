@@ -24,7 +24,8 @@ from joinproto.net.addresses import Address
 VOTES = "votes"
 REGISTERS = ("etcd", "consul")
 ENDPOINTS = Release(4, 0)
-"""The last release that asks Kubernetes who is there: later ones know pods by their names."""
+"""The last release that asks Kubernetes which nodes are there: later ones know pods by their names.
+"""
 EXPECTED_MAX = 64
 PLACES = {"etcd.host", "etcd.endpoints.1", "consul.host"}
 """Settings that say where a register is."""

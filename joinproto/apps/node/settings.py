@@ -59,7 +59,7 @@ class OnFull(Enum):
 
 @frozen(kw_only=True)
 class Timing:
-    """Seconds.  `patience`: until it continues without those who do not answer.  `silence`: after
+    """Seconds.  `patience`: until it continues without those that do not answer.  `silence`: after
     which a peer that sends nothing counts as lost.  `wait`, `leave`: limits for becoming
     active and for leaving in order; 0: none.
     """
@@ -73,7 +73,7 @@ class Timing:
 
 @frozen(kw_only=True)
 class Security(Proofs):
-    """How members prove who they are.
+    """How members prove which ones they are.
 
     `insecure`: ports (`listen`, `clients`, `http`) that other machines may reach although nothing
     protects them.

@@ -26,8 +26,8 @@ class SeenView:
     id: Annotated[str, "its id"]
     number: Annotated[Count, "how many views there have been"]
     kind: Annotated[Kind, "what it is for"]
-    members: Annotated[tuple[str, ...], "who takes part"]
-    electors: Annotated[tuple[str, ...], "who chooses the next one"]
+    members: Annotated[tuple[str, ...], "the members of the view"]
+    electors: Annotated[tuple[str, ...], "the members that choose the next one"]
 
 
 @frozen
@@ -46,7 +46,7 @@ class Wait:
     case: Annotated[str, "case of its table"]
     reason: Annotated[Reason | None, "as `decide` names it"]
     next: Annotated[str, "what helps"]
-    detail: Annotated[str, "who is waited for, where that is known; else empty"] = ""
+    detail: Annotated[str, "what is waited for, where that is known; else empty"] = ""
 
 
 @frozen(kw_only=True)
@@ -56,7 +56,7 @@ class Discovered:
     backend: Annotated[str, "who was asked"]
     register: Annotated[str | None, "outside: a register chooses the views; null: the electors"]
     expected: Annotated[Count, "how many members found the cluster"]
-    listed: Annotated[tuple[str, ...] | None, "who is there, as the backend says; null: not known"]
+    listed: Annotated[tuple[str, ...] | None, "the nodes that the backend names; null: not known"]
     step: Annotated[Step, "what follows"]
     rule: Annotated[str, "label of the rule"]
     case: Annotated[str, "case of its table"]
@@ -83,7 +83,7 @@ class Status:
     position: Annotated[LastFrame | None, "the last frame on its disk"]
     committed: Annotated[Count, "number of the last frame that it knows to be committed"]
     pending: Annotated[Count, "frames of its clients that wait to be committed"]
-    peers: Annotated[tuple[str, ...], "to whom it has a connection"]
+    peers: Annotated[tuple[str, ...], "those that it has a connection to"]
     waiting: Annotated[
         Wait | None, "why the next view is not chosen; of the last time that it tried"
     ]

@@ -33,7 +33,7 @@ class BegunChange:
     kind: Annotated[Kind, "of what there are replicas"]
     action: Annotated[Action, "add or remove"]
     node: Annotated[str, "where"]
-    leader: Annotated[str, "whom it was asked of"]
+    leader: Annotated[str, "the node that was asked"]
     since: Annotated[float, "seconds since the epoch"]
 
     @classmethod

@@ -2,7 +2,7 @@
 
 A client publishes over a link whose target is a queue's name, and its delivery is settled when the
 message is confirmed (H4).  It consumes over a link whose source is one; a delivery that it accepts
-is settled when all who must know of it do (LM4).  A backup ends the connection, after which
+is settled when all that must know of it do (LM4).  A backup ends the connection, after which
 clients with a list of addresses try the next one, and names the primary to those that ask (H11).
 
 Source: hot standby, H4, H11; AMQP 1.0 by Proton's engine, without its reactor.

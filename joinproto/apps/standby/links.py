@@ -77,7 +77,7 @@ class Links:
 
     core: Core
     peers: Peers = field(init=False)
-    others: dict[str, Other] = field(factory=dict)  # with whom there is a session
+    others: dict[str, Other] = field(factory=dict)  # brokers that it has a session with
     _around: PeerReports = field(init=False)
     _link: str = ""  # of this broker to its primary
     _joined: dict[str, str] = field(factory=dict)  # of backups to this broker
@@ -104,7 +104,7 @@ class Links:
 
     @property
     def primary(self) -> str | None:
-        """Return who serves, as far as it is known."""
+        """Return which broker serves, as far as it is known."""
         return self.core.settings.broker if self.core.serves else self.around.primary()
 
     def cluster_of(self, view: View, teller: str | None) -> str | None:

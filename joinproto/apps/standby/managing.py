@@ -239,7 +239,7 @@ class Manager:
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
 
-    # -- who is promoted -------------------------------------------------------------------
+    # -- which broker is promoted ------------------------------------------------------------------
 
     async def promote(self) -> Answer:
         """Ask the chain to make this broker primary; return the answer."""

@@ -50,7 +50,7 @@ class AtOnce:
     def do(self, work: Work, done: Done) -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001  told to who asked
+        except Exception as error:  # noqa: BLE001  told to the caller
             done(error)
             return
         done(None)
@@ -68,7 +68,7 @@ class Helper:
         patience = QUICK_SECONDS if loop.time() >= self._slow_until else 0.0
         try:
             is_done = self._hand.does(partial(_only, work), patience)
-        except Exception as error:  # noqa: BLE001  told to who asked
+        except Exception as error:  # noqa: BLE001  told to the caller
             done(error)
             return
         if is_done:

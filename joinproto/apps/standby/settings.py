@@ -106,7 +106,7 @@ class QueueSettings:
 @frozen(kw_only=True)
 class Settings:
     """What a broker needs, checked.  `brokers`: all of them, with where each is called.
-    `secret`, `tls`: how they prove to each other who they are.
+    `secret`, `tls`: how they prove to each other which brokers they are.
 
     `chain`: where they call each other as members of the view chain; empty: the manager is outside.
     `continues`: after a total failure it continues by itself, where all stores were seen and one is

@@ -82,7 +82,7 @@ def _holds(name: str, disk: Disk, frame: Position) -> bool:
 
 @define
 class _Small:
-    """`oldest`: number of the first view that is kept; `start`: where it begins, for everybody.
+    """`oldest`: number of the first view that is kept; `start`: where it begins, for all.
 
     `ranks`, `rounds`: frames and ballots by their number here; `known`: real views by their id;
     `views`: what was made of them so far.

@@ -2,7 +2,7 @@
 
     member/wal/SEQ-INDEX.wal   records, 8 bytes of length before each, filled up to 8 bytes; a
                                checksum over all records before it in each; 64 MB are reserved
-    member/snap/TERM-INDEX.snap   a checksum, then the snapshot with who votes
+    member/snap/TERM-INDEX.snap   a checksum, then the snapshot with its voters
 
 Read as etcd reads it when it starts: from the newest snapshot that is whole and of which the log
 knows.  Stricter in this: a field that etcd never writes, a term or a commit that goes back, and
@@ -57,7 +57,7 @@ class Snapshot:
 
 @frozen
 class Change:
-    """An entry that changes who is a member.  `kind`: as etcd numbers it."""
+    """An entry that changes the membership.  `kind`: as etcd numbers it."""
 
     index: int
     term: int
@@ -158,7 +158,7 @@ class Log:
 
     @property
     def configurations(self) -> Iterator[Configuration]:
-        """Yield who votes, from the snapshot or the founding on."""
+        """Yield the voters, from the snapshot or the founding on."""
         voters, learners = self.start.voters, self.start.learners
         if self.start.index:
             yield Configuration(

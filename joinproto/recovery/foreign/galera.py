@@ -2,7 +2,7 @@
 
     grastate.dat    uuid: the history (which cluster).  seqno: 0 or more: stopped in order at
                     this position; -1: it runs, or crashed.  safe_to_bootstrap: 1: last to leave
-    gvwstate.dat    the last primary view, who this node was in it, and who else; removed by a
+    gvwstate.dat    the last primary view, which node this was in it, and the others; removed by a
                     stop in order.  A node gets a new my_uuid at every start
     galera.cache    the last write-sets with their numbers (`gcache.py`): whether two nodes have one
                     history
@@ -11,7 +11,7 @@ After a crash the position is in the data; the server tells it (`mariadbd --wsre
 and the operator hands it on: a number, `<uuid>:<number>`, or the text of the server's log.
 
 The number of a view orders nothing by itself: it begins again when a cluster is founded
-from one node.  But a view tells who went on: if y was with x in x's last view and has a
+from one node.  But a view tells which nodes went on: if y was with x in x's last view and has a
 later one without x, then x was not last.
 
 Galera takes a missing or a damaged file for safe.  Here it is unknown.

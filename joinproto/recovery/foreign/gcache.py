@@ -3,9 +3,9 @@
     galera.cache    a ring of the last write-sets, each with its number and its bytes, which are the
                     same on every node but for a few in their header
 
-A number alone does not tell two histories apart: who was forced to go on counts on from where it
-was, as the others do.  Where two nodes have the same write-set under one number, their histories
-are the same up to it; where they have two, they are not.
+A number alone does not tell two histories apart: a node that was forced to go on counts on from
+where it was, as the others do.  Where two nodes have the same write-set under one number, their
+histories are the same up to it; where they have two, they are not.
 
 The file is as large as its ring (128 MiB), so what is kept of it is a digest: for each number eight
 bytes of a hash.  Only buffers in one piece from the beginning of the ring are read, and of a

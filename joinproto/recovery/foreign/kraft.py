@@ -1,4 +1,4 @@
-"""Kafka's controllers (KRaft): the metadata log, who votes, and whose directory it is.
+"""Kafka's controllers (KRaft): the metadata log, the voters, and whose directory it is.
 
     meta.properties                        cluster, node, and since 3.7 the directory's own id
     __cluster_metadata-0/quorum-state      the last epoch and vote; voters, if they are fixed
@@ -6,8 +6,9 @@
     __cluster_metadata-0/OFFSET-EPOCH.checkpoint   a snapshot: what is before it is committed
 
 Voters are in control records of the log: the voters themselves (since 3.9) with the ids of their
-directories, or who elected a leader.  A directory whose id is none of them was formatted again: it
-is no voter, although its node is one.  So is one that has nothing, where voters have no ids.
+directories, or those that elected a leader.  A directory whose id is none of them was formatted
+again: it is no voter, although its node is one.  So is one that has nothing, where voters have no
+ids.
 
 An index is an offset and one: the log of a new directory ends at 0.
 
@@ -70,7 +71,7 @@ def digest(tree: Tree) -> bytes:
 class Log:
     """What the metadata log says, as far as it was read.  `end`: behind its last record.
 
-    `voting`: who votes, with directories; `fixed`: who elected the last leader.
+    `voting`: the voters, with directories; `fixed`: those that elected the last leader.
     """
 
     end: int = 0
@@ -254,7 +255,7 @@ def _number(data: bytes, at: int, *, is_signed: bool = True) -> tuple[int, int]:
 
 
 def _voting(voters: Iterator[str], index: int, epoch: int) -> Voting:
-    """Return who votes from a control record on."""
+    """Return the voters from a control record on."""
     try:
         found = tuple(sorted(voters))
     except (struct.error, IndexError):

@@ -1,4 +1,4 @@
-"""Another program's decision, put to the test: which store bootstraps, who may start or go.
+"""Another program's decision, put to the test: which store bootstraps, which node may start or go.
 
     question.py   what a policy is asked, as one line of JSON, and what it may answer
     program.py    the program that answers: any language, asked once for each distinct question

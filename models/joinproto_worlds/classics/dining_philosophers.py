@@ -1,7 +1,7 @@
 """Dining philosophers: two forks each, taken one after the other, as joint steps.
 
 Source: Dijkstra, "Hierarchical ordering of sequential processes".  Each philosopher is
-without a fork (T), holds the first (L) or eats with both (E).  Who eats keeps the right
+without a fork (T), holds the first (L) or eats with both (E).  One that eats keeps the right
 neighbour at T, and nothing else is excluded, so the states of a round table are the rings of
 T, L and E in which T follows every E: (1 + sqrt 2)^N + (1 - sqrt 2)^N of them (14, 34, 82
 for N = 3, 4, 5).  All of them at L is the deadlock, N steps away.  If the last philosopher

@@ -108,7 +108,7 @@ class Voter:
 
 @define
 class Elected:
-    """Monitor: who ever led."""
+    """Monitor: the members that ever led."""
 
     names: frozenset[str] = frozenset()
 

@@ -107,7 +107,7 @@ class Shown:
 class Founding:
     """A member: proposer of its own ballot, acceptor of all, learner.
 
-    `answers`: who promised, then who accepted; None before and after its ballot.
+    `answers`: members that promised, then those that accepted; None before and after its ballot.
     `binding`: the highest vote among the promises.
     """
 

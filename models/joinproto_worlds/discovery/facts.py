@@ -1,4 +1,4 @@
-"""What is so at the first start: nodes, what they are told, who is cut off, what may go wrong."""
+"""What is so at the first start: nodes, what they are told, which are cut off, and faults."""
 
 from __future__ import annotations
 

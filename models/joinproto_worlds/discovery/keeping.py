@@ -64,7 +64,7 @@ class Node:
 
 @define
 class Service:
-    """Who is registered, and how often it may still forget one."""
+    """Which nodes are registered, and how often it may still forget one."""
 
     records: frozenset[str]
     forgets: int

@@ -141,7 +141,7 @@ class Moves:
             and view[other].stage in (Stage.BOOTS, Stage.DECIDED)
             and view[other].vote in (None, cluster)
         ]
-        # Members are asked, too: who has a view says so, and nothing is founded next to it.
+        # Members are asked, too: one that has a view says so, and nothing is founded next to it.
         member = any(view[one].cluster for one in asked)
         if name in voters and not member:
             events: dict[str, Any] = {voter: Votes(cluster) for voter in voters}

@@ -204,9 +204,10 @@ class Node:
 
 @define
 class Service:
-    """What a backend keeps: who registered, the oldest first.  `lapses`: records it may lose.
+    """What a backend keeps: the nodes that registered, the oldest first.  `lapses`: records it may
+    lose.
 
-    `locks`: who begins takes a lock, and gives it back when it registers; `holder` has it.
+    `locks`: a node that begins takes a lock, and gives it back when it registers; `holder` has it.
     """
 
     records: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """A server that gives a lock to one client after the other, by messages in order.
 
-Every client that asks must get it.  If the server serves first who came first, weak fairness
+Every client that asks must get it.  If the server serves the first comer first, weak fairness
 is enough; if it serves last come first, one client waits behind the others for ever, and no
 fairness helps: its turn is never even possible.
 """

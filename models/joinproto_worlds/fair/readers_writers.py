@@ -43,7 +43,7 @@ class Process:
 def build(
     members: int = 2, *, writers: int = 1, writers_first: bool = True, strongly: bool = False
 ) -> World:
-    """`members`: readers, 1 to 6.  `strongly`: fair so to everybody's entering."""
+    """`members`: readers, 1 to 6.  `strongly`: fair so to every member's entering."""
     readers = [f"r{i}" for i in range(1, members + 1)]
     writing = [f"w{i}" for i in range(1, writers + 1)]
 

@@ -1,4 +1,4 @@
-"""Incidents of failover: who is promoted, and what becomes of what the old primary took."""
+"""Incidents of failover: which member is promoted and what becomes of what the old primary took."""
 
 from __future__ import annotations
 

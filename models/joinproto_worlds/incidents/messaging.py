@@ -1,4 +1,4 @@
-"""Incidents of NATS, Artemis and Kafka: who may lead, and what a member may conclude."""
+"""Incidents of NATS, Artemis and Kafka: which member may lead, and what a member may conclude."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ ETCD = ("n1", "n2", "n3")
 )
 def redis_empty(rule: Rule) -> Incident:
     """The Redis primary and its volume are lost.  The pod is recreated within 14 seconds; the
-    failure detection needs 20.  The new pod asks Sentinel who the primary is, is given its own
-    address, and starts as the primary with an empty dataset.  The replicas do a full sync from
-    it.  All keys are gone on every node, and the append-only files with them.  Redis has known
+    failure detection needs 20.  The new pod asks Sentinel which member the primary is, is given
+    its own address, and starts as the primary with an empty dataset.  The replicas do a full sync
+    from it.  All keys are gone on every node, and the append-only files with them.  Redis has known
     the same since 2014 (issue 2087).
     """
     replica = {"up": True, "serves": False, "data": 9}

@@ -1,4 +1,4 @@
-"""The bounds of a join world: who takes part, what they may do, and what may go wrong."""
+"""The bounds of a join world: which members take part, what they may do, and what may go wrong."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Bounds:
     `is_patient`: proposers wait for all answers, but behind the views with the numbers in
     `hurries`; so it is with three.
     `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
-    the configured electors (all), of those who may leave, of those who must not come in; `hears`:
-    of those who hear of the others at times only, and how many `questions` they ask then; `reads`:
+    the configured electors (all), of those that may leave, of those that must not come in; `hears`:
+    of those that hear of the others at times only, and how many `questions` they ask then; `reads`:
     of those at which a client reads; `cut`: pairs that never hear each other.
     `asks`: members ask an outside register what follows their views.
     `live`: all shall become active; `recovers`: one of them shall;

@@ -36,8 +36,12 @@ LEDGER = {
     "permitted_after_total_failure": "After a total failure only a permitted RESTART goes on.",
 }
 READS = {"reads_see_acknowledged": "A read that begins after an acknowledgement sees it."}
-STANDS = {"opens_where_it_stands": "Who was cut off opens in no view that had a successor by then."}
-CLOSES = {"close_ends": "Who knew that a view stood does not restart the cluster closed behind it."}
+STANDS = {
+    "opens_where_it_stands": "Members that were cut off open in no view that had a successor then."
+}
+CLOSES = {
+    "close_ends": "Members that knew that a view stood do not restart the cluster closed behind it."
+}
 """Claims that the ledger watches, in words; it says which one breaks first."""
 
 ALONE = {

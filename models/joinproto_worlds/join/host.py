@@ -89,7 +89,7 @@ class Host:
     told: Input | None = None
 
     def close(self, why: Closing) -> None:
-        """Nothing: who is served is what the phase says."""
+        """Nothing: the phase says whether clients are served."""
 
     def persist(self, record: StoreRecord) -> Iterator[Any]:
         before, self.node.kept = self.node.kept, record
@@ -124,7 +124,7 @@ class Host:
             if isinstance(message, Ready) and not self.is_ready_now:
                 continue
             if isinstance(message, Hello) and self.member.phase is Phase.UPDATING:
-                continue  # it asks who is ready; a member that is has said so to all
+                continue  # it asks which members are ready; one that is has told all
             # A view that is chosen is no secret: telling all is one message instead of several.
             # What is said of frames is for a member of it.
             is_for_all = isinstance(message, Chosen) and not message.has_frames

@@ -55,10 +55,10 @@ class History:
 class Ledger:
     """Monitor.
 
-    `most_are_enough`: hosts acknowledge what most members hold.  `holders`: who keeps which
-    frame that is not committed yet; `ready`: who was ready in which view, until its era has
-    reached N; `eras`: the FOUND and RESTART views since which it has; `served`: the latest view
-    in which clients were served, `returned`: which of its members were stopped since.
+    `most_are_enough`: hosts acknowledge what most members hold.  `holders`: which members keep
+    which frame that is not committed yet; `ready`: which members were ready in which view, until
+    its era has reached N; `eras`: the FOUND and RESTART views since which it has; `served`: the
+    latest view in which clients were served, `returned`: which of its members were stopped since.
     `stale`: members at which a read began that lacks a committed frame.  `left`: members that
     were cut off, and whose view had a successor when they were connected again.  `knew`: members
     that the register has told, in this process, that nothing follows a view.

@@ -95,7 +95,7 @@ class Shown:
 NEVER = 10**9
 
 UNHURRIED = Timers()
-"""How long ballots take, and whose turn it is, where time is no part of a state."""
+"""How long ballots take, and which member's turn it is, where time is no part of a state."""
 
 
 @define

@@ -1,4 +1,4 @@
-"""Mutations of succession: which view follows, and who is in it.
+"""Mutations of succession: which view follows, and which members are in it.
 
 Source: join protocol, 3.4.
 """

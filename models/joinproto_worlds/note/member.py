@@ -197,7 +197,7 @@ class Broker:
 
 @define
 class Ledger:
-    """The world's memory: what was promised to clients, and who was ready without it."""
+    """The world's memory: what was promised to clients, and which members were ready without it."""
 
     written: int = 0
     founded: int = 0

@@ -2,7 +2,7 @@
 
 Seen on real nodes (`tests/recovery/foreign/data/galera-*`): a node that runs has the position -1
 in its file, and the mark 1 only while it serves alone; a stop in order writes the position and
-removes the view; who is killed keeps its last view.  Of a node that was killed the position is
+removes the view; one that is killed keeps its last view.  Of a node that was killed the position is
 recovered from its data (`mariadbd --wsrep-recover`), as the tools of all operators do.
 """
 

@@ -16,9 +16,9 @@ CLIENTS = "clients"
 class Node:
     """A node and its disk.
 
-    `data`: the writes on its disk, by number.  `view`: with whom it last served, itself included,
-    each as NAME.STARTS.  `number`: of that view.  `founded_by`: who forced it, where it was
-    forced.
+    `data`: the writes on its disk, by number.  `view`: the nodes that it last served with, itself
+    included, each as NAME.STARTS.  `number`: of that view.  `founded_by`: the node that forced it,
+    where it was forced.
     `disk`: one that is not mounted looks blank, and has all that it had.
     `is_clean`: it was stopped in order.  `starts`: how often it was started.
     """

@@ -88,9 +88,9 @@ class Change:
 
 @frozen
 class Shown:
-    """`kept`: who has the leader's whole log.  `permits`: a change would be accepted.
+    """`kept`: members that have the leader's whole log.  `permits`: a change would be accepted.
 
-    `again`: who counts as a member although the log says otherwise (mutants).
+    `again`: nodes that count as members although the log says otherwise (mutants).
     """
 
     name: str
@@ -125,7 +125,7 @@ class Replica:
     """A server of the group, or a node that has none yet (an empty log).
 
     `stands`: it may be a candidate.  `restarts`: it may come back, and so it writes what it must
-    not forget before anybody hears of it.  `resigns`: it may cease to lead at any time.
+    not forget before another member hears of it.  `resigns`: it may cease to lead at any time.
 
     Mutants: `two-changes` accepts a change before the last one is committed; `applies-alone` takes
     a change for committed at once (incident 12); `no-own-entry` lets a leader change members before

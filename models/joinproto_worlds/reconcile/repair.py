@@ -50,8 +50,8 @@ TARGET = 3
 class Office:
     """What the operator shows: the nodes of the cluster, and how often one may still add.
 
-    `drained`: who is in maintenance; `drains`: who may still be; `mistaken`: one of them was given
-    a replica.
+    `drained`: nodes in maintenance; `drains`: those that may still be; `mistaken`: one of them was
+    given a replica.
     """
 
     nodes: frozenset[str]
@@ -139,10 +139,10 @@ def build(
     """A queue on the nodes `first` in a cluster of `members` (3 to 5); a leads at first.
 
     `terms`: elections stop there.  `adds`, `removes`, `forgets`: what the operator may do by
-    hand, and how often; `wipes`: disks that are lost while their node is down.  `stands`: who may
-    be a candidate; `drains`: nodes that the operator puts into maintenance and back; `partitions`:
-    the leader's side is cut off; `lost`: nodes that never run; `joint`: a lost replica is replaced
-    by one joint change instead of two single ones.
+    hand, and how often; `wipes`: disks that are lost while their node is down.  `stands`: nodes
+    that may be a candidate; `drains`: nodes that the operator puts into maintenance and back;
+    `partitions`: the leader's side is cut off; `lost`: nodes that never run; `joint`: a lost
+    replica is replaced by one joint change instead of two single ones.
     """
     nodes = frozenset("abcde"[:members])
     known = mutation(mutant) if is_mutation(mutant) else None
@@ -234,7 +234,7 @@ def steps(
 def _reached(
     name: str, everybody: dict[str, Shown], side: frozenset[str] | None
 ) -> dict[str, Shown]:
-    """Return who is on the same side of a partition."""
+    """Return which nodes are on the same side of a partition."""
     if side is None:
         return everybody
     return {other: shown for other, shown in everybody.items() if (other in side) == (name in side)}
@@ -249,7 +249,7 @@ def _evaluations(
     *,
     joint: bool,
 ) -> Iterator[Together]:
-    """What the leader may find: who is down may be so for a moment, or for too long."""
+    """What the leader may find: a node that is down may be so for a moment, or for too long."""
     queue = Queue(
         members=tuple(sorted(leader.members)),
         leader=leader.name,

@@ -274,7 +274,7 @@ class Majority:
 
     @property
     def proposer(self) -> str:
-        """Whose view it is, whichever member brought it through."""
+        """Of which member a view is, whichever one brought it through."""
         return self.view.nonce[0]
 
 

@@ -56,7 +56,8 @@ class Counts:
 
 @define
 class Broker:
-    """`log`: messages it has.  `current`: of a primary, who is up to date; of a backup, who was.
+    """`log`: messages it has.  `current`: of a primary, the brokers that are up to date; of a
+    backup, those that were.
 
     `waits`: of a primary that recovers (H8).  `follows`: the primary it hears.
     """
@@ -149,7 +150,9 @@ class Clients:
 
 @define
 class Manager:
-    """`starts`, `deaths`: how many are left.  `view`: of the one built in, who may be promoted."""
+    """`starts`, `deaths`: how many are left.  `view`: of the one built in, which brokers may be
+    promoted.
+    """
 
     starts: int
     deaths: int

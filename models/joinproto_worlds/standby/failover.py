@@ -46,8 +46,8 @@ def build(
 
     `manager`: one from `outside` promotes a broker that accepts, while no primary runs (it fences);
     a `careful` one promotes, after the first time, no broker that has only just started; the one
-    `built in` knows who is in the view of the last primary, and promotes no other broker.  `drops`:
-    a backup that is gone may be given up.
+    `built in` knows which brokers are in the view of the last primary, and promotes no other.
+    `drops`: a backup that is gone may be given up.
     """
     names = tuple(NAMES[:members])
     brokers: dict[str, Any] = {
@@ -145,7 +145,7 @@ class _Moves:
             events: dict[str, Any] = {name: Has(leader.log, fellows), primary: Counts(name, True)}
             for other in leader.current - {name}:
                 if view[other].follows == primary:
-                    events[other] = Counts(name, True)  # all know who is up to date
+                    events[other] = Counts(name, True)  # all know which brokers are up to date
             yield Together("has caught up", self._with_view(events, primary, fellows), name)
         else:
             for message in sorted(leader.log - broker.log):

@@ -1,4 +1,4 @@
-"""What was published and committed, by whom and upon what, and the claims about it.
+"""What was published and committed, by which nodes and upon what, and the claims about it.
 
 The published model claims things of its set of messages, which never lose one, and of a
 relation next to them, which publication descends from which.  Here a monitor remembers both.
@@ -37,7 +37,7 @@ class Published:
 
 @frozen
 class Committed:
-    """`votes`: who has accepted it."""
+    """`votes`: nodes that have accepted it."""
 
     term: int
     version: int

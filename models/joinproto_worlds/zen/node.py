@@ -142,7 +142,7 @@ class Node:
     def _publish(self, wish: Publish) -> list[Any]:
         rules, parent = self.rules, (self.accepted_term, self.version)
         committed = self.committed
-        assert committed is not None  # who has won has votes of a quorum of it
+        assert committed is not None  # one that has won has votes of a quorum of it
         self.published_version, self.published = wish.version, wish.configuration
         self.publish_votes = NOBODY
         request = Request(self.term, wish.version, wish.value, wish.configuration, committed)

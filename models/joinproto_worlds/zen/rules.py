@@ -1,4 +1,4 @@
-"""What the nodes of the model send and hold, how large it may grow, and who is a quorum."""
+"""What the nodes of the model send and hold, how large it may grow, and what a quorum is."""
 
 from __future__ import annotations
 

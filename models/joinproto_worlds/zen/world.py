@@ -1,4 +1,5 @@
-"""Who founds a cluster, who leads it, and what is committed: Elasticsearch's public model.
+"""Which node founds a cluster, which one leads it, and what is committed: Elasticsearch's public
+model.
 
 Source: elastic/elasticsearch-formal-models, `ZenWithTerms` (Apache-2.0), with founding as its
 pull requests #36 (a step of its own) and #41 (a quorum is enough) add it; told here in words of

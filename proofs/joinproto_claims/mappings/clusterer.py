@@ -81,7 +81,7 @@ class ClustererMapping(RefinementMapping):
     history: frozenset[Relation] = frozenset({clusterer.means, clusterer.said})
 
     def picture(self, state: State, seen: Picture | None) -> Picture:
-        """Return the state's picture; who is ready went first if it did so when it booted."""
+        """Return the state's picture; one that is ready went first if it did so when it booted."""
         found = super().picture(state, seen)
         if seen is None:
             return found

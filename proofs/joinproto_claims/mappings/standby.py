@@ -1,10 +1,12 @@
-"""The worlds of hot standby in the words of their layer: views, who has what, what is confirmed.
+"""The worlds of hot standby in the words of their layer: views, which broker has what, what is
+confirmed.
 
 A generation is its number, 0 before the first one.  A message is the identity of what a client put
 or declared; worlds in which clients also take or delete have no words here.
 
 A state shows what brokers, disks and the chain have now.  What was said, promoted, put and
-confirmed stays; of a generation that is over, the last view and who counted stay as they were.
+confirmed stays; of a generation that is over, the last view and the brokers that counted stay as
+they were.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class Terminal(io.StringIO):
 
 
 def test_colours_are_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe gets plain text, and so does who asked for none."""
+    """A pipe gets plain text, and so does a user who asked for no colour."""
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")

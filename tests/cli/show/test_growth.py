@@ -8,7 +8,7 @@ from joinproto.cli.show.page_growth import Level, growth, plot
 
 
 def test_the_plot_says_in_words_what_it_shows() -> None:
-    """Whoever cannot see it hears its title; the drawing is well-formed."""
+    """A reader who cannot see it hears its title; the drawing is well-formed."""
     drawn = ET.fromstring(plot([1, 5, 30, 4]))
 
     assert "New states by level: the most, 30, at level 2 of 3" in ET.tostring(drawn, "unicode")

@@ -145,7 +145,7 @@ def test_a_change_is_marked_in_words_too(trace: Trace) -> None:
 
 
 def test_every_step_is_in_the_drawing(trace: Trace) -> None:
-    """One row, in order, that leads to its words and says them to who cannot see it.
+    """One row, in order, that leads to its words and says them to readers who cannot see it.
 
     So it is in the drawing for a wide screen, and in that for a narrow one.
     """

@@ -95,7 +95,7 @@ def test_a_monitor_has_no_lifeline() -> None:
 
 
 def test_what_is_still_under_way_at_the_end_is_said() -> None:
-    """In a stuck run, the message that nobody received is often the reason."""
+    """In a stuck run, the message that no member received is often the reason."""
     run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
     one, other = traces.message("a", "b", "one"), traces.message("a", "b", "other")
     run.step("send", "a", sent=(one, other))
@@ -142,7 +142,7 @@ def test_every_change_is_told_once(trace: Trace) -> None:
 
 
 @given(any_trace())
-def test_every_step_says_who_does_what_to_which_message(trace: Trace) -> None:
+def test_every_step_says_which_member_does_what_to_which_message(trace: Trace) -> None:
     """The sentence holds the member, the message and the detail, whatever they are."""
     story = tell(trace)
     for moment in story.moments[1:]:

@@ -62,7 +62,7 @@ def test_a_line_that_is_left_out_is_noticed(run: Run, logs: list[Path], without:
 
 
 def test_a_step_too_early_is_noticed(run: Run, logs: list[Path]) -> None:
-    """Across logs: nobody sees a node that never started."""
+    """Across logs: no node sees one that never started."""
     logs[1].write_text("")
 
     done = run(*map(str, logs))

@@ -119,7 +119,7 @@ def test_a_read_that_misses_what_was_acknowledged_is_found(copy: Path) -> None:
     ]
 
 
-def test_a_message_that_nobody_sent_is_found(copy: Path) -> None:
+def test_a_message_that_no_member_sent_is_found(copy: Path) -> None:
     """The end of b's log is cut off between two lines: the others have heard more of it."""
     path = first(copy, "b")
     lines = path.read_text().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Whose directory it is."""
+"""Which program a directory belongs to."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_nothing_known_is_no_format() -> None:
 
 
 def test_two_formats_in_one_directory_are_the_operators_choice() -> None:
-    """Which one counts nobody can tell from here."""
+    """Nobody can tell from here which one counts."""
     with pytest.raises(UsageProblem, match="several formats"):
         detect(["grastate.dat", "cluster/store.status"])
 

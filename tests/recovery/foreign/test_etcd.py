@@ -58,7 +58,7 @@ def written(tree: Sparse, to: Path) -> Path:
     return to
 
 
-def test_a_directory_says_where_its_log_ends_and_who_votes() -> None:
+def test_a_directory_says_where_its_log_ends_and_its_voters() -> None:
     facts = etcd.facts_of(member("a"))
 
     assert (facts.cluster, facts.member, facts.names[facts.member]) == (
@@ -275,6 +275,6 @@ def test_a_store_that_knows_no_voters_is_never_forced() -> None:
 
 
 @pytest.mark.parametrize(("name", "why"), [("zzz", "no member is called so"), ("b", "is here")])
-def test_who_is_lost_is_a_member_whose_store_is_not_here(name: str, why: str) -> None:
+def test_a_lost_node_is_a_member_whose_store_is_not_here(name: str, why: str) -> None:
     with pytest.raises(UsageProblem, match=why):
         judged(found("b"), lost=(name,))

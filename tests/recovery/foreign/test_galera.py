@@ -94,7 +94,7 @@ def test_a_position_that_does_not_fit_counts_for_nothing(
 
 
 def test_a_mark_beside_a_view_with_others_shows_nothing() -> None:
-    """Galera writes safe_to_bootstrap: 1 only where nobody else is left."""
+    """Galera writes safe_to_bootstrap: 1 only where no other node is left."""
     assert node(grastate(safe=1), gvwstate(A)).stopped_last
     by_hand = node(grastate(safe=1), gvwstate(A, B))
 
@@ -178,7 +178,7 @@ def test_a_view_that_is_not_primary_shows_nothing() -> None:
     assert node(grastate(), gvwstate(B, C)).last_view is None
 
 
-def test_who_went_on_without_it_shows_that_it_was_not_last() -> None:
+def test_a_node_that_went_on_without_it_shows_that_it_was_not_last() -> None:
     """b and c were with a in view 3, and have view 4 without it."""
     a = node(grastate(), gvwstate(A, B, C, mine=A), path="a")
     b = node(grastate(), gvwstate(B, C, mine=B, number=4), path="b")
@@ -212,7 +212,7 @@ def test_the_numbers_of_views_alone_show_nothing() -> None:
 def test_with_the_positions_the_right_ones_are_picked(
     name: str, verdict: Verdict, latest: list[str]
 ) -> None:
-    """The story says who was last; see story.txt beside the files."""
+    """The story says which node was last; see story.txt next to the files."""
     found = story(name, positions=True)
 
     picked = pick([item.candidate for item in found.values()])

@@ -21,7 +21,8 @@ from tools.histories.kept import kept, laid_out
 HISTORIES = DATA / "histories"
 
 FULL = {
-    # All killed under writes: each lost what it had not written yet, and who has most is proven.
+    # All killed under writes: each lost what it had not written yet, and the one with most is
+    # proven.
     "rabbitmq-killed-together-4005": (Verdict.PROVEN, {"b"}),
     "rabbitmq-killed-4006": (Verdict.PROVEN, {"a"}),
     # One was reset, or its disk was wiped and it began anew: it is no rival of the others.

@@ -123,7 +123,7 @@ def test_a_node_that_the_others_count_and_that_is_missing_proves_nothing(
     for victim in nodes:
         rest = [path for path in nodes if path != victim]
         if name == "rabbitmq-forgotten" and victim.name.startswith("c@"):
-            continue  # nobody counts it
+            continue  # no node counts it
 
         code, said = ask_json(capsys, "pick", *rest)
 
@@ -206,7 +206,7 @@ def test_two_that_were_alone_are_never_ordered_not_even_by_positions(
         assert Verdict.UNPROVEN == found.verdict
 
 
-def test_who_was_alone_and_has_less_was_not_last() -> None:
+def test_a_node_that_was_alone_and_has_less_was_not_last() -> None:
     """The others went on without it, or it was forced."""
     alone = node(grastate(safe=1), gvwstate(A, mine=A), recovered="5", path="a")
     others = [
@@ -219,7 +219,7 @@ def test_who_was_alone_and_has_less_was_not_last() -> None:
 
 
 def test_a_node_without_a_history_leaves_the_others_unproven() -> None:
-    """New, or blank since its disk was: what it had nobody knows."""
+    """New, or blank since its disk was: nobody knows what it had."""
     blank = node(grastate(uuid=NULL_UUID, safe=1), path="a")
     clean = [node(grastate(seqno=5), path="b"), node(grastate(seqno=7, safe=1), path="c")]
     whole = pick([one.candidate for one in clean])

@@ -101,7 +101,7 @@ def judged(*trees: Sparse) -> Judgement:
     return judge([found(one) for one in trees], words=["a", "b"])
 
 
-def test_a_directory_says_its_last_offset_and_who_votes_with_which_directory() -> None:
+def test_a_directory_says_its_last_offset_and_the_voters_with_their_directories() -> None:
     facts = kraft.facts_of(ONE)
 
     assert (facts.last_term, facts.last_index, facts.term, facts.vote) == (1, 9, 1, "1")
@@ -152,7 +152,7 @@ def test_voters_that_are_fixed_are_those_of_the_last_leader() -> None:
     assert "other voters than the log" in kraft.facts_of(odd).damaged
 
 
-def test_a_snapshot_says_who_votes_and_what_is_committed() -> None:
+def test_a_snapshot_says_the_voters_and_what_is_committed() -> None:
     inside = batch(0, 1, [(b"\0\0\0\3", b""), voters(1, 2, 3)], control=True)
     name = f"{kraft.FOLDER}/{5:020}-{1:010}.checkpoint"
     since = f"{kraft.FOLDER}/{5:020}.log"

@@ -94,7 +94,7 @@ def test_a_transaction_that_asked_others_counts_once_it_is_decided() -> None:
     assert (1, 0) == (len(done.values), done.in_doubt)
 
 
-def test_who_was_killed_first_lacks_what_the_other_wrote() -> None:
+def test_a_node_that_was_killed_first_lacks_what_the_other_wrote() -> None:
     """Both acknowledged the same; a wrote its log later."""
     a = node(commit(change("x-1")))
     b = node(commit(change("x-1")), commit(change("x-2")))

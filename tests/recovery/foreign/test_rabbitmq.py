@@ -20,7 +20,7 @@ def node(running: str, cluster: str = ABC, *, path: str = "a@h", **more: str) ->
 # -- by example ----------------------------------------------------------------------------
 
 
-def test_a_list_says_who_ran() -> None:
+def test_a_list_says_which_nodes_ran() -> None:
     """Stopped or killed looks the same, so it is never clean."""
     found = node("[a@h,c@h].\n", path="x/a@h")
 
@@ -31,7 +31,7 @@ def test_a_list_says_who_ran() -> None:
 
 
 def test_a_node_that_lists_only_itself_stopped_last() -> None:
-    """The one that waits for nobody."""
+    """The one that waits for none."""
     assert node("[a@h].").stopped_last
 
 
@@ -148,14 +148,14 @@ def test_two_clusters_that_never_met_are_two_clusters() -> None:
 
 
 def test_nodes_of_one_cluster_need_not_name_the_same_members() -> None:
-    """c joined while a was down, and b is not here: who counts it holds the two together."""
+    """c joined while a was down, and b is not here: one that counts it holds the two together."""
     a = node("[a@h].", "{[a@h,b@h],[a@h,b@h]}.", path="a@h")
     c = node("[b@h,c@h].", "{[b@h,c@h],[b@h,c@h]}.", path="c@h")
 
     assert {"a@h"} == {item.cluster for item in clustered([c, a])}
 
 
-def test_a_node_that_does_not_say_who_it_is_is_of_no_cluster() -> None:
+def test_a_node_that_does_not_say_its_name_is_of_no_cluster() -> None:
     """Nothing is guessed."""
     lost = node("[a@h].", path="copy")
 
@@ -189,7 +189,7 @@ def test_a_forgotten_node_is_of_the_cluster_that_forgot_it() -> None:
 def test_the_lists_say_what_happened(
     name: str, start: Start, last: str, order: str, verdict: Verdict
 ) -> None:
-    """The story says who was last, and what a start did; see story.txt beside the files."""
+    """The story says which node was last, and what a start did; see story.txt next to the files."""
     found = list(story(f"rabbitmq-{name}").values())
 
     graph = wait_graphs(found)[0]
@@ -226,7 +226,7 @@ def test_a_forgotten_node_is_named() -> None:
     assert all(line.startswith("c@localhost") for line in refused(found))
 
 
-def test_a_lost_disc_says_who_may_be_forced_and_what_is_lost() -> None:
+def test_a_lost_disc_says_which_node_may_be_forced_and_what_is_lost() -> None:
     """c stopped last and its disc is gone: b ran longer than a."""
     found = story("rabbitmq-stopped-in-turn")
     del found["c@localhost"]

@@ -13,7 +13,7 @@ State = tuple[tuple[str, ...], str, frozenset[int], frozenset[int]]
 
 
 def steps(state: State) -> list[tuple[str, State]]:
-    """Return the steps from a state: resource managers, decision, who is known, who told."""
+    """Return the steps from a state: resource managers, decision, which are known, which told."""
     managers, decision, known, told = state
     found: list[tuple[str, State]] = []
 

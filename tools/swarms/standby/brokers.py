@@ -70,7 +70,7 @@ class Worker:
             work()
         except Died:
             self.brokers.dies(self.name)
-        except Exception as error:  # noqa: BLE001  told to who asked
+        except Exception as error:  # noqa: BLE001  told to the caller
             done(error)
         else:
             done(None)

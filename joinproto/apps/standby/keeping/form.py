@@ -40,7 +40,7 @@ class Marked:
 
     when: Annotated[str, "the time, UTC"]
     what: Annotated[str, "what was done"]
-    who: Annotated[str, "by whom"]
+    who: Annotated[str, "the person or program"]
     host: Annotated[str, "where"]
     why: Annotated[str, "the reason, as it was given"] = ""
 
@@ -49,9 +49,9 @@ class Marked:
 class BrokerRecord:
     """A broker's metadata.
 
-    `view`: the youngest one that it knows: whose generation, and who was up to date.  A primary
-    has it on the disk before it confirms what only those have (H4).  `frames`: a journal that
-    has fewer lost some, and is refused: a backup would give up what the other ones still have.
+    `view`: the youngest one that it knows: its generation, and which brokers were up to date.  A
+    primary has it on the disk before it confirms what only those have (H4).  `frames`: a journal
+    that has fewer lost some, and is refused: a backup would give up what the other ones still have.
     """
 
     broker: Annotated[str, "its name"]

@@ -31,7 +31,7 @@ class Duties:
     name: Callable[[int], str]
 
     def rank(self, label: int) -> tuple[int, int]:
-        """Return the kind of a step by itself, and whose it is: a member's, or a link's."""
+        """Return the kind of a step by itself, and its member or link."""
         kind = label >> 40
         return kind, (label >> 24) & 0xFFFF if kind in (_CHOICE, _TAKE) else 0
 

@@ -82,7 +82,7 @@ def due_in(graph: Graph, here: Flags, inside: Flags, duties: list[Duties]) -> li
 
 
 def _order(graph: Graph, group: Duties, label: int, name: str) -> tuple[Any, ...]:
-    """Return what puts duties in order: whose, where it is first possible, and what."""
+    """Return what puts duties in order: the member, where it is first possible, and what."""
     own = np.flatnonzero(group.label == label)
     first = graph.source[graph.first_of_kind[own]]
     level, end = graph.level_of(int(first.min()))

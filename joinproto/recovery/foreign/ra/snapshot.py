@@ -1,4 +1,4 @@
-"""A snapshot of Ra: which entries it stands for, and who the members were.
+"""A snapshot of Ra: which entries it stands for, and which were the members.
 
     RASN, version (1 byte), CRC-32 of all that follows, size of the meta data (4), meta data, state
 
