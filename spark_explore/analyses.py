@@ -66,7 +66,7 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
 
 
 def memory_missing(frontier: Frontier) -> str:
-    """Return in words how much memory the driver lacks for all steps at once, or nothing."""
+    """Return a text of how much memory the driver lacks for all steps at once, or nothing."""
     limit = frontier.search.limits.memory_bytes
     limit = resident_bytes() + available_bytes() * 4 // 5 if limit is None else limit
     needed = frontier.generated * BYTES_PER_STEP + frontier.distinct * int(frontier.bytes_per_state)

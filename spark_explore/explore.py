@@ -135,7 +135,7 @@ def here(world: World, plan: Plan) -> Report:
 def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
     report = conclude(search, began=began, cpu=cpu, witnesses=plan.witnesses)
     if plan.out is not None:
-        # Of a run before this one, on Spark.
+        # From a run before this one, on Spark.
         (plan.out / "search").remove(["growth.json"])
     problem = _keep_states(
         plan, lambda out: dataset().write_local(search, out, edges=plan.keeps_edges)

@@ -34,7 +34,7 @@ WANTED = 1 << BITS
 ROUNDS_MAX = 10_000
 
 HERE_MAX = 50_000
-"""So many states and steps together are gone through by the driver."""
+"""How many states and steps together are gone through by the driver."""
 
 
 class TooManyRounds(Exception):

@@ -198,7 +198,7 @@ class Frontier:
             flow = exchanged(flow, owners).mapPartitionsWithIndex(_middle(task, level))
         flow = exchanged(flow, owners).mapPartitionsWithIndex(_end(task, task.first + length))
         if owners > OWNERS_APART:
-            # What all owners counted would fill the driver: it hears of some together.
+            # The counts of all owners would fill the driver: it hears of some together.
             parts = isqrt(owners)
             flow = flow.map(_with_owner).partitionBy(parts, _itself).values()
             flow = flow.mapPartitions(step.together)
@@ -308,7 +308,7 @@ def _itself(owner: int) -> int:
 
 
 def _with_owner(what: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
-    # Of one owner, all levels to one place.
+    # All levels of one owner go to one place.
     return (what[1].owner if what[0] == step.COUNTS else 0), what
 
 

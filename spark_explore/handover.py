@@ -21,7 +21,7 @@ from spark_explore.layouts import roomy
 from spark_explore.storage import Storage
 
 # Between two times that a search's counts are remembered: they are gathered from all tables of
-# all workers.  What was done since is done again on Spark.
+# all workers.  Work done since is done again on Spark.
 REMEMBER_SECONDS = 1.0
 
 

@@ -2,9 +2,9 @@
 
 One exchange.  Each owner expands its states and sends every step to the owner of the state that it
 leads to.  That owner knows its states by their keys, and keeps of all steps into a state the one
-from the least id, which is one of the level before.  What arrives is kept in files until its level
-is looked at.  Where all steps are asked for, an owner holds its states in memory (32 bytes and a
-row for each), and writes each step that arrives.
+from the least id, which is one of the level before.  Rows that arrive are kept in files until
+their level is looked at.  Where all steps are asked for, an owner holds its states in memory (32
+bytes and a row for each), and writes each step that arrives.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Outgoing:
         """Take in steps."""
         joint = (batch.info & _KIND) == kernel.TOGETHER
         if joint.any():
-            # What such a step is called, its state says as well.
+            # The state says the name of such a step as well.
             info, at = np.unique(batch.info[joint], return_index=True)
             self.cache.words(info, self.rows[batch.source[joint][at]])
         more = np.stack([self.ids[batch.source], batch.info], axis=1).view(np.uint64)

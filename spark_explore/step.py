@@ -354,7 +354,7 @@ def _expand(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> Itera
         outbox.widen(tables.layout.words)
 
     tables.level = counts.level
-    # What a task before it counted and did not tell, because it failed, is not counted here.
+    # Counts of a task that failed before it reported them are not counted here.
     expander.count_up()
     taken, events = tables.out["taken"].array, tables.event_taken
     taken[:] = 0

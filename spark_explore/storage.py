@@ -178,7 +178,7 @@ class Storage:
         return self.load(share.files[-1])
 
     def drop_known(self, share: Share, keys: Keys, rows: Rows) -> tuple[Keys, Rows]:
-        """Return what of sorted `keys` and `rows` the owner has not seen."""
+        """Return those of sorted `keys` and `rows` that the owner has not seen."""
         for run in reversed(share.runs):
             if len(keys) == 0:
                 break

@@ -66,7 +66,7 @@ class TableServer:
     # -- questions ---------------------------------------------------------------------
 
     def everything(self) -> Parts:
-        """Return all there is to know, for a replica that knows nothing."""
+        """Return all that can be known, for a replica that knows nothing."""
         with self._lock:
             return self._since(np.zeros(0, np.int64))
 

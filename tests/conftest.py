@@ -91,7 +91,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def rewrite(pytestconfig: pytest.Config) -> bool:
-    """Return whether scenarios are to be rewritten instead of compared."""
+    """Return whether scenarios must be rewritten instead of compared."""
     return bool(pytestconfig.getoption("--rewrite"))
 
 

@@ -26,7 +26,7 @@ _NO_MONITOR = (
 
 
 AGAIN = 50
-"""So many questions to each function of a claim are put twice."""
+"""How many questions to each function of a claim are put twice."""
 
 _asked: dict[tuple[str, int], tuple[Any, int]] = {}
 

@@ -26,11 +26,11 @@ from joinproto.errors import nearest
 TEXTS_MAX = 12
 """A member that shows more different texts than these is told of with none of them."""
 SHOWN_MAX = 2_000
-"""So many different observations of a member are looked into, for texts."""
+"""How many different observations of a member are looked into, for texts."""
 GROWN = 10
 """A counter that took fewer values may well have a bound."""
 LOCALS_MAX = 20_000
-"""So many local states of a member are looked into, spread over all, for counters."""
+"""How many local states of a member are looked into, spread over all, for counters."""
 VIEWS_MAX = 8
 """A claim is put so many views to see what it looks at."""
 STEPS_FOR_ONE = 6

@@ -155,7 +155,7 @@ def report_of(
 
 
 def reductions_of(search: Any) -> tuple[str, ...]:
-    """Return in words how the search left states out."""
+    """Return a text that says how the search left states out."""
     world = search.tables.world
     dropped: tuple[str, ...] = () if world.expiry is None else ("messages of no use are dropped",)
     if world.same is not None:

@@ -95,7 +95,7 @@ class AskedTwice:
     _repetition: Repetition = Factory(Repetition)
 
     def is_due(self) -> bool:
-        """Count a question that was answered, and return whether it is to be put `again`."""
+        """Count a question that was answered, and return whether it must be put `again`."""
         return self._repetition.is_due()
 
     def again(self, question: Question, *, is_settled: bool = False) -> None:
@@ -151,7 +151,7 @@ def between_outcomes(
     first: Sequence[Outcome] | None,
     second: Sequence[Outcome] | None,
 ) -> str:
-    """Return in words how two answers to one event differ; `names`: of the attributes."""
+    """Return a text that says how two answers to one event differ; `names`: of the attributes."""
     if not first or not second:
         return "once there is such a step, the other time it is NOT_ENABLED"
     one, other = first[0], second[0]
@@ -185,7 +185,7 @@ def between_values(
 
 
 def between_shown(first: Hashable, second: Hashable) -> str:
-    """Return in words how two answers to the same question differ."""
+    """Return a text that says how two answers to the same question differ."""
     return f"{_said(first)} once, {_said(second)} the other time"
 
 

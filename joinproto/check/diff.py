@@ -207,7 +207,7 @@ def _left_out(
 
 
 def _nearest(graph: _Graph, known: set[Key]) -> tuple[str, ...]:
-    """Return in words the first state that the other world has not; none: it has all."""
+    """Return a text of the first state that the other world lacks; empty: it has all."""
     for state, key in graph.keys.items():
         if key not in known:
             texts = graph.steps.states_text(state)

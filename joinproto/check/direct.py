@@ -372,7 +372,7 @@ class Direct(Small):
             options = [(move, to) for move, to in options if to in onward]
             move, at = min(options, key=lambda option: order_of(option[0], self.steps.codes))
             taken.append(to_step(move, self._text(at)))
-        # What was asked once more is no part of the search.
+        # Questions that were put once more are no part of the search.
         objects.calls, self.member.rules = calls, rules
         return initial, tuple(taken), at
 

@@ -25,7 +25,7 @@ from joinproto.check.view import Seen
 from joinproto.check.world import World
 
 SLOWLY = 500
-"""So many states are asked by `member.py`: more than the questions that are always put twice."""
+"""How many states are asked by `member.py`: more than the questions that are always put twice."""
 
 Values = tuple[Hashable, ...]
 Answers = list[tuple[Hashable, Values | None]]
@@ -79,8 +79,8 @@ class DirectMember:
     ) -> _T:
         """Return what `plainly` answers, or `slowly`, where that is not plain or goes wrong.
 
-        What goes wrong is asked again in the way that tells it with its place, and must go wrong
-        there, too: else there are two answers.
+        A question that goes wrong is asked again in the way that reports its place, and must go
+        wrong there, too: else there are two answers.
         """
         if self._states <= SLOWLY:
             return slowly(values)

@@ -52,7 +52,7 @@ def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what:
     value = last[0] if last else None
     if value is None:
         return True
-    # Of a generator that hands over to it, a part of the code may return what it likes.
+    # A generator's part that hands over to it may return what it likes.
     if value is not NOT_ENABLED and not are_effects(value):
         return True
     if value is NOT_ENABLED and not done:

@@ -43,7 +43,7 @@ class Arms:
             self._found[kind] = known[0] or takes, known[1] or acts
 
     def never(self) -> list[str]:
-        """Return in words what no arm takes."""
+        """Return texts of the messages that no arm takes."""
         return [
             f"message “{kind}”: " + ("nothing follows it" if takes else "no step takes it")
             for kind, (takes, acts) in sorted(self._found.items())

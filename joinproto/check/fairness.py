@@ -79,7 +79,7 @@ def strong(
     which: Callable[[str, Any], Any] | None = None,
     each: bool = False,
 ) -> Fair:
-    """What is possible again and again is taken again and again: see `Fair`."""
+    """A step that is possible again and again is taken again and again: see `Fair`."""
     return Fair(True, actions, of, which, each)
 
 

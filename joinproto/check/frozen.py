@@ -90,7 +90,7 @@ def same_or(value: Any, items: list[Any], make: Callable[[list[Any]], Any]) -> A
 def has_order(value: Any) -> bool:
     """Return whether a dict or a set of more than one item is in the frozen `value`.
 
-    What stands in an object that cannot change is not looked at: it is thawed as it was.
+    The content of an object that cannot change is not looked at: it is thawed as it was.
     """
     kind = type(value)
     if kind is tuple:

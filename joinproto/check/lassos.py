@@ -50,7 +50,7 @@ class Graph(Protocol):
 class Hunt:
     """Runs to be found: first any steps, until a state of `due`; from there on steps of `allowed`.
 
-    `due`: None where a run is to go by `allowed` from the outset.  `goal`: states to come to.
+    `due`: None where a run must go by `allowed` from the outset.  `goal`: states to come to.
     """
 
     due: Flags | None

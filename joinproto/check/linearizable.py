@@ -132,7 +132,7 @@ class Linearizable:
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "claim", always_monitor(self.name, lambda shown: shown.states))
-        # Of the class and no attribute: it never changes, so it is no part of a state.
+        # An attribute of the class: it never changes, so it is no part of a state.
         kind = type("Orders", (Orders,), {"apply": staticmethod(self.apply)})
         object.__setattr__(self, "_kind", kind)
 

@@ -346,7 +346,7 @@ def seen_of(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
 
 
 def between_choices(first: list[Choice], second: list[Choice]) -> str:
-    """Return in words how what is offered differs."""
+    """Return a text that says how the choices differ."""
     one, other = [
         [plain(thaw_event(choice.event)) for choice in found] for found in (first, second)
     ]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _OBJECTS_MORE = 500_000
-"""So many objects more before a search looks for garbage."""
+"""How many objects more before a search looks for garbage."""
 
 
 def resident_bytes() -> int:
@@ -143,7 +143,7 @@ def collected_seldom() -> Iterator[None]:
     """Look for garbage that names itself less often: what a search numbers is none.
 
     Python looks after each 700 objects more, at all of them now and then; a search makes millions.
-    What is there before it is not looked at in the meantime.
+    Objects from before it are not looked at in the meantime.
     """
     before = gc.get_threshold()
     if before[0] > 0:
@@ -152,7 +152,7 @@ def collected_seldom() -> Iterator[None]:
     try:
         yield
     finally:
-        # What is there by now is old: it is not taken for new.
+        # The objects of now are old: they are not taken for new ones.
         gc.freeze()
         gc.unfreeze()
         gc.set_threshold(*before)

@@ -1,6 +1,6 @@
 """The three kinds of network a world may have.
 
-What a partition cuts is delayed, not lost, unless the faults say so.
+Messages that a partition cuts are delayed, not lost, unless the faults say so.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WhenFull = Literal["wait", "lose"]
 """A step that sends on a full link is not possible; or what is sent is lost there."""
 
 Broadcasts = Literal["one", "each"]
-"""What is sent to all others is one message, or one to each of them."""
+"""A broadcast is one message, or one to each of the others."""
 
 _CAPACITY = must(
     lambda value: value is None or (isinstance(value, int) and value > 0),
@@ -65,7 +65,7 @@ class MessageBag:
 class FifoLinks:
     """One queue for each ordered pair of members, as TCP gives: received once, in order.
 
-    What is under way to a member that crashes is lost with its connection.  Other loss is a
+    Messages under way to a member that crashes are lost with its connection.  Other loss is a
     fault with a budget (`Faults.losses`).  `capacity`: so many messages at most are in one queue.
     """
 

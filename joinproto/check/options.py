@@ -106,7 +106,7 @@ def is_text(name: str, made: Callable[..., Any]) -> bool:
 
 
 def said_kind(name: str, made: Callable[..., Any]) -> str:
-    """Return in words what the parameter `name` of `made` takes."""
+    """Return a text that says what the parameter `name` of `made` takes."""
     return _said(_kind_of(name, made))
 
 

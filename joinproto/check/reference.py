@@ -273,7 +273,7 @@ class Reference:
                     after = self._with_link(after, link, ())
         for to, content in outcome.sent:
             for other in self.codes.names if to is None else (to,):
-                # What it sent itself before it crashed is under way to it, and lost.
+                # A message that it sent itself before it crashed is under way to it, and lost.
                 lost = other == name and outcome.cost == "crash" and self.is_fifo
                 if (other != name or to is not None) and not lost:
                     held = dict(after.links).get((name, other), ())

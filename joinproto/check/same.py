@@ -1,7 +1,7 @@
 """What makes two states one for the search, where a world says so: its `same`.
 
 `same(view)` speaks for running members and the monitor: what it does not say of them is forgotten,
-what `shows()` hides too.  What is under way, what lies on disks and which faults are left is
+what `shows()` hides too.  Messages, disks and the faults that are left are
 compared as it is, unless `show_links` or `show_disk` let the view show it.  States that a claim
 of the world, a premise or `within` tells apart are never one.
 """

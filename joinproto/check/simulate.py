@@ -1,4 +1,4 @@
-"""`simulate(world)`: random runs, each state judged.  What no run met is not proved absent.
+"""`simulate(world)`: random runs, each state judged.  A state that no run met is not proved absent.
 
 The same seed gives the same runs.  Claims about whole runs (`eventually`, `always possible`)
 cannot be judged by runs that end somewhere; it is only said how many met them.  Claims about steps

@@ -82,7 +82,9 @@ class StepClaim:
         return self._mapped(self._abstract, view)
 
     def told(self, before: View | None, after: View) -> str:
-        """Return in words what the abstract world cannot do; nothing for a claim without one."""
+        """Return a text of the step that the abstract world cannot take; nothing for a claim
+        without one.
+        """
         if self._abstract is None:
             return ""
 

@@ -1,7 +1,7 @@
 """The stand-in for a broker: which set of data a node has after a boot, and which nodes it runs
 with.
 
-A label stands for a set of data: equal labels, equal data.  What really runs is an adapter's.
+A label stands for a set of data: equal labels, equal data.  An adapter has what really runs.
 
 Source: Clusterer; what the real broker does with data, as it was seen with a stand-in.
 """
@@ -54,7 +54,7 @@ def boot(
 ) -> bool:
     """Boot the broker of `me`: with own data alone, or with those of members that run.
 
-    False: it should boot with others, and none of them runs any more.  A node that is to have
+    False: it should boot with others, and none of them runs any more.  A node that must have
     others' data has theirs; not even a known member's where that was reset and is by itself.
     """
     disk = disks[me]

@@ -72,7 +72,7 @@ class Start:
 class Tick:
     """Half a second has passed, or more; `token`: never used before in this run.
 
-    `yields`: another node is to go first this time, as its host knows.
+    `yields`: another node must go first this time, as its host knows.
     """
 
     token: int
@@ -381,7 +381,7 @@ class Answer:
 
 @frozen
 class Off:
-    """Ends the node's process.  `fails`: it is to be started again."""
+    """Ends the node's process.  `fails`: it must be started again."""
 
     why: str
     fails: bool = False

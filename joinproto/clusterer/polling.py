@@ -60,15 +60,13 @@ def choose(status: Status, rows: tuple[WaitingPeer, ...], me: int) -> Case[Next]
     return (JOIN if status is Status.JOINING else REJOIN).choose(rows, me)
 
 
-# Which peers a node waits for, by the case of its table.
-#
-# Source: Clusterer, U4: wait, without end, and name those waited for.
-
-
 def blockers(
     config: Config, seen: tuple[WaitingPeer, ...], case: Case[Next], awaited: frozenset[str] | None
 ) -> frozenset[str]:
-    """Return which peers a node waits for.  `awaited`: those with maybe newer data (rejoining)."""
+    """Return which peers a node waits for without end (U4), by the case of its table.
+
+    `awaited`: those with maybe newer data (rejoining).
+    """
     others = [one for one in seen if one.other]
     match case.name:
         case "a node is unreachable" | "a node is not joining":
@@ -83,10 +81,7 @@ def blockers(
     return awaited or frozenset()
 
 
-# U5: which node may go in a wait-for graph: one that awaits, by any number of steps, only nodes
-# that await it too.
-#
-# Source: Clusterer, U5; the real one takes the strongly connected component without an edge out.
+# -- wait-for graphs (U5) --------------------------------------------------------------------------
 
 
 @frozen
@@ -103,7 +98,11 @@ class MayGo:
 
 
 def may_go(graph: Mapping[str, frozenset[str]], me: str, *, complete: bool = True) -> MayGo:
-    """Return whether a node may go.  `graph`: those that each awaits; `complete`: all have said."""
+    """Return whether a node may go: all that it awaits, over any number of steps, await it too.
+
+    `graph`: those that each awaits; `complete`: all have said.  The real one takes the strongly
+    connected component without an edge out.
+    """
     beyond = _reached(graph, me)
     component = frozenset({me, *(one for one in beyond if one == me or me in _reached(graph, one))})
     out = frozenset(other for one in component for other in graph.get(one, frozenset()) - component)

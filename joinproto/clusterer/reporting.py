@@ -56,7 +56,7 @@ class StepTold:
 
 
 def told(sim: Simulator) -> StepTold:
-    """Return what is to be seen now."""
+    """Return what can be seen now."""
     return StepTold(
         nodes={name: _node(sim, one) for name, one in sorted(sim.machines.items())},
         wiped=tuple(sorted(sim.wiped)),

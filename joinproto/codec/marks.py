@@ -39,7 +39,7 @@ class MoreThan:
 
 @frozen
 class Condition:
-    """What must hold of a value, and in words what is expected."""
+    """What must hold of a value, and a text that says what is expected."""
 
     holds: Callable[[Any], Any]
     expected: str

@@ -20,7 +20,7 @@ class Listed:
 
 @frozen
 class Selected:
-    """The one node that the backend has selected; all are to join it."""
+    """The one node that the backend has selected; all must join it."""
 
     node: str
 

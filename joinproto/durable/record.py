@@ -109,7 +109,7 @@ class Kind(Generic[T]):
 class Slot(Generic[T]):
     """One of the two files.
 
-    `generation`: what the file says of itself; only a valid one is to be believed; 0: it has no
+    `generation`: what the file says of itself; only a valid one may be believed; 0: it has no
     envelope.  `problem`: what is wrong, "" for a valid or an absent one.  `error`: of the system,
     where it did not give the file.  `raw`: the bytes.
     """

@@ -7,7 +7,7 @@
 The protocol
 ------------
 
-`Session().answer(verb, arguments)` takes and returns plain JSON values.  What goes wrong is an
+`Session().answer(verb, arguments)` takes and returns plain JSON values.  An error is an
 answer, too: `{"error": {"message", "next", "place"}}`.  States have numbers, given when they are
 first met; a run is a list of them, and the page keeps it.  Verbs, with what they take:
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from joinproto.explore.session import Opened, Session
 
 SECONDS = 4.0
-"""So long each of the two is searched before they are compared."""
+"""How long each of the two is searched before they are compared."""
 
 STATES_MAX = 20_000
 """Of each, where the shortest run to a parting is looked for."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KINDS = ("disk-lost", "disk-older", "disk-torn", "disk-edited")
 
 STATES_MAX = 20_000
-"""So many of the states that were met are looked at for values of durable attributes."""
+"""How many of the states that were met are looked at for values of durable attributes."""
 
 VALUES_MAX = 24
 """Of one attribute."""

@@ -26,7 +26,7 @@ DEPTH_MAX = 6
 """Parts within parts, and functions that are called in them."""
 
 ITEMS_MAX = 4
-"""Of a comprehension, so many items that decide."""
+"""How many items of a comprehension that decide are shown."""
 
 TEXT_MAX = 200
 

@@ -136,7 +136,7 @@ def _reading(name: str, table: Any, members: list[Any], me: int, case: Any) -> J
 
 
 def _why_not(condition: Condition, members: list[Any], me: int) -> str:
-    """Return in words which part of a condition does not hold."""
+    """Return a text that says which part of a condition does not hold."""
     match condition:
         case And(left, right):
             for part in (left, right):

@@ -21,7 +21,7 @@ VALUES_MAX = 8
 """Of texts, and of an enum twice as many: those are phases and roles, which a person asks for."""
 
 SAMPLE = 400
-"""So many states are looked at for what attributes there are, and what values."""
+"""How many states are looked at for what attributes there are, and what values."""
 
 EDGE_WORDS = 48
 

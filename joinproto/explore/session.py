@@ -186,7 +186,7 @@ class Session:
             self.deep.forget(opened)
 
     def world_json(self) -> Json:
-        """Return what there is to know of the world before the first step."""
+        """Return what can be known of the world before the first step."""
         now = self.now
         world, graph = now.graph.world, now.graph
         return {

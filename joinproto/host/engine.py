@@ -162,7 +162,7 @@ class Engine:
                 except Malformed as error:
                     self.host.transport.drop(peer, str(error))
 
-    # -- what is to be done --------------------------------------------------------------------
+    # -- what must be done --------------------------------------------------------------------
 
     def _perform(self) -> Iterator[Work]:
         while batch := self._poll():
@@ -191,8 +191,9 @@ class Engine:
 
     def send_all(self, sends: tuple[Sent, ...]) -> None:
         for sent in sends:
-            # What is said before the member was told of a connection was meant for the former one,
-            # or for none: the new one must not carry it, in a version that no member has agreed on.
+            # A message from before the member was told of a connection was meant for the former
+            # one, or for none: the new one must not carry it, in a version that no member has
+            # agreed on.
             if (version := self._speaks.get(sent.to)) is not None:
                 data = encode(sent.message, speaks=version)
                 self.host.transport.send(sent.to, Channel.MEMBER, data)

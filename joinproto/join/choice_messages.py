@@ -1,7 +1,7 @@
 """What stores say to each other to choose a view, and what the choice asks of its host.
 
-Each message names the parent: the view whose successor is to be chosen, None for the
-founding.  What names another parent than the receiver's tip is about another choice.
+Each message names the parent: the view whose successor must be chosen, None for the
+founding.  A message with another parent than the receiver's tip is about another choice.
 
 Source: join protocol, 3.3.
 """

@@ -91,7 +91,7 @@ class Chooser(ABC):
 
     @property
     def parent(self) -> ViewId | None:
-        """Return the id of the view whose successor is to be chosen; None: it is a FOUND."""
+        """Return the id of the view whose successor must be chosen; None: it is a FOUND."""
         tip = self.record.tip
         return None if tip is None else tip.id
 

@@ -123,7 +123,7 @@ def _arm(m: StepContext, now: float) -> None:
 
 
 def _leaves_alone(it: Known, tip: View) -> bool:
-    """Return whether it is to leave, and no member can choose a view without it."""
+    """Return whether it must leave, and no member can choose a view without it."""
     if not it.leaves or not tip.is_open or it.config.outside:
         return False
     return not tip.is_majority(it.observations.reached(tip, it.seat))

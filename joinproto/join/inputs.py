@@ -77,12 +77,12 @@ class Read:
 
 @frozen
 class Leave:
-    """This member is to leave the cluster."""
+    """This member must leave the cluster."""
 
 
 @frozen
 class ShutdownCluster:
-    """The whole cluster is to stop."""
+    """The whole cluster must stop."""
 
 
 @frozen

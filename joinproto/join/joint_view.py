@@ -18,7 +18,7 @@ from attrs import frozen
 from joinproto.join.view import Seat, View
 
 GROUPS_MAX = 1_000
-"""So many groups are looked at; with five members that are cut at random there are ten at most."""
+"""How many groups are looked at; with five members that are cut at random there are ten at most."""
 
 
 @frozen(cache_hash=True)
@@ -102,8 +102,8 @@ class JointView:
     def others_may_choose(self, me: str, misses: frozenset[str]) -> bool:
         """Return whether electors may hear each other that are a majority.
 
-        `misses`: the members that `me` does not hear.  What no member has said is taken for the
-        best.
+        `misses`: the members that `me` does not hear.  A link of which no member has spoken is
+        taken for the best.
         """
         names = {seat.member: seat for seat in self.tip.electors}
         groups = self.apart.as_told_by(me, misses).groups(names.keys())

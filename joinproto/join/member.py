@@ -1,6 +1,6 @@
 """The member: what a broker embeds.  No socket, disk, clock or chance in it.
 
-A host tells it what happens, asks what is to be done, does that, and says so:
+A host tells it what happens, asks what must be done, does that, and says so:
 
     member.receive(now, peer, message)     also peer_up, peer_down, tick, update_done, ...
     batch = member.poll()                  close, persist, send, act: see `perform.py`
@@ -108,7 +108,7 @@ class Member:
 
     @property
     def closes(self) -> bool:
-        """Return whether it is to have the whole cluster stop."""
+        """Return whether it must have the whole cluster stop."""
         return self.state.closes
 
     @property
@@ -132,7 +132,7 @@ class Member:
 
     @property
     def deadline(self) -> float | None:
-        """Return when `tick` is to be called, None: only something from outside can matter."""
+        """Return when `tick` must be called, None: only something from outside can matter."""
         return self.state.deadline
 
     # -- what happens ----------------------------------------------------------------------
@@ -171,7 +171,7 @@ class Member:
         """The data is about to be, for a moment, what no position says.
 
         The next batch marks the store as unfinished: until `update_progress` or `update_done`
-        it covers nothing.  Nothing is to be touched before that batch is performed.
+        it covers nothing.  Nothing must be touched before that batch is performed.
         """
         self.tell(now, inputs.UpdateOverwrites())
 
@@ -188,7 +188,7 @@ class Member:
         self.tell(now, inputs.UpdateDone(position))
 
     def leave(self, now: float) -> None:
-        """This member is to leave the cluster, in order; the others go on.
+        """This member must leave the cluster, in order; the others go on.
 
         Where it reaches no majority of the electors, no member can let it go: it just stops, and
         stays the member that it is.
@@ -196,7 +196,7 @@ class Member:
         self.tell(now, inputs.Leave())
 
     def shutdown_cluster(self, now: float) -> None:
-        """The whole cluster is to stop, in order (S2).
+        """The whole cluster must stop, in order (S2).
 
         Where none runs, and where this member is in no view, it just ends: ask one that is
         active.
@@ -242,13 +242,13 @@ class Member:
     # -- the loop --------------------------------------------------------------------------
 
     def poll(self) -> Batch:
-        """Return what is to be done, in the order of `Batch`; the same until `advance`."""
+        """Return what must be done, in the order of `Batch`; the same until `advance`."""
         return self._out.poll()
 
     def advance(self, batch: Batch) -> None:
         """`batch` is performed: its record is durable, its messages are on their way.
 
-        What has happened since it was polled is in the next one.  Raises `MisuseError` for
+        Events since it was polled are in the next one.  Raises `MisuseError` for
         another batch than the one that `poll` gave last.
         """
         self._out.advance(batch)

@@ -20,7 +20,7 @@ class Outbox:
     _polled: Batch | None = None  # and not yet performed
 
     def add(self, batch: Batch) -> None:
-        """Have this done, too, behind what is to be done already."""
+        """Have this done, too, behind what must be done already."""
         if batch:  # an empty one is nothing to wait for
             self._next = batch if self._next is None else both(self._next, batch)
 
@@ -30,7 +30,7 @@ class Outbox:
             self._next = evolve(self._next or NOTHING, persist=record)
 
     def poll(self) -> Batch:
-        """Return what is to be done; the same until `advance`."""
+        """Return what must be done; the same until `advance`."""
         if self._polled is None:
             self._polled, self._next = self._next, None
         return NOTHING if self._polled is None else self._polled

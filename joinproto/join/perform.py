@@ -16,7 +16,7 @@ W_co = TypeVar("W_co", covariant=True)
 
 
 class Ports(Protocol[W_co]):
-    """What a batch needs of a host.  What one of these returns is to be waited for, in order.
+    """What a batch needs of a host.  What one of these returns must be waited for, in order.
 
     `close`: serve no client any more.  `persist`: the record is durable when it returns, or when
     all is done that it returned.  One that raises ends the process: see duty 4.
@@ -32,7 +32,7 @@ class Ports(Protocol[W_co]):
 def performing(batch: Batch, ports: Ports[W_co]) -> Iterator[W_co]:
     """Yield what `ports` want to be waited for while `batch` is performed.
 
-    Each is to be done before the next one is asked for; nothing happens before the first.
+    Each must be done before the next one is asked for; nothing happens before the first.
     After what fails ask no more: what follows it in the batch must not happen.
     """
     if batch.close is not None:

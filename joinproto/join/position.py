@@ -11,7 +11,7 @@ of the older one is dropped:
 behind both.  So neither `seq` nor the number of the view can order positions.
 
 Data that goes on further is not newer for that: (FOUND, 5) is ahead of where CHANGE starts,
-and it is a tail of frames that no member acknowledged.  What is newest is for the views to say.
+and it is a tail of frames that no member acknowledged.  The views say what is newest.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def compare_positions(
 
     if forgotten and (one is None or other is None):
         return PositionOrder.UNKNOWN  # the forgotten view was never arrived at
-    # What is left of the one is the beginning of what is left of the other.
+    # The rest of the one is the beginning of the rest of the other.
     one_seq = 0 if one is None else one.seq
     other_seq = 0 if other is None else other.seq
     one_more = one_more or one_seq > other_seq

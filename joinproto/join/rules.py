@@ -1,7 +1,7 @@
 """The view chain as a set of rules for verdicts: what the shipped tables say of given members.
 
 The tables read rows about views and answers; here they are made from what is known of the
-members from outside.  What is not told is taken so:
+members from outside.  A field that is left out is taken so:
 
     lineage     a clean store: FOUND, CLOSE; a dirty one with a final signature: the same;
                 any other dirty one: FOUND.  A running view stands behind whatever a

@@ -72,7 +72,9 @@ class Known:
     was_active: bool = False  # it knows that the tip was active
     source: str | None = None  # the member that it is updated from
     saw_it_run: bool = False  # others were ready in its tip, and it in none yet, in this process
-    closes_until: float | None = None  # so long the cluster is to stop, if it is left out of a view
+    closes_until: float | None = (
+        None  # how long the cluster has to stop, if it is left out of a view
+    )
     leaves: bool = False
     leave_told: bool = False  # the members that decide on the next view know that it leaves
     is_done: bool = False
@@ -113,7 +115,7 @@ class Known:
 
     @property
     def closes(self) -> bool:
-        """Return whether it is to have the whole cluster stop."""
+        """Return whether it must have the whole cluster stop."""
         return self.closes_until is not None
 
     @property
@@ -139,7 +141,7 @@ class Known:
 
     @property
     def deadline(self) -> float | None:
-        """Return when `tick` is to be called, None: only something from outside can matter."""
+        """Return when `tick` must be called, None: only something from outside can matter."""
         # Hosts ask before and after each step: four comparisons take a third of a list's time.
         due = self.patience_until
         if (at := self.next_beat) is not None and (due is None or at < due):

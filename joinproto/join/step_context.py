@@ -1,4 +1,4 @@
-"""A step: from a state and an event to the next state and what is to be done.
+"""A step: from a state and an event to the next state and what must be done.
 
 The event is a function (`steps.py`) that works on a draft of the next state.  Only the
 step sees the draft, so what a step returns follows from what it was given, and one that raises
@@ -32,7 +32,7 @@ Happened = TypeVarTuple("Happened")
 
 @define
 class StepContext(Known):
-    """The next state in the making, and what is to be done: see `Batch`."""
+    """The next state in the making, and what must be done: see `Batch`."""
 
     closing: Closing | None = None
     persist: StoreRecord | None = None
@@ -45,7 +45,7 @@ class StepContext(Known):
         if at is not None and (self.patience_until is None or at < self.patience_until):
             self.patience_until = at
 
-    # -- what is to be done ----------------------------------------------------------------
+    # -- what must be done ----------------------------------------------------------------
 
     def send(self, to: str, message: Message) -> None:
         self.sends.append(Sent(to, message))
@@ -78,7 +78,7 @@ class StepContext(Known):
         )
 
     def close(self, why: Closing) -> None:
-        """Close for clients, before all else that is to be done."""
+        """Close for clients, before all else that must be done."""
         # What waits to open must not open again behind it.
         self.actions = [item for item in self.actions if not isinstance(item, OpenForClients)]
         self.closing = why
@@ -106,7 +106,7 @@ class StepContext(Known):
 def step(
     state: MemberState, event: Callable[[StepContext, *Happened], None], *happened: *Happened
 ) -> tuple[MemberState, Batch]:
-    """Return the state after `event`, and what is to be done for it."""
+    """Return the state after `event`, and what must be done for it."""
     draft = StepContext(*values_of(state))
     event(draft, *happened)
     return frozen_copy(draft), draft.batch

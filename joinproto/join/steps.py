@@ -92,7 +92,7 @@ _BEATS = 2
 def start(
     now: float, setup: Setup, record: StoreRecord, *, in_reach: frozenset[str] = frozenset()
 ) -> tuple[MemberState, Batch]:
-    """Return the member of a process that starts now, and what is to be done first."""
+    """Return the member of a process that starts now, and what must be done first."""
     config = setup.config
     if record.transient != config.is_transient:
         raise MisuseError(
@@ -301,7 +301,7 @@ def register_free(
     if m.phase in RUNNING and tip is not None and tip.id == parent:
         until = asked + _BEATS * m.config.heartbeat
         m.free_until = max(until, m.free_until or until)
-        # Whatever is chosen behind it is chosen while this process runs.  Otherwise: a member that
+        # A view behind it is chosen while this process runs.  Otherwise: a member that
         # hears no member learns of a CLOSE from the register alone, and restarts the cluster.
         m.see_it_run()
         register_confirms(m, now, question)

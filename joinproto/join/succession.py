@@ -53,7 +53,7 @@ class Row:
     `is_marked`: its operator permits a restart from the tip.  `leaves`: asks to be left out.
     The rest is the same for all seats:
     `wait_for` (N), `majority` (electors that are more than half of them), `founders` (how
-    many must answer before a FOUND), `closes` (the whole cluster is to stop), `is_automatic`
+    many must answer before a FOUND), `closes` (the whole cluster must stop), `is_automatic`
     (total_failure).
     """
 
@@ -187,7 +187,7 @@ def going_on() -> Table[Next]:
                 ~S.is_empty & ~STORES.is_empty,
                 Next.CHANGE,
             ),
-            # What is acknowledged in a view without a store is gone with its processes.
+            # A frame that is acknowledged in a view without a store is gone with its processes.
             Case(
                 "3.4",
                 "somebody is sure, but no store has answered",

@@ -25,7 +25,7 @@ class Proposer:
     """A member that is to propose, and what it wants.
 
     `guests`: newcomers to take in; `transients`: those that keep nothing.
-    `apart`: which member does not hear which.  `closes`: the whole cluster is to stop.  `nonce`,
+    `apart`: which member does not hear which.  `closes`: the whole cluster must stop.  `nonce`,
     `time`: see `Facts` of a view.
     """
 

@@ -211,7 +211,7 @@ _CODEC.give(tuple[View, ...], _VIEWS.put, _take_views)
 for _kind in (Hello, Refused):
     _CODEC.give((_kind, "meeting"), take=lambda found: found if found == "" else _take_text(found))
 for _name in ("found", "expected"):
-    # What a refusal shows may be long, and may be nothing.
+    # The texts of a refusal may be long, and may be empty.
     _CODEC.give(
         (Refused, _name),
         lambda text: text[:TEXT_MAX],

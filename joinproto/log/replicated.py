@@ -205,7 +205,7 @@ class ReplicatedLog:
     def rest(self, then: Callable[[], None]) -> None:
         """Have nothing more ordered, and call `then` when all members have the same frames.
 
-        What was not ordered yet is nowhere.  Calls after `REST_SECONDS` in any case.
+        A write that was not ordered yet is nowhere.  Calls after `REST_SECONDS` in any case.
         """
         self._at_rest = then
         self._rests_by = self.loop.now() + REST_SECONDS

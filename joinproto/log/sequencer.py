@@ -91,7 +91,7 @@ class Sequencer:
         self._journal = journal
         self._send = send
         self._enough = len(view.members)
-        # What the others have is not known yet; the last frame, sent again, makes them say it.
+        # It is not known yet what the others have; the last frame, sent again, makes them say it.
         self._peers = {
             seat.member: _Peer(seat, max(journal.last_seq, 1))
             for seat in view.members
@@ -150,7 +150,7 @@ class Sequencer:
             self._pump(known)
 
     def _pump(self, peer: _Peer) -> None:
-        # What was dropped is in every member of the view: it was committed.
+        # A dropped frame is at every member of the view: it was committed.
         peer.next = max(peer.next, self._journal.first_seq)
         while len(peer.ahead) < PIECES_AHEAD and peer.next <= self._journal.last_seq:
             frames = self._journal.read(peer.next)

@@ -56,7 +56,7 @@ class Snapshot:
 def load(journal: Journal, name: str, kind: str) -> Snapshot | None:
     """Return the snapshot in the file `name` if it is of this journal; never raises.
 
-    What is damaged is left out, and said: then the frames are applied.
+    A damaged one is left out, with a line in the log: then the frames are applied.
     """
     try:
         found = _load(journal, name, kind)
@@ -82,7 +82,7 @@ def making(
     """Yield the pieces of work that put a snapshot in the place of the former one; `made` then.
 
     `runs`: up to the last frame that is in the state; `state`: asked for on the worker;
-    `is_floor`: it is kept as the floor, too.  What the disk refuses is logged, and leaves the
+    `is_floor`: it is kept as the floor, too.  An error of the disk is logged, and leaves the
     former one.
     """
     writer = _Writer(journal)

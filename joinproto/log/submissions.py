@@ -37,7 +37,7 @@ class Submissions:
         self._number = 0
         self._pending: dict[int, _Pending] = {}
         self._written: deque[tuple[int, int]] = deque()  # seq and number of those in the journal
-        self._outgoing: list[int] = []  # numbers that are to be handed in
+        self._outgoing: list[int] = []  # numbers that must be handed in
 
     def __len__(self) -> int:
         return len(self._pending)

@@ -48,7 +48,7 @@ def performing(
 ) -> Iterator[Work]:
     """Yield what blocks, while `perform` performs these effects in their order.
 
-    Each piece of work is to be done before the next one is asked for.  Nothing happens before
+    Each piece of work must be done before the next one is asked for.  Nothing happens before
     the first is asked for.  After work that failed ask for no more: the effects behind it must
     not happen.  `perform`: begins one effect; returns the work to be waited for, if any.
     """

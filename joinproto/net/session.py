@@ -255,7 +255,7 @@ class Session:
 
     def _require_no_refusal(self, said: Any) -> None:
         if isinstance(said, dict) and isinstance(said.get("refused"), str):
-            # What an unknown side says is cut, and shown as a text, never as it is.
+            # Texts of an unknown side are cut, and shown escaped, never as they are.
             raise Refused(f"{self.dials} refuses us: {said['refused'][:200]!r}")
 
     def _parsed(self, body: bytes) -> Any:

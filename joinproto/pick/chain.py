@@ -169,7 +169,7 @@ def _copies(stores: Sequence[Store]) -> set[str]:
 def _went_back(stores: Sequence[Store], newest: Lineage) -> set[str]:
     """Return the names of stores that were put back from an older copy.
 
-    What they say about views that were never served is worth nothing; believed, it would let an
+    Their word about views that were never served is worth nothing; believed, it would let an
     older store pass for the latest.
     """
     odd = Evidence.of(newest, map(_answer, stores)).went_back
@@ -191,7 +191,7 @@ def _newest_active(evidence: Evidence) -> View:
     """Return the newest view in which clients may have been served, as far as is known."""
     views = evidence.lineage.views
     served = (view for view in reversed(views) if not evidence.was_never_served(view))
-    # None of those that are kept was served: then nothing is to be found in any of them,
+    # None of those that are kept was served: then nothing can be found in any of them,
     # unless an older one is forgotten.  The oldest kept one has its members.
     return next(served, views[0])
 

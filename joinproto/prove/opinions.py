@@ -32,7 +32,7 @@ class SolverQuestion(Protocol):
 
 @define
 class Pending:
-    """One question that cvc5 was asked.  `result` is to be called once, in order of the asking."""
+    """One question that cvc5 was asked.  `result` must be called once, in order of the asking."""
 
     opinions: Opinions
     script: Script
@@ -47,7 +47,7 @@ class Pending:
         wait([self.future], timeout=0.1)
 
     def result(self) -> Answer:
-        """Wait for cvc5, write what is to be written, and return what it says."""
+        """Wait for cvc5, write what must be written, and return what it says."""
         try:
             opinion = self.future.result()
         except BrokenProcessPool as error:
@@ -90,7 +90,7 @@ class Opinions:
             )
 
     def of(self, asked: SolverQuestion) -> Pending | None:
-        """Ask cvc5, if it is to be asked; without it, write the files that are wanted."""
+        """Ask cvc5, if it must be asked; without it, write the files that are wanted."""
         script = asked.script if self.second or self.folder is not None else None
         if script is None:
             return None
@@ -107,7 +107,7 @@ class Opinions:
         return Pending(self, script, future)
 
     def note(self, script: Script, result: Answer, seconds: float, proof: str) -> None:
-        """Count an answer of cvc5, and write what is to be written."""
+        """Count an answer of cvc5, and write what must be written."""
         self._open -= 1
         self.found[result] += 1
         self.seconds += seconds

@@ -169,7 +169,7 @@ class Keeper:
         return [key for *_, key in sorted(order)]
 
     def judge(self, key: Key, now: float, replicas: tuple[Replica, ...] | None = None) -> Verdict:
-        """Return what is to be done with a queue.  `replicas`: what its leader said just now."""
+        """Return what must be done with a queue.  `replicas`: what its leader said just now."""
         decision = evaluate(self._situation(key, now, replicas), self.rules.place)
         if not decision.nodes:
             return Verdict(decision)

@@ -3,8 +3,8 @@ turn it is.
 
 A round begins when the broker was read (`Read`).  The leaders of queues are asked one after the
 other, and changes are begun one after the other: after `Ask` and `Begin` the machine waits for
-what comes of it.  What is not known is not acted on: a broker that cannot be read leaves everything
-as it is, and a change is begun only on what the queue's leader itself said just before.
+what comes of it.  Nothing is done on what is not known: a broker that cannot be read leaves
+everything as it is, and a change is begun only on what the queue's leader itself said just before.
 
 Source: reconciliation, Q2, Q4 and Q5; `joinproto/machine/step.py`.
 """

@@ -111,7 +111,8 @@ class _Copies:
 
 
 Turn = tuple[int, int, int, int]
-"""Of a queue: how many it can lose, its bytes, its place in the list, how often it has changed."""
+"""How many replicas a queue can lose, its bytes, its place in the list, how often it has changed.
+"""
 
 
 class _Waiting:

@@ -28,7 +28,7 @@ from joinproto.reconcile.timers import Event, Look, Timers, looks
     policy=5,
 )
 def answer_target(target: Target, variant: WHOSE = Variant.OURS) -> Wanted:
-    """How many replicas a queue is to have, and what says so."""
+    """How many replicas a queue must have, and what says so."""
     return wanted(target, variant)
 
 

@@ -1,4 +1,4 @@
-"""Q1: how many replicas a queue is to have, and what says so.
+"""Q1: how many replicas a queue must have, and what says so.
 
 Source: reconciliation, Q1.
 """

@@ -50,7 +50,7 @@ class Timers:
     trigger_interval: Annotated[float, AtLeast(0), "seconds from an event to a look"] = 10.0
 
     def between(self, variant: Variant) -> float:
-        """Return the seconds between two looks at a queue where nothing is to be done."""
+        """Return the seconds between two looks at a queue where nothing must be done."""
         return (
             self.interval
             if self.interval is not None

@@ -170,7 +170,7 @@ def mark_clean(
 def undo(directory: str, why: str, as_object: bool) -> int:
     """Take back what apply wrote, until a successor of the mark has been accepted.
 
-    What the store promised since is kept; only the permission goes.
+    The store's promises since then are kept; only the permission goes.
     """
     path = Path(os.path.realpath(directory))
     _require_ours(path, directory)

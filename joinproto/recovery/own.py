@@ -148,7 +148,7 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
     record, wrong = _recovered(raw, record)
     if wrong:
         found.insert(0, wrong)
-        # What was said about it is not what it says: nothing follows from such a store.
+        # It does not say what was said about it: nothing follows from such a store.
         return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     contents = evolve(contents, record=record)
     tip = record.tip

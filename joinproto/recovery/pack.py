@@ -128,7 +128,7 @@ def script() -> str:
     files, marks = {JOURNAL}, set(TELLING)
     for kind in Format:
         reader = reader_of(kind)
-        # What is carried of large files is made where they are read: they are packed themselves.
+        # Large files are packed themselves: their summary is made where they are read.
         files |= set() if hasattr(reader, "digest") else {*reader.NAMES}
         files |= {*getattr(reader, "GLOBS", ())}
         marks |= {*getattr(reader, "MARKS", ())}

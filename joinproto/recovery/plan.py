@@ -253,7 +253,7 @@ def forced_plan(
     assert source is not None
     seats = tuple(Seat(one.member, one.record.store_id) for one in chosen if one.record is not None)
     count = tip.wait_for if wait_for is None else wait_for
-    # What must match (I2) ends with N; see `Config.digest`.
+    # The options that must match (I2) end with N; see `Config.digest`.
     options = tip.options_digest.removesuffix(f"/{tip.wait_for}")
     digest = tip.options_digest if options == tip.options_digest else f"{options}/{count}"
     force = Force(

@@ -12,7 +12,7 @@ def typed(word: str) -> str:
     """Return what a shell takes for this word; in one line, and plain to read."""
     if word.isprintable():
         return quote(word)
-    # What is not to be printed is written as bash and its like read it.
+    # Characters that cannot be printed are written as bash reads them.
     return f"$'{''.join(_escaped(char, quotes=True) for char in word)}'"
 
 

@@ -141,7 +141,7 @@ def _wired(state: Following, sender: str, wired: Wired) -> Taken:
     effects: list[Effect] = [*map(Remove, found.removes), *map(Make, found.makes)]
     view = wired.view
     # In a younger generation's first view it stands as what it was: its members were up to date.
-    # Of one generation its own primary's views count, not those of another one that waited for it.
+    # In one generation the views of its own primary count, not those of another that waited for it.
     is_anothers = view.primary != state.view.primary
     if not practice.generations or is_anothers or view.age >= state.view.age:
         effects.append(KeepView(view))

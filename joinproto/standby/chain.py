@@ -57,7 +57,7 @@ def follows(chain: View, view: View) -> bool:
 
 
 def turn(chain: View, me: str, there: Collection[str]) -> int | None:
-    """Return how many brokers are to be promoted rather than this one; None: it must not be.
+    """Return how many brokers must be promoted rather than this one; None: it must not be.
 
     `there`: the brokers that take part in the chain now.  The former primary comes last: it has
     stopped serving for some reason.

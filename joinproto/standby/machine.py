@@ -1,6 +1,6 @@
 """A broker of hot standby: `step(state, event)` is its next state and what its host does.
 
-Its role decides which side it is of: `backup.py` or `primary.py`.  What it has goes from one side
+Its role decides which side it is of: `backup.py` or `primary.py`.  Its queues go from one side
 to the other as it is.
 
 Source: hot standby, H1 to H6, H8 to H10.

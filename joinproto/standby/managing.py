@@ -60,7 +60,7 @@ class Now:
 
 
 class Due(Enum):
-    """What is to be done."""
+    """What must be done."""
 
     NOTHING = "nothing"
     TURN = "serve no more"

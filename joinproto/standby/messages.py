@@ -181,7 +181,7 @@ class Changed:
 
 @frozen
 class Viewed:
-    """A view that was written down, or (manager outside) is to be."""
+    """A view that was written down, or (manager outside) must be."""
 
     view: Annotated[View, "the view"]
 

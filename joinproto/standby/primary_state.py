@@ -118,7 +118,7 @@ class PrimaryState:
 
     @property
     def copies(self) -> dict[str, tuple[str, ...]]:
-        """Return of which queues there is more to copy, to each backup."""
+        """Return for each backup the queues of which there is more to copy."""
         return {name: tuple(one.copying) for name, one in self.followers.items() if one.copying}
 
     def coming(self, backup: str, queue: str, count: int) -> tuple[Message, ...]:

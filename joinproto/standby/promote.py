@@ -1,4 +1,4 @@
-"""A promotion: what a broker answers that is told to be primary, and what it is then.
+"""A promotion: the answer of a broker that is told to be primary, and what it is then.
 
 Source: hot standby, H2, H3, H8.
 """
@@ -100,7 +100,7 @@ class Promoted(ByCase):
 
 
 def promote(about: Promotion) -> Promoted:
-    """Return what becomes of it; a refusal changes nothing."""
+    """Return the answer and what the broker is then; a refusal changes nothing."""
     rows = rows_of(about)
     case = TABLES[about.variant].choose(rows, 0)
     better = [rows[at].name for at in members_of(BETTER, rows, 0)]
@@ -165,7 +165,7 @@ def _was_left(peer: Peer, about: Promotion) -> bool:
 
     A broker that is in a view that was written has all that was confirmed until then, so such a
     backup has no more than the promoted one.  Otherwise: a is cut off, drops b and c, confirms
-    alone, dies, and its store is marked clean; b and c refuse, for it knows of a younger view, and
+    alone, dies, and its store is marked clean; b and c refuse, as it knows of a younger view, and
     a would refuse for them, until an operator restarts both.  One that has a primary counts: that
     primary runs, though only this backup may reach it.
     """

@@ -42,7 +42,7 @@ from joinproto.standby.tables import BETTER
     expected=["b3"],
 )
 def answer_promote(asked: Promotion) -> Promoted:
-    """What a broker answers that is told to be primary, and what it is then."""
+    """The answer of a broker that is told to be primary, and what it is then."""
     names = [peer.name for peer in asked.peers]
     refuse_twice("peers", names)
     if asked.me in names:

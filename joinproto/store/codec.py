@@ -6,7 +6,7 @@ It is apart from the member's classes because a name there may change and a name
 a disk may not.
 
 Reading believes nothing: types are not converted, no key may stand twice, and
-`lineage_of` looks at every id and every link.  Whatever is wrong is a `Malformed`.
+`lineage_of` looks at every id and every link.  Any error is a `Malformed`.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class StoreHandle:
             self._busy.release()
 
     def close(self) -> None:
-        """Give the store back.  What was written is on the disk already; nothing is saved here."""
+        """Give the store back.  Every write is on the disk already; nothing is saved here."""
         if self._lock < 0:
             return
         lock, self._lock = self._lock, -1

@@ -133,7 +133,7 @@ class Process:
 
     @property
     def deadline(self) -> float | None:
-        """Return when `step` is to be called although nothing happened, in the run's time."""
+        """Return when `step` must be called although nothing happened, in the run's time."""
         due, other = self.member.deadline, self.log.deadline
         if due is None or (other is not None and other < due):
             due = other
@@ -196,7 +196,7 @@ class Process:
         if self.is_served:
             self.log.barrier(done)
 
-    # -- what is to be done --------------------------------------------------------------------
+    # -- what must be done --------------------------------------------------------------------
 
     def _perform(self) -> None:
         while batch := self.member.poll():

@@ -22,7 +22,7 @@ AT_ONCE = 5
 """Seeds that a process plays before it says what came of them."""
 
 FAILED_KEPT = 20
-"""So many failed runs of one claim are kept, the earliest seeds; all are counted."""
+"""How many failed runs of one claim are kept, the earliest seeds; all are counted."""
 
 
 @define

@@ -20,7 +20,7 @@ from joinproto.join.wire import LATEST, encode
 from joinproto.swarm.scenario import Scenario
 
 OLD_KEPT = 200
-"""So many of the messages from one to another may come again at any time."""
+"""How many of the messages from one to another may come again at any time."""
 
 
 class Ends(Protocol):

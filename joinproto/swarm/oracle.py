@@ -1,7 +1,7 @@
 """The oracle: what must hold in every run, looked at from outside.
 
 It reads what becomes durable, what is served and what is acknowledged, and shares no rule with
-the member.  What is claimed says section 4 of the join protocol; `CLAIMS` names it.
+the member.  Section 4 of the join protocol has the claims; `CLAIMS` names them.
 """
 
 from __future__ import annotations

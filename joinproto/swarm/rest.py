@@ -1,7 +1,7 @@
 """Rest: what a cluster owes once faults have stopped, and whether it gives it.
 
 A majority of the electors that is up, hears each other in full and has all that was committed
-must serve, and come to rest.  Of a member that has the data, only those count that can know it:
+must serve, and come to rest.  Of the members that have the data, only those count that can know it:
 members of every view since the last one that may have been served.
 """
 

@@ -284,7 +284,7 @@ class Simulation:
 
     def _tell_event(self, process: Process, event: object) -> None:
         text = told(event)
-        # What a member says again and again is told once.
+        # A line that a member repeats is reported once.
         if self._said.get(process.name) != text:
             self._said[process.name] = text
             self.tell(f"{process.name} {text}")

@@ -3,7 +3,7 @@
 A config is a version with content; a set is what a node's broker has on its disk.  Which data a
 config means is settled once, by the node that first boots or adopts with it; identities
 (`joinproto/clusterer/identities.py`) tell the others.  A broker boots after its node has decided
-to go: what it is to have may come later than that.
+to go: what it must have may come later than that.
 
 Source: Clusterer, U1 and U3 to U6; what holds of them: `clusterer.py`.
 """

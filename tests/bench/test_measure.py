@@ -1,4 +1,4 @@
-"""What a command cost is what its own process cost."""
+"""The cost of a command is that of its own process."""
 
 import sys
 from pathlib import Path

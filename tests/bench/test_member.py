@@ -60,7 +60,7 @@ def test_a_round_costs_what_was_promised() -> None:
     assert found.ratio < 4
 
 
-def test_the_cost_is_told_beside_the_promise() -> None:
+def test_the_cost_is_told_alongside_the_promise() -> None:
     found = evolve(made_up(), member=COST)
 
     for text in (report.terminal(found), report.markdown(found, plot="p.svg")):

@@ -1,4 +1,4 @@
-"""What three nodes do: that it is measured on real ones, and told beside etcd."""
+"""What three nodes do: that it is measured on real ones, and told alongside etcd."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_etcd_is_measured_the_same_way(tmp_path: Path) -> None:
     assert min(found.founded, found.leader_killed, found.other_killed) > 0
 
 
-def test_the_numbers_stand_beside_etcd_s() -> None:
+def test_the_numbers_stand_alongside_etcd_s() -> None:
     found = evolve(made_up(), node=COST)
 
     for text in (report.terminal(found), report.markdown(found, plot="p.svg")):

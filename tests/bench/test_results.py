@@ -21,7 +21,7 @@ def test_a_row_has_the_medians_of_its_runs() -> None:
 
 
 def test_bytes_for_each_state_are_above_the_same_command_with_three() -> None:
-    """What a tool takes to start is not what a state takes."""
+    """The memory of a tool's start is not counted for states."""
     base = row("joinproto", 3, cost(1, 150))
 
     found = row("joinproto", 8, cost(2, 250), base=base)
@@ -37,7 +37,7 @@ def test_memory_that_does_not_grow_is_no_number_for_each_state() -> None:
     assert base.bytes_per_state is None
 
 
-def test_a_search_that_is_short_beside_the_start_is_not_told_apart() -> None:
+def test_a_search_that_is_short_compared_with_the_start_is_not_told_apart() -> None:
     """1.1 s after a start of 1 s: the 0.1 s may be the start's own spread."""
     base = row("joinproto", 3, cost(1, 150))
 

@@ -123,7 +123,7 @@ def _said(move: Move) -> Iterator[tuple[str, str, Any]]:
 
 
 class Product:
-    """The graph beside all guesses of which *until* holds."""
+    """The graph alongside all guesses of which *until* holds."""
 
     def __init__(self, found: Explored, formula: Formula) -> None:
         self.found, self.formula = found, formula

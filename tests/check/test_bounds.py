@@ -59,7 +59,7 @@ def chatty(most: int) -> World:
 def test_a_bound_of_what_is_under_way_ends_an_endless_search(most: int) -> None:
     """(i, j) words on two links, i + j <= most and one more beyond, by two counts of 0 to 3.
 
-    What was heard is bounded by the ways to come there, so only the most is told.
+    The messages heard are bounded by the ways to come there, so only the most is told.
     """
     world = chatty(most)
     report = check(world)

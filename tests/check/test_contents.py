@@ -154,7 +154,7 @@ def test_rows_of_one_or_two_words_keep_their_bits() -> None:
 
 
 def test_horizons_that_take_too_many_bits_are_searched_with_bits() -> None:
-    """What has no table of horizons is found as before."""
+    """A message without a table of horizons is found as before."""
     from joinproto_worlds.join.world import build as build_join
 
     world = build_join(**JOIN_IN_LITTLE)
@@ -253,7 +253,7 @@ def turning(last: int) -> World:
 
 @pytest.mark.parametrize("numbered", [False, True])
 def test_a_joint_step_is_one_step_to_what_expires(numbered: bool) -> None:
-    """What one member sends is of use if it is once all of them have moved."""
+    """A message of one member is of use if it is once all of them have moved."""
     with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
         assert 3 == same_search(turning(0)).distinct
 

@@ -44,7 +44,7 @@ COSTS = ("seconds", "cpu_seconds", "peak_rss_bytes", "bytes_per_state", "numbere
 
 @pytest.fixture(params=[0, 3, 1000])
 def _slowly(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many states are asked the slow way before the fast one is taken."""
+    """How many states are asked the slow way before the fast one is taken."""
     monkeypatch.setattr(direct_member, "SLOWLY", request.param)
 
 

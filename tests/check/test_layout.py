@@ -43,7 +43,7 @@ def test_rows_hold_the_same_after_a_field_has_given_bits_back(
 
 
 def test_garbage_is_looked_for_less_often_while_a_search_runs_and_as_before_behind_it() -> None:
-    """What a program has set is set again; where it looks for none at all, that stays."""
+    """A setting of the program is set again; where it looks for none at all, that stays."""
     before = gc.get_threshold()
     try:
         gc.set_threshold(500, 7, 9)

@@ -355,7 +355,7 @@ def test_the_peak_of_a_bounded_search_stays_under_its_bound() -> None:
 
 @pytest.mark.needs("a peak for each program")
 def test_the_peak_is_this_program_s_and_not_its_parent_s() -> None:
-    """What the parent held when it started us is no memory of ours."""
+    """Memory of the parent, from before it started us, is not ours."""
     child = "from joinproto.check.memory import peak_bytes; print(peak_bytes())"
     parent = (
         "import subprocess, sys\n"
@@ -549,7 +549,7 @@ def test_where_memory_ends_a_number_has_all_that_belongs_to_it(
 def test_claims_that_memory_ended_are_asked_by_the_search_that_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What was asked half counts as not asked."""
+    """A question that was half asked counts as not asked."""
     make_room, asked = Pairs._make_room, 0
 
     def ends_once(self: Pairs, field: int, other: int) -> None:

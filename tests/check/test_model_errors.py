@@ -1,4 +1,4 @@
-"""What is wrong with a model is told to its author: what was found, where, what to do next.
+"""A mistake in a model is reported to its author: what was found, where, what to do next.
 
 Each faulty member below stands in a world of two; the line of the fault carries the comment
 `fault`, and the problem must name this file and that line.
@@ -212,7 +212,7 @@ class Hears:
     ],
 )
 def test_a_bad_effect_is_told_with_the_place_of_receive(kind: type, said: str, hint: str) -> None:
-    """What came back is known only after the call: the place is where `receive` begins.
+    """The result is known only after the call: the place is where `receive` begins.
 
     Of an answer that is no list of effects it is the `return` that is written so.
     """

@@ -288,7 +288,7 @@ def test_an_abstract_world_with_states_left_out_is_refused(name: str) -> None:
     assert "holds" == check(evolve(whole, properties=[implements("itself", whole, itself)])).result
 
 
-def test_what_a_view_cannot_be_beside_is_said() -> None:
+def test_what_a_view_cannot_be_alongside_is_said() -> None:
     late = [eventually("late", lambda view: view["a"].rounds == 9)]
     with pytest.raises(ModelProblem, match="needs every state and step, and `same` leaves some"):
         evolve(clocks(same=hours), properties=late)

@@ -59,7 +59,7 @@ def test_all_is_found_and_counted_that_the_reference_finds(plan: Plan) -> None:
 
 @given(plans(networks=tuple(SETS)), st.integers(0, 30))
 def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
-    """What one member makes useless may be what another one was about to hear."""
+    """A message that one member makes useless may be one that another was about to hear."""
     world = expiring(plan, salt)
     found = explored(world, STATES_MAX)
     assume(found is not None)
@@ -100,7 +100,7 @@ def test_so_it_is_where_members_share_a_rank(plan: Plan, idle: int) -> None:
 def test_several_workers_leave_out_as_much_and_no_more(
     plan: Plan, aside: int, salt: int | None
 ) -> None:
-    """Whether or not what had to wait finds room beside the others, or messages expire."""
+    """Whether or not what had to wait finds room alongside the others, or messages expire."""
     world = build(plan) if salt is None else expiring(plan, salt)
     found = explored(world, STATES_MAX)
     assume(found is not None)
@@ -246,7 +246,7 @@ def test_what_is_heard_must_be_of_use_to_the_member_that_hears_it() -> None:
 def test_rows_that_lack_answers_are_found_whatever_number_of_choices_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is known of each choice is forgotten, and not the room for it."""
+    """The facts about each choice are forgotten, and not the room for them."""
     found = []
     for choices in (deliveries_room.CHOICES, 1):
         monkeypatch.setattr(deliveries_room, "CHOICES", choices)

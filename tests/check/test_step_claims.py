@@ -239,7 +239,7 @@ def test_a_search_that_ends_at_what_is_no_state_tells_the_same_run(
 
 
 def test_a_report_says_where_a_state_of_none_ended_the_search() -> None:
-    """What is open beside it is so for that; where nothing is, the search came to its end."""
+    """All other claims are open for that reason; where nothing is, the search came to its end."""
     few = World(
         name="few",
         members={"hours": lambda: Held(2)},

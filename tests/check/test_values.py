@@ -1,4 +1,4 @@
-"""What a member holds is what is searched: equal, of its type, one thing where it is one."""
+"""A member's values are searched as they are: equal, of their type, shared where they were."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ class Collector:
 
 
 def test_claims_see_lists_dicts_and_sets() -> None:
-    """What a member holds comes out equal to it and of its type, also without `shows`."""
+    """A member's value comes out equal to it and of its type, also without `shows`."""
     assert dict.fromkeys(("list", "dict", "set", "type"), "reached") | {"most": "violated"} == (
         results(
             alone(

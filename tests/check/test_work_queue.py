@@ -55,7 +55,7 @@ def test_no_crew_is_so_large_that_one_is_handed_out_no_rows() -> None:
 
 
 def joined(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return pieces, those together that stand side by side."""
+    """Return pieces, with neighbours joined."""
     found: list[tuple[int, int]] = []
     for begin, end in sorted(pieces):
         if found and found[-1][1] == begin:

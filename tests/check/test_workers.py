@@ -214,7 +214,7 @@ class _Climber:
     ("symmetry", "calls"), [*((False, n) for n in range(21, 41)), *((True, n) for n in (153, 155))]
 )
 def test_a_search_that_is_stopped_in_a_round_tells_its_runs(symmetry: bool, calls: int) -> None:
-    """What was answered last was not taken in, and rows of two kinds met: a ValueError."""
+    """The last answers were not taken in, and rows of two kinds met: a ValueError."""
     climbed = sometimes("climbed", lambda view: any(one.at == 3 for one in view.values()))
     world = World(
         name="climbers",
@@ -435,7 +435,7 @@ class _Says:
 def test_horizons_may_be_numbered_anew_while_questions_wait(
     monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
-    """What was asked of the old numbers is asked of the new ones."""
+    """Questions about the old numbers are asked of the new ones."""
     monkeypatch.setattr(room, "ROWS_MIN", 1)
     monkeypatch.setattr(room, "ROOM", 1 << 8)
     monkeypatch.setattr(room, "_PIECE", 64)

@@ -293,7 +293,7 @@ def test_a_violation_that_options_avoid_is_expected_of_the_default_options(run: 
 
 
 def test_a_search_that_ended_at_a_violation_did_not_exercise_everything(run: Run) -> None:
-    """What comes after the violation is not known."""
+    """Nothing is known of states after the violation."""
     done = run(*BROKEN)
 
     assert "everything" not in done.out

@@ -1,4 +1,4 @@
-"""What members hide and share is noticed: another process gives another answer."""
+"""State that members hide and share is noticed: another process gives another answer."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ def test_what_a_policy_may_know_decides_what_is_safe() -> None:
 
 
 def test_real_stores_are_put_to_a_policy(capsys: Any, tmp_path: Path) -> None:
-    """`recover pick --policy` says what the program chooses, beside the verdict."""
+    """`recover pick --policy` says what the program chooses, alongside the verdict."""
     for name, seqno, mark in (("a", 7, 0), ("b", 9, 1)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "grastate.dat").write_text(

@@ -133,7 +133,7 @@ def test_a_world_that_cannot_be_built_is_an_error_of_the_collection(tmp_path: Pa
 
 
 def test_a_search_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
-    """What was not searched is not green."""
+    """A world that was not searched is not green."""
     source = WORLDS.replace("END, FAULT = 2, 9", "END, FAULT = 10**9, 0").replace("< 2)", "> -1)")
     project(
         tmp_path,

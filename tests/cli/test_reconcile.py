@@ -60,7 +60,7 @@ def test_explain_says_why_and_what_would_change_it(run: Run) -> None:
 
 
 def test_a_queue_may_say_what_the_state_says_otherwise(run: Run) -> None:
-    """What a queue says itself comes first."""
+    """A queue's own word comes first."""
     real, first = {**STATE, "variant": "real"}, STATE["queues"][0]
     mixed = {**real, "queues": [first, {**first, "name": "qq.2", "variant": "seed"}]}
     found = run("explain", mixed, "--json").object["queues"]

@@ -323,7 +323,7 @@ def test_a_sweep_writes_one_report_of_all_its_searches(run: Run, tmp_path: Path)
 def test_a_check_that_ends_in_an_error_leaves_no_green_report(
     run: Run, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    """What a check before it wrote is gone: the error stands there, as undetermined."""
+    """The report of an earlier check is gone: the error stands there, as undetermined."""
     files = [tmp_path / name for name in ("junit.xml", "sarif.json", "report.md")]
     reports = [word for file in files for word in ("--report", str(file))]
     assert 0 == run(GOOD, *reports, "--no-verify").code

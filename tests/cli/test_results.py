@@ -43,7 +43,7 @@ def test_the_report_is_what_json_prints(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_same_run_writes_it_again_and_leaves_nothing_old(run: Run, tmp_path: Path) -> None:
-    """A run that no longer fails must not keep the old run's trace beside its report."""
+    """A run that no longer fails must not keep the old run's trace alongside its report."""
     run("two-phase-commit", "--out", str(tmp_path))
     (tmp_path / "trace.txt").write_text("of an older version")
 

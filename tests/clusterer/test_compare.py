@@ -51,7 +51,7 @@ def test_validate_prints_the_line_and_what_to_write(run: Run, tmp_path: Path) ->
     assert 1 == run("validate", str(file), "--json").object["config"]["version"]
 
 
-def test_compare_says_what_the_first_is_beside_the_second(run: Run, tmp_path: Path) -> None:
+def test_compare_says_what_the_first_is_compared_with_the_second(run: Run, tmp_path: Path) -> None:
     """Two files, in words and as JSON."""
     old, new = tmp_path / "old.config", tmp_path / "new.config"
     old.write_text(config_with())

@@ -79,7 +79,7 @@ def test_a_host_that_is_no_name_is_away_and_no_round_waits_for_it(fleet: Fleet) 
 def test_apply_asks_where_a_node_is_about_to_join(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Both are to take a third one's data: no plan of two configs says that."""
+    """Both must take a third one's data: no plan of two configs says that."""
     for name in "ab":
         fleet.start(name)
     fleet.until_ready("ab", 0)

@@ -112,7 +112,7 @@ def says(fleet: Fleet, name: str) -> dict[str, str]:
 
 
 def test_a_cluster_of_members_by_configs_alone(logs: Logs) -> None:
-    """What clients wrote is there after each change, at all that are in the config."""
+    """The clients' writes are there after each change, at all that are in the config."""
     fleet = logs.fleet
     for name in "abc":
         fleet.start(name, config(1, "abc", "a") if name == "a" else None)

@@ -26,7 +26,7 @@ def test_a_node_that_joins_takes_the_data_of_a_node_that_runs_with_its_config() 
     assert {frozenset({"b/1"})} == sets_of(told, 200)
 
 
-def test_a_blank_gospel_that_comes_back_beside_others_gives_its_data_up() -> None:
+def test_a_blank_gospel_that_comes_back_alongside_others_gives_its_data_up() -> None:
     """U3, U5: a node that is ready has never had it as a member."""
     told = story(
         [start("c"), start("d")],

@@ -283,7 +283,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_terms_are_printed_as_erlang_writes_them() -> None:
-    """What an error shows is what stands in the file."""
+    """An error shows what stands in the file."""
     text = '{a, \'A b\', "x\\"y", <<"z">>, [1, 2.5, $a], {}}'
 
     assert text.replace("$a", "97") == str(read_terms(text).all[0])

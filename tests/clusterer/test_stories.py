@@ -293,7 +293,7 @@ def test_every_outcome_is_shown_with_the_number_of_its_orders(run: Run) -> None:
 def test_an_order_that_does_not_come_to_rest_is_an_outcome(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told beside the others, and does not end the command."""
+    """It is told alongside the others, and does not end the command."""
     monkeypatch.setattr("joinproto.clusterer.simulator.ACTIONS_MAX", 22)
     done = run("two-younger-at-once", "--seeds", "40", "--json").object
     endless = [one for one in done["ends"] if not one["rests"]]

@@ -1,4 +1,4 @@
-"""What is printed is what its type says, and so is the schema of it."""
+"""The output and its schema are as the type says."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def packet(size: int) -> bytes:
 
 
 def test_packets_up_to_the_limit_are_read_and_the_first_longer_one_is_the_end() -> None:
-    """What is behind it is not read either: nobody knows where it begins."""
+    """The bytes behind it are not read either: nobody knows where they begin."""
     assert [10, 997, 0] == published(1_000, [packet(10), packet(997), packet(0)])
     assert [10] == published(1_000, [packet(10), packet(998), packet(0)])
 
@@ -65,7 +65,7 @@ def test_nothing_of_a_packet_without_end_is_read() -> None:
 
 
 def test_a_length_that_amqtt_reads_otherwise_is_no_way_around() -> None:
-    """Of a packet of two bytes whose topic is said to be longer, amqtt reads on in the next one."""
+    """After a packet whose topic is said to be longer than it, amqtt reads on in the next one."""
     hidden = b"\x30\x02\xff\xff" + b"t" * 65_535
     assert [0, 90_000] == published(100_000, [hidden, packet(90_000)])
     assert [0] == published(100_000, [hidden, packet(200_000)])

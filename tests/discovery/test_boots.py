@@ -64,7 +64,7 @@ def test_a_server_that_fails_in_every_manner_gives_one_cluster_and_no_silence(
 
     assert {"1": 2} == told["clusters"]
     assert set(told["requests"]) - {"fair"}
-    # Which of its waits a node is seen in is chance; that it says one is not.
+    # It is chance which of its waits a node is seen in, but not that it says one.
     assert told["waited for"]
 
 

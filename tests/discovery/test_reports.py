@@ -257,7 +257,7 @@ def test_a_key_of_erlang_terms_that_no_release_reads_is_named() -> None:
 
 
 def test_without_plugins_the_answer_says_what_it_depends_on() -> None:
-    """Cleanup beside DNS belongs to a plugin, too (rabbitmq-peer-discovery-consul 21)."""
+    """Cleanup alongside DNS belongs to a plugin, too (rabbitmq-peer-discovery-consul 21)."""
     consul = f"{F}.peer_discovery_backend = consul\n{F}.consul.host = c\n"
     cleanup = f"{F}.dns.hostname = a.example\n{F}.node_cleanup.only_log_warning = true\n"
 

@@ -143,7 +143,7 @@ def _wrong_bases(disk: Disk) -> None:
 
 
 def _cut_in_a_base(kind: Kind, disk: Disk, value: Value) -> None:
-    """What stands for dropped frames is whole, or counts for nothing."""
+    """The base that stands for dropped frames is whole, or counts for nothing."""
     for name, plain in disk.files():
         if plain.shown.startswith(BASE_MAGIC):
             copy = disk.copied()

@@ -22,10 +22,10 @@ from tools.mutate.unit import TooLong, limited
 EACH = 10
 ALL = 1_000
 SEEDS = 64
-"""So many schedules a mutation may need; most are noticed by the first."""
+"""How many schedules a mutation may need; most are noticed by the first."""
 DAMAGED = 16
 MOST_SECONDS = 6
-"""Of the processor, for one seed: a loop without an end is noticed; many seeds are none."""
+"""Seconds of the processor, for one seed: a loop without an end is noticed; many seeds are none."""
 
 ALL_MUTATIONS = [*mutations()]
 MUTATIONS = [one for one in ALL_MUTATIONS if one.name not in ELSEWHERE]

@@ -156,7 +156,7 @@ def test_a_lost_disk_keeps_what_is_named_and_a_second_one_is_lost_after_it(tmp_p
 
 
 def test_a_write_is_torn(tmp_path: Path) -> None:
-    """Of the attributes that a step wrote, some are on the disk."""
+    """Some of the attributes that a step wrote are on the disk."""
     session = opened(written_model(tmp_path))
     keys = [step["key"] for step in taken(session, "a: write both")]
 

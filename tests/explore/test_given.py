@@ -170,7 +170,7 @@ def test_long_logs_are_put_by_cause_in_little_time() -> None:
     assert 5 > time.process_time() - began
 
 
-def test_event_logs_of_nodes_stand_beside_the_world_they_are_of(tmp_path: Path) -> None:
+def test_event_logs_of_nodes_stand_alongside_the_world_they_are_of(tmp_path: Path) -> None:
     import anyio
 
     from tests.cli.validate.conftest import live

@@ -1,4 +1,4 @@
-"""What an expression reads is known from its text, or all of it counts as read."""
+"""Its text says what an expression reads, or all of it counts as read."""
 
 import pytest
 

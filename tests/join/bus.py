@@ -39,7 +39,7 @@ from joinproto.join.view import Position, Seat, View
 from joinproto.join.wire import LATEST, decode, encode
 from joinproto.store.handle import Store, create_store, open_store
 
-# -- what hosts say to each other beside messages of members ---------------------------------
+# -- what hosts say to each other besides messages of members -----------------------------------
 
 
 @frozen

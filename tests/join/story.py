@@ -1,4 +1,4 @@
-"""Stories: what happens to members, and what they do, as text that is read beside a rule.
+"""Stories: what happens to members, and what they do, as text that is read alongside a rule.
 
 In the manner of etcd raft's datadriven tests.  A file is a row of paragraphs: lines that say what
 happens, `----`, and what came of it, up to the next empty line.  `#` begins a comment; the first
@@ -168,7 +168,7 @@ class Story:
         self._add(name, f"{may} acknowledge {self._words.frame(frame)}")
 
     def do_leave(self, name: str) -> None:
-        """`leave a`: it is to leave the cluster."""
+        """`leave a`: it must leave the cluster."""
         self.bus.tell(name, lambda member: member.leave(self.bus.now))
 
     def do_shutdown(self, name: str) -> None:

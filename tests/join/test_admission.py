@@ -44,7 +44,7 @@ D = Seat("d", "d'")
     ],
 )
 def test_of_two_reasons_the_first_one_is_told(row: Newcomer, name: str) -> None:
-    """What it hears is what its operator has to mend."""
+    """Its operator has to mend the links that it hears."""
     assert name == admission().choose((row,), 0).name
 
 
@@ -102,7 +102,7 @@ def test_a_member_that_is_in_the_view_with_its_data_needs_no_update(
 
 
 def test_a_refusal_says_what_was_expected() -> None:
-    """Of a store that is too old, no view is known here that it could have."""
+    """No view is known here that a store so old could have."""
     late = Lineage(CHAIN.views[1:], CHAIN.initial)
 
     found, expected = mismatch(FORGOTTEN, hello(), late, config("a"))

@@ -1,4 +1,4 @@
-"""Whose turn it is to begin a ballot."""
+"""Which member's turn it is, and when it may begin a ballot."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_two_disks_of_any_age_cost_no_frame(names: str, total_failure: TotalFail
 
 @pytest.mark.parametrize("seconds", [0.0, 5.0])
 @pytest.mark.parametrize("name", "abc")
-def test_a_disk_that_is_put_back_beside_running_members_serves_no_client(
+def test_a_disk_that_is_put_back_alongside_running_members_serves_no_client(
     name: str, seconds: float
 ) -> None:
     """3.6: it is not ready again in the view that it has forgotten, where its frames are missing.

@@ -62,7 +62,7 @@ def test_a_member_that_waits_for_nothing_has_no_patience_to_lose() -> None:
 
     assert m.patience_until is None
     assert m.says_at is None
-    m.observations = evolve(HEARD, in_reach=frozenset("b"))  # c is to be given up
+    m.observations = evolve(HEARD, in_reach=frozenset("b"))  # c must be given up
     settle(m, 1.0)
     assert 1.0 < (m.patience_until or 0.0)
 

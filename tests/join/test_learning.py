@@ -170,7 +170,7 @@ def test_a_member_that_never_was_in_a_view_does_not_leave_it() -> None:
 
 
 def test_a_leaver_ends_when_a_majority_of_the_others_is_ready_without_it() -> None:
-    """3.4: then they need it for nothing; one is enough beside itself of three."""
+    """3.4: then they need it for nothing; of three, one besides itself is enough."""
     m = leaving("bc", "abc")
     tip = tip_of(m)
 

@@ -43,7 +43,7 @@ def test_a_new_view_leaves_those_that_are_there_and_that_want_to_come_in(tip: Vi
 
 
 def test_an_answer_says_which_members_are_not_heard_and_the_last_one_counts() -> None:
-    """What one ballot was told is worth nothing in the next one."""
+    """An answer to one ballot is worth nothing in the next one."""
     heard = (
         Observations().answered(_answer(B), frozenset("ad")).answered(_answer(C), frozenset("d"))
     )
@@ -140,7 +140,7 @@ def test_a_member_is_cut_off_where_all_that_it_was_configured_with_are_strangers
     assert not Observations().is_cut_off(tip, A, config)
 
 
-def test_a_guest_that_keeps_nothing_is_known_as_such_beside_another_one(tip: View) -> None:
+def test_a_guest_that_keeps_nothing_is_known_as_such_alongside_another_one(tip: View) -> None:
     """Else it would be an elector when the next one says hello."""
     heard = Observations().with_guest(D, transient=True).with_guest(Seat("e", "e1"))
 

@@ -72,7 +72,7 @@ class Host:
 
 @frozen
 class Slow:
-    """A host that has every action done elsewhere: it yields what is to be waited for."""
+    """A host that has every action done elsewhere: it yields what must be waited for."""
 
     host: Host
 

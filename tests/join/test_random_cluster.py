@@ -287,7 +287,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(name=names, action=st.sampled_from(["leave", "close", "end"]))
     def end(self, name: str, action: str) -> None:
-        """A member is to leave, the whole cluster is to stop, or the power fails."""
+        """A member must leave, the whole cluster must stop, or the power fails."""
         if action == "end":
             for one in self.bus.up():
                 self.bus.crash(one)

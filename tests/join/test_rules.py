@@ -195,7 +195,7 @@ def test_a_clean_store_of_an_earlier_shutdown_is_updated() -> None:
     assert "update I7 from b; active I8" == short(verdict)
 
 
-def test_a_clean_store_does_not_restart_beside_one_that_served_since() -> None:
+def test_a_clean_store_does_not_restart_alongside_one_that_served_since() -> None:
     """A lone member restarted from a clean store takes new data: the old siblings wait."""
     verdict = told("cXF oX", "X F", "X F R", wait_for=2)
 
@@ -203,7 +203,7 @@ def test_a_clean_store_does_not_restart_beside_one_that_served_since() -> None:
 
 
 def test_stores_of_two_clusters_abort() -> None:
-    """I4: no member has served yet; beside a running cluster it would be J3."""
+    """I4: no member has served yet; alongside a running cluster it would be J3."""
     assert "abort I4; abort I4" == short(chain("oX oY", 2))
 
 
@@ -325,7 +325,7 @@ def test_an_active_member_that_tells_no_views_knows_those_of_another_one() -> No
     assert "unaffected -; unaffected -; update J2 from a,b" == short(verdict)
 
 
-def test_a_clean_store_beside_a_branch_is_of_no_other_shutdown() -> None:
+def test_a_clean_store_alongside_a_branch_is_of_no_other_shutdown() -> None:
     """I5 is about clean stores; of two, the operator would look at the wrong thing."""
     assert {"wrong-store"} == reasons(told("cXF oX", "", "X W"))
 

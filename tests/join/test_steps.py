@@ -76,7 +76,7 @@ def test_a_state_cannot_be_changed() -> None:
 
 
 def test_a_step_that_raises_has_changed_nothing() -> None:
-    """What a handler did up to there was done to a draft."""
+    """Changes of the handler up to there were made to a draft."""
     member = cluster()["a"].member
     before = member.state
 
@@ -227,7 +227,7 @@ def test_a_member_that_has_stopped_neither_answers_nor_asks_for_a_tick() -> None
 
 
 @pytest.mark.parametrize(("chain", "greets"), [("F C:bc@F.5", True), ("F C@F.5", False)])
-def test_a_member_that_was_updated_beside_the_view_says_hello_with_its_data(
+def test_a_member_that_was_updated_alongside_the_view_says_hello_with_its_data(
     chain: str, greets: bool
 ) -> None:
     """J1: to be taken in; a member is ready, and says that."""
@@ -286,7 +286,7 @@ def test_whose_turn_has_not_come_waits_until_then() -> None:
 def test_a_member_that_has_no_reason_begins_no_ballot_however_long_it_waited(
     in_reach: str, begins: bool
 ) -> None:
-    """3.4: all are here, and serve; or c is to be given up."""
+    """3.4: all are here, and serve; or c must be given up."""
     tip = views("F C")["C"]
     m = draft("F C", phase=Phase.ACTIVE, ready_in=tip.id, held=tip.id, patience_until=5.0)
     m.observations = Observations(in_reach=frozenset(in_reach), ready=seats("bc"))

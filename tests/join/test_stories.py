@@ -1,4 +1,4 @@
-"""Stories of members, each beside the rules of `docs/protocol.md` that it shows: see `story.py`."""
+"""Stories of members, each with the rules of `docs/protocol.md` that it shows: see `story.py`."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ def test_those_that_hear_each_other_and_keep_nothing_need_one_with_a_store() -> 
     assert "ab" == names_of(view)
 
 
-def test_the_former_store_of_a_member_does_not_vote_on_beside_its_new_one() -> None:
+def test_the_former_store_of_a_member_does_not_vote_on_alongside_its_new_one() -> None:
     """3.4: d leaves, and must still vote, for b and e are away; c has another disk."""
     tip = tip_of("abcde", "abcde")
     other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
@@ -327,7 +327,7 @@ def test_the_former_store_of_a_member_does_not_vote_on_beside_its_new_one() -> N
     ],
 )
 def test_a_newcomer_that_keeps_nothing_or_leaves_does_not_vote(newcomer: Answer) -> None:
-    """3.4: neither beside those that stay nor for want of them; d leaves, and c is away."""
+    """3.4: neither alongside those that stay nor for want of them; d leaves, and c is away."""
     tip = tip_of("acd", "acd")
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
     answers = [says(tip, "a"), says(tip, "d", leaves=True), newcomer]

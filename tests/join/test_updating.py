@@ -38,7 +38,7 @@ def test_a_member_that_is_ready_and_heard_feeds_a_member_the_least_name_first(
     assert ([] if source is None else [(source, WantUpdate(TIP.id))]) == sends(m)
 
 
-def test_a_member_that_joins_is_updated_beside_the_view_to_wherever_its_source_is() -> None:
+def test_a_member_that_joins_is_updated_alongside_the_view_to_wherever_its_source_is() -> None:
     """J1: the view runs without it, so no member knows where its data will end."""
     m = draft(CHAIN, phase=Phase.JOINING)
 

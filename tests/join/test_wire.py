@@ -280,7 +280,7 @@ def test_sizes_are_bounded() -> None:
 
 
 def test_a_refusal_with_a_long_reason_is_cut() -> None:
-    """What a peer shows of its configuration may be long, and must not be lost for it."""
+    """The texts of a peer's configuration may be long, and must not be lost for that."""
     told = decode(encode(Refused(Reason.OPTIONS_DIFFER, "x" * 5_000, "y")))
 
     assert Refused(Reason.OPTIONS_DIFFER, "x" * TEXT_MAX, "y") == told

@@ -78,7 +78,7 @@ def initial() -> list[tuple[Status, ...]]:
 
 @pytest.fixture(scope="module")
 def running() -> list[tuple[Status, ...]]:
-    """Return the sets in which a member is active beside the first one."""
+    """Return the sets in which a member is active alongside the first one."""
     return [
         view
         for view in small_worlds()

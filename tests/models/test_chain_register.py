@@ -162,7 +162,7 @@ def test_a_choice_is_completed_without_its_proposer() -> None:
     assert "c receive accept a in 1.b1 from b" == labels[-1]
 
 
-def test_an_elector_needs_no_durable_ballot_beside_its_durable_vote() -> None:
+def test_an_elector_needs_no_durable_ballot_besides_its_durable_vote() -> None:
     """Its vote is durable before the first `Accept` leaves; the rule is for the others."""
     found = check(build(mutant="ballots-not-persisted"))
 

@@ -1,6 +1,6 @@
 """Pinned counts of the classics: distinct states, steps, depth.
 
-Each number stands beside its source: a closed form that is computed here in another way, or
+Each number stands alongside its source: a closed form that is computed here in another way, or
 the reference search, which `test_reference.py` compares with the engine state by state.
 """
 

@@ -291,7 +291,7 @@ def test_every_rule_that_can_be_left_out_is_missed_by_a_world() -> None:
 
 
 def test_messages_that_expire_change_no_state_that_members_can_reach() -> None:
-    """What is dropped is of no use: the members go through the same states without it."""
+    """A dropped message is of no use: the members go through the same states without it."""
 
     def members(**options: Any) -> set[Any]:
         world = build(members=2, crashes=0, views=2, frames=0, closes=False, suspects=False)

@@ -179,7 +179,7 @@ def test_a_mutated_world_travels_by_the_name_of_its_rule() -> None:
 
 
 def test_a_search_without_a_rule_changes_no_other_search() -> None:
-    """What was replaced stands again between two calls of members, so no memory is shared."""
+    """The original stands again between two calls of members, so no memory is shared."""
     first = check(load_world("chain-register-observer"))
     check(load_world("chain-register", mutant="minority"))
     again = check(load_world("chain-register-observer"))

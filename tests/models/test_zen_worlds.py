@@ -51,7 +51,7 @@ def test_a_model_of_one_set_of_messages_has_the_same_levels(
     ],
 )
 def test_small_instances_hold_to_their_end(name: str, counts: tuple[int, int, int]) -> None:
-    """Every claim as published, and beside it that nodes commit, change and elect again."""
+    """Every claim as published, and alongside it that nodes commit, change and elect again."""
     report = searched(name)
 
     assert counts == (report.distinct, report.generated, report.depth)

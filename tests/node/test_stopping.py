@@ -113,7 +113,7 @@ def test_one_that_is_stopped_is_away_and_the_others_go_on(fleet: Make) -> None:
 
 @pytest.mark.landing
 def test_the_permission_of_a_stop_is_void_where_the_others_went_on(fleet: Make) -> None:
-    """What is killed later is a total failure as ever: told in the log, and by `status`."""
+    """A later kill of all is a total failure as ever: told in the log, and by `status`."""
     three = fleet()
     three.start()
     three.wait_active()

@@ -122,7 +122,7 @@ def test_a_rule_that_there_is_not_cannot_be_left_out() -> None:
 
 
 def test_a_node_without_a_rule_starts_as_any_other(tmp_path: Path) -> None:
-    """What stands behind the rule goes to `joinproto node`, which refuses as it always does."""
+    """The words behind the rule go to `joinproto node`, which refuses as it always does."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tools.faults.node", "--mutant", "minority"),

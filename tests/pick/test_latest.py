@@ -1,4 +1,5 @@
-"""The latest is the latest: `pick` beside a slow, obvious definition, over lives of real members.
+"""The latest is the latest: `pick` alongside a slow, obvious definition, over lives of real
+members.
 
 A life is whatever hypothesis draws: starts, kills, splits, writes, an orderly stop, a wiped
 disk.  The slow definition looks at what no tool can see: every frame that was ever
@@ -187,7 +188,7 @@ def test_the_same_with_four_members_of_which_some_may_not_vote(steps: Steps, ele
 
 
 def test_every_verdict_is_met_and_proofs_are_common() -> None:
-    """Beside each never, a sometimes: random lives meet proof, tie, clean and unproven."""
+    """With each never, a sometimes: random lives meet proof, tie, clean and unproven."""
     met: Counter[str] = Counter()
     acknowledged = 0
 

@@ -1,4 +1,5 @@
-"""Of a Raft group: what its stores prove, and what they do not, beside a small Raft that is played.
+"""Of a Raft group: what its stores prove, and what they do not, alongside a small Raft that is
+played.
 
 Source: Ongaro, "Consensus: Bridging Theory and Practice", 3.6, 4.1.
 """
@@ -112,7 +113,7 @@ def test_a_store_that_is_there_twice_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(("commit", "is_proven"), [(5, False), (6, True)])
-def test_a_configuration_that_may_not_be_committed_is_asked_beside_the_one_before(
+def test_a_configuration_that_may_not_be_committed_is_asked_alongside_the_one_before(
     commit: int, is_proven: bool
 ) -> None:
     """b and c are a majority of a, b, c; of d, c they are not, and the other way round."""

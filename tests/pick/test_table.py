@@ -94,7 +94,7 @@ def test_no_store_at_all_is_no_answer() -> None:
     assert Verdict.CORRUPT is pick([]).verdict
 
 
-def test_a_wrong_signature_beside_views_of_another_cluster_is_damage() -> None:
+def test_a_wrong_signature_alongside_views_of_another_cluster_is_damage() -> None:
     """The same founding facts under another signature: corruption, not a group."""
     one, other = stores("F C", a="C F.5", b="C F.5")
     assert other.record is not None

@@ -173,7 +173,7 @@ def test_without_some_lists_none_is_wrongly_called_the_last(
 def test_with_lost_discs_the_rest_comes_up_with_the_most_there_is(
     actions: list[Action], lost: frozenset[str]
 ) -> None:
-    """Nothing is lost beside what was on the lost discs alone, or the order is withheld."""
+    """Nothing is lost but what was on the lost discs alone, or the order is withheld."""
     cluster = lived(actions)
     rest = set(DISC) - lost
 
@@ -266,7 +266,7 @@ def test_behind_a_ram_node_any_node_without_a_list_may_have_run_longer() -> None
     assert ("b",) == graph.later
 
 
-def test_beside_a_ram_node_a_node_without_a_list_may_load_too_soon() -> None:
+def test_alongside_a_ram_node_a_node_without_a_list_may_load_too_soon() -> None:
     """c may have stopped while only r ran: then it waits for none, and is older."""
     graph = wait_graph(picture("a:ab b:ab", disc="abc", members="abcr"))
 

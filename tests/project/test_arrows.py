@@ -270,7 +270,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto_claims": BASE | {"z3"},
     "spark_explore": BASE | ARRAYS | {"duckdb", "pandas", "py4j", "pyarrow", "pyspark"},
     # `tools.mutate` runs the unit tests, and counts which lines they run; the benchmark runs two
-    # checkers beside ours; boto3, httpx: the servers of boots; mkdocs: the site.
+    # checkers alongside ours; boto3, httpx: the servers of boots; mkdocs: the site.
     "tools": BASE
     | {
         "anyio",

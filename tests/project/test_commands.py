@@ -53,7 +53,7 @@ def commands(text: str, *, also_inline: bool = True) -> Iterator[list[str]]:
 
 
 def unknown(words: list[str]) -> list[str]:
-    """Return what of a command is no command or option of ours."""
+    """Return the words of a command that are no command or option of ours."""
     at: click.Command = cli
     rest = words[1:]
     while isinstance(at, click.Group) and rest and not rest[0].startswith("-"):

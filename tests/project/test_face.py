@@ -28,7 +28,7 @@ IMPORT = re.compile(
 
 
 def deeper(text: str) -> list[str]:
-    """Return what a text of Python, or with Python in it, imports beside the public names."""
+    """Return what a text of Python, or with Python in it, imports besides the public names."""
     return [name for found in IMPORT.finditer(text) for name in _refused(found[0].strip())]
 
 

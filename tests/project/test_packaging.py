@@ -198,7 +198,7 @@ def test_an_edited_world_is_the_one_that_runs(kind: str, tmp_path: Path) -> None
     assert "edited" == about()
 
 
-def test_the_command_starts_beside_packages_of_the_same_name(
+def test_the_command_starts_alongside_packages_of_the_same_name(
     base: Installed, command: list[str]
 ) -> None:
     """The folder has a `tools` and a `models`, neither of them ours."""
@@ -251,7 +251,7 @@ SEARCH = ("check", "two-phase-commit", "--members", "5", "--json")
 
 
 @pytest.mark.parametrize("start", ["script", "module"])
-def test_the_installed_command_searches_beside_packages_of_the_same_name(
+def test_the_installed_command_searches_alongside_packages_of_the_same_name(
     with_check: Installed, start: str
 ) -> None:
     """The whole search, from the wheel, in a folder with packages called models and tools."""

@@ -371,7 +371,7 @@ def test_one_class_of_the_product_performs_them(system: System) -> None:
 
 @each
 def test_the_host_compares_no_values_of_the_machine(system: System) -> None:
-    """What two values mean beside each other is decided where it is searched."""
+    """The search decides what two values mean together."""
     found = {
         f"{Path(path).name} {name}"
         for path, tree in trees(*system.places)

@@ -131,7 +131,7 @@ def test_the_changelog_has_a_place_for_the_next_change() -> None:
 
 
 def test_no_extra_holds_development_tools() -> None:
-    """What only a checkout needs is a dependency group, which no wheel mentions."""
+    """Packages that only a checkout needs are a dependency group, which no wheel mentions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
     def names(wanted: list[str]) -> set[str]:

@@ -28,7 +28,7 @@ PROMISED = {
     "latest_is_latest",
     "stranger_never_votes",
 }
-"""What is to be proved, after the join protocol, section 4; the last one is 3.6."""
+"""What must be proved, after the join protocol, section 4; the last one is 3.6."""
 
 
 def _about(layer: Layer, step: str | None = None) -> list[Obligation]:

@@ -103,7 +103,7 @@ def _doubt(script: Script, *, proof: bool = False) -> second.Opinion:
 def test_both_solvers_must_prove_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one of them does not prove is not proved: exit code 1, and both are told."""
+    """A claim that one of them does not prove is not proved: exit code 1, and both are reported."""
     monkeypatch.setattr(second, "ask", _doubt)
     few = tables.shipped()[1:2]
     monkeypatch.setattr(tables, "shipped", lambda: few)
@@ -135,7 +135,7 @@ def test_a_killed_process_of_the_second_solver_is_said(
     assert "the process of cvc5 was ended from outside" in done.object["error"]["message"]
 
 
-def test_a_proof_is_written_beside_its_question(
+def test_a_proof_is_written_alongside_its_question(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In cvc5's format, from the assumptions to `false`; where a state is wanted there is none."""

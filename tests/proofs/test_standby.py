@@ -105,7 +105,7 @@ def test_steps_of_the_machine_are_steps_of_the_relation() -> None:
 
 @pytest.mark.parametrize("world", LINKED)
 def test_each_world_begins_where_the_invariant_holds(world: str) -> None:
-    """What is before it happens at once, and is not held against the relation."""
+    """Steps before it happen at once, and are not held against the relation."""
     mapping = StandbyMapping(Walk(load_world(world)))
     (first,) = mapping.structures(mapping.picture(mapping.reference.initial(), None))
 
@@ -157,7 +157,7 @@ def test_a_broker_that_is_counted_too_early_is_refused() -> None:
 
 @pytest.mark.soak("proofs")
 def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
-    """Deaths, cuts, promotions beside a primary that serves; each step is taken somewhere."""
+    """Deaths, cuts, promotions alongside a primary that serves; each step is taken somewhere."""
     found = [_link(one.world, one.near) for one in LINKED.values()]
 
     assert [] == [one.rejected for one in found if one.rejected is not None]

@@ -1,4 +1,4 @@
-"""`reconcile run` beside a broker that fails: nothing is guessed, nothing is done twice."""
+"""`reconcile run` alongside a broker that fails: nothing is guessed, nothing is done twice."""
 
 from __future__ import annotations
 
@@ -502,7 +502,7 @@ def test_a_change_that_changed_the_list_alone_is_decided_anew_from_the_leader(
 
 
 def test_a_status_of_4_x_is_read(broker: Broker) -> None:
-    """The index is called otherwise, and a replica that is to be promoted is not caught up."""
+    """The index is called otherwise, and a replica that must be promoted is not caught up."""
     rows: list[dict[str, object]] = [
         {"Node Name": one, "Raft State": state, "Membership": votes, "Last Log Index": 9}
         for one, state, votes in (("a", "leader", "voter"), ("d", "follower", "promotable"))

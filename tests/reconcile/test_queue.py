@@ -38,7 +38,7 @@ ROWS = [
 def test_each_variant_does_what_its_worked_table_says(
     members: str, nodes: str, running: str, drained: str, removes: bool | None, does: tuple[str]
 ) -> None:
-    """Target 3: the table of the shipped code, and beside it what the design and ours do."""
+    """Target 3: the table of the shipped code, and alongside it what the design and ours do."""
     found = []
     for variant in (Variant.REAL, Variant.SEED, Variant.OURS):
         asked = situation(

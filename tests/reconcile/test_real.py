@@ -1,4 +1,4 @@
-"""`reconcile run --apply` beside a real RabbitMQ of five nodes: the scenarios of the design.
+"""`reconcile run --apply` alongside a real RabbitMQ of five nodes: the scenarios of the design.
 
 Real: the broker, its processes, kill -9, forgetting a node.  Shortened: the intervals.
 """

@@ -42,7 +42,7 @@ def _planned_and_applied(
 def test_with_the_clean_store_lost_a_plan_lets_the_others_go_on(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was acknowledged is in their logs, and more is written behind it."""
+    """Their logs have what was acknowledged, and more is written behind it."""
     bus = closed_with_a_tail()
     assert all(host.serves is None for host in bus.hosts.values())
 

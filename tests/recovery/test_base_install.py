@@ -32,7 +32,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def base_files(name: str, found: dict[str, Path] | None = None) -> dict[str, Path]:
-    """Return what of a distribution, and of those it needs, is importable: name to place."""
+    """Return the importable files of a distribution and of those it needs: name to place."""
     found = {} if found is None else found
     there = distribution(name)
     if there.name != "joinproto":

@@ -423,7 +423,7 @@ def test_an_info_file_with_a_right_checksum_and_wrong_fields_is_refused() -> Non
 def test_names_from_a_disk_cannot_command_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a terminal obeys is not printed, wherever it comes from."""
+    """Codes that a terminal obeys are not printed, wherever they come from."""
     raw = Raw(
         path="/x\x1b[2J",
         host="h\x07",

@@ -121,7 +121,7 @@ steps = st.lists(
 @settings(max_examples=30)
 @given(steps)
 def test_after_a_crash_it_is_marked_or_it_is_not(drawn: list[Step]) -> None:
-    """Either the old record or the new one; and what was said to be done is done."""
+    """Either the old record or the new one; and a reported change is done."""
     assert run(drawn, Recording()).bad is None
 
 

@@ -1,7 +1,7 @@
 """Killed at every write, or without power at any moment: the tool says how far it came.
 
 `test_crash_states.py` shows that the store is as before or as after.  Here the operator asks
-which of the two it is, and what is to be done: the answer must be right in every state.
+which of the two it is, and what must be done: the answer must be right in every state.
 
 Source: recovery, "The metadata on disk"; issue "recover", "Must show".
 """
@@ -129,7 +129,7 @@ def test_an_undo_that_was_killed_is_told_from_one_that_was_not(
     assert "none" == says(tmp_path)
     with open_store(tmp_path) as store:
         assert FIRST == store.record
-    # What was taken back can be given again, with a plan of the store as it is now.
+    # A mark that was taken back can be given again, with a plan of the store as it is now.
     with pytest.raises(writing.Stale):
         writing.check(plan, host="h")
 

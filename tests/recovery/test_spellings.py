@@ -77,7 +77,7 @@ def test_a_node_of_rabbitmq_behind_a_link_keeps_its_name(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("other", ["grastate.dat", "cluster/store.status"])
-def test_a_store_beside_the_files_of_another_broker_is_the_operators_choice(
+def test_a_store_alongside_the_files_of_another_broker_is_the_operators_choice(
     other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """2, both named: nobody can tell from here whose frames lie there."""

@@ -63,7 +63,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
 
 
 def configured(folder: Path, name: str, *, cluster: str = "cluster") -> Path:
-    """Write a node's configuration beside its data directory."""
+    """Write a node's configuration alongside its data directory."""
     path = folder / f"{name}.toml"
     path.write_text(
         f'member = "{name}"\ncluster = "{cluster}"\ndata = "{name}"\n'

@@ -1,4 +1,4 @@
-"""What earlier versions left behind is read, or refused by name with the next step.
+"""Files of earlier versions are read, or refused by name with the next step.
 
 `written/0.1.0`: three nodes of that version, `c` killed with -9 after five frames, `a` and `b`
 after eight; their directories, what it collected of them, and the plan that it made.

@@ -37,7 +37,7 @@ def test_dirty_and_empty_without_a_clean_store_all_abort() -> None:
     assert {"no-clean-store"} == reasons(verdict)
 
 
-def test_an_empty_store_beside_a_clean_one_is_updated() -> None:
+def test_an_empty_store_alongside_a_clean_one_is_updated() -> None:
     """As in the note."""
     assert "active Q6; update Q8 from a" == short(qpid("cXF e"))
 
@@ -80,7 +80,7 @@ def test_the_group_goes_active_one_by_one() -> None:
 
 
 def test_the_lowest_member_gives_the_initial_signature() -> None:
-    """Even with an empty store beside clean ones: then it renames the cluster."""
+    """Even with an empty store alongside clean ones: then it renames the cluster."""
     assert "new" == qpid("e cXF").initial
     assert "X" == qpid("cXF e").initial
     assert "X" == judge("e cXF").initial

@@ -108,7 +108,7 @@ def test_levels_in_small_blocks_are_the_sets_they_are(
 
 
 def test_a_run_that_was_merged_at_once_leaves_no_file(tmp_path: Path) -> None:
-    """Keys and places of a level beside those of all: the disk would hold them twice."""
+    """Keys and places of a level alongside those of all: the disk would hold them twice."""
     storage = Storage(tmp_path)
     storage.make()
     share = Share(-1, 0, 0, (), ())
@@ -127,7 +127,7 @@ def test_a_run_that_was_merged_at_once_leaves_no_file(tmp_path: Path) -> None:
 def test_levels_that_are_packed_anew_need_not_fit_into_memory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What arrives of a level lies in files but for the last block, as in a level's own job."""
+    """The rows of a level lie in files but for the last block, as in a level's own job."""
     monkeypatch.setattr(blocks, "GATHER_BYTES", 1 << 11)
     stored: list[int] = []
     keep = Block.stored

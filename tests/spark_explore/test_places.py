@@ -94,7 +94,7 @@ def test_a_bad_address_is_refused_and_its_secrets_are_not_repeated(text: str, wh
 
 @pytest.mark.parametrize("name", ["../../.profile", "/etc/passwd", "levels/../../x.npy", "runs/x"])
 def test_a_note_names_files_of_a_search_alone(name: str) -> None:
-    """What it names is copied from a store to a folder of this machine."""
+    """The run that it names is copied from a store to a folder of this machine."""
     share = asdict(
         Share(0, 0, 1, ("levels/1-0-0-abc.npy",), (Run("runs/keys-1-0-0-a.npy", "", 1),))
     )

@@ -53,7 +53,7 @@ def test_a_world_is_the_same_on_spark(
 def test_owners_that_are_counted_together_are_counted_once(
     context: Any, monkeypatch: pytest.MonkeyPatch, mutant: str | None
 ) -> None:
-    """What more than 128 owners counted is added up before the driver hears of it."""
+    """The counts of more than 128 owners are added up before the driver hears of it."""
     monkeypatch.setattr(frontier, "OWNERS_APART", 4)
     world = load_world("two-phase-commit", members=4, mutant=mutant)
     here, there = check(world), on_spark(world, context, Plan(seed=1, owners=5))

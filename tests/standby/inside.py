@@ -28,10 +28,10 @@ from joinproto.standby.broker import Role
 from tools.swarms.loop import SlowDisk, VirtualLoop
 
 Delivered: TypeAlias = list[tuple[str, bool]]
-"""Of each message its body, and whether it is marked as delivered before."""
+"""The body of each message, and whether it is marked as delivered before."""
 
 SECONDS = 60.0
-"""So long, of virtual time, is waited for anything."""
+"""How long, in virtual time, a wait may take."""
 
 
 @define

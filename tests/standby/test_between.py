@@ -1,4 +1,4 @@
-"""What goes between brokers: in pieces where it is long, on its own link, queue beside queue.
+"""What goes between brokers: in pieces where it is long, on its own link, queue alongside queue.
 
 Source: hot standby, H4, H5.
 """
@@ -91,7 +91,9 @@ def serves(core: Core, *queues: str, messages: int = 0) -> None:
     core.turn_ends()
 
 
-def test_queues_are_copied_beside_each_other(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queues_are_copied_alongside_each_other(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """H5: also where what may be copied is less than the first queue could take."""
     times = (each / 100 for each in count())
     monkeypatch.setattr(Core, "now", lambda _: next(times))

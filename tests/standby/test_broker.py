@@ -116,7 +116,7 @@ def _elsewhere(tmp_path: Path) -> Path:
 
 
 def test_an_administrator_does_not_wait_for_a_broker_that_serves_no_more(pair: Manager) -> None:
-    """What it published is not confirmed any more: its connection ends, as all others do."""
+    """Its messages are no longer confirmed: its connection ends, as all others do."""
     pid = pair.agent("b")._pid()
     assert pid is not None
     admin = {symbol("qpid.ha-admin"): 1}

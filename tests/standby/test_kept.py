@@ -204,7 +204,7 @@ def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("syncs_nothing")
 def test_a_long_journal_is_made_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is gone from the queues goes from the disk; what is there stays."""
+    """Messages that left the queues go from the disk; the others stay."""
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 40_000)
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[1])
@@ -249,7 +249,7 @@ JUDGE = Opens()
 
 
 def live(path: Path, files: Recording) -> None:
-    """Write a life of metadata, with what must be found after a crash beside it."""
+    """Write a life of metadata, with what must be found after a crash alongside it."""
     files.diary.append(Legal(frozenset({LIFE[0]})))
     disk = open_disk(path, "a", files=files)
     for before, kept in pairwise(LIFE):

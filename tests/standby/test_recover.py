@@ -1,4 +1,4 @@
-"""`joinproto recover` on real directories of brokers: which one is to be primary, and the proof.
+"""`joinproto recover` on real directories of brokers: which one should be primary, and the proof.
 
 Source: hot standby, H10.
 """

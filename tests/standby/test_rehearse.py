@@ -160,7 +160,7 @@ def test_with_the_manager_built_in_only_a_broker_that_is_in_the_last_view_serves
 def test_an_empty_store_in_the_last_view_is_not_promoted_by_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What it had is gone: an empty directory was given to it."""
+    """Its data are gone: an empty directory was given to it."""
     a, b = (lay(tmp_path, name, 1, "a", "b", primary="a", brokers=("a", "b")) for name in "ab")
     both = View(generation=1, number=2, primary="a", members=("a", "b"))
     chain_on(a, CHAIN[0], both)

@@ -63,7 +63,7 @@ def live(disk: Disk, first: int = 1, last: int = WRITES) -> Iterator[int]:
 def test_it_is_made_shorter_and_no_write_waits_for_long(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a store of a million messages all at once is seconds, in which sessions end."""
+    """With a million messages, to do it all at once takes seconds, in which sessions end."""
     sizes: list[int] = []
 
     def each(name: str, args: Any) -> None:
@@ -128,7 +128,7 @@ def _lives(path: Path) -> Iterator[int]:
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
 def test_killed_at_any_step_nothing_is_lost(store: Path, tmp_path: Path, half: bool) -> None:
-    """What was told is there, whole; and it goes on, and is made shorter again."""
+    """The confirmed writes are there, whole; and it goes on, and is made shorter again."""
     for step in range(10_000):
         path = Path(shutil.copytree(store, tmp_path / f"{step}"))
         begin = partial(_lives, path)

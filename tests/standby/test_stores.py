@@ -42,7 +42,7 @@ def test_it_is_proven_only_when_all_stores_were_seen() -> None:
 
 
 def test_without_the_last_primary_a_backup_that_had_all_is_named_and_nothing_is_proven() -> None:
-    """What is confirmed is in every backup that is up to date (H4), unless it was dropped."""
+    """A confirmed message is in every backup that is up to date (H4), unless it was dropped."""
     stores = [store("b", 4, position=7), store("c", 4, position=9), store("d", 4, caught_up=False)]
 
     found = best(stores)

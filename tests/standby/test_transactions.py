@@ -66,7 +66,7 @@ class Moving(MessagingHandler, TransactionHandler):  # type: ignore[misc]
         event.container.schedule(0.1, self)
 
     def on_sendable(self, event: Any) -> None:
-        # What is sent without credit goes out later, perhaps behind the end of its transaction.
+        # A delivery without credit goes out later, perhaps behind the end of its transaction.
         if event.link == self.sender and not self.has_begun:
             self.has_begun = True
             self._declare()
@@ -147,7 +147,7 @@ def test_what_is_committed_is_there_as_a_whole_here_and_at_the_backup(pair: Mana
 
 @pytest.mark.parametrize("early", [False, True], ids=["settled-after", "settled-before"])
 def test_what_is_aborted_never_was(pair: Manager, early: bool) -> None:
-    """What was taken comes again, and says so; the next transaction has it."""
+    """Taken messages come again, and say so; the next transaction has it."""
     publish(pair.urls(), "1", "2")
     moving = Moving(pair.url("a"), [False, True], early=early)
 

@@ -194,7 +194,7 @@ class WithoutDirectorySync(Recording):
 
 
 class InPlace(Recording):
-    """Writes over the old file, instead of beside it."""
+    """Writes over the old file, instead of alongside it."""
 
     def create(self, directory: int, name: str, mode: int = 0o644) -> int:
         place = (self.directories[directory], name[: -len(".0123456789abcdef.tmp")])

@@ -178,7 +178,7 @@ def test_what_a_crash_may_leave_is_no_problem(
 def test_a_damaged_previous_file_is_told_and_the_member_starts(
     tmp_path: Path, previous: bytes | None
 ) -> None:
-    """What the current file says is whole, and by its name it is the newest."""
+    """The current file is whole, and by its name it is the newest."""
     lay(tmp_path, current=image(4), previous=previous)
 
     with open_store(tmp_path) as store:

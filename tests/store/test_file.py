@@ -132,7 +132,7 @@ def test_fields_of_a_later_version_survive_a_rewrite(tmp_path: Path) -> None:
 
 
 def test_a_field_of_a_value_that_changed_is_not_kept(tmp_path: Path) -> None:
-    """It was about the former value; beside another one it would be a lie."""
+    """It was about the former value; alongside another one it would be a lie."""
 
     def later(tree: Object) -> None:
         tree["position"]["colour"] = "of frame 6"

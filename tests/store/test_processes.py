@@ -80,7 +80,7 @@ def test_a_store_is_open_in_one_process_only(tmp_path: Path) -> None:
     assert LockState.HELD is seen.lock.state
     assert seen.lock.holder is not None
     assert str(process.pid) == seen.lock.holder.pid
-    # Beside a writer, an inspection sees whole records only, and never one from the past.
+    # Alongside a writer, an inspection sees whole records only, and never one from the past.
     for _ in range(100):
         assert () == inspect(tmp_path).problems
     killed_after(process, b"0\n")

@@ -33,7 +33,7 @@ KINDS: dict[str, Callable[[float], list[Action]]] = {
         Action(at - 1.4, What.HEAL),
     ],
 }
-"""What happens to it beside, in a round in which it is taken for lost at a time."""
+"""What else happens to it, in a round in which it is taken for lost at a time."""
 
 
 def scenario(kind: str, rounds: int) -> Scenario:
@@ -59,7 +59,7 @@ def scenario(kind: str, rounds: int) -> Scenario:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak("swarm-rules"))])
 def test_no_read_is_stale_and_reads_that_ask_no_member_are(kind: str, rounds: int) -> None:
-    """Beside the *always* a *sometimes*: unconfirmed reads miss what the others acknowledged."""
+    """With the *always* a *sometimes*: unconfirmed reads miss what the others acknowledged."""
     played = scenario(kind, rounds)
 
     told = run(played)

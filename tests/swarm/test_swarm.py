@@ -49,7 +49,7 @@ ONCE_FAILED = (
 
 
 def test_plain_runs_keep_what_is_always_claimed_and_serve() -> None:
-    """Each run has its own configuration; beside the *always* a *sometimes*: they serve."""
+    """Each run has its own configuration; as well as the *always* a *sometimes*: they serve."""
     outcomes = [run(plain(draw(seed))) for seed in QUICK_SEEDS]
 
     assert not [one for one in outcomes if one.claim in ALWAYS]

@@ -46,7 +46,7 @@ def test_an_example_ends_as_the_text_says(name: str, result: str, distinct: int)
 def test_an_example_from_another_language_has_its_other_variant(
     name: str, given: dict[str, object], result: str
 ) -> None:
-    """As the page beside it says."""
+    """As the page alongside it says."""
     assert result == check(load_world(str(EXAMPLES / f"{name}.py"), **given)).result
 
 

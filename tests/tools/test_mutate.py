@@ -324,7 +324,7 @@ def test_the_newest_result_of_a_name_counts(tmp_path: Path) -> None:
 def test_what_was_noticed_stays_so_where_other_catchers_come_to_it(
     kind: str, who: str, source: str, hashes: set[str], expected: bool
 ) -> None:
-    """What survived may be noticed by a new test, and is tried again."""
+    """A mutation that survived may be noticed by a new test, and is tried again."""
     found = Result("a", kind, who, source="1", catchers="2")
 
     assert expected is still_holds(found, source, hashes, {"t.py::kept"})

@@ -117,7 +117,7 @@ def test_an_older_python_says_so_in_a_sentence(
     ast.parse(pyz.STUB.format(commands=pyz.COMMANDS), feature_version=(3, 3))
 
 
-def test_the_script_lies_beside_the_file_and_in_it(archive: Path) -> None:
+def test_the_script_lies_alongside_the_file_and_in_it(archive: Path) -> None:
     script = archive.with_name("joinproto-pack.sh").read_bytes()
 
     assert dict(pyz.members())["joinproto-pack.sh"] == script

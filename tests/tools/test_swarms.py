@@ -155,7 +155,7 @@ def test_a_signal_ends_it_with_what_was_played() -> None:
 
 
 FAULTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
-    # What a backup says that it has is on its disk (H4).
+    # A backup has on its disk what it says that it has (H4).
     "says-at-once": lambda: mock.patch.object(Acting, "_send", _sends_at_once),
     # H4: clients are told before the backups have it.
     "transfers-at-once": lambda: applied(mutation("transfers-at-once")),

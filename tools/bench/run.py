@@ -47,7 +47,7 @@ OTHERS = ("paxos-founding", "join")
 """Worlds that are measured with 3 members, besides two-phase commit; SPIN's if it has a model."""
 
 STATES_OF_PART = 20_000
-"""So many of their states the plain search visits, which would take hours for all."""
+"""How many of their states the plain search visits, which would take hours for all."""
 
 # The plain search makes some 50 thousand steps in a second: 7 members take a minute, 8 ten.
 # It takes part in the least size, if that is no larger than this.

@@ -31,7 +31,7 @@ from tools.faults.ports import free_ports
 
 SERVES_WITHIN = 180.0
 QUIET_SECONDS = 10.0
-"""So long a node that has found the others may wait for them without naming them."""
+"""How long a node that has found the others may wait for them without naming them."""
 ASKED_EVERY = 0.1
 PRELOAD = ["joinproto.apps.node.process", "joinproto.apps.node.discovering", "tools.boots.running"]
 TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"

@@ -29,7 +29,7 @@ QUEUE = "q"
 
 
 class Counting:
-    """What clients were told is confirmed."""
+    """The messages that clients were told are confirmed."""
 
     def __init__(self, manager: Manager) -> None:
         self.manager = manager

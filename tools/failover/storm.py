@@ -33,9 +33,9 @@ from tools.faults.storm import CUTS, Judged, Storm, System
 SECONDS = 30.0
 STUCK_SECONDS = 60.0
 AHEAD = 2_000
-"""So many more than are confirmed may be published."""
+"""How many more than are confirmed may be published."""
 FEW = 20
-"""So many must be confirmed until all is taken to be well."""
+"""How many must be confirmed until all is taken to be well."""
 
 
 class Ways(Network):

@@ -82,7 +82,7 @@ class Connection:
     def read_all(self, patience: float = 0.0) -> list[tuple[int, str]] | None:
         """Return the whole log; None: the node does not answer, or does not serve.
 
-        `patience`: for so many seconds it goes on where a node stops to serve meanwhile.
+        `patience`: how many seconds it goes on where a node stops serving meanwhile.
         """
         found: list[tuple[int, str]] = []
         until = time.monotonic() + patience

@@ -53,7 +53,7 @@ class Nodes(System):
 
         The last one leaves when it is stopped; the others stay members.
         """
-        # A heartbeat is to be longer than a register takes to answer (join protocol, 3.7).
+        # A heartbeat must be longer than a register takes to answer (join protocol, 3.7).
         heard = "heartbeat = 0.2\nsilence = 1.5"
         if register is not None:
             heard = "heartbeat = 0.5\nsilence = 2.0"

@@ -58,7 +58,7 @@ def try_one(
     made = mutation.apply(source)
     first, last = mutation.lines
     asked = [one for one in base.asked if one.runs(mutation.path, first, last)]
-    # What runs at the import counts for every test that runs anything of the file.
+    # Lines that run at the import count for every test that runs anything of the file.
     tests = [one for one in asked if one.kind == "unit"]
     if not tests:
         tests = [one for one in base.of("unit") if mutation.path in one.lines]

@@ -17,7 +17,7 @@ from attrs import frozen
 TIME_OUT = "time-out"
 DIED = "died"
 WALL = 15
-"""So many times its processor time a task may take in all, where others use the machine."""
+"""How many times its processor time a task may take in all, where others use the machine."""
 
 
 @frozen

@@ -11,7 +11,7 @@ from types import CodeType, ModuleType
 from tools.mutate.patches import ROOT
 
 KEPT = ("joinproto.errors.", "joinproto.__version__.", "joinproto.check.")
-"""What imports nothing that is mutated stays as it is."""
+"""A module that imports nothing mutated stays as it is."""
 
 _OURS = (
     "joinproto.",

@@ -17,8 +17,8 @@ WORLDS = ("join-options", "join-votes-crash")
 def warm_up() -> None:
     """Load the loops that searches need, and the packages that tests and worlds import.
 
-    What is here by then is no garbage, and no child looks through it: that, and pytest's plugins,
-    were three quarters of what a mutation cost that one quick test notices.
+    Objects of that moment are no garbage, and no child looks through it: that, and pytest's
+    plugins, were three quarters of what a mutation cost that one quick test notices.
     """
     from importlib import import_module
 

@@ -32,7 +32,7 @@ def listing() -> dict[str, Any]:
 
 
 def _described(item: Entry) -> dict[str, Any]:
-    """Return what there is to say of one world, and what it can be told."""
+    """Return what the page says of one world, and the options that it has."""
     least, most = item.members
     world, made = catalogue.load_world(item.name), catalogue.builder(item)
     others = [name for name in catalogue.parameters(item) if name not in ("members", "mutant")]

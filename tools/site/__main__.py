@@ -47,7 +47,7 @@ def build(out: Path) -> None:
         text=True,
         check=False,
     )
-    # What the theme's makers say of their other products is no concern of ours.
+    # Advertisements of the theme's makers are taken out.
     told = [line for line in done.stderr.splitlines() if line.startswith(("WARNING", "ERROR"))]
     if done.returncode:
         raise UsageProblem(

@@ -186,7 +186,7 @@ def _different(
         result, least = wanted[claim.name]
         said, length = found[claim.name]
         if said == "unknown" and len(space.states) == space.begins == 1:
-            # What holds because nothing happens is left open.
+            # A claim that holds because nothing happens is left open.
             said = "holds"
         if said != result or (claim.kind not in ON_FAIR_RUNS and length != least):
             return f"{claim.name}: {(said, length)}, plainly {(result, least)}"

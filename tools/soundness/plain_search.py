@@ -126,7 +126,7 @@ def copied(value: Any, made: dict[int, Any] | None = None) -> Any:
 def key_of(state: State, network: str) -> Hashable:
     messages = [(sender, to, told(content)) for sender, to, content in state.net]
     if network in ("bag", "fifo"):
-        # What lies in different links has no order, nor has anything in a bag.
+        # Messages of different links have no order, nor have those of a bag.
         messages.sort(key=repr if network == "bag" else lambda sent: repr(sent[:2]))
     under_way = frozenset(messages) if network.startswith("set") else tuple(messages)
     members = [(told(state.held.get(name)), told(state.disks[name])) for name in state.disks]

@@ -150,7 +150,7 @@ class Swarm(Oracle):
         self._kill(one)
 
     def _kill(self, one: Machine) -> None:
-        """End a node out of order: it does not know then who ran longer, and says so."""
+        """End a node out of order: it does not know then which one ran longer, and says so."""
         for message in self.messages:
             if one.name in message.members and message.members - message.holders:
                 self._give_up(message, f"{one.name} was not stopped in order")
@@ -212,7 +212,7 @@ class Swarm(Oracle):
             return
         config = host.state.held.config
         if not config.version:
-            return  # what a blank machine has counts no more once a config names it elsewhere
+            return  # data of a blank machine count no more once a config names it elsewhere
         up = [each for each in self.all if each.name in config.nodes and each.process is not None]
         together = [each for each in up if each.is_ready and each.host is not None
                     and each.host.state.held is not None
@@ -228,7 +228,7 @@ class Swarm(Oracle):
             holders = {each.name for each in up}
             off = [self.machines.all[name] for name in config.nodes - holders]
             if any(each.ended != "stopped" or each.name in self.were_cut for each in off):
-                return  # what these last knew is unknown
+                return  # it is unknown what these last knew
             message = Message(number, one.broker.label, holders, config.nodes)
             self.messages.append(message)
             for each in self.configs:  # maybe on their way
@@ -240,7 +240,7 @@ class Swarm(Oracle):
     async def rest(self) -> None:
         """Let all come to rest, and look.
 
-        Where a node waits for one that another config has left out, a younger one is to help.
+        Where a node waits for one that another config has left out, a younger one must help.
         """
         self.say("all heals, and all are started")
         self.machines.links.heal()

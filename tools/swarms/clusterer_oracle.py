@@ -1,4 +1,4 @@
-"""What must be at rest, whatever was done to nodes of the Clusterer: told without their rules."""
+"""The claims at rest, whatever was done to nodes of the Clusterer: told without their rules."""
 
 from __future__ import annotations
 

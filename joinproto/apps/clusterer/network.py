@@ -48,9 +48,7 @@ from joinproto.net.refused import Refused, one_line
 from joinproto.net.tcp import TcpTransport
 from joinproto.net.tls import TlsFiles
 
-# An operator who has called a node: requests come in, and answers go out, in their order.
-#
-# Source: Clusterer, U7.
+# -- operators who call (U7) -----------------------------------------------------------------------
 
 BODIES_MAX = 16
 """Requests that wait; with more the connection counts as ended."""
@@ -58,7 +56,10 @@ BODIES_MAX = 16
 
 @define(eq=False)
 class Caller:
-    """An operator who has called.  `has_gone`: the connection has ended, so no answer arrives."""
+    """An operator who has called: requests come in, and answers go out, in their order.
+
+    `has_gone`: the connection has ended, so no answer arrives.
+    """
 
     guest: Proved
     has_gone: bool = False

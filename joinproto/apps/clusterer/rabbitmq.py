@@ -194,7 +194,7 @@ class RabbitMQ:
         """Return what lets a first node start that was killed within a transaction.
 
         Mnesia asks the others how it ended, without end, and `force_boot` does not change that;
-        the others wait for this node.  What none of them has as committed is given up.
+        the others wait for this node.  An entry that none of them has as committed is given up.
         """
         former = self.environment.get(ERL_LAST, os.environ.get(ERL_LAST, ""))
         return {ERL_LAST: f"{former} -mnesia max_wait_for_decision {DECISION_MS}".strip()}

@@ -36,10 +36,7 @@ from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
 from joinproto.discovery.releases import Release
 from joinproto.errors import UsageProblem
 
-# Several addresses of one service: if one does not answer, the next one is tried.
-#
-# An answer counts, even an error; only 503, which says that this one cannot
-# serve, is as good as no answer.
+# -- several addresses of one service --------------------------------------------------------------
 
 
 @frozen
@@ -52,7 +49,11 @@ class Address:
 
 @define(eq=False)
 class Failover:
-    """A client over several addresses.  The one that answered last comes first."""
+    """A client over several addresses: if one does not answer, the next one is tried.
+
+    The one that answered last comes first.  An error is an answer, too; only 503, which says that
+    the server cannot serve, counts as none.
+    """
 
     exchange: Exchange
     addresses: list[Address]

@@ -40,11 +40,8 @@ if TYPE_CHECKING:
     from joinproto.apps.node.discovering import Discovering
 
 
-# The front of a node: what its clients speak to, and what is made of the log.
-
-
 class Front(Application, Protocol):
-    """An application of the log with a port of its own; `joinproto.apps.node.clients` has one."""
+    """An application of the log with a port for clients; `joinproto.apps.node.clients` has one."""
 
     @property
     def count(self) -> int:

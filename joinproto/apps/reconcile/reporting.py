@@ -16,7 +16,7 @@ from joinproto.reconcile.reading import Key
 
 @define
 class Reporter:
-    """`line`: takes one line of the log.  What says the same of a queue again is not repeated."""
+    """`line`: takes one line of the log.  One that repeats the one before of a queue is dropped."""
 
     line: Callable[[str], None]
     registry: CollectorRegistry = field(factory=CollectorRegistry)

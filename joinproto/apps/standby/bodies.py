@@ -21,11 +21,11 @@ from joinproto.standby.replica_state import ReplicaState
 
 @define(eq=False)
 class Bodies:
-    """`queues`: all of them, with all messages.  What is durable is written with `write`."""
+    """`queues`: all of them, with all messages.  `write` writes the durable ones."""
 
     disk: Disk
     queues: Queues = field(init=False)
-    has_unwritten: bool = False  # of what is to be on the disk before the next effect is begun
+    has_unwritten: bool = False  # of what must be on the disk before the next effect is begun
     _unwritten: list[Action] = field(factory=list)
     _kept: set[tuple[str, str]] = field(factory=set)
     _arrived: dict[tuple[str, str], bytes] = field(factory=dict)

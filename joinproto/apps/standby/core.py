@@ -1,6 +1,6 @@
 """The host of a broker: it passes events to the machine, and performs the effects.
 
-What clients do in one turn of the event loop is one commit of the machine, what is to be kept goes
+What clients do in one turn of the event loop is one commit of the machine, what must be kept goes
 to the disk in one fsync, and a backup answers once.  So the dearest things are paid for once for
 many messages.  Nothing is decided here: see `joinproto/standby/machine.py`.
 

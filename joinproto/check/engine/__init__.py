@@ -78,7 +78,7 @@ from attrs import define, field, frozen
 from joinproto.check.folders import can_write, loops_name, loops_places
 
 _GENERATIONS = 4
-"""So many folders of other versions stay, for users who change between them."""
+"""How many folders of other versions stay, for users who change between them."""
 
 _SECONDS_SILENT = 1.0
 

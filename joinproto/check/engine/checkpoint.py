@@ -5,16 +5,17 @@
                      behind numbers, members' answers), counters, and which claims were decided
     lock             held while a search uses the folder
 
-`checkpoint.bin` is another file that is renamed into place, once the rows that it counts are on
-disk; it has their hash, and one of itself.  So a search that is killed at any moment leaves the
-last one that is whole.  Rows behind those that it counts are found again, as is everything else of
-a level that was not done.
+`checkpoint.bin` is written under another name and renamed into place, once the rows that it counts
+are on disk; it has their hash, and one of itself.  So a search that is killed at any moment leaves
+the last one that is whole.  Rows behind those that it counts are found again, as is everything
+else of a level that was not done.
 
-What is not kept is made again: the table that finds rows, from the rows, and what claims say of
+The rest is made again: the table that finds rows, from the rows, and what claims say of
 combinations, by asking them.  Runs are found backwards through the levels, as in any search, so the
 counts, the verdict and the shortest run are those of a search that was never killed.
 
-A checkpoint is of one world, its options and its code.  Any other is refused, and says why.
+A checkpoint belongs to one world, its options and its code.  For any other, the command says why
+not.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ FORMAT = b"joinproto checkpoint 1\n"
 FILE, NEW, LOCK = "checkpoint.bin", "checkpoint.new", "lock"
 
 SECONDS = 15.0
-"""So long a search goes on before it writes the next one."""
+"""How long a search goes on before it writes the next one."""
 
 _PIECE = 1 << 18
-"""So many rows are renamed or compared at once."""
+"""How many rows are renamed or compared at once."""
 
 
 @define
@@ -133,7 +134,7 @@ class Checkpoint:
             self._lock = None
 
     def left(self) -> str:
-        """Return in words what is kept for the next time; empty: nothing is."""
+        """Return a text that says what is kept for the next time; empty: nothing is."""
         path = self.folder / FILE
         if not path.exists():
             return ""

@@ -23,7 +23,7 @@ from joinproto.check.engine.symmetry.symmetry import Restart
 from joinproto.check.memory import Ended, TooMany, collected_seldom, resident_bytes
 
 _ASK_AFTER = 32
-"""So many batches are taken in before a limit that takes a moment to look at is looked at."""
+"""How many batches are taken in before a limit that takes a moment to look at is looked at."""
 
 _TICK_SECONDS = 0.2
 

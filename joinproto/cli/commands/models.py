@@ -212,7 +212,7 @@ class Listed:
 
 @frozen(kw_only=True)
 class ListedProgram:
-    """A program that decides who founds a cluster."""
+    """A program that decides which node founds a cluster."""
 
     name: Annotated[str, "for `joinproto models`"]
     before: Annotated[str, "what makes the program, where something must"]

@@ -27,11 +27,9 @@ from joinproto.net.secret import warn_if_public
 from joinproto.reconcile.placement import Choice, Placement
 from joinproto.reconcile.queue import Node, Placing, Situation
 
-# `--placement MODULE:NAME`: the user's own function, with its answers checked.
-
 
 def function_of(name: str | None) -> Placement | None:
-    """Return the function that `--placement` names."""
+    """Return the function of the user that `--placement MODULE:NAME` names; answers are checked."""
     if name is None:
         return None
     module, _, attribute = name.partition(":")

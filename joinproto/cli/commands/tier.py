@@ -57,7 +57,7 @@ class Ending:
 
     @property
     def wrong(self) -> str:
-        """Return in words what is not as expected, or nothing."""
+        """Return a text of the worlds that did not end as expected, or nothing."""
         if self.report.result == "incomplete":
             return f"stopped by {self.report.stopped_by}"
         if self.report.result != self.expected:
@@ -223,7 +223,7 @@ def side_by_side(rows: Sequence[Row], count: int, limits: Mapping[str, Any]) -> 
                 next="search with one: add --workers 1",
             ) from error
         except BaseException:
-            # What they would still find is of no use.
+            # Results that they would still find are of no use.
             for process in multiprocessing.active_children():
                 process.kill()
             raise

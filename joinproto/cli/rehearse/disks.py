@@ -55,7 +55,7 @@ def scene_of(records: Mapping[str, StoreRecord]) -> DiskScenario:
 def _kept(disks: Mapping[str, Disk]) -> frozenset[Position]:
     """Return the frames that every member of their view holds, as far as its store is here.
 
-    What a missing store holds is not known, so it is taken to hold them; the more frames may
+    The content of a missing store is not known, so it is taken to hold them; the more frames may
     have been acknowledged, the more a restart has to keep.
     """
     frames = {frame for disk in disks.values() for frame in disk.frames}

@@ -1,1 +1,1 @@
-"""What ran is what was checked: the event logs of real members, replayed and judged."""
+"""Validation: the event logs of real members, replayed and judged."""

@@ -4,8 +4,9 @@ Lines are read on demand, and not kept.  A process that is killed leaves no last
 line, and its next run tells what was on the disk.  So the middle of a line at the end is an error,
 unless a later run of the same store is there, too.
 
-Members may run while their logs are read.  What they write after the reading began is left out, of
-all at the same moment: a message that one of them received is then in its sender's log, too.
+Members may run while their logs are read.  Lines that they write after the reading began are left
+out, of all at the same moment: a message that one of them received is then in its sender's log,
+too.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def nothing_lost(history: History) -> Iterator[str]:
 
 
 def acknowledged_is_committed(history: History) -> Iterator[str]:
-    """What a sequencer counts as committed is on the disks of all members of its view before."""
+    """A frame that a sequencer counts as committed is on the disks of all members of its view."""
     for claim in history.frames.claims:
         view = history.views.get(claim.view)
         start = 0 if view is None or view.position is None else view.position.seq

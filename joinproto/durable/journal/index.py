@@ -47,7 +47,7 @@ class Index:
     files: JournalFileSystem
     room: int
     _file: int = -1
-    # Of each block: the last frame, where it ends in the journal, and here.
+    # For each block: its last frame, where it ends in the journal, and here.
     _blocks: list[tuple[int, int, int]] = field(factory=list)
     # Of the stretch that is not full yet.
     _start: int = 0

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from joinproto.explore.session import Session
 
 EXPANDED_MAX = 1 << 20
-"""So many rows are expanded for edges."""
+"""How many rows are expanded for edges."""
 
 _RUN = 1 << 12
 """Rows that stand next to each other in the sample."""

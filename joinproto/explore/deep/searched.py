@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.shapes import Ints, Rows, SmallInts, Table
 
 PIECE = 1 << 18
-"""So many rows are handled at once."""
+"""How many rows are handled at once."""
 
 
 @define

@@ -23,7 +23,7 @@ LAST_WORDS_SECONDS = 0.5
 def end_within(seconds: float, code: int) -> Callable[[], None]:
     """Exit with `code` after so many seconds, from a thread of its own; returns what calls it off.
 
-    What hangs then may be anything: a disk, a library, an event loop.  Nothing is tidied up; no
+    Anything may hang then: a disk, a library, an event loop.  Nothing is tidied up; no
     more is promised than by a crash.
     """
     timer = threading.Timer(seconds, end_at_once, (code, f"did not end within {seconds:g} s"))

@@ -79,7 +79,8 @@ def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Fou
         # What is around these things makes the difference: no lemma about them alone will do.
         return Lookup(None, len(explored))
     lemmas: dict[frozenset[Fact], Lemma] = {}
-    # What is left out first decides which lemma comes out: false facts first, or true ones.
+    # The fact that is left out first decides which lemma comes out: false facts first, or true
+    # ones.
     for order in (lambda fact: fact.holds, lambda fact: not fact.holds):
         kept = _fewest(sorted(facts, key=order), states)
         lemmas.setdefault(frozenset(kept), _lemma(tuple(kept), obligation))

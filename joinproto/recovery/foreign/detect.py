@@ -1,4 +1,4 @@
-"""Whose directory it is, by the names of the files in it, and `--format`.
+"""Which program a directory belongs to, by the names of the files in it, and `--format`.
 
 Nothing is opened here: the caller says which names are there.
 """

@@ -192,7 +192,7 @@ class Log:
 
 
 def read_log(tree: Tree) -> tuple[Log, str]:
-    """Return what the log says, and why it is not to be believed ("": it is)."""
+    """Return what the log says, and why it cannot be believed ("": it can)."""
     start, why = Snapshot(), ""
     try:
         start = _snapshot(tree)

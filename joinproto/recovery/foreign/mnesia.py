@@ -174,7 +174,7 @@ class _Tables:
 
 
 def _lasting(table: bytes, record: bytes) -> bytes:
-    """Return what of a record no node changes by itself.
+    """Return the parts of a record that no node changes by itself.
 
     Of a queue: its name, what was asked for, and its arguments.  The rest says which node leads it
     and which ones have copies, and it is written anew at each node that comes or goes.

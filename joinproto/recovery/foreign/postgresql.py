@@ -9,11 +9,11 @@
 Two directories of one system have a common beginning.  It ends where one of them left a timeline
 on which the other one went on: the fork point.  A directory whose log ends before it is behind the
 other one; one that goes beyond has what the other one has not.  Two standbys of one primary that
-are promoted each by itself number their timelines alike; `pg_rewind` takes them for one, here the
-first records tell.
+are promoted each by itself number their timelines alike; `pg_rewind` takes them for one, and here
+the first records tell.
 
-15 was read as the real program wrote it, the others by their source.  Read where bytes are in the
-order of x86 and ARM.
+Version 15 was read as the real program wrote it, the others as their source says.  Read where
+bytes are in the order of x86 and ARM.
 
 Source: PostgreSQL, `catalog/pg_control.h`, `access/xlogrecord.h`, `xlog_internal.h`,
 `pg_rewind.c` (`findCommonAncestorTimeline`), `timeline.c`.
@@ -269,7 +269,7 @@ class _Walk:
             return b""
 
     def birth(self, begin: int, end: int) -> str:
-        """Return what tells this timeline from another of its number that began there, too."""
+        """Return what tells this timeline from another of the same number and beginning."""
         found: list[str] = []
         at = begin
         while begin and at < end and len(found) < BIRTH_RECORDS:
@@ -322,7 +322,7 @@ class _Walk:
             raise _Over("no page follows")
         if info & 8 and rest and info & 1 == 0:
             raise _Overwritten(at + (40 if is_long else 24))
-        # Of a record that was read with its first bytes alone, not all of the rest is asked for.
+        # Where only the first bytes of a record were read, the rest is not asked for.
         if bool(info & 1) is not bool(rest) or left < rest:
             raise _Over("the next page does not go on with the record")
         if is_long and struct.unpack("<Q", self._read(at + 24, 8))[0] != self.system:
@@ -368,7 +368,7 @@ read = reader(Control, "PostgreSQL", NAMES[0], _told)
 
 
 def control_of(found: Found) -> Control | None:
-    """Return what a directory says, None if it is not to be believed."""
+    """Return what a directory says, None if it cannot be believed."""
     data = found.raw.file(NAMES[0]).data
     if data is None or not (found.state.is_readable or found.state is State.IN_USE):
         return None

@@ -1,6 +1,6 @@
 """A directory with large files, of which a reader asks for pieces: never a whole file in memory.
 
-A reader of such a format is a pure function from a `Tree` to its facts.  What it finds goes into a
+A reader of such a format is a pure function from a `Tree` to its facts.  The facts go into a
 `RawFile` as JSON, because gigabytes are not carried to another machine; tests give bytes
 (`Bytes`).
 """

@@ -17,7 +17,7 @@ from joinproto.recovery.found import Found
 from joinproto.recovery.policy.question import ASKS, REFUSE, WAIT, Question
 
 TRUTHS_MAX = 50
-"""So many states are kept for each question, to compare what the policy says of them."""
+"""How many states are kept for each question, to compare what the policy says of them."""
 
 
 @frozen(kw_only=True)

@@ -4,7 +4,7 @@ Source: join-protocol note, sections "Wait for N" and "Initialization", rules W1
 I1 to I8.  The tables are asked only where no member is active yet.
 
 Every member decides for itself about the same agreed set I.  W1 is no case here: it is
-the promise that I1 and I8 are to keep, and the searched worlds say whether they do.  W2 is
+the promise that I1 and I8 must keep, and the searched worlds say whether they do.  W2 is
 "own store is clean": several members start from their own stores.
 """
 

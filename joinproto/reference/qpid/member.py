@@ -16,7 +16,7 @@ from joinproto.reference.tabled import TabledMember
 class QpidMember(TabledMember):
     """One broker under Qpid's rules.
 
-    What the disk holds is `kept`, and not always the attributes: a store that is empty in
+    `kept` is what the disk holds, and not always the attributes: a store that is empty in
     memory has a status file that reads dirty.
     """
 

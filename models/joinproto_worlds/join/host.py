@@ -126,7 +126,7 @@ class Host:
             if isinstance(message, Hello) and self.member.phase is Phase.UPDATING:
                 continue  # it asks which members are ready; one that is has told all
             # A view that is chosen is no secret: telling all is one message instead of several.
-            # What is said of frames is for a member of it.
+            # Messages about frames are for its members.
             is_for_all = isinstance(message, Chosen) and not message.has_frames
             to = plan.peers if is_for_all else told
             if to >= plan.peers and not plan.is_cut:

@@ -419,7 +419,7 @@ def _reached(member: MemberState) -> Reached | None:
 
 
 def _without_time(member: MemberState, until: int) -> MemberState:
-    """Forget when: deadlines come at any moment, so all there is to know is whether one is set."""
+    """Forget when: deadlines come at any moment, so all that counts is whether one is set."""
     m = Known(*values_of(member))
     m.patience_until = None if m.patience_until is None else 0
     # Time is over at any moment, or never: it closes a view that it stays in.

@@ -106,7 +106,7 @@ def shown_disk(disk: Seen) -> Disk | None:
 
 
 def latest_is_latest(asking: Asking, view: View) -> bool:
-    """What `pick` calls the latest, of whichever stores are given, has every committed frame."""
+    """The store that `pick` calls the latest, of any that are given, has every committed frame."""
     return all(view.monitor.committed <= kept for kept in _vouched(stores_of(view), asking))
 
 

@@ -41,7 +41,7 @@ SETTLING = "joinproto.join.fixpoint"
 
 
 def _unwritten(original: Callable[..., Step]) -> Callable[..., Step]:
-    """What it writes first stays in memory."""
+    """Its first write stays in memory."""
 
     @wraps(original)
     def forgets(*args: Any, **more: Any) -> Step:
@@ -110,7 +110,7 @@ CHOOSING = (
     Mutation.of(
         "accepted-not-honoured", CHOICE, "Choice._binding", lambda _: property(lambda self: None)
     ),
-    # Of several acceptances the one that was heard last, or of a later round, is proposed again.
+    # The one of several acceptances that was heard last, or of a later round, is proposed again.
     Mutation.of("last-acceptance-binds", CHOICE, "Choice._latest", lambda _: _last),
     Mutation.of("round-alone-binds", CHOICE, "Choice._latest", lambda _: _by_round),
     Mutation.of("stranger-votes", CHOICE, "Choice._count_of", _by_name),

@@ -24,7 +24,7 @@ from joinproto_worlds.policy.asking import TIMED_OUT
 
 PATH = "/var/lib/broker"
 CHOSEN_MAX = 65_536
-"""So many sets of disks are kept with what was chosen of them."""
+"""How many sets of disks are kept with what was chosen of them."""
 
 
 def world(asker: Questioner) -> World:

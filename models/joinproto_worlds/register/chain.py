@@ -417,7 +417,7 @@ def one_successor(view: Seen) -> bool:
 
 
 def learned_is_chosen(before: ViewId | None, view: Seen) -> bool:
-    """What a member knows as the successor, or has on disk, is chosen."""
+    """A view that a member knows as the successor, or has on disk, is chosen."""
     chosen = {item.view.id for item in view.monitor}
     running = {shown.successor for shown in view.up.values()} - {None}
     on_disk = set(view.disk.values()) - {None, before}

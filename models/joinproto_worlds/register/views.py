@@ -1,6 +1,6 @@
 """The abstract register of views: each has one successor, and that is all.
 
-What the view chain is to be, with everything left out that it is made of: a number of views, each
+What the view chain must be, with everything left out that it is made of: a number of views, each
 the successor of the one before it.  Two worlds of ours are held against it by what their ledgers
 know to be chosen, and none of their members need know.  A ledger forgets no view; so where its
 views are a chain in every state, and each step makes it longer by one at most, that one stands

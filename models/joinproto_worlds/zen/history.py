@@ -18,7 +18,7 @@ INITIAL = (0, 1)
 
 @frozen
 class Sent:
-    """So many messages more are in the set."""
+    """How many messages more are in the set."""
 
     count: int
 

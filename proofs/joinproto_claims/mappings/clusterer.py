@@ -42,7 +42,7 @@ OF_DATA = (clusterer.held, clusterer.kept, clusterer.means)
 class Whole(Played):
     """A scene from its very beginning, where no machine has started.
 
-    What comes before it is told in one order, actions first; then all may happen in any.
+    Steps before it are told in one order, actions first; then all may happen in any.
     """
 
     def start(self) -> None:
@@ -222,7 +222,7 @@ def _goes(now: Structure, node: Thing, held: Thing) -> Iterator[tuple[str, Env]]
 
 
 def _data(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str, Env]]:
-    """Yield the ways to the data that the node is to have."""
+    """Yield the ways to the data that the node must have."""
     config = _held(now, node)
     for data in _sets(goal, node) - _sets(now, node):
         yield "boot afresh", {n: node, c: config, s: data}

@@ -30,5 +30,5 @@ def test_bytes_are_those_of_levels_on_spark() -> None:
 
 
 def test_a_local_run_has_no_cost_by_level() -> None:
-    """What nobody measured is not said to be nothing."""
+    """A figure that was not measured is not shown as 0."""
     assert "on Spark" not in growth([Level(0, 1), Level(1, 2)])

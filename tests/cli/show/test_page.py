@@ -161,7 +161,7 @@ def test_every_step_is_in_the_drawing(trace: Trace) -> None:
 
 
 def test_no_words_leave_the_drawing_for_a_narrow_screen(trace: Trace) -> None:
-    """What ran over the right edge was seen by scrolling alone."""
+    """Text over the right edge was seen by scrolling alone."""
     plan = Plan(tell(trace), narrow=True)
     room = plan.width - LEFT - EDGE
     rows = plan.rows
@@ -250,7 +250,7 @@ def test_only_our_own_style_and_script_may_run(trace: Trace) -> None:
 
 
 def test_claims_coverage_test_and_json_are_below() -> None:
-    """What was not exercised is on the page, too; sources are folded."""
+    """The page shows what was not exercised, too; sources are folded."""
     root = read(traces.exchange())
     body = blanks(root.tags("main")[0].text)
     folded = {node.tags("summary")[0].text: node.text for node in root.kinds("fold")}

@@ -56,7 +56,7 @@ def test_a_crash_tells_what_is_forgotten_and_what_is_kept() -> None:
 
 
 def test_a_crash_in_the_middle_of_a_step_tells_how_far_it_came() -> None:
-    """What was sent before the crash is sent."""
+    """A message that was sent before the crash stays sent."""
     words = said(traces.crash_and_restart(), 3)
 
     assert [

@@ -126,7 +126,7 @@ def test_a_last_record_that_is_cut_off_is_said_to_be_that_and_does_not_count() -
     assert Verdict.UNPROVEN is judged(found("b"), torn).verdict
 
 
-def test_an_old_copy_of_the_log_beside_its_database_is_noticed() -> None:
+def test_an_old_copy_of_the_log_alongside_its_database_is_noticed() -> None:
     mixed = member("c").with_file(SEGMENT, member("b").files[SEGMENT])
     older = Sparse(
         {**member("a").files, "member/snap/db": member("b").files["member/snap/db"]},

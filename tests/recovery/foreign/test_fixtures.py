@@ -16,7 +16,7 @@ def ignore(_: str) -> None:
 
 
 def test_every_story_was_played_and_kept() -> None:
-    """What the script tells is what lies in data/, each with its story.txt."""
+    """The fixtures in data/ are those of the script, each with its story.txt."""
     assert sorted(rabbitmq.STORIES) == stories("rabbitmq")
     assert sorted(galera.STORIES) == stories("galera")
 

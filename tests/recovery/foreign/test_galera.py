@@ -93,7 +93,7 @@ def test_a_position_that_does_not_fit_counts_for_nothing(
         assert found.seq is None
 
 
-def test_a_mark_beside_a_view_with_others_shows_nothing() -> None:
+def test_a_mark_alongside_a_view_with_others_shows_nothing() -> None:
     """Galera writes safe_to_bootstrap: 1 only where no other node is left."""
     assert node(grastate(safe=1), gvwstate(A)).stopped_last
     by_hand = node(grastate(safe=1), gvwstate(A, B))
@@ -102,7 +102,7 @@ def test_a_mark_beside_a_view_with_others_shows_nothing() -> None:
     assert any("by hand" in line for line in by_hand.problems)
 
 
-def test_a_position_beside_a_view_is_of_the_time_before() -> None:
+def test_a_position_alongside_a_view_is_of_the_time_before() -> None:
     """It was stopped in order, started again, and crashed: never clean."""
     found = node(grastate(seqno=7), gvwstate(A, B))
 
@@ -158,7 +158,7 @@ def test_what_galera_does_not_write_is_corrupt(state: str, problem: str) -> None
     assert any(problem in line for line in found.problems)
 
 
-def test_a_missing_state_file_beside_a_view_is_unreadable() -> None:
+def test_a_missing_state_file_alongside_a_view_is_unreadable() -> None:
     """Galera would take it for safe to found a cluster from."""
     found = said(Format.GALERA, {"gvwstate.dat": gvwstate(A)})
 
@@ -166,7 +166,7 @@ def test_a_missing_state_file_beside_a_view_is_unreadable() -> None:
 
 
 def test_without_the_line_safe_to_bootstrap_it_is_not_clean() -> None:
-    """Of an old version, or cut off; the position is whole."""
+    """It is of an old version, or cut off; the position is whole."""
     found = node(grastate(seqno=7, safe=None))
 
     assert (State.DIRTY, 7) == (found.state, found.seq)

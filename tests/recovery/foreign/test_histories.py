@@ -34,7 +34,7 @@ FULL = {
     "rabbitmq-forced-4022": (Verdict.UNPROVEN, {"a", "c"}),
     "rabbitmq-majority-4020": (Verdict.UNPROVEN, {"b", "c"}),
     "rabbitmq-back-4010": (Verdict.PROVEN, {"b"}),
-    # Two of five were forced by hand beside the majority of three.
+    # Two of five were forced by hand alongside the majority of three.
     "galera-forced-five-713": (Verdict.DIVERGED, set()),
     # One history of write-sets on all: the order of their numbers is proven.
     "galera-power-725": (Verdict.PROVEN, {"db3"}),
@@ -96,7 +96,7 @@ def test_no_other_command_says_more_than_pick(
 
 
 DAMAGES = [
-    # A table or a log that is not whole says nothing, and neither do the lists beside it.
+    # A table or a log that is not whole says nothing, and neither do the lists alongside it.
     ("rabbitmq-majority-4020", "b@localhost/rabbit_durable_queue.DCD", "zeros"),
     ("rabbitmq-majority-4020", "c@localhost/rabbit_durable_exchange.DCD", "gone"),
     ("rabbitmq-old-copy-4026", "c@localhost/rabbit_runtime_parameters.DCD", "zeros"),

@@ -83,7 +83,7 @@ def test_the_layout_of_0_6(files: dict[str, str], state: State, seq: int | None)
     assert seq == found.seq
 
 
-def test_the_older_files_beside_a_store_status_are_ignored_and_said() -> None:
+def test_the_older_files_alongside_a_store_status_are_ignored_and_said() -> None:
     """0.8 and later do not read them."""
     found = said(
         Format.QPID,

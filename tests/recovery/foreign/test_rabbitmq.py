@@ -117,7 +117,7 @@ def test_what_rabbitmq_does_not_write_is_corrupt(cluster: str, running: str, pro
 
 @pytest.mark.parametrize("name", ["cluster_nodes.config", "nodes_running_at_shutdown"])
 def test_one_file_without_the_other_is_unreadable(name: str) -> None:
-    """What is not there is not known."""
+    """A missing file says nothing."""
     text = {"cluster_nodes.config": ABC, "nodes_running_at_shutdown": "[a@h]."}[name]
 
     assert State.UNREADABLE == said(Format.RABBITMQ, {name: text}, path="a@h").state

@@ -17,11 +17,11 @@ from tools.swarms.standby.scenario import Action, Scenario, What
 MANAGER_SECONDS = 2.0
 """Between two promotions by a manager outside."""
 SERVES_SECONDS = 30.0
-"""So long after all is well a broker serves, or a person has to choose."""
+"""How long after all is well a broker serves, or a person has to choose."""
 LEVEL_SECONDS = 120.0
-"""So long after that all backups are up to date."""
+"""How long after that all backups are up to date."""
 SAME_SECONDS = 30.0
-"""So long after that they have the same: a write may have begun while a disk was slow."""
+"""How long after that they have the same: a write may have begun while a disk was slow."""
 
 
 @frozen(kw_only=True)

@@ -253,7 +253,7 @@ class Replay:
     def take(self, action: Action | Together) -> None:
         """Take the next one."""
         if isinstance(action, Together):
-            # What was open was cut by a crash: no client was told that it is done.
+            # A transaction that was open was cut by a crash: no client was told that it is done.
             self._held, self._count = [], action.count
             return
         self._held.append(action)

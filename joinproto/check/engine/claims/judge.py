@@ -40,7 +40,7 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.view import DOWN, View
 
 _PIECE = 1 << 14
-"""So many combinations are asked about at once."""
+"""How many combinations are asked about at once."""
 
 
 @define

@@ -27,7 +27,7 @@ UNASKED, HOLDS, BROKEN = range(3)
 _UNNUMBERED = np.int64(-2)
 
 _PLACES = 1 << 20
-"""So many pairs are looked at together."""
+"""How many pairs are looked at together."""
 
 
 class Ids:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.symmetry.symmetry import Symmetry
 
 SUCCESSORS_MAX = 1 << 18
-"""So many at most: where nearly all have to wait, it makes no difference where they stand."""
+"""How many rows at most: where nearly all have to wait, it makes no difference where they stand."""
 
 
 class DeferredRows:

@@ -25,7 +25,7 @@ BATCH = 1 << 15
 """Successors that are written before they are handed on, at first."""
 
 ASKS_ENOUGH = 1 << 10
-"""So many questions are asked together, about: a pass more has room in the tables (`ASKS_MAX`)."""
+"""How many questions are asked together, about: a pass more has room in the tables (`ASKS_MAX`)."""
 
 
 @define

@@ -94,7 +94,7 @@ def list_choices(
     asked: Any,
     quiet: Any,
 ) -> Any:
-    """List what members do by themselves, crashes among it.
+    """List what members do by themselves, crashes included.
 
     Returns (steps, successors, loops, calm members, asked, whether all is known).
     """

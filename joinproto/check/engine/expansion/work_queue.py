@@ -7,11 +7,11 @@ from itertools import count
 from attrs import define
 
 ROWS_MAX = 1 << 20
-"""So many rows are handed out in a round, at most."""
+"""How many rows are handed out in a round, at most."""
 
 _AT_A_TIME = 1 << 14
-"""So many at a time, at most.  Those that stand together meet the same answers: with a quarter as
-many, `join` takes a twentieth longer."""
+"""How many rows at a time, at most.  Those that stand together meet the same answers: with a
+quarter as many, `join` takes a twentieth longer."""
 
 
 @define
@@ -35,7 +35,7 @@ class Done:
 class WorkQueue:
     """Rows `at` to `upto`, handed out to `workers` of them.
 
-    Until there are none, or at least so many were, and a worker has more to do: the first worker
+    Until there are none, or at least `least` were, and a worker has more to do: the first worker
     has answered (`is_answered`) what there was (`is_asked`), or rows lack an answer (`lacks`).
     `waits`: some worker has nothing to do any more.
     """
@@ -53,7 +53,7 @@ class WorkQueue:
         self.is_asked = self.is_answered = self.lacks = self.waits = False
 
     def take(self) -> tuple[int, int]:
-        """Return rows (begin, end), as no other worker gets them; (0, 0) where there are none."""
+        """Return rows (begin, end) that no other worker gets; (0, 0) where there are none."""
         reached = self._reached
         is_more = self.is_answered and (self.is_asked or self.lacks)
         if self._given_back or reached >= self._most or (is_more and reached >= self._least):

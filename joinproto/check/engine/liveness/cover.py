@@ -1,7 +1,7 @@
 """A small set of runs that takes all rows, steps or pairs of steps of a searched graph.
 
 The furthest open goal comes first: its run is a shortest one to it, and goes on as long as a next
-step takes another open goal.  Whatever a run takes on its way is open no more.
+step takes another open goal.  A goal that a run takes on its way is no longer open.
 """
 
 from __future__ import annotations

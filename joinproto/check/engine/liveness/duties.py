@@ -71,7 +71,7 @@ def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
 
 
 def unheard(tables: Tables, info: Ints) -> list[str]:
-    """Return what the world is to be fair to and no step of it is, in words."""
+    """Return texts of what the world must be fair to and no step of it is."""
     label = labels_of(tables, info)
     return [
         f"fairness: {fair}"

@@ -43,7 +43,7 @@ from joinproto.check.steps import Move, order_of, taken_of, to_step
 _BYTES_PER_EDGE = 80
 
 _PIECE = 1 << 16
-"""So many steps are numbered at once."""
+"""How many steps are numbered at once."""
 
 
 @define
@@ -194,7 +194,7 @@ class Graph:
         return list(duties_of(self.search.tables, self.infos, self.changes))
 
     def unheard(self) -> list[str]:
-        """Return what the world is to be fair to and no step of it is, in words."""
+        """Return texts of what the world must be fair to and no step of it is."""
         return unheard(self.search.tables, self.infos)
 
     def broken_by(self, claim: Claim) -> BreakingRun | None:

@@ -15,7 +15,7 @@ LINE = 8
 """Numbers that a processor writes at once: what two workers write is that far apart."""
 
 SECONDS_HELD = 0.00002
-"""So long one thread keeps Python to itself, where others wait for a moment of it."""
+"""How long one thread keeps Python to itself, where others wait for a moment of it."""
 
 
 def cores() -> int:

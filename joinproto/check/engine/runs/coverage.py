@@ -117,7 +117,7 @@ def _arms(
 
 
 def _are_met(search: Search, taken: Ints, outcomes: int | None) -> Flags:
-    """Return of which outcomes the search met the question.
+    """Return for each outcome whether the search met its question.
 
     A search that a limit ended did not meet all that another one may have numbered for it.
     """

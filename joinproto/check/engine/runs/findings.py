@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Findings:
     """`whole`: nothing was left out, so what was not found is not there.
 
-    `idle`: what the world is to be fair to and never can do.  `notes`: what abstract worlds
+    `idle`: what the world must be fair to and never can do.  `notes`: what abstract worlds
     cannot do and was done.
     """
 

@@ -39,7 +39,7 @@ NEW_MIN = 2_000
 """A run that asked for less is over sooner than a file is written."""
 
 SAMPLES = 25
-"""So many answers of each kind and member are asked for again."""
+"""How many answers of each kind and member are asked for again."""
 
 
 @define
@@ -102,7 +102,7 @@ class Answers:
             self.file.write(content, self._names)
 
     def note(self) -> str:
-        """Return in words what the file was good for; empty: there was none."""
+        """Return a text that says what the file was good for; empty: there was none."""
         if not self.taken:
             return ""
         return (

@@ -13,7 +13,7 @@ from joinproto.check.engine.shapes import Column
 class Growing:
     """A one-dimensional array with room to spare; `array[:count]` is in use.
 
-    What is appended waits in a list until the array is read: numbers come one by one, and a list
+    An appended value waits in a list until the array is read: numbers come one by one, and a list
     takes them faster.
     """
 

@@ -31,7 +31,7 @@ BYTES_MAX = 1 << 28
 FILES_MAX = 24
 
 TIMES_LARGER = 6
-"""So much more than in the file its content takes in memory, at most."""
+"""How much more than in the file its content takes in memory, at most."""
 
 
 @frozen

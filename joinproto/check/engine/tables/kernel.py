@@ -34,11 +34,11 @@ COST_NONE, COST_CRASH, COST_WIPE, COST_LOSE, COST_DOUBLE = range(5)
 
 NUMBER_BITS = 24
 VALUES_MAX = 1 << NUMBER_BITS
-"""So many contents, local states and outcomes fit; a world with more gets a bit for each message.
+"""How many contents, local states and outcomes fit; a world with more gets a bit for each message.
 """
 
 DELIVERIES_MAX = (1 << 15) - 1
-"""So many deliveries of one content fit, and links between members."""
+"""How many deliveries of one content fit, and links between members."""
 
 LOCAL = (1 << 32) - 1
 SENT = (1 << 30) - 1
@@ -48,7 +48,7 @@ sends; whether the member's horizon is another one then."""
 
 SLEEPS, MARKS, SPENDS = 1, 2, 4
 """Of an outcome: its event may sleep where others came before; others may where it came before;
-its event has other outcomes, or ones that spend of what faults there may be."""
+its event has other outcomes, or some that spend a fault."""
 
 OUTCOMES_MAX = 16
 """An event with more outcomes does not sleep."""
@@ -339,7 +339,7 @@ def list_at_queue(
 
 @njit(inline="always")
 def take_back(t: Lookup, cells: Any, info: Ints, start: Any, n: Any, here: Ints) -> None:
-    """Let the steps from `start` to `n` of a row not have been taken."""
+    """Take back the count of a row's steps from `start` to `n`."""
     for i in range(start, n):
         kind = info[i] & 15
         if kind <= TAKE:

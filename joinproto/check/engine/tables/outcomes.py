@@ -39,7 +39,7 @@ class Outcomes:
         self._made: list[Outcome | None] = []
         self.rule_sets, self.rules = Numbers(), Growing(np.int32)
         self.effects = Growing(np.int32)
-        # Of those that were kept: what each sent and recorded, by number.
+        # What each kept outcome sent and recorded, by number.
         self._sent, self._recorded = Numbers(), Numbers()
         self._kept = np.empty((2, 0), np.int32)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MESSAGES_MAX = 1 << 20
-"""So many different messages are numbered."""
+"""How many different messages are numbered."""
 
 
 def too_many_messages() -> ModelProblem:
@@ -55,7 +55,7 @@ class Queues:
         self._waits = getattr(network, "when_full", "") == "wait"
         # By queue, which messages `heard_as` knows.
         self._heard: dict[int, Flags] = {}
-        # Of each content that is not empty: its first take, and its queue.
+        # The first take of each content that is not empty, and its queue.
         self._takes_first, self._takes_queue = Growing(np.int64), Growing(np.int16)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Queues:
         """Return the same of what an outcome sends and does not lose, with room for it."""
         tables, queued = self._tables, self.sent(sender, outcome.sent)
         if outcome.cost == "crash" and tables.fifo:
-            # What it sent itself before it crashed is under way to it, and lost.
+            # A message that it sent itself before it crashed is under way to it, and lost.
             queued = [pair for pair in queued if pair[0] % tables.members != sender]
         for queue, number in queued:
             self.number(queue, "")

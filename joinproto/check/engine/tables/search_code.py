@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.tables.tables import Tables
 
 SAMPLES = 1_000
-"""So many answers of each kind and member are asked for again when a search goes on."""
+"""How many answers of each kind and member are asked for again when a search goes on."""
 
 
 def code_of(tables: Tables) -> str:

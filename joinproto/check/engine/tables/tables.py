@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.symmetry.interchangeable import CodeComparison
 
 FAILING_MAX = 1000
-"""So many cells may go wrong in a level before the others of it are left out."""
+"""How many cells may go wrong in a level before the others of it are left out."""
 
 
 def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
@@ -100,7 +100,7 @@ class Tables(Arrays):
         if answers is not None:
             answers.give(self.codes, TablesNumbering(self))
             self.forget_taken()
-        # So many outcomes another search met; and so many states, if it came to its end.
+        # How many outcomes another search met; and how many states, if it came to its end.
         self.numbered_before = len(self.outcomes)
 
     def value_counts(self) -> list[int]:

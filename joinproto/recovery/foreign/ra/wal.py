@@ -6,7 +6,7 @@
             [size (2), name]; Adler-32 of the rest behind the next word, or 0; size of the data (4);
             index (8); term (8); data
 
-A file that was allocated ahead ends in zeros.  What is behind the last whole record was never
+A file that was allocated ahead ends in zeros.  Bytes behind the last whole record were never
 synced, if a crash cut it off; that it was a crash is not to be seen, so it is told.
 
 Bounds: a command that changes members has at most `COMMAND_BYTES_MAX` bytes.
