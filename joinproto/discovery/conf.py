@@ -16,7 +16,6 @@ _SETTING = re.compile(
     rf"[ \t]*({_KEY})[ \t]*=[ \t]*(?:'([^']*)'|([^#'\s][^#]*?|))[ \t]*(?:#.*)?", re.ASCII
 )
 _INCLUDE = re.compile(r"[ \t]*include[ \t]+(\S+)[ \t]*(?:#.*)?")
-LINES_MAX = 1_000_000
 
 
 @frozen

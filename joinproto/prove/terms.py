@@ -248,16 +248,6 @@ class Few(Rows):
         ]
         return z3.And(self.there[0], *cells)
 
-    def as_given(self, rows: Sequence[object]) -> Any:
-        """Return that the places hold these rows, and no others."""
-        said = [there if at < len(rows) else z3.Not(there) for at, there in enumerate(self.there)]
-        for at, row in enumerate(rows):
-            said += [
-                self.get(at, name) == self.values.literal(name, getattr(row, name))
-                for name in self.names
-            ]
-        return z3.And(*said)
-
     def decoded(self, model: Any) -> list[Any]:
         """Return the rows of this model, as the table takes them."""
         found = []

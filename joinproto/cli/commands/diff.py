@@ -31,8 +31,6 @@ Examples:
   joinproto diff old/my_model.py my_model.py
 """
 
-Pair = tuple[int, int]
-
 
 @frozen
 class ClaimOfBoth:

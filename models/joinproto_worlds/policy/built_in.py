@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from joinproto.pick.table import Verdict
 from joinproto.recovery.judgement import judge
-from joinproto.recovery.policy.asked import Questioner, StateQuestion
+from joinproto.recovery.policy.asked import StateQuestion
 from joinproto.recovery.policy.question import WAIT
 
 SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
@@ -18,8 +18,3 @@ def pick(asked: StateQuestion) -> str | None:
     if found.verdict not in SURE or not found.latest:
         return WAIT
     return found.latest[0].host
-
-
-def asker_of(policy: str) -> Questioner:
-    """Return the asker of a policy of this file, by its name."""
-    return Questioner({"pick": pick}[policy])
