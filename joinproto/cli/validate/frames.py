@@ -112,6 +112,23 @@ class Contents:
         return self._runs[seq] if was != is_now else None
 
 
+@define(eq=False)
+class _Triples:
+    """Numbers in a file, three at a time."""
+
+    _numbers: Column
+    _count: int = 0
+
+    def put(self, *three: int) -> None:
+        for value in three:
+            self._numbers[self._count] = value
+            self._count += 1
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        for at in range(0, self._count, 3):
+            yield tuple(self._numbers[at + part] for part in range(3))
+
+
 @frozen
 class Claim:
     """The sequencer counted this frame, and all before it, as committed, at `t`."""
@@ -125,26 +142,16 @@ class Claim:
 class Claims:
     """All claims, in a file."""
 
-    _spill: Spill
-    _numbers: Column
+    _triples: _Triples
     _views: dict[ViewId, int] = Factory(dict)
-    _count: int = 0
-
-    @classmethod
-    def on(cls, spill: Spill) -> Claims:
-        return cls(spill, spill.column())
 
     def add(self, claim: Claim) -> None:
         view = self._views.setdefault(claim.view, len(self._views))
-        for value in (view, claim.seq, claim.at):
-            self._numbers[self._count] = value
-            self._count += 1
+        self._triples.put(view, claim.seq, claim.at)
 
     def __iter__(self) -> Iterator[Claim]:
         views = list(self._views)
-        for at in range(0, self._count, 3):
-            view, seq, time = (self._numbers[at + part] for part in range(3))
-            yield Claim(views[view], seq, time)
+        return (Claim(views[view], seq, time) for view, seq, time in self._triples)
 
 
 @frozen
@@ -160,17 +167,13 @@ class ReadAnswered:
 class ReadsAnswered:
     """All of them, in a file."""
 
-    _numbers: Column
-    _count: int = 0
+    _triples: _Triples
 
     def add(self, read: ReadAnswered) -> None:
-        for value in (read.began, read.seq, read.run):
-            self._numbers[self._count] = value
-            self._count += 1
+        self._triples.put(read.began, read.seq, read.run)
 
     def __iter__(self) -> Iterator[ReadAnswered]:
-        for at in range(0, self._count, 3):
-            yield ReadAnswered(*(self._numbers[at + part] for part in range(3)))
+        return (ReadAnswered(*three) for three in self._triples)
 
 
 @define(eq=False)
@@ -181,9 +184,11 @@ class Frames:
     held: dict[ViewId, dict[Seat, Held]] = Factory(dict)
     contents: dict[ViewId, Contents] = Factory(dict)
     different: dict[Frame, set[int]] = Factory(dict)
-    claims: Claims = Factory(lambda self: Claims.on(self.spill), takes_self=True)
+    claims: Claims = Factory(lambda self: Claims(_Triples(self.spill.column())), takes_self=True)
     claimed: dict[ViewId, int] = Factory(dict)
-    reads: ReadsAnswered = Factory(lambda self: ReadsAnswered(self.spill.column()), takes_self=True)
+    reads: ReadsAnswered = Factory(
+        lambda self: ReadsAnswered(_Triples(self.spill.column())), takes_self=True
+    )
 
     def of(self, view: ViewId, seat: Seat) -> Held:
         """Return what this seat had of the view."""
