@@ -7,10 +7,11 @@ Views are chosen by a register that knows at most one successor of each: that is
 
 from joinproto.prove.layer import Claim, Conjunct, Layer
 from joinproto.prove.logic import After, all_of, equal, every, is_total_order, is_tree, same, some
-from joinproto_claims.chain_relations import (
+from joinproto_claims.chain_steps import (
     COPY,
     NUMBER,
     SEAT,
+    STEPS,
     VIEW,
     below,
     blocked,
@@ -42,7 +43,6 @@ from joinproto_claims.chain_relations import (
     x,
     y,
 )
-from joinproto_claims.chain_steps import STEPS
 
 _ON_ONE_CHAIN = upto(u, v) | upto(v, u)
 

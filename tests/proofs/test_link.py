@@ -12,7 +12,7 @@ from joinproto.prove.link.run import Found, Linked, link
 from joinproto.prove.logic import every
 from joinproto.prove.obligations import Kind, Obligation, discharge
 from joinproto_claims import chain
-from joinproto_claims import chain_relations as said
+from joinproto_claims import chain_steps as said
 from joinproto_claims.linked import WORLDS, worlds
 
 BY_NAME = {linked.world: linked for linked in WORLDS}

@@ -14,9 +14,9 @@ from joinproto.prove.layer import Layer
 from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
 from joinproto.prove.logic import Relation, Sort
 from joinproto.prove.structure import Env, Rows, Structure, Thing
-from joinproto_claims import chain_relations as chain
+from joinproto_claims import chain_steps as chain
 from joinproto_claims.chain import LAYER
-from joinproto_claims.chain_relations import COPY, NUMBER, SEAT, VIEW
+from joinproto_claims.chain_steps import COPY, NUMBER, SEAT, VIEW
 from joinproto_claims.mappings import views
 from joinproto_worlds.join.words import REGISTER
 
