@@ -17,11 +17,10 @@ from joinproto.discovery import consul, dns, k8s, proxy
 from joinproto.discovery.answers import Failed, Listed, Selected
 from joinproto.discovery.asked import Exchanged, Served, played, played_with
 from joinproto.discovery.aws_questions import AWS_QUESTIONS
-from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.consul import Consul
 from joinproto.discovery.contract import Backend
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
-from joinproto.discovery.etcd3 import Etcd3Backend
-from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend
 from joinproto.discovery.exchange import Refused
 from joinproto.discovery.names import node_of, prefix_of
 from joinproto.discovery.round import named

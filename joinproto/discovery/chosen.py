@@ -7,18 +7,18 @@ variant.  Source: discovery, D1 and D6.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
 from joinproto.discovery.aws import STATES, Aws, Names
 from joinproto.discovery.configuration import Configuration, variable
-from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.consul import Consul
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.dns import Dns
 from joinproto.discovery.etcd2 import Etcd2
-from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.etcd3 import Etcd3
 from joinproto.discovery.k8s import AddressType, K8s, Pod
 from joinproto.discovery.keys import PREFIX, SETTINGS
 from joinproto.discovery.lint import Linted, LintInput, lint, read
@@ -32,6 +32,7 @@ _CONSUL = (
     *("svc_addr", "svc_addr_auto", "svc_addr_nic", "svc_addr_use_nodename", "svc_ttl"),
     *("deregister_after", "domain_suffix", "include_nodes_with_warnings", "lock_prefix"),
 )
+T = TypeVar("T")
 TLS = ("cacertfile", "certfile", "keyfile", "password", "verify")
 
 
@@ -92,14 +93,14 @@ class Chosen:
         is_real = self.variant is Variant.REAL and ADDS_ITSELF.holds(self.given.release)
         return (self.node, *nodes) if is_real and self.node not in nodes else nodes
 
+    def _settings(self, kind: Callable[..., T], prefix: str, *names: str, **more: Any) -> T:
+        """Return the settings of a backend: these names below a prefix, and what else is known."""
+        read = {name: self.get(f"{prefix}.{name}") for name in names}
+        return kind(variant=self.variant, node=self.node, **read, **more)
+
     @property
     def dns(self) -> Dns:
-        return Dns(
-            variant=self.variant,
-            hostname=self.get("dns.hostname"),
-            node=self.node,
-            long_names=self.long_names,
-        )
+        return self._settings(Dns, "dns", "hostname", long_names=self.long_names)
 
     @property
     def is_pods(self) -> bool:
@@ -108,20 +109,15 @@ class Chosen:
 
     @property
     def pod(self) -> Pod:
-        return Pod(
-            variant=self.variant,
-            node=self.node,
-            ordinal_start=self.get("k8s.ordinal_start") or 0,
-            seed_node=self.get("k8s.seed_node"),
-        )
+        ordinal_start = self.get("k8s.ordinal_start") or 0
+        return self._settings(Pod, "k8s", "seed_node", ordinal_start=ordinal_start)
 
     @property
     def k8s(self) -> K8s:
-        return K8s(
-            variant=self.variant,
-            node=self.node,
-            **{name: self.get(f"k8s.{name}") for name in ("host", "port", "scheme")},
-            service_name=self.get("k8s.service_name"),
+        return self._settings(
+            K8s,
+            "k8s",
+            *("host", "port", "scheme", "service_name"),
             address_type=AddressType(self.get("k8s.address_type")),
             hostname_suffix=self.get("k8s.hostname_suffix") or "",
             not_ready=None if self.variant is Variant.OURS else NOT_READY.holds(self.given.release),
@@ -130,11 +126,11 @@ class Chosen:
     @property
     def consul(self) -> Consul:
         timeout = self.about.values.get("consul.lock_timeout")
-        return Consul(
-            variant=self.variant,
-            node=self.node,
+        return self._settings(
+            Consul,
+            "consul",
+            *_CONSUL,
             long_names=self.long_names,
-            **{name: self.get(f"consul.{name}") for name in _CONSUL},
             svc_tags=tuple(self.labelled("consul.svc_tags").values()),
             svc_meta=self.labelled("consul.svc_meta"),
             selects=SELECTS.holds(self.given.release),
@@ -147,30 +143,26 @@ class Chosen:
 
     @property
     def etcd2(self) -> Etcd2:
-        names = ["port", "scheme", "key_prefix", "cluster_name"]
-        more = {name: self.get(f"etcd.{name}") for name in names}
-        return Etcd2(
-            variant=self.variant,
-            node=self.node,
+        return self._settings(
+            Etcd2,
+            "etcd",
+            *("port", "scheme", "key_prefix", "cluster_name"),
             host=self.get("etcd.host") or "localhost",
-            **more,
             node_ttl=self.about.values.get("etcd.node_ttl") or 30,
             lock_timeout=self._lock_timeout or 300,
         )
 
     @property
     def etcd3(self) -> Etcd3:
-        names = ["port", "key_prefix", "cluster_name", "node_ttl", "username", "password"]
-        more = {name: self.get(f"etcd.{name}") for name in names}
         # The v3 client reads no scheme: with TLS options it speaks TLS.
         has_tls = bool(self.tls("etcd.ssl_options"))
-        return Etcd3(
-            variant=self.variant,
-            node=self.node,
+        return self._settings(
+            Etcd3,
+            "etcd",
+            *("port", "key_prefix", "cluster_name", "node_ttl", "username", "password"),
             host=self.get("etcd.host") or "localhost",
             scheme="https" if has_tls else "http",
             selects=SELECTS.holds(self.given.release),
-            **more,
             lock_timeout=self._lock_timeout or self.get("etcd.lock_timeout"),
         )
 
@@ -198,12 +190,9 @@ class Chosen:
     @property
     def aws_names(self) -> Names:
         paths = tuple(tuple(one) for one in self.labelled("aws.hostname_path").values() if one)
-        return Names(
-            variant=self.variant,
-            node=self.node,
-            long_names=self.long_names,
-            hostname_paths=paths or (tuple(self.get("aws.hostname_path")),),
-            use_private_ip=self.get("aws.use_private_ip"),
+        paths = paths or (tuple(self.get("aws.hostname_path")),)
+        return self._settings(
+            Names, "aws", "use_private_ip", long_names=self.long_names, hostname_paths=paths
         )
 
 

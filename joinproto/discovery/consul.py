@@ -1,26 +1,34 @@
-"""Consul: what is asked of its agent, and what follows from the answers.
+"""Consul: what is asked of its agent, and what follows from the answers; its lock.
 
 Real: a node's record lives as long as its check passes; the oldest passing record is selected,
 under a lock whose wait ends with the request.  Ours: a record stays until it is removed, all
 that are registered are listed, and no node is chosen by what passes at the moment.
 
-Source: Consul requests of the peer discovery plugin; discovery, D1 and D2.
+The lock is a session, a key that it holds, and a blocking read until it is free.  Real: each
+request ends after 2250 ms, the blocking read too, so the lock fails as soon as another node holds
+it for that long, and its session is left behind.  Ours: the read may take the rest of the time
+for the lock, and what was begun is taken back.
+
+Source: the settings and Consul requests of the peer discovery plugin; discovery, D1 to D3.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from attrs import field, frozen
 
-from joinproto.discovery import consul_lock
+from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.consul_settings import REQUEST_SECONDS, Consul
 from joinproto.discovery.contract import Backend, Done, Held, Variant
 from joinproto.discovery.exchange import (
+    Argument,
     Flow,
+    Header,
     Refused,
     Request,
+    Scheme,
     arguments,
     asked,
     compact,
@@ -29,13 +37,68 @@ from joinproto.discovery.exchange import (
     fitting,
     parsed,
     part,
+    request_to,
     waited,
 )
 from joinproto.discovery.names import host_of, node_of, prefix_of
 
+BLOCK_MAX = 60
+"""Seconds of one blocking read of ours: what waits longer is asked again."""
 NOTES = "RabbitMQ Consul-based peer discovery plugin TTL check"
 RETRIES_MAX = 60
 """Listings after a record was lost, before it is given up."""
+REQUEST_SECONDS = 2.25
+"""The real client's limit for every request, a blocking one included."""
+
+
+@frozen(kw_only=True)
+class Consul:
+    """The settings, by their names in the file, and what the node knows of itself."""
+
+    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
+    host: Annotated[str, "the agent"] = "localhost"
+    port: Annotated[int, AtLeast(1), "its port"] = 8500
+    scheme: Annotated[Scheme, "http or https"] = "http"
+    acl_token: Annotated[str | None, "sent as X-Consul-Token"] = None
+    cluster_name: Annotated[str, "default: neither tagged nor asked for"] = "default"
+    svc: Annotated[str, "the service"] = "rabbitmq"
+    svc_id: Annotated[str | None, "its id; null: derived"] = None
+    svc_port: Annotated[int, AtLeast(1), "the service's port"] = 5672
+    svc_addr: Annotated[str | None, "the address, where none is found"] = None
+    svc_addr_auto: Annotated[bool, "the address is found"] = False
+    svc_addr_nic: Annotated[str | None, "the interface whose address is taken"] = None
+    svc_addr_use_nodename: Annotated[bool, "the node's own host is the address"] = False
+    hostname: Annotated[str, "what the system calls this machine"] = "localhost"
+    nic_address: Annotated[str | None, "the interface's IPv4 address"] = None
+    svc_ttl: Annotated[int | None, AtLeast(0), "seconds of the check; null: no check"] = 30
+    deregister_after: Annotated[int | None, AtLeast(0), "seconds; null: never"] = None
+    svc_tags: Annotated[tuple[str, ...], "in their order"] = ()
+    svc_meta: Annotated[Mapping[str, str], "what else is known of it"] = field(factory=dict)
+    domain_suffix: Annotated[str, "behind .node, for long names"] = "consul"
+    long_names: Annotated[bool, "whether names keep their dots"] = False
+    include_nodes_with_warnings: Annotated[bool, "count who is in the warning state"] = False
+    lock_prefix: Annotated[str, "the first part of the lock's key"] = "rabbitmq"
+    lock_timeout: Annotated[int, AtLeast(0), "seconds after which the lock is given up"] = 300
+    selects: Annotated[bool, "real: it names one node, as since 3.13.5; false: all"] = True
+    retry_interval: Annotated[float, AtLeast(0), "seconds between two listings"] = 1.0
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        arguments: tuple[Argument, ...] = (),
+        body: str = "",
+        seconds: float = REQUEST_SECONDS,
+    ) -> Request:
+        """Return a request to the agent, with the token."""
+        token = (Header("X-Consul-Token", self.acl_token),) if self.acl_token else ()
+        kind = (Header("Content-Type", "application/json"),) if body else ()
+        headers = (*token, *kind)
+        return request_to(
+            self, method, path, arguments=arguments, headers=headers, body=body, seconds=seconds
+        )
 
 
 def address(about: Consul) -> str | None:
@@ -155,6 +218,67 @@ def selected(about: Consul, found: tuple[Record, ...]) -> Answer:
     return Selected(order[0].node) if order else Listed(())
 
 
+def _key(about: Consul) -> str:
+    names = f"{about.lock_prefix}/{about.cluster_name}/startup_lock"
+    return f"/v1/kv/{escaped(names, '/')}"
+
+
+def _ttl(about: Consul) -> int:
+    return about.svc_ttl or 30
+
+
+def _acquired(about: Consul, session: str) -> Flow[None]:
+    left = float(about.lock_timeout)
+    what = "the lock of Consul"
+    while True:
+        acquire = about.request("PUT", _key(about), arguments=arguments(("acquire", session)))
+        got = yield from asked(acquire)
+        left -= got.took
+        if parsed(got.body, bool, what):
+            return
+        if left <= 0:
+            raise Refused(f"{what}: another node holds it, after {about.lock_timeout} s")
+        got = yield from asked(about.request("GET", _key(about)), ok=(200, 404))
+        left -= got.took
+        if got.status == 404:  # it is gone: acquire again, but never in a storm
+            yield from waited(0.1)
+            left -= 0.1
+            continue
+        entries = parsed(got.body, list, what)
+        if not entries:
+            raise Refused(f"{what}: an empty list")
+        entry = fitting(entries[0], dict, what)
+        index = part(entry, "ModifyIndex", int, what)
+        if entry.get("Session") is None or index is None:
+            # Free, or released with the delay that Consul keeps after a session's end.
+            yield from waited(1.0)
+            left -= 1.0
+            continue
+        left -= yield from _blocked(about, index, left, session)
+
+
+def _blocked(about: Consul, index: int, left: float, session: str) -> Flow[float]:
+    """Wait until the key changes; return how long."""
+    real = about.variant is Variant.REAL
+    if real:
+        wait, seconds = about.lock_timeout, REQUEST_SECONDS
+    else:
+        # Before the session ends it is renewed: a read is at most as long as half of it.
+        wait = max(1, min(int(left), BLOCK_MAX, _ttl(about) // 2))
+        seconds = wait * 1.1 + REQUEST_SECONDS  # Consul adds up to a sixteenth
+    pairs = arguments(("index", str(index)), ("wait", f"{wait}s"))
+    read = about.request("GET", _key(about), arguments=pairs, seconds=seconds)
+    got = yield from asked(read, ok=(200, 404))
+    if real:
+        return got.took
+    renewed = yield from asked(about.request("PUT", _renewal(session)))
+    return got.took + renewed.took
+
+
+def _renewal(session: str) -> str:
+    return f"/v1/session/renew/{escaped(session)}"
+
+
 @frozen
 class ConsulBackend(Backend):
     """See the head of this file.  `locked`: real lists under the lock, from 3.13 on."""
@@ -175,14 +299,14 @@ class ConsulBackend(Backend):
     def list_nodes(self) -> Flow[Answer]:
         if not self.locked:
             return (yield from self._listed())
-        held = yield from consul_lock.lock(self.about)
+        held = yield from self.lock()
         if isinstance(held, Failed):
             return held
         try:
             found: Answer = yield from self._listed()
         except Refused as refused:
             found = Failed(refused.why)
-        yield from consul_lock.unlock(self.about, held)
+        yield from self.unlock(held)
         return found
 
     def _listed(self) -> Flow[Answer]:
@@ -224,14 +348,36 @@ class ConsulBackend(Backend):
         yield from asked(self.about.request("PUT", path))
         return Done()
 
-    def lock(self) -> Flow[Held | Failed]:
-        return consul_lock.lock(self.about)
+    @failing
+    def lock(self) -> Flow[Held]:
+        """Return the lock, once no other node holds it."""
+        about = self.about
+        body = compact({"Name": about.node, "TTL": f"{_ttl(about)}s"})
+        got = yield from asked(about.request("PUT", "/v1/session/create", body=body))
+        what = "the session of Consul"
+        session = part(parsed(got.body, dict, what), "ID", str, what)
+        if not session:
+            raise Refused(f"{what}: an answer without ID")
+        try:
+            yield from _acquired(about, session)
+        except Refused:
+            if about.variant is Variant.OURS:
+                yield about.request("PUT", f"/v1/session/destroy/{escaped(session)}")
+            raise
+        return Held(key=_key(about), session=session, renew_every=_ttl(about) / 2)
 
-    def hold(self, held: Held) -> Flow[Done | Failed]:
-        return consul_lock.hold(self.about, held)
+    @failing
+    def hold(self, held: Held) -> Flow[Done]:
+        """Renew the session."""
+        yield from asked(self.about.request("PUT", _renewal(held.session)))
+        return Done()
 
-    def unlock(self, held: Held) -> Flow[Done | Failed]:
-        return consul_lock.unlock(self.about, held)
-
-
-__all__ = ["REQUEST_SECONDS", "ConsulBackend"]
+    @failing
+    def unlock(self, held: Held) -> Flow[Done]:
+        """Release the key; ours ends the session, too."""
+        about = self.about
+        release = about.request("PUT", held.key, arguments=arguments(("release", held.session)))
+        yield from asked(release)
+        if about.variant is Variant.OURS:
+            yield from asked(about.request("PUT", f"/v1/session/destroy/{escaped(held.session)}"))
+        return Done()

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from joinproto.discovery.answers import Failed
-from joinproto.discovery.consul_settings import Consul
-from joinproto.discovery.etcd3_settings import Etcd3, authenticated, key, plain
+from joinproto.discovery.consul import Consul
+from joinproto.discovery.etcd3 import Etcd3, authenticated, key, plain
 from joinproto.discovery.exchange import (
     Flow,
     Refused,

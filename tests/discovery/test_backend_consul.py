@@ -7,8 +7,7 @@ import json
 import pytest
 
 from joinproto.discovery.asked import Outcome, Served
-from joinproto.discovery.consul import ConsulBackend, address, service_id
-from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.consul import Consul, ConsulBackend, address, service_id
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Header
 from tests.discovery.flows import BROKEN, LATE, lines, ok, play

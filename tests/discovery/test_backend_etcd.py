@@ -11,8 +11,7 @@ import pytest
 from joinproto.discovery.asked import Outcome, Served
 from joinproto.discovery.contract import Held, Variant
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
-from joinproto.discovery.etcd3 import Etcd3Backend
-from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend
 from joinproto.discovery.exchange import Header
 from joinproto.discovery.register import EtcdRegister
 from tests.discovery.flows import BROKEN, LATE, lines, ok, play

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from joinproto.discovery import k8s_lease
+from joinproto.discovery import k8s
 from joinproto.discovery.answers import Failed, Listed, Selected
 from joinproto.discovery.asked import Outcome
 from joinproto.discovery.contract import Held, Variant
@@ -120,7 +120,7 @@ def lease(holder: str | None, version: str = "7") -> dict[str, object]:
 
 def test_a_lease_that_no_node_has_is_made() -> None:
     """D1: Lease."""
-    done = play(k8s_lease.lock(K8s(node="rabbit@a")), ok(status=201))
+    done = play(EndpointsBackend(K8s(node="rabbit@a")).lock(), ok(status=201))
 
     assert Outcome.HELD is done.outcome
     assert ["POST /apis/coordination.k8s.io/v1/namespaces/default/leases"] == lines(done)
@@ -130,23 +130,26 @@ def test_a_lease_of_another_is_taken_over_only_when_it_was_silent_for_its_durati
     """By the version that was seen last: of two that take it over one is refused."""
     conflict = ok(status=409)
     busy = [answer for n in range(40) for answer in (conflict, ok(lease("rabbit@b", str(n))))]
-    done = play(k8s_lease.lock(K8s(node="rabbit@a")), *busy)
+    done = play(EndpointsBackend(K8s(node="rabbit@a")).lock(), *busy)
     assert Outcome.ASKS is done.outcome
     assert "PUT" not in {one.method for one in done.requests}
 
     rounds = [answer for _ in range(31) for answer in (conflict, ok(lease("rabbit@b")))]
-    silent = play(k8s_lease.lock(K8s(node="rabbit@a")), *rounds, ok(lease("rabbit@a", "8")))
+    silent = play(
+        EndpointsBackend(K8s(node="rabbit@a")).lock(), *rounds, ok(lease("rabbit@a", "8"))
+    )
     assert Outcome.HELD is silent.outcome
     assert "7" == json.loads(silent.requests[-1].body)["metadata"]["resourceVersion"]
-    assert k8s_lease.DURATION == sum(silent.waits)
+    assert k8s.DURATION == sum(silent.waits)
 
 
 def test_a_lease_that_was_taken_over_is_neither_renewed_nor_removed() -> None:
     """Its former holder is told."""
     held = Held(key="/x", value="rabbit@a")
 
-    for flow in (k8s_lease.hold, k8s_lease.unlock):
-        done = play(flow(K8s(node="rabbit@a"), held), ok(lease("rabbit@b")))
+    backend = EndpointsBackend(K8s(node="rabbit@a"))
+    for flow in (backend.hold, backend.unlock):
+        done = play(flow(held), ok(lease("rabbit@b")))
         assert Outcome.ERROR is done.outcome
         assert "rabbit@b holds it" in (done.error or "")
 

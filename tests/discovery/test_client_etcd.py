@@ -18,8 +18,7 @@ from joinproto.apps.discovery.port import Served
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.contract import Done, Held, Variant
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
-from joinproto.discovery.etcd3 import Etcd3Backend
-from joinproto.discovery.etcd3_settings import Etcd3, plain
+from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend, plain
 from joinproto.discovery.exchange import Response, arguments
 from joinproto.discovery.register import EtcdRegister, Stands
 from tests.discovery.asking import ask, hurried

@@ -17,12 +17,10 @@ from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.aws import Aws, AwsBackend, Endpoint, Names
 from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import chosen
-from joinproto.discovery.consul import ConsulBackend
-from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.consul import Consul, ConsulBackend
 from joinproto.discovery.contract import Backend, Done, Variant
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
-from joinproto.discovery.etcd3 import Etcd3Backend
-from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend
 from joinproto.discovery.exchange import Broken, Header, Request, Response, Signing
 from joinproto.discovery.k8s import EndpointsBackend, K8s
 from joinproto.discovery.lint import LintInput

@@ -17,10 +17,9 @@ from joinproto.apps.discovery.conform_file import conform_file
 from joinproto.apps.discovery.conformance import conformance
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.port import Served
-from joinproto.discovery import k8s_lease
+from joinproto.discovery import k8s
 from joinproto.discovery.answers import Failed, Listed, Selected
-from joinproto.discovery.consul import ConsulBackend
-from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.consul import Consul, ConsulBackend
 from joinproto.discovery.contract import Done, Held, Variant
 from joinproto.discovery.exchange import Broken, Request, Response
 from joinproto.discovery.k8s import EndpointsBackend, K8s
@@ -254,13 +253,13 @@ def test_a_dead_holder_is_followed_once_it_was_silent() -> None:
         began = anyio.current_time()
         async with anyio.create_task_group() as group:
             group.start_soon(locks, "rabbit@a")
-            await anyio.sleep(k8s_lease.DURATION / 2)
+            await anyio.sleep(k8s.DURATION / 2)
             assert 1 == len(got)
         return anyio.current_time() - began
 
     silent = anyio.run(story, backend_options=VIRTUAL)
     assert [True, True] == [isinstance(one, Held) for one in got]
-    assert k8s_lease.DURATION <= silent < k8s_lease.DURATION + 2
+    assert k8s.DURATION <= silent < k8s.DURATION + 2
 
 
 def test_kubernetes_of_the_recorded_shapes_conforms(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.perform import Exchange
 from joinproto.apps.discovery.successors import Successors
-from joinproto.discovery.consul_settings import Consul
-from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.consul import Consul
+from joinproto.discovery.etcd3 import Etcd3
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
 from joinproto.join.messages import NoSuccessor
 from joinproto.join.store import StoreRecord

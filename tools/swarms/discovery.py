@@ -30,11 +30,9 @@ from joinproto.apps.discovery.port import Served
 from joinproto.discovery import round as rounds
 from joinproto.discovery.answers import Failed
 from joinproto.discovery.boot import Rules, Step
-from joinproto.discovery.consul import ConsulBackend
-from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.consul import Consul, ConsulBackend
 from joinproto.discovery.contract import Backend
-from joinproto.discovery.etcd3 import Etcd3Backend
-from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend
 from joinproto.discovery.exchange import Broken, Request, Response
 from joinproto.discovery.round import Properties, Round, decide, named
 from tools.swarms.virtual import VirtualLoop

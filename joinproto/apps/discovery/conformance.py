@@ -19,12 +19,10 @@ from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.perform import perform
 from joinproto.apps.discovery.port import Port, Served
 from joinproto.discovery.answers import Answer, Failed, Listed
-from joinproto.discovery.consul import ConsulBackend
-from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.consul import Consul, ConsulBackend
 from joinproto.discovery.contract import Backend, Done, Held
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
-from joinproto.discovery.etcd3 import Etcd3Backend
-from joinproto.discovery.etcd3_settings import Etcd3, after, key
+from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend, after, key
 from joinproto.discovery.exchange import Broken, Request, Response, arguments
 from joinproto.discovery.names import port_of
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register, Stands
