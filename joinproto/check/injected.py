@@ -193,7 +193,7 @@ def spending(step: Together) -> Together:
 
 
 def never_injected(world: World, actions: Iterable[str]) -> Iterator[str]:
-    """Yield in words the injected faults of `world` that are not among the steps taken."""
+    """Yield texts of the injected faults of `world` that are not among the steps taken."""
     make = world.members.get(FAULTS)
     budgets = None if make is None else make()
     if isinstance(budgets, Budgets):

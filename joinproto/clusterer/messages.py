@@ -35,9 +35,9 @@ class Members:
     members: Annotated[frozenset[str], "of the broker's cluster, itself included"] = field(
         default=NOBODY, converter=_names
     )
-    ran: Annotated[frozenset[str], "who ran when the broker ran last, itself included"] = field(
-        default=NOBODY, converter=_names
-    )
+    ran: Annotated[
+        frozenset[str], "the nodes that ran when the broker ran last, itself included"
+    ] = field(default=NOBODY, converter=_names)
     given_up: Annotated[bool, "the data at hand are to be thrown away"] = False
     stopped: Annotated[bool | None, "the broker was stopped in order", Absent()] = None
 

@@ -65,7 +65,7 @@ class Exchanged(Answer):
     requests: Annotated[tuple[Request, ...], "in their order; each takes one answer"]
     waits: Annotated[tuple[float, ...], "seconds between requests, in their order"]
     outcome: Annotated[Outcome, "asks: one more answer is needed; error: never an empty list"]
-    nodes: Annotated[tuple[str, ...] | None, "who is there; null: not known"] = None
+    nodes: Annotated[tuple[str, ...] | None, "the nodes that are there; null: not known"] = None
     error: Annotated[str | None, "why it failed; null: it did not"] = None
     again: Annotated[bool, "a lost record was written again"] = False
     lock: Annotated[str | None, "what unlocks: the key that is held"] = None

@@ -34,6 +34,6 @@ class Found:
     key: Annotated[str, "as it is written"]
     value: Annotated[str | int | bool | tuple[str, ...], "as the node reads it; ... for a secret"]
     status: Annotated[SettingEffect, "what the release does with it"]
-    origin: Annotated[Origin, "who set it"]
+    origin: Annotated[Origin, "what set it"]
     line: Annotated[int, AtLeast(0), "of the file; 0: of none"] = 0
     why: Annotated[str, "the reason, where there is one to say"] = ""

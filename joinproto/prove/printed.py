@@ -52,7 +52,7 @@ class Rejected:
 
     level: Annotated[Count, "how many steps lead there, itself included"]
     action: Annotated[str, "in the world's words"]
-    member: Annotated[str | None, "who takes it"]
+    member: Annotated[str | None, "the member that takes it"]
     message: Annotated[str, "what is received, or empty"]
     changes: Annotated[tuple[Fact, ...], "what it changes"]
     run: Annotated[

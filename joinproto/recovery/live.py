@@ -31,7 +31,7 @@ class LiveView:
     id: Annotated[str, "its id"]
     number: Annotated[int, "how many views there have been"]
     kind: Annotated[str, "what it is for"]
-    members: Annotated[tuple[str, ...], "who takes part"]
+    members: Annotated[tuple[str, ...], "the members of the view"]
 
 
 @frozen(kw_only=True)
@@ -65,7 +65,7 @@ class Live:
     view: Annotated[LiveView | None, "the newest view it knows"]
     position: Annotated[LiveFrame | None, "the last frame on its disk"]
     committed: Annotated[int, "number of the last frame that it knows to be committed"]
-    peers: Annotated[tuple[str, ...], "to whom it has a connection"]
+    peers: Annotated[tuple[str, ...], "those that it has a connection to"]
     waiting: Annotated[LiveWait | None, "why the next view is not chosen"]
 
     @property

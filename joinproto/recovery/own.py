@@ -62,7 +62,7 @@ def read(raw: Raw, known: Known | None = None, *, has_log: bool = False) -> Foun
         state = State.NEWER
     elif isinstance(refused, StoreUnreadable):
         state = State.UNREADABLE
-    # Of a damaged store the member's name helps to find it; it counts for nothing.
+    # The member's name helps to find a damaged store; it counts for nothing.
     newest = slots.current.contents or slots.previous.contents
     return Found.of(
         raw,

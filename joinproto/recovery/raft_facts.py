@@ -41,11 +41,11 @@ class RaftFacts:
     cluster: Annotated[str, "the cluster's id"] = ""
     member: Annotated[str, "the member's id"] = ""
     term: Annotated[int, "the last term that it knows"] = 0
-    vote: Annotated[str, "whom it voted for in it"] = ""
+    vote: Annotated[str, "the member that it voted for in it"] = ""
     last_term: Annotated[int, "term of its last entry"] = 0
     last_index: Annotated[int, "its last entry"] = 0
     commit: Annotated[int, "entries up to it are known to be committed"] = 0
-    configurations: Annotated[tuple[Voting, ...], "who votes, the newest last"] = ()
+    configurations: Annotated[tuple[Voting, ...], "the voters, the newest last"] = ()
     terms: Annotated[tuple[Term, ...], Absent(()), "of its entries (etcd), the newest last"] = ()
     names: Annotated[Mapping[str, str], "members by their ids"] = field(factory=dict)
     revision: Annotated[int | None, "revision of its last key (etcd)"] = None

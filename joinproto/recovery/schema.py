@@ -23,8 +23,8 @@ class Store:
     name: Annotated[str, "`host:path`; what `groups`, `latest` and the evidence call it"]
     path: Annotated[str, "the directory, as an absolute path on its host"]
     host: Annotated[str, "the machine it was read on"]
-    format: Annotated[Format | None, "who wrote it; null: unknown"]
-    member: Annotated[str | None, "whose it is; null: it does not say"]
+    format: Annotated[Format | None, "the program that wrote it; null: unknown"]
+    member: Annotated[str | None, "its member; null: it does not say"]
     cluster: Annotated[
         str | None,
         """its initial signature (of RabbitMQ, which has none, the first of its nodes); null: none,
@@ -60,7 +60,7 @@ class Group:
 class Missing:
     """A store that was not supplied, or cannot be read."""
 
-    member: Annotated[str, "whose it is"]
+    member: Annotated[str, "its member"]
     store_id: Annotated[str | None, "which of its stores; null: not known"] = None
     could_change_the_answer: Annotated[bool, "whether this one store could"] = True
     why: Annotated[str, "what it could tell"]
@@ -102,12 +102,14 @@ class Start:
     """A view."""
 
     kind: Annotated[str, "`restart`, `change`; of hot standby `promotion`"]
-    members: Annotated[tuple[str, ...], "who is in it"]
+    members: Annotated[tuple[str, ...], "its members"]
     seq: Annotated[
         Count | None, "the last frame before it; null: where all begin, or of hot standby"
     ]
     is_served: Annotated[bool, "whether clients are served in it, in some run"]
-    primary: Annotated[str | None, Absent(), "only of hot standby: who is promoted"] = None
+    primary: Annotated[str | None, Absent(), "only of hot standby: the broker that is promoted"] = (
+        None
+    )
     loses: Annotated[
         bool | None, Absent(), "only of hot standby: whether this promotion can lose a message"
     ] = None
@@ -117,7 +119,7 @@ class Start:
 class Refusal:
     """A broker that is told to be primary, and refuses, in some order of starts."""
 
-    member: Annotated[str, "who refuses"]
+    member: Annotated[str, "the broker that refuses"]
     rule: Annotated[str, "the rule that decides"]
     why: Annotated[str, "the reason, in a sentence"]
 
@@ -127,15 +129,17 @@ class Rehearsed:
     """What can follow from one choice."""
 
     choice: Annotated[str, "what is done before the start"]
-    marks: Annotated[tuple[str, ...], "whose stores get a mark"]
+    marks: Annotated[tuple[str, ...], "members whose stores get a mark"]
     starts: Annotated[tuple[Start, ...], "the next views that can be chosen"]
     waits: Annotated[tuple[str, ...], "what members wait for"]
-    aborts: Annotated[tuple[str, ...], "who may stop for good"]
+    aborts: Annotated[tuple[str, ...], "members that may stop for good"]
     loses: Annotated[bool, "whether a frame, or message, that may be acknowledged can be lost"]
     is_whole: Annotated[bool, "whether every order of events was searched"]
     states: Annotated[Count | None, "how many were searched"]
     refuses: Annotated[
-        tuple[Refusal, ...] | None, Absent(), "only of hot standby: who refuses to be primary"
+        tuple[Refusal, ...] | None,
+        Absent(),
+        "only of hot standby: brokers that refuse to be primary",
     ] = None
     lost: Annotated[tuple[str, ...] | None, Absent(), "only of hot standby: what can be lost"] = (
         None

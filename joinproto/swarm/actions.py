@@ -12,7 +12,7 @@ from joinproto.swarm.simulation import Simulation
 
 
 def do(it: Simulation, action: Action) -> None:
-    """Do it to them; what cannot be done now, as to a disk in use, is not."""
+    """Do it to them, unless it cannot be done now, as to a disk in use."""
     who, place = action.who, it.places.get(action.who)
     match action.what:
         case What.START:

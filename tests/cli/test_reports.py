@@ -206,7 +206,7 @@ def lines_of(target: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_each_step_has_the_line_of_the_members_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With which the arm begins that the member took."""
+    """The line with which the arm that the member took begins."""
     assert [
         'return [Send("lamp", self.words.pop(0))]',
         'return [Send("lamp", self.words.pop(0))]',

@@ -62,7 +62,7 @@ def test_members_and_electors_are_asked() -> None:
 
 
 def test_a_promise_that_comes_after_the_proposal_changes_nothing() -> None:
-    """3.3: a majority has promised; what a later one has accepted came of an earlier ballot."""
+    """3.3: a majority has promised; a later one's acceptance is of an earlier ballot."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
 
@@ -80,7 +80,7 @@ def test_a_view_that_does_not_fit_is_not_proposed() -> None:
 
 
 def test_behind_a_new_view_ballots_begin_anew() -> None:
-    """3.3: what was heard of a later ballot was about the former tip."""
+    """3.3: a later ballot that was heard of was about the former tip."""
     begun = choice("a").begin().choice
     refused = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice
 
@@ -198,7 +198,7 @@ def test_a_member_that_knows_a_later_view_answers_with_that_one_with_a_register_
 
 
 def test_a_register_is_asked_once_in_an_attempt() -> None:
-    """3.7: what is proposed does not change, whichever member answers after it."""
+    """3.7: the proposal does not change, whichever member answers after it."""
     chain = parted()
     assert chain.tip is not None
     view = behind(chain.tip, "abc", "cde")

@@ -38,7 +38,7 @@ WRITES_MAX = 12
 
 @define
 class Draw:
-    """Actions, one after the other.  `up`: who runs; `now`: when the next action comes."""
+    """Actions, one after the other.  `up`: those that run; `now`: when the next action comes."""
 
     chance: random.Random
     members: str

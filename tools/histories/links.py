@@ -1,6 +1,6 @@
 """Links between processes of this machine that can be cut: a proxy before each one's port.
 
-Who connects is found by the port it comes from: the process that has this socket open.
+The process that connects is found by the port it comes from: the process that has this socket open.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Links:
         self._is_over = True
         for ear in self._ears.values():
             with suppress(OSError):
-                ear.shutdown(socket.SHUT_RDWR)  # wakes who waits for a caller
+                ear.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for a caller
             ear.close()
         self.cut(*self.behind)
 

@@ -36,7 +36,7 @@ FIRST = re.compile(r"promot(?:e|ing) (\w+) first")
 
 @define
 class Play:
-    """Brokers in the middle of a history.  `up`: who runs."""
+    """Brokers in the middle of a history.  `up`: those that run."""
 
     manager: Manager
     top: Path

@@ -18,8 +18,10 @@ from joinproto.discovery.lint import LintInput
 class Listing:
     """The nodes that are there, as the backend says."""
 
-    backend: Annotated[str, "who was asked"]
-    nodes: Annotated[tuple[str, ...] | None, "who is there, in its order; null: not known"]
+    backend: Annotated[str, "the backend that was asked"]
+    nodes: Annotated[
+        tuple[str, ...] | None, "the nodes that are there, in its order; null: not known"
+    ]
     selected: Annotated[bool, "it names one node, which all are to join"]
     error: Annotated[str | None, "why it is not known; null: it is"]
 

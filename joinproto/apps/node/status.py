@@ -53,7 +53,7 @@ class Wait:
 class Discovered:
     """What came of the last round of discovery."""
 
-    backend: Annotated[str, "who was asked"]
+    backend: Annotated[str, "the backend that was asked"]
     register: Annotated[str | None, "outside: a register chooses the views; null: the electors"]
     expected: Annotated[Count, "how many members found the cluster"]
     listed: Annotated[tuple[str, ...] | None, "the nodes that the backend names; null: not known"]

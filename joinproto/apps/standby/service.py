@@ -52,7 +52,9 @@ class Service(Commits, Protocol):
         """Return why a client may not enter now; None: it may (H11)."""
 
     def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
-        """Give this queue, declared if it may be and all that count know; or why there is none."""
+        """Give this queue, declared if it may be, once all that count know it; or why there is
+        none.
+        """
 
     def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
         """Take a message; `done` is called when it is confirmed, or with why it is not taken."""

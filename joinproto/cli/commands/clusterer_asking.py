@@ -117,7 +117,7 @@ class Answers:
 
     @property
     def joining(self) -> tuple[str, ...]:
-        """Return who is about to join: what its service holds is unknown."""
+        """Return the nodes about to join: what their services hold is unknown."""
         return tuple(
             name for name, one in sorted(self.said.items()) if one.status is Status.JOINING
         )

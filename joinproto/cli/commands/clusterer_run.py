@@ -117,7 +117,7 @@ class Applied:
 
     to: Annotated[str, "where it was asked"]
     plan: Annotated[Plan, "what the config does, as far as can be known before"]
-    unsure: Annotated[tuple[str, ...], "who is about to join, so its data may be lost, too"]
+    unsure: Annotated[tuple[str, ...], "nodes about to join, whose data may be lost, too"]
     silent: Annotated[tuple[str, ...], "nodes that do not answer, so the plan counts them as off"]
     sent: Annotated[bool, "false: not confirmed, so nothing was sent"]
     reply: Annotated[str | None, "what the node answered; null: not sent"] = None
@@ -256,7 +256,7 @@ class StatusShown:
     identity: Annotated[str | None, "of the node, and of its set of data"]
     achieved: Annotated[str | None, "what the next config is held against; null: nothing yet"]
     members: Annotated[tuple[str, ...], "of the service's cluster"]
-    ran: Annotated[tuple[str, ...], "who ran when the service ran last"]
+    ran: Annotated[tuple[str, ...], "the nodes that ran when the service ran last"]
     blank: Annotated[bool, "its data were given up, and no others came yet"]
     waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]

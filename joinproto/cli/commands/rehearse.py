@@ -117,7 +117,9 @@ def _lines(outcome: Outcome) -> list[str]:
 
 
 def _starts(outcome: Outcome) -> Iterator[str]:
-    """Yield one line for each place where the next view can begin, with who can be in it."""
+    """Yield one line for each place where the next view can begin, with the members that can be in
+    it.
+    """
     places: dict[tuple[str, int | None, bool], list[Start]] = {}
     for start in outcome.starts:
         # Where the search was stopped, it may be served in what was not searched.

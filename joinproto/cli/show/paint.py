@@ -1,6 +1,6 @@
 """Colours, for a terminal that has them: one small hook between words and screen.
 
-Whatever is painted is complete without paint.  rich is used only when the stream is a
+Every text is complete without paint.  rich is used only when the stream is a
 terminal; a pipe, NO_COLOR, TERM=dumb or a missing rich give plain text.
 """
 

@@ -31,7 +31,9 @@ class Question:
 
     ask: Annotated[Ask, "which question"]
     nodes: Annotated[tuple[str, ...], "all nodes that the cluster is known to have"]
-    node: Annotated[str | None, "may-i-start: who asks; may-i-remove: whom; else null"] = None
+    node: Annotated[
+        str | None, "may-i-start: the node that asks; may-i-remove: the one to go; else null"
+    ] = None
     stores: Annotated[tuple[Store, ...], "what was read, as `recover collect --json` prints it"]
     unknown: Annotated[
         Mapping[str, str], "node to why nothing is known of its store: `timed-out`, `not-asked`"

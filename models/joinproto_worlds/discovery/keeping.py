@@ -1,4 +1,4 @@
-"""Nodes that run, and a service that forgets their records: does each come back into the list.
+"""Nodes that run, and a service that forgets their records, which must come back into the list.
 
 Source: discovery, D2; operators' case 9.
 """
