@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -85,10 +85,7 @@ def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findi
     """Add the nearest state without a step but faults in which `claim` is not done."""
     faults = context.broadcast(Faults.of(frontier.search.tables))
     job = Stuck(frontier.task(context), faults, claim.bit)
-    lots = [
-        [(level, file) for level, file in enumerate(share.files) if file]
-        for share in frontier.shares
-    ]
+    lots = frontier.lots
     found_ = context.parallelize(lots, len(lots)).flatMap(job.look).collect()
     faults.destroy()
     if not found_:
@@ -128,13 +125,8 @@ class Stuck:
         cache.catch_up()
         rows = padded(part, cache.tables.layout.words)
         numbers, flags = cache.combinations(rows)
-        joint = numbers if cache.tables.shape().joint else None
         moves = np.zeros(len(rows), np.bool_)
-        for batch in cache.expander.successors(_constant(rows), 0, len(rows), joint):
+        for batch in cache.successors(rows, numbers):
             moves[batch.source[~faults.of_steps(batch.info)]] = True
         done = (flags >> np.uint64(self.bit)) & np.uint64(1) != 0
         return rows[~moves & ~done]
-
-
-def _constant(rows: Rows) -> Callable[[], Rows]:
-    return lambda: rows

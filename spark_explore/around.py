@@ -13,7 +13,7 @@ from joinproto.check.engine.liveness.graph import Graph
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
 from spark_explore.keys import Ints, Rows, padded
-from spark_explore.worker_cache import UncountedBudget
+from spark_explore.worker_cache import set_of
 
 Flags = npt.NDArray[np.bool_]
 
@@ -29,7 +29,7 @@ class Neighbours(Graph):
         self.begins = 1
         self.count = states.count + 1
         sources, targets, infos = [], [], []
-        for batch in _successors(search, self.rows()):
+        for batch in successors(search, self.rows()):
             found = states.find(batch.rows, len(batch.rows))
             sources.append(batch.source.copy())
             targets.append(np.where(found < 0, states.count, found))
@@ -44,16 +44,14 @@ class Neighbours(Graph):
     ) -> Neighbours:
         """Return the nearest `most` states that `row` leads to, by `around` or by unmet ones."""
         words = search.tables.layout.words
-        allowed = None
-        if around is not None:
-            allowed = _set_of(padded(around, words))
-        found = _set_of(padded(row.reshape(1, -1), words))
+        allowed = None if around is None else set_of(padded(around, words))
+        found = set_of(padded(row.reshape(1, -1), words))
         begin, levels = 0, [0]
         while begin < found.count < most:
             end = found.count
             levels.append(end)
             fresh = np.array(found.rows[begin:end])
-            for batch in _successors(search, fresh):
+            for batch in successors(search, fresh):
                 rows = np.array(batch.rows)
                 if allowed is not None:
                     rows = rows[allowed.find(rows, len(rows)) >= 0]
@@ -75,13 +73,8 @@ class Neighbours(Graph):
         return np.append(super()._flag(bit), True)
 
 
-def _set_of(rows: Rows) -> RowSet:
-    found = RowSet(rows.shape[1], UncountedBudget(), numbered=True, room=len(rows))
-    found.insert(np.ascontiguousarray(rows), len(rows))
-    return found
-
-
-def _successors(search: Search, rows: Rows) -> Iterator[Batch]:
+def successors(search: Search, rows: Rows) -> Iterator[Batch]:
+    """Return the steps out of rows."""
     joint: Ints | None = None
     if search.world.together is not None:
         joint = search.judge.number(rows, 0, len(rows))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from attrs import asdict, define, field, frozen
+from attrs import define, field, frozen
 
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
@@ -252,18 +252,3 @@ def _left(item: Surroundings) -> dict[str, Any]:
     found: dict[str, Any] = {f"{name}_left": n for name, n in zip(LEFT, left, strict=True)}
     found["split"] = None if item.split is None else words_of_split(item.split)
     return found
-
-
-@define
-class About:
-    """What a dataset says of itself, next to it.  `columns`: also of `constants`."""
-
-    world: str
-    members: tuple[str, ...]
-    states: int
-    columns: dict[str, str]
-    constants: dict[str, Any]
-    about: dict[str, str]
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1)

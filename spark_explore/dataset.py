@@ -7,6 +7,7 @@ renames nothing, `_about.json` is written last, and a dataset without it is none
 from __future__ import annotations
 
 import itertools
+import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -27,7 +28,7 @@ from joinproto.check.engine.search import Search
 from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.claimed import BreakingObservations
 from spark_explore import parcels
-from spark_explore.columns import About, Columns, columns_of
+from spark_explore.columns import Columns, columns_of
 from spark_explore.forms import leaves, name_of
 from spark_explore.frontier import Frontier, exchanged
 from spark_explore.keys import Rows, padded
@@ -35,13 +36,11 @@ from spark_explore.origins import STEPS, STUCK, Arrived, Item, Outgoing, Own, Ow
 from spark_explore.parcels import sent
 from spark_explore.parents import NONE, Parents, with_origin
 from spark_explore.places import Folder, Place
+from spark_explore.query import ABOUT, EDGES, STATES
 from spark_explore.step import Task
 from spark_explore.worker_cache import WorkerCache
 
 Ints = npt.NDArray[np.int64]
-
-STATES, EDGES, ABOUT = "states", "edges", "_about.json"
-"""The folders of a run that hold the dataset.  Readers skip what begins with `_`."""
 
 ASCENDING = ("id", "parent", "source", "target")
 """Columns of numbers that grow from row to row, or nearly."""
@@ -349,9 +348,16 @@ def _describe(folder: Place, columns: Columns, search: Search, count: int) -> No
         schema = pq.read_schema(file)
     kinds = {item.name: name_of(item.type) for item in schema}
     kinds = {"level": kinds["level"], **columns.names, **kinds}
-    constants, told = dict(columns.constants), dict(columns.about)
-    about = About(columns.world, columns.members, count, kinds, constants, told)
-    folder.write(ABOUT, about.to_json().encode())
+    # The fields of `query.Dataset`, but for its places.
+    said = {
+        "world": columns.world,
+        "members": columns.members,
+        "states": count,
+        "columns": kinds,
+        "constants": dict(columns.constants),
+        "about": dict(columns.about),
+    }
+    folder.write(ABOUT, json.dumps(said, indent=1).encode())
 
 
 @define

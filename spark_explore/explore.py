@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from attrs.converters import optional
 
-from joinproto.check.check import conclude
+from joinproto.check.check import conclude, report_of
+from joinproto.check.engine.runs.coverage import coverage_of
+from joinproto.check.engine.runs.findings import Findings, findings_of
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.stopping import Limits, Tick
 from joinproto.check.engine.tables.answers import Answers
 from joinproto.check.report import Report
 from joinproto.check.world import World
 from joinproto.errors import EnvironmentProblem, UsageProblem
-from spark_explore import cost, reports
+from spark_explore import cost
+from spark_explore.analyses import judge_runs
 from spark_explore.frontier import Frontier
 from spark_explore.handover import Seeding, take_over
 from spark_explore.journal import Journal
@@ -26,6 +29,7 @@ from spark_explore.session import cores_of, explained, is_here, open_context, ow
 from spark_explore.storage import Storage, seen_by_all
 from spark_explore.table_server import Outgrown
 from spark_explore.temporary import own_folder
+from spark_explore.trace import trace_to
 
 SEED = 20_000
 """A frontier smaller than this is expanded by the driver: Spark would only wait."""
@@ -93,41 +97,30 @@ def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report
     spent = cost.Spent.now(watch)
     with explained(), _storage(plan) as storage:
         journal = Journal(storage, plan.out, dict(plan.identity))
-        search = Search(
-            world,
-            limits=plan.limits,
-            symmetry=plan.symmetry,
-            progress=plan.progress,
-            # Executors know messages by their bits.
-            numbers_contents=False,
-        )
+        # Executors know messages by their bits.
+        search = _search(world, plan, numbers_contents=False)
         if plan.resume and journal.has_begun():
             frontier = journal.restore(search, _host(context))
         else:
             seeding = Seeding(search, frontier_max=plan.seed)
             search.run()
             if not seeding.paused:
-                _keep_states(
-                    plan, lambda out: dataset().write_local(search, out, edges=plan.keeps_edges)
-                )
-                return reports.of_local(search, spent)
+                _keep_states(plan, "write_local", search)
+                return _of_local(search, spent)
             frontier = take_over(
                 search, seeding, storage, owners=_owners(plan, context), host=_host(context)
             )
         return _on_spark(frontier, plan, context, journal, spent)
 
 
+def _search(world: World, plan: Plan, **more: Any) -> Search:
+    return Search(world, limits=plan.limits, symmetry=plan.symmetry, progress=plan.progress, **more)
+
+
 def here(world: World, plan: Plan) -> Report:
     """Search here and nowhere else, and write the states of a run that has a folder."""
     began, cpu = time.perf_counter(), time.process_time()
-    search = Search(
-        world,
-        limits=plan.limits,
-        symmetry=plan.symmetry,
-        progress=plan.progress,
-        answers=plan.answers,
-        workers=plan.workers,
-    )
+    search = _search(world, plan, answers=plan.answers, workers=plan.workers)
     search.run()
     return _concluded(search, plan, began, cpu)
 
@@ -137,25 +130,18 @@ def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
     if plan.out is not None:
         # From a run before this one, on Spark.
         (plan.out / "search").remove(["growth.json"])
-    problem = _keep_states(
-        plan, lambda out: dataset().write_local(search, out, edges=plan.keeps_edges)
-    )
-    return reports.with_note(report, problem) if problem else report
+    problem = _keep_states(plan, "write_local", search)
+    return _with_note(report, problem) if problem else report
 
 
-def dataset() -> Any:
-    """Return the module that writes Parquet, and needs a package for it."""
-    from spark_explore import dataset as module
-
-    return module
-
-
-def _keep_states(plan: Plan, write: Callable[[Place], None]) -> str:
+def _keep_states(plan: Plan, write: str, *searched: Any) -> str:
     """Write the dataset; return what prevented it, if only a package did."""
     if plan.out is None or not plan.keeps_states:
         return ""
     try:
-        write(plan.out)
+        from spark_explore import dataset
+
+        getattr(dataset, write)(*searched, plan.out, edges=plan.keeps_edges)
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
@@ -171,14 +157,7 @@ def _keep_states(plan: Plan, write: Callable[[Place], None]) -> str:
 def auto(world: World, plan: Plan) -> Report:
     """Search here, and hand over to Spark when memory, or a cluster, asks for it."""
     began, cpu = time.perf_counter(), time.process_time()
-    search = Search(
-        world,
-        limits=plan.limits,
-        symmetry=plan.symmetry,
-        progress=plan.progress,
-        answers=plan.answers,
-        workers=plan.workers,
-    )
+    search = _search(world, plan, answers=plan.answers, workers=plan.workers)
     cluster = plan.master is not None and cores_of(plan.master) is None
     seeding = Seeding(search, frontier_max=FRONTIER_MAX if cluster else None)
     search.run()
@@ -199,7 +178,7 @@ def auto(world: World, plan: Plan) -> Report:
     except (EnvironmentProblem, UsageProblem) as problem:
         # It paused for a cluster, and is no whole search.
         search.found.stopped_by = search.found.stopped_by or "a large frontier, left to a cluster"
-        return reports.with_note(
+        return _with_note(
             _concluded(search, plan, began, cpu), f"Spark would go on: {problem.message}"
         )
     plan.say(
@@ -231,12 +210,9 @@ def _on_spark(
     try:
         journal.keep(frontier)
         _go_on(frontier, plan, context, journal, spent)
-        _keep_states(
-            plan,
-            lambda out: dataset().write_frontier(frontier, context, out, edges=plan.keeps_edges),
-        )
+        _keep_states(plan, "write_frontier", frontier, context)
         journal.keep_growth(frontier)
-        return reports.of_frontier(frontier, context, spent)
+        return _of_frontier(frontier, context, spent)
     finally:
         frontier.close()
 
@@ -261,6 +237,63 @@ def _go_on(
         if plan.progress is not None:
             plan.progress(frontier.tick(spent.seconds))
     journal.keep(frontier)
+
+
+# -- to the report ---------------------------------------------------------------------
+
+
+def _with_note(report: Report, note: str) -> Report:
+    return evolve(report, notes=(*report.notes, note))
+
+
+def _of_local(search: Search, spent: cost.Spent) -> Report:
+    """Return the report of a search that ended before there was work for Spark."""
+    report = conclude(search, began=spent.began, cpu=0.0)
+    note = f"{report.distinct:,} states: the driver searched them before executors had work"
+    return evolve(
+        _with_note(report, note),
+        engine="spark",
+        cpu_seconds=spent.cpu_seconds,
+        peak_rss_bytes=spent.peak_bytes,
+    )
+
+
+def _of_frontier(frontier: Frontier, context: Any, spent: cost.Spent) -> Report:
+    """Return the report of a search whose states are in files."""
+    search = frontier.search
+    search.tables.codes.ask_again()
+    coverage = coverage_of(search, outcomes=frontier.outcomes)
+    return report_of(
+        search,
+        _findings(frontier, context),
+        coverage,
+        engine="spark",
+        levels=tuple(frontier.levels),
+        distinct=frontier.distinct,
+        generated=frontier.generated,
+        seconds=spent.seconds,
+        cpu_seconds=spent.cpu_seconds,
+        peak_rss_bytes=spent.peak_bytes,
+        bytes_per_state=frontier.bytes_per_state,
+    )
+
+
+def _findings(frontier: Frontier, context: Any) -> Findings:
+    search = frontier.search
+    search.found.hits, search.found.violated = frontier.verdicts.hits, frontier.verdicts.violated
+    search.found.unmapped = frontier.verdicts.unmapped
+    for claim in search.judge.whole:
+        if claim.premise_bit >= 0:
+            claim.premise_met = bool(frontier.verdicts.flags_any >> claim.premise_bit & 1)
+
+    def way(_: Search, rows: Any, level: int) -> Any:
+        return trace_to(frontier, context, frontier.verdicts.targets[int(rows[0])], level)
+
+    return findings_of(
+        search,
+        way_to=way,
+        judge_runs=lambda _, claims, found: judge_runs(frontier, context, claims, found),
+    )
 
 
 # -- where it runs ---------------------------------------------------------------------

@@ -8,7 +8,8 @@ job needs another's exchange, and what is lost with an executor is at most the j
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import partial
 from math import isqrt
 from typing import Any
 
@@ -108,6 +109,14 @@ class Frontier:
     def level(self) -> int:
         return len(self.levels) - 1
 
+    @property
+    def lots(self) -> list[list[tuple[int, str]]]:
+        """Return the files of each owner, with their levels."""
+        return [
+            [(level, file) for level, file in enumerate(share.files) if file]
+            for share in self.shares
+        ]
+
     # -- from a local search -------------------------------------------------------------
 
     def take_over(self, rows_of: Callable[[int], Rows], layout: Layout) -> None:
@@ -192,11 +201,12 @@ class Frontier:
         )
 
     def _run(self, context: Any, task: Task, length: int) -> list[tuple[Any, ...]]:
-        owners = task.owners
-        flow = context.parallelize(self.shares, owners).mapPartitionsWithIndex(_first(task))
-        for level in range(task.first + 1, task.first + length):
-            flow = exchanged(flow, owners).mapPartitionsWithIndex(_middle(task, level))
-        flow = exchanged(flow, owners).mapPartitionsWithIndex(_end(task, task.first + length))
+        owners, end = task.owners, task.first + length
+        flow = context.parallelize(self.shares, owners)
+        flow = flow.mapPartitionsWithIndex(partial(step.start, task))
+        for level in range(task.first + 1, end):
+            flow = exchanged(flow, owners).mapPartitionsWithIndex(partial(step.middle, task, level))
+        flow = exchanged(flow, owners).mapPartitionsWithIndex(partial(step.end, task, end))
         if owners > OWNERS_APART:
             # The counts of all owners would fill the driver: it hears of some together.
             parts = isqrt(owners)
@@ -315,15 +325,3 @@ def _with_owner(what: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
 def _shares_of(parts: list[Counts]) -> list[Share]:
     every = (share for item in parts for share in item.shares)
     return sorted(every, key=lambda share: share.owner)
-
-
-def _first(task: Task) -> Callable[[int, Iterable[Any]], Iterator[Any]]:
-    return lambda owner, shares: step.start(task, owner, shares)
-
-
-def _middle(task: Task, level: int) -> Callable[[int, Iterable[Any]], Iterator[Any]]:
-    return lambda owner, items: step.middle(task, owner, level, items)
-
-
-def _end(task: Task, level: int) -> Callable[[int, Iterable[Any]], Iterator[Any]]:
-    return lambda owner, items: step.end(task, owner, level, items)

@@ -140,8 +140,7 @@ class Listing:
                 at += len(rows)
                 levels = np.full(len(rows), level, np.int32)
                 states.add(_table(id=ids, level=levels, flags=flags, key=self._keys(rows)))
-                joint = numbers if cache.tables.shape().joint else None
-                for batch in cache.expander.successors(lambda: rows, 0, len(rows), joint):  # noqa: B023
+                for batch in cache.successors(rows, numbers):
                     source = batch.source.copy()
                     count += len(source)
                     steps.add(
@@ -177,10 +176,7 @@ def listed(frontier: Frontier, context: Any) -> Listed:
     place.clear()
     for name in ("states", "listed"):
         (place / name).make()
-    lots = [
-        [(level, file) for level, file in enumerate(share.files) if file]
-        for share in frontier.shares
-    ]
+    lots = frontier.lots
     job = Listing(frontier.task(context), place)
     flow = context.parallelize(lots, len(lots))
     counts = flow.mapPartitionsWithIndex(

@@ -13,6 +13,7 @@ from spark_explore.places import Place, StoreFailure, as_place, problem_with
 from spark_explore.questions import QUESTIONS
 
 STATES, EDGES, ABOUT = "states", "edges", "_about.json"
+"""The folders of a run that hold the dataset.  Readers skip what begins with `_`."""
 
 
 @frozen

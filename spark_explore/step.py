@@ -121,13 +121,13 @@ def start(task: Task, owner: int, shares: Iterable[Share]) -> Iterator[Item]:
     yield from _guarded(task, owner, lambda: _expand_stored(task, *shares), [])
 
 
-def middle(task: Task, owner: int, level: int, items: Iterable[Item]) -> Iterator[Item]:
+def middle(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterator[Item]:
     """Take in `level`, and expand it."""
     rest: list[Item] = []
     yield from _guarded(task, owner, lambda: _middle(task, owner, level, items, rest), rest)
 
 
-def end(task: Task, owner: int, level: int, items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
+def end(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
     """Take in the last level of the job; yield what was counted in all of them."""
     rest: list[Item] = []
     for _, what in _guarded(task, owner, lambda: _end(task, owner, level, items, rest), rest):

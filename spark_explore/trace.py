@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
+from joinproto.check.engine.expansion.expander import Batch
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.runs.paths import Way, forward, uncounted
-from joinproto.check.engine.search import Search
+from spark_explore.around import successors
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
 from spark_explore.step import Task
-from spark_explore.worker_cache import UncountedBudget
+from spark_explore.worker_cache import set_of
 
 HERE_MAX = 100_000
 """Levels up to this size are expanded by the driver: a job takes longer."""
@@ -26,22 +27,16 @@ def trace_to(frontier: Frontier, context: Any, targets: Rows, level: int) -> Way
 
     def walk() -> Way:
         words = search.tables.layout.words
-        towards = [_set_of(padded(targets, words))]
+        towards = [set_of(padded(targets, words))]
         for earlier in range(level - 1, -1, -1):
             if frontier.levels[earlier] <= HERE_MAX:
                 found = _leading_here(frontier, towards[0], earlier)
             else:
                 found = _leading(frontier, context, towards[0], earlier)
-            towards.insert(0, _set_of(found))
+            towards.insert(0, set_of(found))
         return forward(search, towards)
 
     found: Way = uncounted(search, walk)
-    return found
-
-
-def _set_of(rows: Rows) -> RowSet:
-    found = RowSet(rows.shape[1], UncountedBudget(), numbered=True, room=len(rows))
-    found.insert(np.ascontiguousarray(rows), len(rows))
     return found
 
 
@@ -56,17 +51,14 @@ def _leading_here(frontier: Frontier, towards: RowSet, level: int) -> Rows:
     found = [np.zeros((0, words), np.uint64)]
     for file in _files(frontier, level):
         rows = padded(np.array(frontier.storage.load(file)), words)
-        found.append(rows[_sources(search, rows, towards)])
+        found.append(rows[_sources(successors(search, rows), rows, towards)])
     return np.concatenate(found)
 
 
-def _sources(search: Search, rows: Rows, towards: RowSet) -> Any:
-    joint = None
-    if search.world.together is not None:
-        joint = search.judge.number(rows, 0, len(rows))
-    search.expander.refresh()
+def _sources(steps: Iterable[Batch], rows: Rows, towards: RowSet) -> Any:
+    """Return which rows lead to one of a set."""
     leads = np.zeros(len(rows), np.bool_)
-    for batch in search.expander.successors(lambda: rows, 0, len(rows), joint):
+    for batch in steps:
         leads[batch.source[towards.find(batch.rows, len(batch.rows)) >= 0]] = True
     return leads
 
@@ -86,20 +78,13 @@ class Backward:
         cache = self.task.cache()
         cache.catch_up()
         words = cache.tables.layout.words
-        towards = _set_of(padded(np.array(self.targets.value), words))
+        towards = set_of(padded(np.array(self.targets.value), words))
         every = self.task.storage.load(file)
         for begin in range(0, len(every), 1 << 16):
             rows = padded(np.array(every[begin : begin + (1 << 16)]), words)
-            joint = cache.combinations(rows)[0] if cache.tables.shape().joint else None
-            leads = np.zeros(len(rows), np.bool_)
-            for batch in cache.expander.successors(_constant(rows), 0, len(rows), joint):
-                leads[batch.source[towards.find(batch.rows, len(batch.rows)) >= 0]] = True
+            leads = _sources(cache.successors(rows), rows, towards)
             if leads.any():
                 yield rows[leads]
-
-
-def _constant(rows: Rows) -> Callable[[], Rows]:
-    return lambda: rows
 
 
 def _leading(frontier: Frontier, context: Any, towards: RowSet, level: int) -> Rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from joinproto.check.engine.claims.combinations import Combinations
 from joinproto.check.engine.claims.watching import watch
-from joinproto.check.engine.expansion.expander import Expander
+from joinproto.check.engine.expansion.expander import Batch, Expander
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.tables.claimed import BreakingObservations
 from joinproto.check.memory import Budget
@@ -93,6 +93,13 @@ class UncountedBudget(Budget):
         return True
 
 
+def set_of(rows: Rows) -> RowSet:
+    """Return rows as a set, in which each has its place as its number."""
+    found = RowSet(rows.shape[1], UncountedBudget(), numbered=True, room=len(rows))
+    found.insert(np.ascontiguousarray(rows), len(rows))
+    return found
+
+
 @define
 class WorkerCache:
     """What an executor's process knows of a run.  `block`: room for successors."""
@@ -151,6 +158,14 @@ class WorkerCache:
             self._flags = np.concatenate([self._flags, found["flags"]])
             self.expander.refresh()
         return self._numbers[here], self._flags[here]
+
+    def successors(self, rows: Rows, numbers: Ints | None = None) -> Iterator[Batch]:
+        """Return the steps out of rows; `numbers`: of their combinations, where they are known."""
+        if not self.tables.shape().joint:
+            numbers = None
+        elif numbers is None:
+            numbers, _ = self.combinations(rows)
+        return self.expander.successors(lambda: rows, 0, len(rows), numbers)
 
 
 _caches: dict[str, WorkerCache] = {}
