@@ -7,6 +7,8 @@ the difference between milliseconds and minutes for `structure.py`.
 
 from __future__ import annotations
 
+from typing import Any
+
 from joinproto.prove.logic import (
     After,
     And,
@@ -22,90 +24,60 @@ from joinproto.prove.logic import (
     Var,
 )
 
+DUAL = {And: Or, Or: And, Every: Some, Some: Every}
+"""What each becomes where it is denied."""
+Join = type[And] | type[Or]
+Quantifier = type[Every] | type[Some]
+
 
 def miniscoped(formula: Formula) -> Formula:
     """Return a formula that says the same, and is faster to judge in one given state."""
+    return _inward(formula, denied=False)
+
+
+def _inward(formula: Formula, *, denied: bool) -> Formula:
+    kind: Any = DUAL.get(type(formula)) if denied else type(formula)
     match formula:
         case Not(inner):
-            return _denied(inner)
-        case And(parts):
-            return _and([miniscoped(part) for part in parts])
-        case Or(parts):
-            return _or([miniscoped(part) for part in parts])
-        case Every(var, body):
-            return _every(var, miniscoped(body))
-        case Some(var, body):
-            return _some(var, miniscoped(body))
+            return _inward(inner, denied=not denied)
+        case And(parts) | Or(parts):
+            return _joined(kind, [_inward(part, denied=denied) for part in parts])
+        case Every(var, body) | Some(var, body):
+            return _bound(kind, var, _inward(body, denied=denied))
         case After(inner):
-            return After(miniscoped(inner))
-    return formula
+            return After(_inward(inner, denied=denied))
+    return Not(formula) if denied else formula
 
 
-def _denied(formula: Formula) -> Formula:
-    match formula:
-        case Not(inner):
-            return miniscoped(inner)
-        case And(parts):
-            return _or([_denied(part) for part in parts])
-        case Or(parts):
-            return _and([_denied(part) for part in parts])
-        case Every(var, body):
-            return _some(var, _denied(body))
-        case Some(var, body):
-            return _every(var, _denied(body))
-        case After(inner):
-            return After(_denied(inner))
-    return Not(formula)
+def _bound(quantifier: Quantifier, var: Var, body: Formula) -> Formula:
+    """Bind the variable as far inside as it goes.
 
-
-def _every(var: Var, body: Formula) -> Formula:
+    `every` goes into each part of an `and`, and passes by the parts of an `or` that do not speak of
+    the variable; `some` goes the other way round.
+    """
     if var not in free_in(body):
         return body
+    into: Join = And if quantifier is Every else Or
     match body:
-        case And(parts):
-            return _and([_every(var, part) for part in parts])
-        case Or(parts):
-            without, within = _parted(var, parts)
-            if without:
-                return _or([*without, _every(var, _or(within))])
-        case Every(other, inner):
+        case And(parts) | Or(parts) if isinstance(body, into):
+            return _joined(into, [_bound(quantifier, var, part) for part in parts])
+        case And(parts) | Or(parts):
+            by: Join = type(body)
+            within = [part for part in parts if var in free_in(part)]
+            if len(within) < len(parts):
+                without = [part for part in parts if var not in free_in(part)]
+                return _joined(by, [*without, _bound(quantifier, var, _joined(by, within))])
+        case Every(other, inner) | Some(other, inner) if isinstance(body, quantifier):
             # Which of two comes first is all the same; the one that goes further in does not.
-            further = _every(var, inner)
-            if further != Every(var, inner):
-                return Every(other, further)
-    return Every(var, body)
+            further = _bound(quantifier, var, inner)
+            if further != quantifier(var, inner):
+                return quantifier(other, further)
+    return quantifier(var, body)
 
 
-def _some(var: Var, body: Formula) -> Formula:
-    if var not in free_in(body):
-        return body
-    match body:
-        case Or(parts):
-            return _or([_some(var, part) for part in parts])
-        case And(parts):
-            without, within = _parted(var, parts)
-            if without:
-                return _and([*without, _some(var, _and(within))])
-        case Some(other, inner):
-            further = _some(var, inner)
-            if further != Some(var, inner):
-                return Some(other, further)
-    return Some(var, body)
-
-
-def _parted(var: Var, parts: tuple[Formula, ...]) -> tuple[list[Formula], list[Formula]]:
-    within = [part for part in parts if var in free_in(part)]
-    return [part for part in parts if var not in free_in(part)], within
-
-
-def _and(parts: list[Formula]) -> Formula:
-    flat = [one for part in parts for one in (part.parts if isinstance(part, And) else (part,))]
-    return flat[0] if len(flat) == 1 else And(tuple(sorted(flat, key=_depth)))
-
-
-def _or(parts: list[Formula]) -> Formula:
-    flat = [one for part in parts for one in (part.parts if isinstance(part, Or) else (part,))]
-    return flat[0] if len(flat) == 1 else Or(tuple(sorted(flat, key=_depth)))
+def _joined(kind: Join, parts: list[Formula]) -> Formula:
+    flat = [one for part in parts for one in (part.parts if isinstance(part, kind) else (part,))]
+    return flat[0] if len(flat) == 1 else kind(tuple(sorted(flat, key=_depth)))
 
 
 def _depth(formula: Formula) -> int:
