@@ -209,16 +209,13 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
         goes_on = settings.memory_bytes is None or settings.master is not None
         # States that lie on disk need no other processes.
         goes_on &= settings.checkpoint is None
-        if settings.engine == "auto" and goes_on and find_spec("pyspark") is not None:
+        goes_on &= settings.engine == "auto" and find_spec("pyspark") is not None
+        if goes_on or settings.out is not None:
             from spark_explore import explore
 
             plan = _plan(loaded, settings, progress, interrupt)
-            report = explore.auto(loaded.world, evolve(plan, answers=answers, workers=workers))
-        elif settings.out is not None:
-            from spark_explore import explore
-
-            plan = _plan(loaded, settings, progress, interrupt)
-            report = explore.here(loaded.world, evolve(plan, answers=answers, workers=workers))
+            plan = evolve(plan, answers=answers, workers=workers)
+            report = (explore.auto if goes_on else explore.here)(loaded.world, plan)
         else:
             report = search_world(
                 loaded.world,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from attrs import define, field, frozen
 
+from joinproto.cli.show.amounts import aligned
 from joinproto.pick.table import Verdict
 from tools.histories.followed import Followed
 from tools.histories.judged import History, Judged
@@ -117,11 +118,7 @@ class Table:
         rows = [["kind", *heads]]
         order = sorted(self.rows, key=lambda kind: (kind == "all", kind))
         rows += [[kind, *(str(self.rows[kind][head]) for head in heads)] for kind in order]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            for row in rows
-        )
+        return "\n".join(aligned(rows, str.rjust))
 
 
 def _short(node: str) -> str:

@@ -10,6 +10,7 @@ import click
 from attrs import frozen
 
 from joinproto.cli.options import AS_JSON, option
+from joinproto.cli.show.amounts import aligned
 from joinproto.codec.json_form import Key, filled, printed
 from joinproto.decide_json import read_members
 from joinproto.errors import UsageProblem
@@ -77,13 +78,12 @@ def _told(verdict: Verdict) -> Decided:
 def _as_text(verdict: Verdict) -> str:
     lines = [("member", "outcome", "from", "rule", "because")]
     lines += [_line(member) for member in verdict.outcomes]
-    widths = [max(len(line[at]) for line in lines) for at in range(4)]
     signature = "no member has one" if verdict.initial is None else _printable(verdict.initial)
     return "\n".join(
         [
             f"rules: {verdict.rules}; initial signature: {signature}",
             "",
-            *("  ".join([*map(str.ljust, line, widths), line[4]]).rstrip() for line in lines),
+            *aligned(lines),
         ]
     )
 

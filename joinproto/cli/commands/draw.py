@@ -10,8 +10,9 @@ from attrs import evolve, frozen
 from joinproto.cli import completing
 from joinproto.cli.diagrams.catalog import FORMATS, Drawing, drawings, machine_drawing
 from joinproto.cli.options import AS_JSON, option
+from joinproto.cli.show.write import write_text
 from joinproto.codec.json_form import Absent, printed
-from joinproto.errors import EnvironmentProblem, UsageProblem, did_you_mean
+from joinproto.errors import UsageProblem, did_you_mean
 
 
 @frozen
@@ -84,12 +85,7 @@ def draw(
         drawing = _of_world(what, member, by, known)
     text = drawing.as_text(form)
     if out is not None:
-        try:
-            out.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise EnvironmentProblem(
-                f"cannot write {out}: {error.strerror}", next="name another file with --out"
-            ) from error
+        write_text(out, text + "\n")
     if as_json:
         drawn = Drawn(name=what, kind=drawing.kind, format=form)
         to = evolve(drawn, text=text) if out is None else evolve(drawn, out=str(out))

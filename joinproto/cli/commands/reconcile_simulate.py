@@ -19,7 +19,7 @@ from joinproto.cli.at_scale.stories import Care, Shape, Story
 from joinproto.cli.interrupting import interruptible
 from joinproto.cli.options import AS_JSON, COUNT, FILE, Finite, option
 from joinproto.cli.output import error_stream
-from joinproto.cli.show.amounts import duration
+from joinproto.cli.show.amounts import aligned, duration
 from joinproto.cli.show.progress import Progress
 from joinproto.codec.json_form import printed
 from joinproto.errors import LimitReached, UsageProblem
@@ -190,7 +190,7 @@ def _summaries(found: ManyRuns) -> str:
         )
         for one in found.summaries
     ]
-    return _lines(((*heads, "of a node", "of all"), *rows))
+    return "\n".join(aligned(((*heads, "of a node", "of all"), *rows), str.rjust))
 
 
 def _named(way: str, copies: int, in_all: int | None) -> str:
@@ -212,12 +212,4 @@ def _table(found: Compared) -> str:
         )
         for one in found.ways
     ]
-    return _lines((TITLES, *rows))
-
-
-def _lines(rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(word.rjust(width) for word, width in zip(row, widths, strict=True))
-        for row in rows
-    )
+    return "\n".join(aligned((TITLES, *rows), str.rjust))

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from joinproto.check.options import EACH, Words, words_of
 from joinproto.check.report import Report
-from joinproto.cli.show.amounts import count, duration, plural
+from joinproto.cli.show.amounts import aligned, count, duration, plural
 from joinproto.cli.show.findings import not_exercised
 from joinproto.cli.show.pieces import visible
 from joinproto.codec.json_form import Count, Seconds, filled
@@ -133,7 +133,9 @@ def text(found: Sweep) -> str:
         [*(str(item.options[name]) for name in options), *(ask(item) for ask in told)]
         for item in found.searches
     ]
-    return "\n".join([found.world, *_lines([heads, *rows]), *_remarks(found)])
+    return "\n".join(
+        [found.world, *(f"  {line}" for line in aligned([heads, *rows])), *_remarks(found)]
+    )
 
 
 def named(options: Mapping[str, Any]) -> str:
@@ -163,10 +165,3 @@ def _remarks(found: Sweep) -> Iterator[str]:
         yield f"and {count(len(notes) - TOLD_MOST)} more; --json lists all"
     if found.left:
         yield f"not searched: {', '.join(map(named, found.left))}"
-
-
-def _lines(rows: list[list[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for cells in rows:
-        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        yield ("  " + "  ".join(padded)).rstrip()

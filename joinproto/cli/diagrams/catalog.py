@@ -138,15 +138,7 @@ def _join() -> Drawing:
             with_counts=False
         )
 
-    return Drawing(
-        "machine",
-        "a member as it ships, with the arrows that searches meet",
-        {
-            "mermaid": lambda: graph_as_mermaid(graph()),
-            "svg": lambda: graph_as_svg(graph()),
-            "markdown": lambda: f"```mermaid\n{graph_as_mermaid(graph())}\n```",
-        },
-    )
+    return _of_machine("a member as it ships, with the arrows that searches meet", graph)
 
 
 def tables() -> list[Table[Any]]:
@@ -184,13 +176,17 @@ def _tables_of(machine: StateMachine[Any]) -> list[Table[Any]]:
 
 def machine_drawing(about: str, graph: Graph) -> Drawing:
     """Return a machine in every format."""
+    return _of_machine(about, lambda: graph)
+
+
+def _of_machine(about: str, graph: Callable[[], Graph]) -> Drawing:
     return Drawing(
         "machine",
         about,
         {
-            "mermaid": lambda: graph_as_mermaid(graph),
-            "svg": lambda: graph_as_svg(graph),
-            "markdown": lambda: f"```mermaid\n{graph_as_mermaid(graph)}\n```",
+            "mermaid": lambda: graph_as_mermaid(graph()),
+            "svg": lambda: graph_as_svg(graph()),
+            "markdown": lambda: f"```mermaid\n{graph_as_mermaid(graph())}\n```",
         },
     )
 

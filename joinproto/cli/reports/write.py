@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -16,28 +18,16 @@ from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
 Writer = Callable[[Sequence[Ended]], str]
 
 
-def _junit(outcomes: Sequence[Ended]) -> str:
-    from joinproto.cli.reports.junit import junit  # here: a check without a report needs none
-
-    return junit(outcomes)
-
-
-def _sarif(outcomes: Sequence[Ended]) -> str:
-    from joinproto.cli.reports.sarif import sarif
-
-    return sarif(outcomes)
-
-
-def _markdown(outcomes: Sequence[Ended]) -> str:
-    from joinproto.cli.reports.markdown import markdown
-
-    return markdown(outcomes)
+def _written(name: str, outcomes: Sequence[Ended]) -> str:
+    # Imported here: a check without a report needs none.
+    text: str = getattr(import_module(f"joinproto.cli.reports.{name}"), name)(outcomes)
+    return text
 
 
 FORMATS: tuple[tuple[tuple[str, ...], str, Writer], ...] = (
-    ((".xml",), "JUnit", _junit),
-    ((".sarif", "sarif.json"), "SARIF", _sarif),
-    ((".md",), "Markdown", _markdown),
+    ((".xml",), "JUnit", partial(_written, "junit")),
+    ((".sarif", "sarif.json"), "SARIF", partial(_written, "sarif")),
+    ((".md",), "Markdown", partial(_written, "markdown")),
 )
 
 
@@ -153,7 +143,7 @@ def add_to_summary(outcomes: Sequence[Ended]) -> None:
     if name:
         try:
             with Path(name).open("a", encoding="utf-8") as summary:
-                summary.write(_markdown(outcomes))
+                summary.write(_written("markdown", outcomes))
         except OSError as error:
             raise EnvironmentProblem(
                 f"cannot write {name}: {error.strerror or error}",

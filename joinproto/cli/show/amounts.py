@@ -1,6 +1,8 @@
-"""Numbers with their units, as a person reads them."""
+"""Numbers with their units, and tables of them, as a person reads them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 
 def count(number: int) -> str:
@@ -43,3 +45,9 @@ def _scaled(number: int, units: tuple[str, ...]) -> str:
         at += 1
     digits = 0 if not at or value >= 99.95 else 1 if value >= 9.995 else 2
     return f"{value:,.{digits}f}{units[at]}"
+
+
+def aligned(rows: Sequence[Sequence[str]], to: Callable[[str, int], str] = str.ljust) -> list[str]:
+    """Return rows as lines, their cells below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(to, row, widths)).rstrip() for row in rows]
