@@ -7,6 +7,7 @@ small enough to search what comes after.  No frame was written, but in few of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -74,8 +75,8 @@ def _changed(
     )
 
 
-def _closed(chain: Lineage) -> Lineage:
-    end = close(_tip(chain), position=None, activated=True, nonce="-", time=0, digest=by_content)
+def _closed(chain: Lineage, at: Position | None = None) -> Lineage:
+    end = close(_tip(chain), position=at, activated=True, nonce="-", time=0, digest=by_content)
     return chain.append(end)
 
 
@@ -85,10 +86,19 @@ def _tip(chain: Lineage) -> View:
     return tip
 
 
-def _store(name: str, chain: Lineage, *, ready_at: int = 0) -> StoreRecord:
+def _first_frame(chain: Lineage) -> Position:
+    return Position(_tip(chain).id, 1)
+
+
+def _store(name: str, chain: Lineage, *, ready_at: int = 0, **more: Any) -> StoreRecord:
     """Return the record of a store; `ready_at`: the number of the view that it was ready in."""
     held = chain.id_at(ready_at) if ready_at else None
-    return StoreRecord(store_id=f"{name}1", lineage=chain, held=held)
+    return StoreRecord(store_id=f"{name}1", lineage=chain, held=held, **more)
+
+
+def _stores(names: str, chain: Lineage, **more: Any) -> dict[str, StoreRecord]:
+    """Return the same for several members."""
+    return {name: _store(name, chain, **more) for name in names}
 
 
 def _empty(name: str, life: int = 1) -> StoreRecord:
@@ -100,57 +110,51 @@ def mixed() -> Scene:
     first = _founded("abc")
     second = _changed(first, "ac")
     third = _closed(second)
-    stores = {
-        "a": _store("a", third, ready_at=2),
-        "b": _store("b", first, ready_at=1),
-        "c": _empty("c", 2),
-    }
-    return Scene(stores, third)
+    a, b = _store("a", third, ready_at=2), _store("b", first, ready_at=1)
+    return Scene({"a": a, "b": b, "c": _empty("c", 2)}, third)
 
 
 def founded() -> Scene:
     """All three know that the cluster is founded; no member was ready yet."""
     first = _founded("abc")
-    return Scene({name: _store(name, first) for name in "abc"}, first)
+    return Scene(_stores("abc", first), first)
 
 
 def four() -> Scene:
     """The same with four members."""
     first = _founded("abcd", wait_for=3)
-    return Scene({name: _store(name, first) for name in "abcd"}, first)
+    return Scene(_stores("abcd", first), first)
 
 
 def replaced() -> Scene:
     """All know a view that no member was ready in yet; `c`, a member of it, lost its disk."""
     first = _founded("abc")
-    frame = Position(_tip(first).id, 1)
+    frame = _first_frame(first)
     chain = _changed(first, "abc", position=frame)
-    stores = {name: evolve(_store(name, chain, ready_at=1), position=frame) for name in "ab"}
+    stores = _stores("ab", chain, ready_at=1, position=frame)
     return Scene({**stores, "c": _empty("c", 2)}, chain)
 
 
 def behind() -> Scene:
     """Both know a view that starts at a frame which only `b` has: no member acknowledged it."""
     first = _founded("ab")
-    frame = Position(_tip(first).id, 1)
+    frame = _first_frame(first)
     chain = _changed(first, "ab", position=frame)
-    stores = {name: _store(name, chain, ready_at=1) for name in "ab"}
+    stores = _stores("ab", chain, ready_at=1)
     return Scene({**stores, "b": evolve(stores["b"], position=frame)}, chain)
 
 
 def clean_lost() -> Scene:
     """Closed in order while `b` alone had the last frame; then `b` lost its disk."""
     first = _founded("ab")
-    frame = Position(_tip(first).id, 1)
-    end = close(_tip(first), position=frame, activated=True, nonce="-", time=0, digest=by_content)
-    chain = first.append(end)
+    chain = _closed(first, _first_frame(first))
     return Scene({"a": _store("a", chain, ready_at=1), "b": _empty("b", 2)}, chain)
 
 
 def given_up() -> Scene:
     """`c`, an elector, was given up: `a` and `b` are in a view without it."""
     chain = _changed(_founded("abc"), "ab")
-    return Scene({name: _store(name, chain, ready_at=1) for name in "ab"}, chain)
+    return Scene(_stores("ab", chain, ready_at=1), chain)
 
 
 def left_out() -> Scene:
@@ -164,21 +168,19 @@ def left_out() -> Scene:
 def wiped() -> Scene:
     """All were stopped at once; then `c` lost its disk."""
     first = _founded("abc")
-    return Scene(
-        {**{name: _store(name, first, ready_at=1) for name in "ab"}, "c": _empty("c", 2)}, first
-    )
+    return Scene({**_stores("ab", first, ready_at=1), "c": _empty("c", 2)}, first)
 
 
 def stopped() -> Scene:
     """Both were stopped at once."""
     first = _founded("ab")
-    return Scene({name: _store(name, first, ready_at=1) for name in "ab"}, first)
+    return Scene(_stores("ab", first, ready_at=1), first)
 
 
 def closed() -> Scene:
     """Closed in order."""
     chain = _closed(_founded("ab"))
-    return Scene({name: _store(name, chain, ready_at=1) for name in "ab"}, chain)
+    return Scene(_stores("ab", chain, ready_at=1), chain)
 
 
 def half_updated() -> Scene:
@@ -214,7 +216,7 @@ def long_ago() -> Scene:
     second = _changed(_founded("ab"), "ab")
     chain = _closed(_changed(second, "ab"))
     short = Lineage(chain.views[-1:], chain.initial)
-    stores = {**{name: _store(name, short) for name in "ab"}, "c": _store("c", second)}
+    stores = {**_stores("ab", short), "c": _store("c", second)}
     return Scene(stores, chain, others="c")
 
 
@@ -222,23 +224,26 @@ def tails() -> Scene:
     """`a` crashed with a frame that no member acknowledged; `b` alone wrote one of its number."""
     first = _founded("ab", wait_for=1)
     chain = _changed(first, "b")
-    ends = {"a": Position(_tip(first).id, 1), "b": Position(_tip(chain).id, 1)}
-    stores = {
-        "a": evolve(_store("a", first, ready_at=1), position=ends["a"]),
-        "b": evolve(_store("b", chain, ready_at=2), position=ends["b"]),
-    }
-    return Scene(stores, chain, committed=frozenset({ends["b"]}))
+    a = _store("a", first, ready_at=1, position=_first_frame(first))
+    b = _store("b", chain, ready_at=2, position=_first_frame(chain))
+    return Scene({"a": a, "b": b}, chain, committed=frozenset({_first_frame(chain)}))
+
+
+def _went_on(first: Lineage, names: str, ready: str) -> Scene:
+    """All wrote a frame; the members of the next view another one, and those `ready` have it."""
+    before = _first_frame(first)
+    chain = _changed(first, names, position=before)
+    last = Position(_tip(chain).id, 2)
+    stores = _stores(ready, chain, ready_at=2, position=last)
+    return Scene(stores, chain, committed=frozenset({before, last}))
 
 
 def put_back() -> Scene:
     """All were killed, and `b` got its disk of the view before: the last frame is not there."""
     first = _founded("abc")
-    before = Position(_tip(first).id, 1)
-    chain = _changed(first, "abc", position=before)
-    last = Position(_tip(chain).id, 2)
-    new = {name: evolve(_store(name, chain, ready_at=2), position=last) for name in "ac"}
-    old = evolve(_store("b", first, ready_at=1), position=before)
-    return Scene({**new, "b": old}, chain, committed=frozenset({before, last}))
+    scene = _went_on(first, "abc", "ac")
+    old = _store("b", first, ready_at=1, position=_first_frame(first))
+    return evolve(scene, stores={**scene.stores, "b": old})
 
 
 def put_back_empty() -> Scene:
@@ -250,13 +255,10 @@ def put_back_empty() -> Scene:
 def put_back_in_update() -> Scene:
     """The same, made while `b` was updated in the view, which `d`, given up before, is not in."""
     first = _founded("abcd", wait_for=3)
-    before = Position(_tip(first).id, 1)
-    chain = _changed(first, "abc", position=before)
-    last = Position(_tip(chain).id, 2)
-    new = {name: evolve(_store(name, chain, ready_at=2), position=last) for name in "ac"}
-    old = evolve(_store("b", chain, ready_at=1), position=None)
-    away = evolve(_store("d", first, ready_at=1), position=before)
-    return Scene({**new, "b": old, "d": away}, chain, committed=frozenset({before, last}))
+    scene = _went_on(first, "abc", "ac")
+    old = _store("b", scene.chain, ready_at=1)
+    away = _store("d", first, ready_at=1, position=_first_frame(first))
+    return evolve(scene, stores={**scene.stores, "b": old, "d": away})
 
 
 def two_put_back() -> Scene:
@@ -269,8 +271,8 @@ def two_put_back() -> Scene:
 def blank_majority() -> Scene:
     """All were stopped; two of three lost their disks, and the third has what was acknowledged."""
     first = _founded("abc")
-    frame = Position(_tip(first).id, 1)
-    whole = evolve(_store("a", first, ready_at=1), position=frame)
+    frame = _first_frame(first)
+    whole = _store("a", first, ready_at=1, position=frame)
     stores = {"a": whole, "b": _empty("b", 2), "c": _empty("c", 2)}
     return Scene(stores, first, committed=frozenset({frame}))
 
@@ -278,29 +280,26 @@ def blank_majority() -> Scene:
 def blank_founder() -> Scene:
     """`a`, the first of the electors, is back with an empty disk; the others have a frame."""
     first = _founded("abc")
-    frame = Position(_tip(first).id, 1)
-    whole = {name: evolve(_store(name, first, ready_at=1), position=frame) for name in "bc"}
+    frame = _first_frame(first)
+    whole = _stores("bc", first, ready_at=1, position=frame)
     return Scene({"a": _empty("a", 2), **whole}, first, committed=frozenset({frame}))
 
 
 def first_leaver() -> Scene:
     """`a` left long ago, whole; `b` and `c` went on without it, and were killed."""
     first = _founded("abc")
-    before = Position(_tip(first).id, 1)
-    chain = _changed(first, "bc", position=before)
-    last = Position(_tip(chain).id, 2)
-    killed = {name: evolve(_store(name, chain, ready_at=2), position=last) for name in "bc"}
-    old = evolve(_store("a", first, ready_at=1), position=before)
-    return Scene({"a": old, **killed}, chain, committed=frozenset({before, last}))
+    scene = _went_on(first, "bc", "bc")
+    old = _store("a", first, ready_at=1, position=_first_frame(first))
+    return evolve(scene, stores={"a": old, **scene.stores})
 
 
 def half_copied() -> Scene:
     """`b` was updated when all were killed: it knows the view, and has half of the data."""
     first = _founded("ab")
-    frame = Position(_tip(first).id, 1)
+    frame = _first_frame(first)
     chain = _changed(first, "ab", position=frame)
-    whole = evolve(_store("a", chain, ready_at=2), position=frame)
-    half = evolve(_store("b", chain, ready_at=1), update_unfinished=True)
+    whole = _store("a", chain, ready_at=2, position=frame)
+    half = _store("b", chain, ready_at=1, update_unfinished=True)
     return Scene({"a": whole, "b": half}, chain, committed=frozenset({frame}))
 
 
