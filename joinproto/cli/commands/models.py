@@ -60,7 +60,8 @@ def models(
 
         write_text(html, models_page(worlds))
     if as_json:
-        click.echo(printed(Models(tuple(map(_told, worlds)), tuple(map(_program_told, programs)))))
+        told = tuple(filled(ListedProgram, row.entry, row) for row in programs)
+        click.echo(printed(Models(tuple(map(_told, worlds)), told)))
         return 0
     if html is not None:
         return 0
@@ -247,19 +248,6 @@ def _told(item: Entry) -> Listed:
             for name, value in catalogue.parameters(item).items()
             if name not in ("members", "mutant")
         },
-    )
-
-
-def _program_told(row: policies.Asked) -> ListedProgram:
-    one = row.entry
-    return ListedProgram(
-        name=one.name,
-        before=row.before,
-        command=row.command,
-        expected=one.expected,
-        steps=one.steps,
-        about=one.about,
-        happened=one.happened,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import Factory, asdict, define, evolve, frozen
 
+from joinproto.codec.json_form import filled
 from joinproto.errors import UsageProblem
 from joinproto.join.ids import Name, ViewId, by_content
 from joinproto.join.lineage import Lineage
@@ -157,20 +158,8 @@ class _Small:
             parent = self._view(self.known[view.parent]).id
         elif view.number > 1:
             parent = self._before(view).id
-        facts = Facts(
-            parent=parent,
-            number=view.number,
-            kind=view.kind,
-            members=view.members,
-            electors=view.electors,
-            position=self._position(view.position) if view.number > self.oldest else None,
-            activated=view.activated,
-            wait_for=view.wait_for,
-            options_digest=view.options_digest,
-            cluster_name=view.cluster_name,
-            nonce=view.nonce,
-            time=0,
-        )
+        position = self._position(view.position) if view.number > self.oldest else None
+        facts = filled(Facts, view, parent=parent, position=position, time=0)
         made = View(**asdict(facts, recurse=False), id=by_content(facts))
         return self.views.setdefault(view.id, made)
 

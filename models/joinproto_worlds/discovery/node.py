@@ -16,6 +16,7 @@ from typing import Any
 from attrs import define, frozen
 
 from joinproto.check.events import NOT_ENABLED, Rule
+from joinproto.codec.json_form import filled
 from joinproto.discovery.answers import Answer
 from joinproto.discovery.boot import Rules, Step
 from joinproto.discovery.round import Properties, Round, decide, majority_of, named
@@ -125,16 +126,7 @@ class Node:
     asks: frozenset[str] = frozenset()
 
     def shows(self) -> Shown:
-        return Shown(
-            self.stage,
-            self.order,
-            self.disk,
-            self.target,
-            self.step,
-            self.cluster,
-            self.vote,
-            self.asks,
-        )
+        return filled(Shown, self)
 
     def choices(self) -> Iterator[str]:
         if self.stage is Stage.DECIDED and self.step is Step.ALONE:

@@ -16,6 +16,7 @@ from typing import Any
 from attrs import define, evolve, frozen
 
 from joinproto.check.events import NOT_ENABLED, Persist, Record
+from joinproto.codec.json_form import filled
 
 Names = frozenset[str]
 
@@ -292,17 +293,7 @@ class Replica:
     def shows(self) -> Shown:
         length = len(self.log)
         kept = frozenset(name for name, count in self.kept if count == length)
-        return Shown(
-            self.name,
-            self.role,
-            self.term,
-            self.log,
-            self.committed,
-            self.votes,
-            kept,
-            self._permits(),
-            self.again,
-        )
+        return filled(Shown, self, kept=kept, permits=self._permits())
 
 
 def last_of(log: Log) -> tuple[int, int]:

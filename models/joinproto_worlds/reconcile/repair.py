@@ -24,6 +24,7 @@ from joinproto.check.properties import (
 )
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
+from joinproto.codec.json_form import filled
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Node, Placing, Queue, Settings, Situation, Target, Variant
 from joinproto.reconcile.tables import LOST, Action
@@ -104,15 +105,7 @@ class Operator:
         return NOT_ENABLED
 
     def shows(self) -> Office:
-        return Office(
-            self.nodes,
-            self.adds,
-            self.removes,
-            self.wipes,
-            self.drains,
-            self.drained,
-            self.mistaken,
-        )
+        return filled(Office, self)
 
 
 def build(

@@ -18,6 +18,7 @@ from attrs import define, evolve, frozen
 from joinproto.check.events import NOT_ENABLED
 from joinproto.check.properties import Property, always_each, eventually, sometimes_one
 from joinproto.check.world import World
+from joinproto.codec.json_form import filled
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Node, Placing, Queue, Settings, Situation, Target, Variant
 from joinproto.reconcile.tables import Action
@@ -178,9 +179,7 @@ class Leader:
         return self.members if self.c is C.RUNS else self.members - {"c"}
 
     def shows(self) -> Shown:
-        return Shown(
-            self.members, self.c, self.away, self.since, self.looks, self.changes, self.by_hand
-        )
+        return filled(Shown, self)
 
 
 def build(
