@@ -124,11 +124,15 @@ def table(objects: Iterable[bytes]) -> bytes:
     return bytes(found)
 
 
-def config(group: str, node: str, nodes: Sequence[str], uid: str, friendly: str = "") -> bytes:
+def config(
+    group: str, node: str, nodes: Sequence[str], uid: str, friendly: str = "", made: int = 0
+) -> bytes:
     listed = ",".join(f"{{{group},{one}}}" for one in nodes)
     return (
         f'#{{cluster_name => {group},friendly_name => "{friendly}",\n  id => {{{group},{node}}},'
-        f'\n  initial_members => [{listed}],uid => <<"{uid}">>}}.'
+        f"\n  initial_members => [{listed}],"
+        f"\n  machine => {{module,rabbit_fifo,#{{created => {made}}}}},"
+        f'\n  uid => <<"{uid}">>}}.'
     ).encode()
 
 
@@ -143,11 +147,20 @@ def node(
     term: int = 1,
     applied: int = 0,
     is_named: bool = True,
+    made: int = 0,
+    before: bytes = b"",
 ) -> Path:
-    """Write the directory of a node with one group; its entries are in a write-ahead log."""
+    """Write the directory of a node with one group; its entries are in a write-ahead log.
+
+    `made`: when, of a queue.  `before`: a snapshot of what came before these entries.
+    """
     folder, uid = place / name / system / name, f"UID{group[-3:]}"
     (folder / uid / "snapshots").mkdir(parents=True)
-    (folder / uid / "config").write_bytes(config(group, name, nodes, uid))
+    queue = f"queue '{group}' in vhost '/'" if made else ""
+    (folder / uid / "config").write_bytes(config(group, name, nodes, uid, queue, made))
+    if before:
+        (folder / uid / "snapshots" / "1_1").mkdir()
+        (folder / uid / "snapshots" / "1_1" / "snapshot.dat").write_bytes(before)
     (folder / "00000001.wal").write_bytes(wal((uid.encode(), *entry) for entry in entries))
     row = tuple_of(binary(uid.encode()), number(term), atom("undefined"), number(applied))
     (folder / "meta.dets").write_bytes(table([row]))

@@ -365,6 +365,67 @@ def test_a_log_whose_config_names_another_node_does_not_count(tmp_path: Path) ->
     assert "unproven" == judged(a, b).verdict.value
 
 
+# -- logs that were made at another time than the others -------------------------------------------
+
+
+def of_q(place: Path, name: str, count: int, *, made: int, data: str = "", base: int = 0) -> Path:
+    """Return the directory of a node with queue q: `count` entries, `base` in a snapshot."""
+    return node(
+        place,
+        name,
+        group="q",
+        system="quorum",
+        made=made,
+        entries=[(at, 1, b"\x83%s-%d" % (data.encode(), at)) for at in range(base + 1, count + 1)],
+        applied=base,
+        before=ra_files.snapshot(base, 1, ra_files.members("q", NODES)) if base else b"",
+    )
+
+
+def verdict_on(*directories: Path) -> tuple[bool, tuple[str, ...], str]:
+    """Return of the only queue whether it is proven, which nodes are best, and why not."""
+    found = table({path.name: systems(path) for path in directories}, is_defined=lambda _: True)
+    (row,) = found.rows
+    return row.is_proven, row.best, " ".join(found.lines)
+
+
+def test_an_older_queue_of_that_name_is_no_proof(tmp_path: Path) -> None:
+    """c was away when q was deleted and declared again: its old log is longer, and its entries are
+    in a snapshot, so no number has two entries."""
+    a, b = (of_q(tmp_path, name, 5, made=9_000_000, data="new") for name in (A, B))
+    c = of_q(tmp_path, C, 300, made=1_000_000, data="old", base=290)
+
+    for some in ((a, c), (b, c), (a, b, c)):
+        is_proven, _, why = verdict_on(*some)
+
+        assert not is_proven
+        assert "its logs were made at different times (c@localhost 1970-01-01 00:16:40" in why
+    assert (True, (A, B)) == verdict_on(a, b)[:2]
+
+
+def test_a_log_that_began_anew_has_no_voice(tmp_path: Path) -> None:
+    """RabbitMQ makes the log of a node anew that lost it; the first two are a majority without."""
+    a, b = (of_q(tmp_path, name, 20, made=1_000_000 + at) for at, name in enumerate((A, B)))
+    c = of_q(tmp_path, C, 21, made=9_000_000)
+
+    is_proven, best, said = verdict_on(a, b, c)
+
+    assert (True, (A, B)) == (is_proven, best)
+    assert "was made at 1970-01-01 02:30:00, later than the queue" in said
+    assert not verdict_on(a, c)[0]
+
+
+def test_a_log_without_any_entry_has_no_voice(tmp_path: Path) -> None:
+    """The disk of c was lost, and c was started: it may have had what a had acknowledged."""
+    b, c = of_q(tmp_path, B, 20, made=1_000_000), of_q(tmp_path, C, 0, made=1_000_000)
+
+    is_proven, _, said = verdict_on(b, c)
+
+    assert not is_proven
+    assert "has no entry: it never heard of one, or was made anew on an emptied disk" in said
+    assert verdict_on(of_q(tmp_path, A, 20, made=1_000_000), b, c)[0]
+
+
 def test_learners_do_not_count(tmp_path: Path) -> None:
     changed = [*entries(2), (3, 1, command("rabbitmq_metadata", [A, B], [C]))]
     a, c = (node(tmp_path, name, entries=changed) for name in (A, C))

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from attrs import define, evolve, field, frozen
 
-from joinproto.codec.json_form import Written, encoded
+from joinproto.codec.json_form import Absent, Written, encoded
 from joinproto.codec.json_form import read as read_as
 from joinproto.pick.raft import Configuration, RaftLog
 from joinproto.recovery.foreign import external
@@ -61,6 +61,8 @@ class GroupLog:
     ] = ()
     prints: Annotated[tuple[tuple[int, int, int], ...], _PRINTS, "of few entries"] = ()
     damaged: Annotated[str, "why it does not count"] = ""
+    made: Annotated[int, Absent(0), "when its queue was declared, in milliseconds; 0: added"] = 0
+    founders: Annotated[tuple[str, ...], Absent(()), "the first members, of such a log"] = ()
 
     @property
     def title(self) -> str:
@@ -230,6 +232,8 @@ def _whole(
         damaged = f"{NAMES} names {len(named)} logs for one group"
     elif not damaged and row is None and log.last[0] > 0:
         damaged = f"{META} does not say what it promised"
+    elif not damaged and log.last[0] == 0:
+        damaged = "has no entry: it never heard of one, or was made anew on an emptied disk"
     row = row or MetaRow()
     return GroupLog(
         system=system,
@@ -245,6 +249,8 @@ def _whole(
         configurations=tuple(log.configurations) or (config.first,),
         prints=tuple((index, *log.prints[index]) for index in sorted(log.prints)),
         damaged=damaged,
+        made=config.made,
+        founders=tuple(sorted(config.first.voters)) if config.made else (),
     )
 
 

@@ -19,12 +19,17 @@ _UID = re.compile(r'(?<!\w)uid\s*=>\s*<<"([^"\\]*)">>')
 _ID = re.compile(rf"(?<!\w)id\s*=>\s*{_SERVER}")
 _FIRST = re.compile(rf"(?<!\w)initial_members\s*=>\s*\[((?:\s*,?\s*{_SERVER})*)\s*\]")
 _FRIENDLY = re.compile(r'(?<!\w)friendly_name\s*=>\s*"((?:[^"\\]|\\.)*)"')
+_MADE = re.compile(r"(?<!\w)created\s*=>\s*(\d{1,16})(?!\w)")
 _OF_A_QUEUE = re.compile(r"queue '(.*)' in vhost '(.*)'", re.DOTALL)
 
 
 @frozen
 class Config:
-    """`UID/config`: of this member when it was made.  `queue`, `vhost`: "" of what is no queue."""
+    """`UID/config`: of this member when it was made.  `queue`, `vhost`: "" of what is no queue.
+
+    `made`: when, in milliseconds since 1970, of a first member of a queue; 0: it was added later,
+    or is of no queue.  All first members of a queue are made by one node, in one moment.
+    """
 
     uid: bytes
     group: str
@@ -32,6 +37,7 @@ class Config:
     first: Configuration
     queue: str = ""
     vhost: str = ""
+    made: int = 0
 
 
 def config_in(name: str, data: bytes) -> Config:
@@ -44,7 +50,7 @@ def config_in(name: str, data: bytes) -> Config:
     if len({*re.findall(_SERVER, first[1])} | {own.groups()}) > MEMBERS_MAX:
         raise NotAsWritten(f"{name}: has more than {MEMBERS_MAX} members")
     node = _plain(own[2])
-    friendly = _FRIENDLY.search(text)
+    friendly, made = _FRIENDLY.search(text), _MADE.search(text)
     queue = _OF_A_QUEUE.fullmatch(friendly[1]) if friendly else None
     return Config(
         uid[1].encode(),
@@ -53,6 +59,7 @@ def config_in(name: str, data: bytes) -> Config:
         Configuration(index=0, voters=frozenset({*members, node})),
         queue=queue[1] if queue else "",
         vhost=queue[2] if queue else "",
+        made=int(made[1]) if made and queue and node in members else 0,
     )
 
 

@@ -6,16 +6,22 @@ its own (`joinproto/pick/raft.py`): "b is best for 311 of 312 queues; q17 only o
 Two logs of one group have the same entry under one index and term.  Where they have two, they are
 logs of two queues of one name, or a store was put back: nothing is proven.
 
-Source: Ongaro, 3.5 (Log Matching).
+A queue that is deleted and declared again under its name, while a node is away, leaves an older log
+there; that log may have more entries, and a snapshot in the place of those that would differ.  The
+first members of a queue are made in one moment.  So a later one began anew, and has no voice; but
+where a majority of first members may have been made later, the older logs are of another queue.
+
+Source: Ongaro, 3.5 (Log Matching); RabbitMQ, `rabbit_quorum_queue` (`ra_machine_config`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import combinations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
 from joinproto.recovery.foreign.ra.log import GroupLog, RaSystem
@@ -23,6 +29,7 @@ from joinproto.recovery.words import typed
 
 KHEPRI = ("coordination", "rabbitmq_metadata")
 SHOWN_MAX = 20
+MOMENT_MS = 1_000
 PLAIN = " _-./:@"
 """Characters that a term and a shell take as they are, besides letters and digits."""
 
@@ -186,10 +193,44 @@ def table(
                     groups.setdefault(key, {})[name] = log
     rows = []
     for key in sorted(groups):
-        logs = groups[key]
+        logs, other = _of_one_queue(groups[key])
         verdict = judge([log.raft(name) for name, log in logs.items()], at_commit=False)
-        rows.append(Row(system=key[0], logs=logs, verdict=verdict, conflict=_conflict(logs)))
+        conflict = _conflict(logs) or other
+        rows.append(Row(system=key[0], logs=logs, verdict=verdict, conflict=conflict))
     return Table(rows=tuple(rows), problems=tuple(problems))
+
+
+def _of_one_queue(logs: Mapping[str, GroupLog]) -> tuple[Mapping[str, GroupLog], str]:
+    """Return the logs, those that began anew as damaged; and why they may be of two queues."""
+    first = [log for log in logs.values() if log.made and not log.damaged]
+    since = min((log.made for log in first), default=0)
+    later = [log for log in first if log.made - since > MOMENT_MS]
+    if not later:
+        return logs, ""
+    oldest = {log.node for log in first if log not in later}
+    known = {log.node for log in logs.values()}
+    founders = next({*log.founders} for log in first if log.node in oldest)
+    may_be_new = any(
+        len({*one.founders} - (known - {log.node for log in later})) * 2 > len(one.founders)
+        for one in later
+    )
+    if may_be_new or len(founders & oldest) * 2 <= len(founders):
+        times = sorted({(_time(log.made), log.node) for log in first})
+        said = _and([f"{node} {when}" for when, node in times])
+        return logs, f"its logs were made at different times ({said})"
+    anew = "was made at {}, later than the queue: its node had lost the log, and began anew"
+    return {
+        name: evolve(log, damaged=anew.format(_time(log.made))) if log in later else log
+        for name, log in logs.items()
+    }, ""
+
+
+def _time(made: int) -> str:
+    """Return a moment in words (UTC); of one that no clock shows its number."""
+    try:
+        return f"{datetime.fromtimestamp(made / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, ValueError, OSError):
+        return str(made)
 
 
 def _conflict(logs: Mapping[str, GroupLog]) -> str:
