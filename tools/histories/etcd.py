@@ -256,6 +256,19 @@ def _wiped_back(it: Cluster) -> None:
     it.back(who, state="existing")
 
 
+def _founded_again(it: Cluster) -> None:
+    """All are ended, and one that had all is wiped and started with the words of the founding."""
+    it.write()
+    behind = it.away()
+    it.down()
+    who = next(name for name in it.chance.sample(it.names, len(it.names)) if name != behind)
+    shutil.rmtree(it.data(who))
+    it.start(who)
+    time.sleep(it.chance.uniform(2.0, 4.0))
+    it.end(who)
+    it.told(f"{who} is wiped, started alone as at the founding, and ended")
+
+
 def _replaced(it: Cluster) -> None:
     """One is removed, and another one is added in its place, as the manual says."""
     _wiped(it)
@@ -328,11 +341,12 @@ PLOTS: Mapping[str, Callable[[Cluster], None]] = {
     "old-copy": _old_copy,
     "cut-again": _cut,
     "forced": _forced,
+    "founded-again": _founded_again,
 }
 KINDS = tuple(PLOTS)
 DRAWN = KINDS[:10]
 """Those that a seed draws; the others are asked for."""
-UNSEEN = ("wiped-back", "old-copy", "forced")
+UNSEEN = ("wiped-back", "old-copy", "forced", "founded-again")
 """Here a store went back in a way that files need not show; a proof then names what it assumes."""
 
 

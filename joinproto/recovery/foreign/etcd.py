@@ -33,6 +33,10 @@ MARKS = ("member/wal/*.broken", "member/snap/*.snap.db")
 DATABASE = f"{etcd_wal.SNAP}/db"
 LOCKED = (DATABASE,)
 REVISION_BYTES = 17
+FOUNDED = (
+    "has the entries alone that each founder writes by itself: it never heard of another one, or"
+    " was wiped and founded again under its old name"
+)
 TERMS_MAX = 256
 """The newest terms that are kept, to compare logs by."""
 
@@ -68,6 +72,8 @@ def facts_of(tree: Tree) -> RaftFacts:
         facts = _with_database(tree, facts)
     except NotAsWritten as error:
         facts = evolve(facts, damaged=why or str(error))
+    if not facts.damaged and log.is_founding:
+        facts = evolve(facts, damaged=FOUNDED, blank=True)
     is_older = facts.applied is not None and facts.applied < log.start.index
     if not facts.damaged and facts.applied is None and log.start.index:
         facts = evolve(facts, damaged=f"{DATABASE}: is not there, or says nothing")

@@ -157,6 +157,15 @@ class Log:
         return ((said.number(2), who),)
 
     @property
+    def is_founding(self) -> bool:
+        """Return whether it has the founders' entries alone, of term 1, before any election."""
+        return (
+            not self.start.index
+            and 0 < self.last_index == len(self.changes)
+            and (self.last_term == 1)
+        )
+
+    @property
     def configurations(self) -> Iterator[Configuration]:
         """Yield the voters, from the snapshot or the founding on."""
         voters, learners = self.start.voters, self.start.learners

@@ -278,3 +278,18 @@ def test_a_store_that_knows_no_voters_is_never_forced() -> None:
 def test_a_lost_node_is_a_member_whose_store_is_not_here(name: str, why: str) -> None:
     with pytest.raises(UsageProblem, match=why):
         judged(found("b"), lost=(name,))
+
+
+def test_a_member_that_was_founded_again_has_no_voice() -> None:
+    """Real stores: b was killed while a and c acknowledged 61 keys, all were ended, c was wiped and
+    started with the words of the founding.  With b it was a majority, and b was called proven."""
+    a, b, c = (
+        found(name, loaded((DATA / "etcd-founded" / f"{name}.tree").read_text("utf-8")))
+        for name in "abc"
+    )
+
+    behind, whole = judged(b, c), judged(a, b, c)
+
+    assert "unproven" == behind.verdict.value
+    assert ("none", True) == (c.state.value, "founded again under its old name" in c.problems[0])
+    assert ("proven", ["a"]) == (whole.verdict.value, [one.member for one in whole.latest])
