@@ -205,8 +205,9 @@ class _Words:
             return "find out which directory the member really ran on, and name only that one"
         if self.case == BACK:
             return (
-                "save all these directories, and look for what was put back or wiped: the store as"
-                " it was before may have what these lack"
+                "if they were copied while a member ran, stop all members and copy again; else save"
+                " all these directories, and look for what was put back or wiped: the store as it"
+                " was before may have what these lack"
             )
         if absent and set(absent) <= set(lost):
             return self._forced()

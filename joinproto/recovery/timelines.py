@@ -8,6 +8,7 @@ Source: PostgreSQL, `pg_rewind`; "Timelines" in its manual.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -20,6 +21,7 @@ from joinproto.recovery.found import Found, State
 from joinproto.recovery.rafts import COLLECT, Judged
 from joinproto.recovery.words import typed
 
+TWICE = "a store is there twice"
 MORE = "it may have a part of the log that is in no directory here"
 
 
@@ -59,14 +61,20 @@ def judged(stores: Sequence[Found], *, nodes: int | None, words: Sequence[str] =
                 "save all of them; choose which side is kept, and copy from the other one what only"
                 " that has; then pg_rewind --target-pgdata DIR --source-server ... on that one"
             )
+        case _ if case == TWICE:
+            twins = " and ".join(one.name for one in _twins(read))
+            sentence = f"{twins} are of one server: an old state, or a copy."
+            after = "find out in which of them the server really ran, and name only that one"
         case _ if case == MORE:
-            sentence = f"{where} has all of the log that is here, and that is not proven: {case}."
+            has = "have" if len(latest) > 1 else "has"
+            sentence = f"{where} {has} all of the log that is here, and that is not proven: {case}."
             after = (
                 f"on the other hosts: {COLLECT}; then pick again, with those files too, and"
                 " --nodes N: how many there are, which no file says"
             )
         case _:
-            sentence = f"{where} has all that any of them has, and it is proven."
+            has = "have" if len(latest) > 1 else "has"
+            sentence = f"{where} {has} all that any of them has, and it is proven."
             after = (
                 f"start {latest[0].name} as the primary (pg_ctl promote, if it is a standby); the"
                 " others follow it"
@@ -98,6 +106,12 @@ def _has_all(control: Control, read: Sequence[tuple[Found, Control]]) -> bool:
     return all(found is not None and found.theirs <= 0 for found in parts)
 
 
+def _twins(read: Sequence[tuple[Found, Control]]) -> list[Found]:
+    """Return directories of one server: they have what no two servers write alike."""
+    times = Counter(mark for _, control in read for mark in {*control.marks})
+    return [one for one, control in read if any(times[mark] > 1 for mark in control.marks)]
+
+
 def _verdict(
     stores: Sequence[Found],
     read: Sequence[tuple[Found, Control]],
@@ -110,6 +124,8 @@ def _verdict(
         return Verdict.CORRUPT, "no store can be read"
     if len({one.cluster for one, _ in read}) > 1:
         return Verdict.DIFFERENT_CLUSTERS, "stores of several clusters"
+    if _twins(read):
+        return Verdict.UNPROVEN, TWICE
     if not latest:
         return Verdict.DIVERGED, "two timelines"
     if nodes is None or nodes > len(read) or len(read) < len(stores):

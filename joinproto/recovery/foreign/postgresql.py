@@ -28,6 +28,7 @@ from typing import Annotated
 
 from attrs import evolve, frozen
 
+from joinproto.codec.json_form import Absent
 from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.foreign.tree import Tree, packed, reader, unpacked
@@ -36,8 +37,8 @@ from joinproto.recovery.found import Fact, Format, Found, Raw, State
 FORMAT = Format.POSTGRESQL
 NAMES = ("postgresql facts",)
 SIGNS = ("global/pg_control",)
-GLOBS = ("PG_VERSION", "global/pg_control", "pg_wal/*")
-MARKS = ("recovery.signal", "standby.signal")
+GLOBS = ("PG_VERSION", "global/pg_control", "postmaster.pid", "pg_wal/*")
+MARKS = ("recovery.signal", "standby.signal", "backup_label")
 LOCKED = ()
 PID = "postmaster.pid"
 CONTROL, WAL = "global/pg_control", "pg_wal"
@@ -54,6 +55,7 @@ STATES = (
     "in production",
 )
 STOPPED = (1, 2)
+OF_A_PRIMARY = (1, 6)
 LINE = re.compile(rb"([1-9][0-9]{0,9})\t([0-9A-F]{1,8})/([0-9A-F]{1,8})\t.*")
 TIMELINES_MAX = 10_000
 HISTORY_BYTES_MAX = 4 << 20
@@ -90,6 +92,8 @@ class Control:
     history: Annotated[tuple[Stretch, ...], "timelines, the first one first"] = ()
     why_end: Annotated[str, "what stands at the end of the log"] = ""
     damaged: Annotated[str, "why it is not believed"] = ""
+    ran_in: Annotated[str, Absent(""), "the directory that its server ran in, by its pid file"] = ""
+    marks: Annotated[tuple[str, ...], Absent(()), "what no two servers write alike"] = ()
 
     @property
     def end(self) -> int:
@@ -112,10 +116,12 @@ def digest(tree: Tree) -> bytes:
 def facts_of(tree: Tree) -> Control:
     """Return what a directory says; raises `NotAsWritten`."""
     data = tree.read(CONTROL, 0, CONTROL_BYTES) if tree.size(CONTROL) else b""
-    if not any(
-        len(data) >= at + 4 and crc32c(data[:at]) == int.from_bytes(data[at : at + 4], "little")
+    checked = [
+        data[at : at + 4].hex()
         for at in CHECKSUMS_AT
-    ):
+        if len(data) >= at + 4 and crc32c(data[:at]) == int.from_bytes(data[at : at + 4], "little")
+    ]
+    if not checked:
         raise NotAsWritten(f"{CONTROL}: {'its checksum is wrong' if data else 'is not there'}")
     system, version, _, state, checkpoint = struct.unpack_from("<QIIi12xQ", data)
     (timeline,) = struct.unpack_from("<I", data, 48)
@@ -126,14 +132,19 @@ def facts_of(tree: Tree) -> Control:
     if segment not in (1 << bits for bits in range(20, 31)):
         raise NotAsWritten(f"{CONTROL}: files of the log have {segment} bytes")
     names = tree.names("")
+    ran_in, run = _pid_file(tree)
+    # Only a primary writes such a file; a base backup that was never started has a copy of it.
+    is_own = state in OF_A_PRIMARY and MARKS[2] not in names
     control = Control(
+        ran_in=ran_in,
+        marks=(*((f"control {checked[0]}",) if is_own else ()), *run),
         system=str(system),
         release=VERSIONS[version],
         state=state,
         checkpoint=checkpoint,
         timeline=max(timeline, consistent_timeline),
         consistent=consistent,
-        is_standby="standby.signal" in names or "recovery.signal" in names,
+        is_standby=not {*MARKS[:2]}.isdisjoint(names),
     )
     before = _history(tree, control.timeline)
     known = [*before, (control.timeline, 0)]
@@ -160,6 +171,15 @@ def facts_of(tree: Tree) -> Control:
         said = f"{WAL}: timeline {before[-1][0]} goes on behind {place(last.begin)}"
         control = evolve(control, damaged=control.damaged or said)
     return evolve(control, history=tuple(stretches), why_end=why)
+
+
+def _pid_file(tree: Tree) -> tuple[str, tuple[str, ...]]:
+    """Return in which directory a server left its pid file, and a mark of that run."""
+    size = tree.size(PID)
+    data = tree.read(PID, 0, min(size, 4096)) if size else b""
+    # Process, directory, start, port, sockets, address, a key made of the directory's inode.
+    lines = data.decode("utf-8", "replace").splitlines()
+    return (lines[1], (f"run {crc32c(data):08x}",)) if len(lines) >= 7 else ("", ())
 
 
 def _history(tree: Tree, timeline: int) -> list[tuple[int, int]]:
@@ -349,7 +369,7 @@ def _told(raw: Raw, control: Control) -> Found:
         state=State.CORRUPT if control.damaged else stopped,
         cluster=control.system,
         seq=control.end or None,
-        problems=(control.damaged,) if control.damaged else (),
+        problems=tuple(filter(None, (control.damaged, _copied(raw, control)))),
         facts=(
             Fact("system", control.system),
             Fact("release", control.release),
@@ -361,6 +381,16 @@ def _told(raw: Raw, control: Control) -> Found:
             Fact("the log ends", f"{place(control.end)}: {control.why_end}"),
             Fact("timelines", lineage(control) or "none"),
         ),
+    )
+
+
+def _copied(raw: Raw, control: Control) -> str:
+    """Return that this is a copy of a server's directory, where its pid file names another one."""
+    if control.ran_in in ("", raw.path):
+        return ""
+    return (
+        f"a copy of {control.ran_in}, by {PID}: what is said holds only if its server had ended"
+        " before it was copied"
     )
 
 

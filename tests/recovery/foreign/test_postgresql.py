@@ -217,3 +217,33 @@ def test_a_server_that_runs_is_in_use(tmp_path: Path, monkeypatch: pytest.Monkey
     assert gather(tmp_path, host="h").in_use == ""
     monkeypatch.chdir(tmp_path)
     assert gather(tmp_path, host="h").in_use == f"process {os.getpid()}, by postmaster.pid"
+
+
+PID = b"4711\n/var/lib/a\n1700000000\n5432\n/tmp\nlocalhost\n  5432001  32768\nready\n"
+
+
+def test_two_directories_of_one_server_prove_nothing() -> None:
+    """An old state of a, and a later one: no two servers leave the same control file, or pid file.
+
+    A base backup that was never started has the primary's control file, and is not the primary's.
+    """
+    a = server("a")
+    run = a.with_file("postmaster.pid", PID), server("c").with_file("postmaster.pid", PID)
+
+    same = judged(found("a"), found("a", a), found("b"), nodes=3)
+    ran = judged(*map(found, "ac", run), nodes=2)
+    backup = judged(found("a"), found("x", a.with_file("backup_label", b"x")), nodes=2)
+
+    assert ["unproven", "unproven", "tie"] == [one.verdict.value for one in (same, ran, backup)]
+    assert "h:/a and h:/c are of one server: an old state, or a copy" in ran.sentence
+    assert "name only that one" in ran.next
+
+
+def test_a_copy_is_called_one_where_its_pid_file_names_another_directory() -> None:
+    """Of a server that ran meanwhile, files of several moments may be in it."""
+    copied = found("a", server("a").with_file("postmaster.pid", PID))
+    at_home = found("var/lib/a", server("a").with_file("postmaster.pid", PID))
+
+    assert "a copy of /var/lib/a, by postmaster.pid" in copied.problems[0]
+    assert () == at_home.problems
+    assert () == found("a").problems
