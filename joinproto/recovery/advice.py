@@ -13,7 +13,7 @@ from joinproto.recovery.access import DISK
 from joinproto.recovery.foreign.gcache import FILE as CACHE
 from joinproto.recovery.foreign.mnesia import LATEST
 from joinproto.recovery.foreign.others import Other, other_in
-from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.found import EMPTY, Format, Found, State
 from joinproto.recovery.unused import takes_lost
 from joinproto.recovery.words import typed
 
@@ -151,6 +151,11 @@ def next_step(
             if bad is not None and errno.EIO in bad.raw.errors:
                 return DISK
             at = typed(bad.path) if bad else given
+            if bad is not None and EMPTY in bad.problems:
+                return (
+                    f"check the path {at}, and whether its disk is mounted (findmnt); if what was"
+                    f" there is lost, pick without it and with {_said_lost(stores)}"
+                )
             return (
                 f"joinproto recover inspect {at}   (what can still be read; if it is lost, pick"
                 f" without it and with {_said_lost(stores)})"

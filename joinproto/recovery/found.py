@@ -79,6 +79,8 @@ __all__ = ["Fact", "Format", "Found", "LastView", "Raw", "RawFile", "State"]
 FILE_BYTES_MAX = 64 << 20
 """A larger file is not read: it is none of those that are looked for."""
 
+EMPTY = "the directory is empty: it was never written to, was wiped, or its disk is not mounted"
+
 
 class Format(Enum):
     """Who wrote a directory."""

@@ -25,7 +25,7 @@ from joinproto.recovery.foreign.others import NOBODY, NOT_DATA, TELLING, other_i
 from joinproto.recovery.foreign.ra import folders as ra
 from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.foreign.tree import OnDisk
-from joinproto.recovery.found import FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
+from joinproto.recovery.found import EMPTY, FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
 from joinproto.recovery.frames import look_at_journal
 from joinproto.recovery.known import Known
 from joinproto.store.places import open_data_directory
@@ -68,7 +68,8 @@ def read(raw: Raw, known: Known | None = None) -> Found:
             if other is NOBODY:
                 said = f"holds {', '.join(file.name for file in raw.files)}: of {other.name}"
             return Found.of(raw, state=State.UNKNOWN, problems=(said,))
-        found = (raw.problem,) if raw.problem else ("no store of a known format is here",)
+        none = EMPTY if not raw.files else "no store of a known format is here"
+        found = (raw.problem or none,)
         state = State.UNREADABLE if raw.problem else State.NONE
         return Found.of(raw, state=state, problems=found)
     if raw.format is Format.JOINPROTO:

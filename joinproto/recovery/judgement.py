@@ -17,6 +17,7 @@ from joinproto.pick.table import Verdict
 from joinproto.recovery import rafts, schema
 from joinproto.recovery.advice import in_order, next_step, not_examined, sentence, without
 from joinproto.recovery.foreign.choice import broker_would
+from joinproto.recovery.foreign.ra.nodes import has_khepri
 from joinproto.recovery.foreign.ra.table import Row, Table
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.unused import unused
@@ -124,7 +125,7 @@ def _judged(
         )
     if formats == {Format.STANDBY} or {one.format for one in chosen} == {Format.STANDBY}:
         return _of_brokers(chosen, lost=lost, notes=notes, words=words)
-    if any(one.raft and one.node is None for one in chosen if one.state.is_readable):
+    if any(has_khepri(one) for one in chosen if one.state.is_readable):
         return _of_khepri(chosen, lost=lost, notes=notes)
     if {one.format for one in chosen} & set(rafts.FORMATS):
         group_of = rafts.judged(chosen, lost=lost, words=words)

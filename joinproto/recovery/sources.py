@@ -22,6 +22,10 @@ from joinproto.recovery.known import Known
 from joinproto.recovery.words import shown, typed
 
 INFO_BYTES_MAX = info.FILE_BYTES_MAX
+LEVELS_MAX = 3
+DIRECTORIES_MAX = 1_000
+DIRECTORIES_SHOWN_MAX = 8
+"""How far above and below a wrong path stores are looked for."""
 
 
 def this_host() -> str:
@@ -77,6 +81,8 @@ def look(
         require_reachable(raw, near=_near(path))
         if all(file.is_absent for file in raw.files):
             _require_no_parent(word, words, command)
+        if raw.format is None:
+            _require_not_inside(word, words, command)
         raws.append((raw, ""))
     for word, position in list(recovered.items()):
         mine = [
@@ -137,9 +143,15 @@ def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
     The command that helps has what is in it in its place, and the other words as they are.
     """
     path = Path(word)
-    inside = stores_inside(path) or tuple(sorted(path.glob("*.info")))
+    inside = stores_inside(path) or tuple(sorted(path.glob("*.info"))) or _deeper(path)
     if not inside:
         return
+    if closed := _closed_in(path):
+        raise UsageProblem(
+            f"{shown(str(path))}: is not a data directory; what is in {', '.join(closed)} may not"
+            " be read by this user",
+            next=SUDO,
+        )
     is_collected = inside[0].suffix == ".info"
     what = (
         "file that collect wrote is"
@@ -161,6 +173,36 @@ def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
         f"{shown(str(path))}: is not a data directory; {len(inside)} {what} in it",
         next=again.format(given),
     )
+
+
+def _closed_in(path: Path) -> list[str]:
+    """Return the directories in this one that may be stores, and are not for this user."""
+    return [
+        shown(one.name)
+        for one in sorted(path.iterdir())
+        if one.is_dir() and not os.access(one, os.R_OK | os.X_OK)
+    ][:DIRECTORIES_SHOWN_MAX]
+
+
+def _deeper(path: Path) -> tuple[Path, ...]:
+    """Return the stores in the directories that lie in `path`: it is two levels too high."""
+    try:
+        inside = sorted(one for one in path.iterdir() if one.is_dir() and not one.is_symlink())
+    except OSError:
+        return ()
+    return tuple(store for one in inside[:DIRECTORIES_MAX] for store in stores_inside(one))
+
+
+def _require_not_inside(word: str, words: Sequence[str], command: str) -> None:
+    """Raise `UsageProblem` for a directory that is a part of a store, and is none itself."""
+    path = Path(os.path.realpath(word))
+    for above in list(path.parents)[:LEVELS_MAX]:
+        if above.parent != above and above in stores_inside(above.parent):
+            given = " ".join(typed(str(above)) if each == word else typed(each) for each in words)
+            raise UsageProblem(
+                f"{shown(str(path))}: is a part of the data directory {shown(str(above))}",
+                next=_AGAIN[command].format(given),
+            )
 
 
 _AGAIN = {

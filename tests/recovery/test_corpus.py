@@ -458,11 +458,10 @@ def test_no_store_and_no_directory_are_no_empty_stores(
     disks = _three(tmp_path)
     (tmp_path / "nothing").mkdir()
 
-    for path in (tmp_path / "nothing", disks["c"] / "joinproto"):
-        code, said = ask_json(capsys, "pick", disks["a"], disks["b"], path)
-
-        assert (1, "corrupt") == (code, said["verdict"]), path
-    assert 2 == ask(capsys, "pick", disks["a"], disks["b"], tmp_path / "mistyped").code
+    code, said = ask_json(capsys, "pick", disks["a"], disks["b"], tmp_path / "nothing")
+    assert (1, "corrupt") == (code, said["verdict"])
+    for path in (tmp_path / "mistyped", disks["c"] / "joinproto"):
+        assert 2 == ask(capsys, "pick", disks["a"], disks["b"], path).code, path
 
 
 def test_a_lock_that_cannot_be_looked_at_is_said(tmp_path: Path) -> None:

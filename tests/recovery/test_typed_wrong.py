@@ -12,6 +12,7 @@ import pytest
 
 from tests.recovery.asking import ask, ask_json
 from tests.recovery.foreign.directories import DATA
+from tests.recovery.foreign.ra_files import real
 from tests.recovery.foreign.test_etcd import written
 from tools.histories.trees import loaded
 
@@ -175,3 +176,72 @@ def test_a_store_that_cannot_be_read_leads_to_an_option_that_counts(
 
     assert 1 == done.code
     assert f"pick without it and with {said}" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("part", ["pg_wal", "global", "pg_wal/archive_status"])
+def test_a_part_of_a_data_directory_is_2_and_the_directory_is_named(
+    part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = postgresql(tmp_path)
+    (a / part).mkdir(exist_ok=True)
+
+    done = ask(capsys, "pick", a / part, b)
+
+    assert 2 == done.code
+    assert f"is a part of the data directory {a}" in done.err
+    assert f"joinproto recover pick {a} {b}" in done.err
+
+
+@pytest.mark.parametrize("part", ["quorum", "quorum/a@localhost"])
+def test_a_part_of_a_node_of_rabbitmq_is_no_node(
+    part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`quorum/a@localhost` is called like a node, and is none."""
+    node = real(tmp_path)["a@localhost"]
+
+    done = ask(capsys, "inspect", node / part)
+
+    assert (2, True) == (done.code, f"joinproto recover inspect {node}" in done.err)
+
+
+def test_a_directory_two_levels_too_high_names_the_stores(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lib" / "15").mkdir(parents=True)
+    a, b = postgresql(tmp_path / "lib" / "15")
+
+    done = ask(capsys, "pick", tmp_path / "lib")
+
+    assert 2 == done.code
+    assert f"joinproto recover pick {a} {b}" in done.err
+
+
+def test_an_empty_directory_may_be_a_disk_that_is_not_mounted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+
+    done = ask(capsys, "pick", tmp_path / "empty")
+
+    said = " ".join(done.out.split())
+    assert 1 == done.code
+    assert "the directory is empty" in said
+    assert "whether its disk is mounted" in said
+
+
+def test_a_node_of_rabbitmq_is_known_by_its_files_whatever_its_directory_is_called(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A copy of c called otherwise is another store of c; called like b, it is not b's."""
+    nodes = real(tmp_path / "nodes")
+    copy, false = tmp_path / "copy-of-c", tmp_path / "b@localhost"
+    for place in (copy, false):
+        shutil.copytree(nodes["c@localhost"], place)
+
+    twice = ask(capsys, "pick", nodes["c@localhost"], copy, nodes["b@localhost"])
+    called = ask(capsys, "inspect", false)
+
+    assert 5 == twice.code
+    assert "are copies of one member's store" in " ".join(twice.out.split())
+    said = " ".join(called.out.split())
+    assert "the directory is called 'b@localhost', and Ra's files are c@localhost's" in said

@@ -80,9 +80,9 @@ def read(raw: Raw) -> Found:
     if not has_lists:
         return Found.of(raw, state=State.NONE, problems=(f"no {CLUSTER} here",))
     unreadable = [
-        f"{name}: {raw.file(name).problem or 'is not there'}"
-        for name in (CLUSTER, RUNNING)
-        if raw.file(name).data is None
+        f"{one.name}: {one.problem or 'is not there'}"
+        for one in map(raw.file, (CLUSTER, RUNNING))
+        if one.data is None
     ]
     if unreadable:
         return Found.of(raw, state=State.UNREADABLE, problems=tuple(unreadable))
@@ -116,8 +116,8 @@ def said_by(raw: Raw) -> NodeFiles:
         case _:
             raise NotAsWritten(f"{CLUSTER}: expected two lists of nodes, {{[...],[...]}}.")
     match term_of(running):
-        case List() as nodes:
-            listed = _names(running, nodes)
+        case List() as ran:
+            listed = _names(running, ran)
         case _:
             raise NotAsWritten(f"{RUNNING}: expected a list of nodes, [...].")
     if not members:
@@ -174,7 +174,6 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
         if store.node is None:
             continue
         mine = set(store.node.members)
-        # Who counts a node that is not here may yet count the same ones as another.
         joined = [group for group in groups if group & mine]
         groups = [group for group in groups if not group & mine]
         groups.append(mine.union(*joined))
@@ -249,10 +248,8 @@ def told(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple[tuple[
     The advice is about the largest cluster; nodes that it does not count are reset.
     """
     graphs = wait_graphs(stores, gone=gone)
-    found = list(refused(stores))
     here = {waiting.node for graph in graphs for waiting in graph.waits}
-    for graph in graphs:
-        found += lines(graph, besides=here)
+    found = [*refused(stores), *(said for graph in graphs for said in lines(graph, besides=here))]
     if not graphs:
         return tuple(found), ""
     first, *others = graphs
@@ -382,9 +379,9 @@ def _and(names: Collection[str]) -> str:
     return ", ".join(names)
 
 
-def _names(file: RawFile, nodes: List) -> tuple[str, ...]:
+def _names(file: RawFile, listed: List) -> tuple[str, ...]:
     names = []
-    for node in nodes.items:
+    for node in listed.items:
         if isinstance(node, Number | Text | Binary):
             raise NotAsWritten(f"{file.name}: {shown(str(node))} is not expected here")
         if not isinstance(node, Atom):
@@ -400,10 +397,13 @@ def _names(file: RawFile, nodes: List) -> tuple[str, ...]:
 
 def _own_name(raw: Raw, members: Sequence[str]) -> str:
     name = PurePosixPath(raw.path).name
+    # Ra calls its folders by the node's name; after a rename there are two.
+    inside = nodes.named_in(raw) & {*members} or {*members}
     for each in (name, raw.called):
-        if each in members:
+        if each in inside:
             return each
-    # No other program could have written it.
+    if len(inside) == 1 < len(members):
+        return min(inside)
     return members[0] if len(members) == 1 and "@" not in name else ""
 
 
@@ -415,6 +415,8 @@ def _problems(raw: Raw, said: NodeFiles) -> tuple[str, ...]:
             f" {shown(PurePosixPath(raw.path).name)}, and must be called like one of"
             f" {', '.join(said.members)}"
         )
+    elif (name := PurePosixPath(raw.path).name) in said.members and name != said.node:
+        found.append(f"the directory is called {shown(name)}, and Ra's files are {said.node}'s")
     elif said.is_ram:
         found.append("a ram node: it keeps no data on its disc, and starts after the others")
     elif said.running is None:

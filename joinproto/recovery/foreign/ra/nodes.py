@@ -35,6 +35,20 @@ def raft_of(raw: Raw) -> tuple[tuple[RaSystem, ...], tuple[str, ...]]:
     return tuple(found), tuple(broken)
 
 
+def named_in(raw: Raw) -> frozenset[str]:
+    """Return the nodes after which Ra's folders are called: a node calls them by its own name."""
+    return frozenset(
+        file.name.removesuffix(DIGEST).partition("/")[2]
+        for file in raw.files
+        if file.name.endswith(DIGEST) and "/" in file.name
+    )
+
+
+def has_khepri(found: Found) -> bool:
+    """Return whether a node's metadata are in a log of Khepri."""
+    return any((each.system, log.group) == KHEPRI for each in found.raft for log in each.logs)
+
+
 def of_khepri(
     raw: Raw, raft: tuple[RaSystem, ...], broken: tuple[str, ...], *, has_lists: bool
 ) -> Found | None:
