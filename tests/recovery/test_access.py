@@ -129,6 +129,22 @@ def test_what_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> None:
 
 
 @pytest.mark.needs("root", "nobody may run joinproto")
+def test_a_directory_of_stores_names_those_that_this_user_may_not_read(shared: Path) -> None:
+    """Otherwise the next line has two stores, and one is forgotten."""
+    for name in "abc":
+        of_node(shared / name, "F -", "F", ("F", 2))
+    for path in shared.rglob("*"):
+        path.chmod(0o755)
+    (shared / "b").chmod(0)
+
+    done = _as_nobody("pick", shared)
+
+    assert 2 == done.code, done.out + done.err
+    assert "what is in b may not be read by this user" in done.err
+    assert "sudo" in done.err
+
+
+@pytest.mark.needs("root", "nobody may run joinproto")
 def test_a_user_who_may_only_read_is_told_so_when_it_writes(shared: Path) -> None:
     """2, with sudo; nothing is written."""
     path = of_node(shared / "a", "F -", "F", ("F", 2))

@@ -39,11 +39,11 @@ SIGNS = ("global/pg_control",)
 GLOBS = ("PG_VERSION", "global/pg_control", "postmaster.pid", "pg_wal/*")
 MARKS = ("recovery.signal", "standby.signal", "backup_label")
 LOCKED = ()
-PID = "postmaster.pid"
-CONTROL, WAL = "global/pg_control", "pg_wal"
+CONTROL, WAL, PID = "global/pg_control", "pg_wal", "postmaster.pid"
 VERSIONS = {1201: "12", 1300: "13 to 16", 1700: "17", 1800: "18"}
 CONTROL_BYTES = 8192
 CHECKSUMS_AT = (292, 288)  # of 18, and of those before
+HEAD_BYTES = 40  # of a page, at most: a place behind a record may be before it
 STATES = (
     "starting up",
     "shut down",
@@ -56,15 +56,12 @@ STATES = (
 STOPPED = (1, 2)
 OF_A_PRIMARY = (1, 6)
 LINE = re.compile(rb"([1-9][0-9]{0,9})\t([0-9A-F]{1,8})/([0-9A-F]{1,8})\t.*")
-TIMELINES_MAX = 10_000
-HISTORY_BYTES_MAX = 4 << 20
+TIMELINES_MAX, HISTORY_BYTES_MAX = 10_000, 4 << 20
 RECORD = struct.Struct("<IIQBBxxI")
 PAGE = struct.Struct("<HHIQI")
 RECORD_BYTES_MAX = 1 << 30
 SWITCH = (0, 0x40)
-BIRTH_RECORDS = 4
-PAGE_BYTES = 8192
-PAGES_AHEAD = 64
+BIRTH_RECORDS, PAGE_BYTES, PAGES_AHEAD = 4, 8192, 64
 
 
 @frozen(kw_only=True)
@@ -151,9 +148,12 @@ def facts_of(tree: Tree) -> Control:
     end, why, is_damaged = walks[-1].end(checkpoint)
     if is_damaged:
         control = evolve(control, damaged=f"{WAL}: at {place(end)}: {why}")
-    if end <= checkpoint:
-        why = f"the log from the last checkpoint on is not there ({why})"
-        control = evolve(control, damaged=why)
+    missing = "from the last checkpoint on" if end <= checkpoint else ""
+    if not missing and end + HEAD_BYTES < consistent:
+        missing = f"from {place(end)} to {place(consistent)}, without which it does not start,"
+    if missing:
+        why = f"the log {missing} is not there ({why})"
+        control = evolve(control, damaged=control.damaged or why)
     begins = [0, *(left for _, left in before)]
     ends = [*(left for _, left in before), max(end, consistent)]
     numbers = [*(number for number, _ in before), control.timeline]

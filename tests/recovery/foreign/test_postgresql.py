@@ -247,3 +247,19 @@ def test_a_copy_is_called_one_where_its_pid_file_names_another_directory() -> No
     assert "a copy of /var/lib/a, by postmaster.pid" in copied.problems[0]
     assert () == at_home.problems
     assert () == found("a").problems
+
+
+def test_a_standby_that_lacks_a_part_of_its_log_is_damaged() -> None:
+    """Its data files are whole only from 0/4000260 on; the log ends before, between two records."""
+    whole = server("c")
+    segment = "pg_wal/000000010000000000000004"
+    cut = Sparse({**whole.files, segment: whole.files[segment][:0x1F0]}, whole.sizes)
+
+    said = found("c", cut)
+
+    assert State.CORRUPT is said.state
+    assert (
+        "the log from 0/40001F8 to 0/4000260, without which it does not start" in (said.problems[0])
+    )
+    assert "unproven" == judged(said, found("a"), nodes=2).verdict.value
+    assert State.CLEAN is found("c").state
