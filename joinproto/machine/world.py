@@ -130,16 +130,21 @@ class MachineWorld(ABC, Generic[Event, Effect]):
 
     def _take(self, name: str, event: Event) -> None:
         for effect in self.step(name, event):
-            is_write = isinstance(effect, self.write_effects)
-            if is_write or name in self.unsynced:
-                self.tearable = (*self.tearable, self.performed)
-            self.performed += 1
-            if self.performed == self.dies_at + 1:
-                if self.tears:
-                    self.lose_power(name, is_writing=is_write)
-                self.dies(name)
+            if not self.survives(name, is_write=isinstance(effect, self.write_effects)):
                 return
             self.perform(name, effect)
+
+    def survives(self, name: str, *, is_write: bool = False) -> bool:
+        """Count what a machine is about to do as an effect; return whether it lives to do it."""
+        if is_write or name in self.unsynced:
+            self.tearable = (*self.tearable, self.performed)
+        self.performed += 1
+        if self.performed != self.dies_at + 1:
+            return True
+        if self.tears:
+            self.lose_power(name, is_writing=is_write)
+        self.dies(name)
+        return False
 
     def write(self, name: str, record: Any) -> None:
         """Replace the record of a machine; it is durable before the next effect."""

@@ -219,7 +219,10 @@ class WriteView:
 
 @frozen
 class Write:
-    """Has our own store keep these changes, of what is durable; then comes `Written`."""
+    """Has our own store keep these changes, of what is durable; then comes `Written`.
+
+    Without changes: `Written` comes once all that was made or removed before is kept.
+    """
 
     token: int
     changes: tuple[Change, ...] = ()

@@ -204,7 +204,7 @@ def _held(
     sent: dict[str, int],
     effects: tuple[Effect, ...],
     *,
-    written: bool = True,
+    written: bool,
 ) -> Step:
     pending = Pending(token=token, queues=queues, sent=sent, written=written)
     return _settled(evolve(state, pending=(*state.pending, pending)), effects)
@@ -238,5 +238,6 @@ def _wired(
     state, sent, effects = wiring_spread(state, content, content.thing)
     if not state.who.practice.holds_declarations:
         return _settled(state, (*made, *effects, Confirm(token)))
-    # LC2: what a client declares is confirmed as a transfer is.
-    return _held(state, token, (), sent, (*made, *effects))
+    # LC2: what a client declares is confirmed as a transfer is: when it is on our own disk, too.
+    # Otherwise: a primary without backups confirms a queue, loses power, and the queue is gone.
+    return _held(state, token, (), sent, (*made, Write(token), *effects), written=False)

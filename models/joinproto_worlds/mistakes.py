@@ -160,6 +160,7 @@ _STANDBY = {
     "never-a-backup": "A broker that has everything is still taken to be catching up.",
     "no-generations": "A primary of an older generation is not refused.",
     "confirms-before-it-keeps": "A primary confirms before its own store keeps it.",
+    "declares-before-it-keeps": "A declaration is confirmed before its own store keeps it.",
     "transfers-at-once": "A message is confirmed before the backups have it.",
     "acknowledges-at-once": "An acknowledgement is confirmed before the backups know of it.",
     "declares-at-once": "A declaration is confirmed before the backups have it.",

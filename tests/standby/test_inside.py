@@ -340,6 +340,26 @@ def test_a_disk_that_hangs_for_five_seconds_costs_latency_and_no_backup(tmp_path
     play(tmp_path, "abc", told, sync=lambda: slow[0])
 
 
+def test_a_queue_is_given_once_its_declaration_is_on_the_disk(tmp_path: Path) -> None:
+    """LC2, H4: also by a primary without backups, which no other would ask."""
+    slow = [0.0]
+
+    async def told(brokers: Inside) -> None:
+        await brokers.start("a")
+        await brokers.promote("a")
+        core, given = brokers.cores["a"], asyncio.Event()
+        slow[0], began = 5.0, brokers.loop.time()
+
+        core.clients.queue("new", lambda _: given.set())
+        assert not given.is_set()
+        await given.wait()
+
+        assert 4.9 < brokers.loop.time() - began
+        assert "new" in core.disk.queues
+
+    play(tmp_path, "ab", told, sync=lambda: slow[0])
+
+
 def test_a_promotion_that_is_not_on_the_disk_is_told_to_no_other(tmp_path: Path) -> None:
     """H2: the generation is durable before it serves; a crash meanwhile forgets it."""
     slow = [0.0]

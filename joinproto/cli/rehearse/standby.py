@@ -268,16 +268,16 @@ def _begin(scene: StandbyScenario, choice: Choice) -> Played:
         least=scene.least,
         at_once=True,
     )
-    disks = {}
+    disk = {}
     for name, kept in scene.stores.items():
         mark = Mark.CLEAN if name in choice.marks else kept.mark
-        disks[name] = Disk(view=kept.view, stock=_stock(scene, name), mark=mark)
+        disk[name] = Disk(view=kept.view, stock=_stock(scene, name), mark=mark)
     done = range(len(scene.confirmed))
     return Played(
         story=story,
         mutant=None,
         brokers={name: Broker(who=Who(me=name, keeper=manager.keeper)) for name in scene.names},
-        disks=disks,
+        disk=disk,
         links={},
         chain=scene.chain,
         writing={},

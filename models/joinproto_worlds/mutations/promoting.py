@@ -77,12 +77,22 @@ def _everybody(original: Table[Entrance]) -> Table[Entrance]:
 
 
 def _keeps_late(original: Callable[..., Any]) -> Callable[..., Any]:
-    def held(*given: Any, written: bool = True) -> Any:
+    def held(*given: Any, written: bool) -> Any:
         state, token, queues, sent, effects = given
         writes = tuple(one for one in effects if isinstance(one, Write))
         others = tuple(one for one in effects if not isinstance(one, Write))
         _ = written
-        return original(state, token, queues, sent, others).then(*writes)
+        return original(state, token, queues, sent, others, written=True).then(*writes)
+
+    return held
+
+
+def _declared_unwritten(original: Callable[..., Any]) -> Callable[..., Any]:
+    def held(*given: Any, written: bool) -> Any:
+        *before, effects = given
+        is_wiring = any(isinstance(one, Write) and not one.changes for one in effects)
+        left = tuple(one for one in effects if not (is_wiring and isinstance(one, Write)))
+        return original(*before, left, written=written or is_wiring)
 
     return held
 
@@ -94,6 +104,10 @@ STANDING = (
     _practised("no-generations", generations=False),
     # H4: a primary confirms what its own store keeps afterwards.
     Mutation.of("confirms-before-it-keeps", "joinproto.standby.primary", "_held", _keeps_late),
+    # LC2: and a declaration.
+    Mutation.of(
+        "declares-before-it-keeps", "joinproto.standby.primary", "_held", _declared_unwritten
+    ),
     # H4, LM4, LC2: confirmed before those that are up to date know.
     _practised("transfers-at-once", holds_transfers=False),
     _practised("acknowledges-at-once", holds_acknowledgements=False),

@@ -21,6 +21,7 @@ def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -
 _LONG = (
     *("ahead", "cut-off", "told-late", "two-promoted", "old-serves"),
     *("continues-halfway", "stopped-halfway", "dropped-halfway", "continues-wiped"),
+    *("total-power", "early-power", "dropped-power"),
     *("stopped", "continues", "early-halfway", "total-halfway", "left", "failback-wiped"),
     *("event-ahead", "dropped-built-in"),
 )
@@ -33,6 +34,10 @@ HALFWAY: dict[str, dict[str, Any]] = {
     "dropped": {"manager": "built in"},
     "early": {},
 }
+
+
+POWER = ("total", "early", "dropped")
+"""Of these scenes those in which the power is cut, too."""
 
 
 def _breaks(name: str, about: str, steps: int, scene: str, **given: Any) -> Entry:
@@ -198,6 +203,25 @@ STORIES: tuple[Entry, ...] = (
             **given,
         )
         for scene, given in HALFWAY.items()
+    ),
+    _scene(
+        "declared-alone-power",
+        "a primary without backups declares and is sent to; its power is cut, also within a write",
+        ("unsynced", "declares-before-it-keeps"),
+        scene="declared-alone",
+        power=True,
+        manager="last",
+        marks="best",
+    ),
+    *(
+        _scene(
+            f"{scene}-power",
+            f"`standby-{scene}`, and the power is cut anywhere, also in the middle of a write",
+            scene=scene,
+            power=True,
+            **HALFWAY[scene],
+        )
+        for scene in POWER
     ),
     _scene("ahead", "a backup is ahead of the new primary (LM1)", ("by-number",)),
     _limit(

@@ -10,7 +10,7 @@ Source: hot standby, H1 to H10.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import Factory, define, evolve
 
@@ -27,28 +27,20 @@ from joinproto.standby.events import (
     Effect,
     Event,
     Gone,
+    KeepMark,
+    KeepView,
     Linked,
     More,
     Promote,
     Received,
     Start,
     Stop,
-    Superseded,
     Tick,
-    ViewWritten,
 )
 from joinproto.standby.machine import Broker
 from joinproto.standby.machine import step as stepped
-from joinproto.standby.managing import (
-    Due,
-    Managing,
-    appended,
-    decided,
-    is_over,
-    promotion,
-    would,
-)
-from joinproto.standby.messages import Change, View
+from joinproto.standby.managing import Managing, promotion, would
+from joinproto.standby.messages import View
 from joinproto.standby.peers import PeerReports, said_by
 from joinproto.standby.perform import perform as performed
 from joinproto.standby.primary_state import PrimaryState
@@ -56,7 +48,7 @@ from joinproto.standby.replica_state import with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
-from joinproto_worlds.standby.ports import Act, Disk, Ports
+from joinproto_worlds.standby.ports import Act, Disk, Ports, Waiting
 from joinproto_worlds.standby.story import Manager, Op, Story, draft_of
 
 mutated = inside(lambda played: mutation(played.mutant))
@@ -76,15 +68,15 @@ class Played(MachineWorld[Event, Effect]):
     promotions that are in it, and of which who is promoted has not heard.
     `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a
     moment at which no broker ran.  `stops`: how often a broker may still stop in order.
-    `writes`: what is on its way to a disk, by token: the broker goes on meanwhile, and has told
-    others of it.
-    `wipes`, `backups`: of the story, what is left; `copies`: of disks, by their brokers.
+    `writes`: what is on its way to a disk, and what waits for it: the broker goes on meanwhile.
+    `wipes`, `backups`: of the story, what is left; `copies`: of disk, by their brokers.
     """
+
+    write_effects: ClassVar[tuple[type, ...]] = (KeepView, KeepMark)
 
     story: Story
     mutant: str | None
     brokers: dict[str, Broker]
-    disks: dict[str, Disk]
     chain: View
     writing: dict[str, View]
     op: int = 0
@@ -94,7 +86,7 @@ class Played(MachineWorld[Event, Effect]):
     newest: int = 0
     failed: bool = False
     stops: int = 0
-    writes: dict[str, tuple[tuple[int, tuple[Change, ...]], ...]] = Factory(dict)
+    writes: dict[str, tuple[Waiting, ...]] = Factory(dict)
     wipes: int = 0
     backups: int = 0
     copies: dict[str, Disk] = Factory(dict)
@@ -108,7 +100,7 @@ class Played(MachineWorld[Event, Effect]):
             yield choice
             act = choice if isinstance(choice, Act) else choice.event
             if self.story.halfway and deaths and act.what not in WHOLE:
-                yield from map(Maybe, self.deaths(act))
+                yield from map(Maybe, self.deaths(act, tears=self.story.power))
 
     def _choices(self) -> Iterator[Any]:
         _, starts, _, _ = self.left
@@ -118,9 +110,9 @@ class Played(MachineWorld[Event, Effect]):
             if self.runs(name):
                 yield from self._of_one(name)
                 continue
-            if self.wipes and self.disks[name] != Disk():
+            if self.wipes and self.disk[name] != Disk():
                 yield Maybe(Act("loses its disk", name))
-            if self.backups and self.copies.get(name, self.disks[name]) != self.disks[name]:
+            if self.backups and self.copies.get(name, self.disk[name]) != self.disk[name]:
                 yield Maybe(Act("has an older disk put back", name))
             if starts:
                 yield Maybe(Act("starts", name))
@@ -143,7 +135,8 @@ class Played(MachineWorld[Event, Effect]):
             yield Maybe(Act("is promoted", name))
         if cuts and not self.cut_off:
             yield Maybe(Act("is cut off", name))
-        if name in self.writing and name != self.cut_off:
+        is_open = name != self.cut_off or self.story.manager is not Manager.BUILT_IN
+        if name in self.writing and is_open:
             yield Act("has its view written", name)
         if name in self.writes:
             yield Act("has written", name)
@@ -174,18 +167,18 @@ class Played(MachineWorld[Event, Effect]):
         match act.what:
             case "starts":
                 self.left = (deaths, starts - 1, cuts, promotions)
-                disk = self.disks[name]
+                disk = self.disk[name]
                 self.tell(name, Start(mark=disk.mark, view=disk.view, stock=disk.read))
             case "is marked clean":
-                self.disks[name] = evolve(self.disks[name], mark=Mark.CLEAN)
+                self.disk[name] = evolve(self.disk[name], mark=Mark.CLEAN)
             case "loses its disk":
                 self.wipes -= 1
-                self.disks[name] = Disk()
+                self.disk[name] = Disk()
             case "has its disk copied":
-                self.copies[name] = self.disks[name]
+                self.copies[name] = self.disk[name]
             case "has an older disk put back":
                 self.backups -= 1
-                self.disks[name] = self.copies[name]
+                self.disk[name] = self.copies[name]
             case "dies":
                 self.dies(name)
             case "stops in order":
@@ -210,7 +203,7 @@ class Played(MachineWorld[Event, Effect]):
                 self.links[name, other] = self.links[other, name] = ()
                 self.tell(name, Linked(other))
             case "has its view written":
-                self._written(name, self.writing.pop(name))
+                Ports(self, name).handed_in(self.writing.pop(name))
             case "has written":
                 Ports(self, name).written()
             case "hears":
@@ -258,6 +251,12 @@ class Played(MachineWorld[Event, Effect]):
                 self.tell(to, Received(name, one))
         self._end(name)
 
+    def lose_power(self, name: str, *, is_writing: bool = False) -> None:
+        if is_writing:
+            # In the middle of both: its journal is written, and the record with its view is not.
+            Ports(self, name).append()
+        super().lose_power(name, is_writing=is_writing)
+
     def _end(self, name: str) -> None:
         for waiting in (self.writing, self.writes):
             waiting.pop(name, None)
@@ -269,6 +268,7 @@ class Played(MachineWorld[Event, Effect]):
         for ends in [ends for ends in self.links if {*map(self._bare, ends)} == {one, other}]:
             del self.links[ends]
         for me, them in ((one, other), (other, one)):
+            Ports(self, me).parted(them)
             if self.runs(me):
                 self.tell(me, Gone(them))
 
@@ -302,9 +302,9 @@ class Played(MachineWorld[Event, Effect]):
 
     def promotion(self, name: str) -> Promote | None:
         """Return what the manager would say to this broker; None: nothing now."""
-        return self._promotion(name) if self._may_promote(name) else None
+        return self.promotion_of(name) if self._may_promote(name) else None
 
-    def _promotion(self, name: str, view: View | None = None) -> Promote:
+    def promotion_of(self, name: str, view: View | None = None) -> Promote:
         around = _around(self, name)
         if self.story.manager is not Manager.BUILT_IN:
             return Promote(peers=around.peers())
@@ -315,7 +315,7 @@ class Played(MachineWorld[Event, Effect]):
 
     def promote(self, name: str) -> bool:
         deaths, starts, cuts, promotions = self.left
-        event = self._promotion(name)
+        event = self.promotion_of(name)
         if self.answer(name, event).verdict is not Verdict.ACCEPTED:
             return False
         self.left = (deaths, starts, cuts, promotions - 1)
@@ -334,29 +334,13 @@ class Played(MachineWorld[Event, Effect]):
         effects = stepped(self.brokers[name], event).effects
         return next(one for one in effects if isinstance(one, Answer))
 
-    def _written(self, name: str, view: View) -> None:
-        """The chain takes a view right behind its last one, and no other."""
-        if view.number == 1:  # a promotion, which is there already; another one may be behind it
-            manager, fits = Managing(chain=self.chain, asked=view), True
-        else:
-            manager, fits = appended(Managing(chain=self.chain, writing=view), view)
-            self.chain = manager.chain
-        manager, due = decided(manager, view, fits=fits)
-        if due is Due.PROMOTED:
-            self.tell(name, self._promotion(name, view))
-        elif due is Due.WRITTEN:
-            Ports(self, name).keep_view(view)
-            self.tell(name, ViewWritten(view))
-        if is_over(manager, self.brokers[name]):
-            self.tell(name, Superseded(self.chain))
-
     def does(self, name: str, token: int, op: Op) -> None:
         broker = self.brokers[name]
         if op.passes:
             queue = broker.stock.queues["q"]
             stock = with_queue(broker.stock, "q", evolve(queue, next=queue.next + op.passes))
             assert broker.side is not None
-            self.disks[name] = disk = evolve(self.disks[name], stock=stock)
+            self.disk[name] = disk = evolve(self.disk[name], stock=stock)
             self.brokers[name] = evolve(broker, side=evolve(broker.side, stock=disk.read))
             self.confirmed |= {token}
         if op.declares is not None:
@@ -372,18 +356,18 @@ class Played(MachineWorld[Event, Effect]):
 def youngest(it: Played) -> View:
     """Return the youngest view of all brokers, whether they run or not."""
     views = [one.view for one in it.brokers.values()]
-    views += [disk.view for disk in it.disks.values()]
+    views += [disk.view for disk in it.disk.values()]
     return max(views, key=lambda view: view.age)
 
 
 def _may_mark(it: Played, name: str) -> bool:
     """An operator marks a store after a total failure: when no broker runs, or no broker serves."""
     marks, runs = it.story.marks, any(map(it.runs, it.brokers))
-    if it.disks[name].mark is Mark.CLEAN or (runs and marks != "left"):
+    if it.disk[name].mark is Mark.CLEAN or (runs and marks != "left"):
         return False
     if any(one.serves for one in it.brokers.values()):
         return False
-    found = best([store_of(one, disk) for one, disk in sorted(it.disks.items())])
+    found = best([store_of(one, disk) for one, disk in sorted(it.disk.items())])
     is_best = found.proven and found.store is not None and found.store.name == name
     return marks == "any" or (marks != "" and is_best)
 
@@ -391,7 +375,7 @@ def _may_mark(it: Played, name: str) -> bool:
 @mutated
 def refuses(it: Played, name: str) -> bool:
     """Return whether this broker would refuse to be primary."""
-    return not it.answer(name, it._promotion(name)).is_accepted
+    return not it.answer(name, it.promotion_of(name)).is_accepted
 
 
 def _around(it: Played, name: str) -> PeerReports:

@@ -5,19 +5,62 @@ Source: hot standby, H1 to H10.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, evolve, frozen
 
 from joinproto.standby.broker import Mark
-from joinproto.standby.events import ViewWritten, Written
+from joinproto.standby.events import Superseded, ViewWritten, Written
+from joinproto.standby.managing import Due, Managing, appended, decided, is_over
 from joinproto.standby.messages import Change, Content, Has, Thing, View, Wired
 from joinproto.standby.replica_state import ReplicaState, changed, declared, deleted
+from joinproto.standby.variants import VariantRules
 from joinproto_worlds.standby.story import Manager
 
 if TYPE_CHECKING:
     from joinproto_worlds.standby.played import Played
+
+
+@frozen(kw_only=True)
+class Waiting:
+    """What is done when a turn of the broker ends.
+
+    `changes`, `makes`, `removes`: are kept, all in one write.  Behind it `content` is sent `to` a
+    broker, the machine hears of `token`, and `view` is handed in.
+    """
+
+    changes: tuple[Change, ...] = ()
+    makes: Thing | None = None
+    removes: Thing | None = None
+    to: str = ""
+    content: Content | None = None
+    token: int | None = None
+    view: View | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        return bool(self.changes or self.makes or self.removes)
+
+    @property
+    def holds_back(self) -> bool:
+        """Return whether messages wait: they may say that it is on the disk."""
+        return self.content is not None or (self.is_kept and self.token is None)
+
+    @property
+    def behind(self) -> Waiting | None:
+        """Return what is left once it is on the disk."""
+        if not self.is_kept:
+            return self
+        return None if self.token is None else Waiting(token=self.token)
+
+    def put_in(self, practice: VariantRules, stock: ReplicaState) -> ReplicaState:
+        """Return the stock once this is on the disk, too."""
+        for change in self.changes:
+            stock = changed(practice, stock, change)
+        if self.makes is not None:
+            stock = declared(stock, self.makes)
+        return stock if self.removes is None else deleted(stock, self.removes)
 
 
 @frozen
@@ -54,11 +97,17 @@ class Ports:
     name: str
 
     def send(self, to: str, content: Content) -> None:
+        if (self.name, to) not in self.it.links:
+            return
+        if any(one.holds_back for one in self.it.writes.get(self.name, ())):
+            self._put_off(Waiting(to=to, content=content))
+        else:
+            self._send(to, content)
+
+    def _send(self, to: str, content: Content) -> None:
         it, name = self.it, self.name
         ends = (name + "?" if it.story.apart and isinstance(content, Wired) else name, to)
         under_way = it.links.get(ends, ())
-        if (name, to) not in it.links:
-            return
         if isinstance(content, Has) and under_way and isinstance(under_way[-1], Has):
             under_way = under_way[:-1]
         it.links[ends] = (*under_way, content)
@@ -67,68 +116,123 @@ class Ports:
         self.it.confirmed |= {token}
         self.it.newest = max(self.it.newest, self.it.brokers[self.name].view.generation)
 
+    # -- what is kept, and what waits for it -------------------------------------------------
+
+    def _put_off(self, one: Waiting) -> None:
+        self.it.writes[self.name] = (*self.it.writes.get(self.name, ()), one)
+
     def write(self, token: int, changes: Sequence[Change]) -> None:
-        waiting = self.it.writes.get(self.name, ())
-        self.it.writes[self.name] = (*waiting, (token, tuple(changes)))
+        self._put_off(Waiting(token=token, changes=tuple(changes)))
         if not self.it.story.halfway:
             self.written()
 
-    def written(self) -> None:
-        """What was to be written is on the disk, and the machine hears so."""
+    def keep(self, changes: Sequence[Change]) -> None:
+        self._keep(Waiting(changes=tuple(changes)))
+
+    def make(self, thing: Thing) -> None:
+        self._keep(Waiting(makes=thing))
+
+    def remove(self, thing: Thing) -> None:
+        self._keep(Waiting(removes=thing))
+
+    def _keep(self, one: Waiting) -> None:
+        self._put_off(one)
+        if not self.it.story.power:
+            self.append()
+
+    def append(self) -> None:
+        """Have on the disk what waits for it, all at once; what waits behind it still waits."""
         waiting = self.it.writes.pop(self.name, ())
-        self._append(changes for _, some in waiting for changes in some)
-        for token, _ in waiting:
-            self.it.tell(self.name, Written(token))
+        stock, practice = self.it.disk[self.name].stock, self.it.brokers[self.name].who.practice
+        for one in waiting:
+            stock = one.put_in(practice, stock)
+        if any(one.is_kept for one in waiting):
+            self._now(stock=stock)
+        for one in waiting:
+            if one.behind is not None:
+                self._put_off(one.behind)
+
+    def written(self) -> None:
+        """A turn ends: what waits is on the disk, then it is told, and the machine hears so."""
+        self.append()
+        waiting = self.it.writes.pop(self.name, ())
+        for one in waiting:
+            if one.content is not None:
+                self._send(one.to, one.content)
+        for one in waiting:
+            if one.token is not None and self.it.runs(self.name):
+                self.it.tell(self.name, Written(one.token))
+            elif one.view is not None:
+                self._write_view(one.view)
 
     def write_view(self, view: View) -> None:
-        if self.it.story.manager is Manager.BUILT_IN:
+        if self.it.story.power:
+            self._put_off(Waiting(view=view))
+        else:
+            self._write_view(view)
+
+    def _write_view(self, view: View) -> None:
+        if not self.it.brokers[self.name].serves:
+            return
+        if self.it.story.power or self.it.story.manager is Manager.BUILT_IN:
             self.it.writing[self.name] = view
         else:
-            self.keep_view(view)
-            self.it.tell(self.name, ViewWritten(view))
+            self.view_written(view)
+
+    def handed_in(self, view: View) -> None:
+        """The manager takes a view right behind its last one, and no other."""
+        it, name = self.it, self.name
+        if it.story.manager is not Manager.BUILT_IN:
+            manager, fits = Managing(writing=view), True
+        elif view.number == 1:  # a promotion, which is there already; another may be behind it
+            manager, fits = Managing(chain=it.chain, asked=view), True
+        else:
+            manager, fits = appended(Managing(chain=it.chain, writing=view), view)
+            it.chain = manager.chain
+        manager, due = decided(manager, view, fits=fits)
+        if due is Due.PROMOTED:
+            it.tell(name, it.promotion_of(name, view))
+        elif due is Due.WRITTEN and it.survives(name, is_write=True):
+            self.view_written(view)
+        if is_over(manager, it.brokers[name]):
+            it.tell(name, Superseded(it.chain))
+
+    def view_written(self, view: View) -> None:
+        """The others that a view concerns have it: so do our own disk, and then the machine."""
+        self.keep_view(view)
+        self.it.tell(self.name, ViewWritten(view))
+
+    def keep_view(self, view: View) -> None:
+        self.append()
+        self._now(view=view)
+
+    def keep_mark(self, mark: Mark) -> None:
+        self.append()
+        self._now(mark=mark)
+
+    def _now(self, **changes: Any) -> None:
+        self.it.write(self.name, evolve(self.it.disk[self.name], **changes))
+
+    # -- links -------------------------------------------------------------------------------
 
     def turn(self, why: str) -> None:
-        self.it.writing.pop(self.name, None)
-        self._append(change for _, some in self.it.writes.pop(self.name, ()) for change in some)
-        self.it.unlink(self.name)
+        it, name = self.it, self.name
+        it.writing.pop(name, None)
+        if not it.story.power:
+            self.append()
+        waiting = it.writes.pop(name, ())
+        if kept := tuple(one for one in waiting if it.story.power and one.is_kept):
+            it.writes[name] = kept
+        it.unlink(name)
 
     def leave(self, broker: str, why: str) -> None:
         self.it.part(self.name, broker)
 
-    def _now(self, **changes: Any) -> None:
-        self.it.disks[self.name] = evolve(self.it.disks[self.name], **changes)
-
-    def _append(self, changes: Iterable[Change]) -> None:
-        stock = self.it.disks[self.name].stock
-        for change in changes:
-            stock = changed(self.it.brokers[self.name].who.practice, stock, change)
-        self._now(stock=stock)
-
-    def _behind(self) -> ReplicaState:
-        """Return the stock on the disk once all that waits for it is there, too."""
-        waiting = self.it.writes.get(self.name, ())
-        if waiting:
-            self._append(change for _, some in waiting for change in some)
-            self.it.writes[self.name] = tuple((token, ()) for token, _ in waiting)
-        return self.it.disks[self.name].stock
-
-    def keep_view(self, view: View) -> None:
-        self._behind()
-        self._now(view=view)
-
-    def keep_mark(self, mark: Mark) -> None:
-        self._behind()
-        self._now(mark=mark)
-
-    def keep(self, changes: Sequence[Change]) -> None:
-        self._behind()
-        self._append(changes)
-
-    def make(self, thing: Thing) -> None:
-        self._now(stock=declared(self._behind(), thing))
-
-    def remove(self, thing: Thing) -> None:
-        self._now(stock=deleted(self._behind(), thing))
+    def parted(self, broker: str) -> None:
+        """What waits for this broker is not sent: its link is gone."""
+        waiting = self.it.writes.pop(self.name, ())
+        if left := tuple(one for one in waiting if one.to != broker):
+            self.it.writes[self.name] = left
 
     def _seen(self, *_: object) -> None:
         """Nothing more is done."""

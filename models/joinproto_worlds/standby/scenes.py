@@ -183,6 +183,18 @@ SCENES: dict[str, Scene] = {
     "declared": Scene(  # LC2
         evolve(_PAIR, deaths=1, promotions=1, ops=(Op(declares=OTHER),)), ("lost",), _TAKEN_OVER
     ),
+    "declared-alone": Scene(
+        Story(
+            names="a",
+            warm=1,
+            deaths=1,
+            starts=1,
+            promotions=1,
+            ops=(Op(declares=OTHER), put("x"), take("x")),
+        ),
+        ("lost", "returned"),
+        _TAKEN_OVER,
+    ),
     "deleted": Scene(  # LC3
         Story(warm=2, cuts=1, before=(Op(declares=OTHER),), ops=(Op(deletes=OTHER),)),
         ("differs",),
@@ -224,9 +236,9 @@ def begun(story: Story) -> Played:
         for name in story.names
     }
     keeps = story.manager if story.manager is Manager.BUILT_IN else Manager.UNFENCED
-    at_first = evolve(story, manager=keeps, late=False)
-    disks = {name: Disk() for name in story.names}
-    it = Played(at_first, None, brokers, disks, View(), {}, left=(0, 0, 0, 9))
+    at_first = evolve(story, manager=keeps, late=False, halfway=False, power=False)
+    it = Played(at_first, None, brokers, View(), {}, left=(0, 0, 0, 9))
+    it.disk |= {name: Disk() for name in story.names}
     for name in story.names:
         it.tell(name, Start())
     first, *others = tuple(story.names)
@@ -259,12 +271,13 @@ def build(
     manager: str = "careful",
     marks: str = "",
     halfway: bool = False,
+    power: bool = False,
     wipes: int = 0,
     backups: int = 0,
 ) -> World:
     """`members`: the story is one; the scene says how many brokers there are.
 
-    `halfway`, `wipes`, `backups`: as of a story.
+    `halfway`, `power`, `wipes`, `backups`: as of a story.
     """
     chosen = SCENES[scene]
     story = evolve(
@@ -272,7 +285,8 @@ def build(
         variant=Variant(variant),
         manager=Manager(manager),
         marks=marks,
-        halfway=halfway,
+        halfway=halfway or power,
+        power=power,
         wipes=wipes,
         backups=backups,
     )

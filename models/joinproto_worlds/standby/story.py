@@ -108,6 +108,8 @@ class Story:
     while fewer run.  `at_once`: what is under way arrives before anything else happens. `halfway`:
     a broker may die before any effect of a step; what it has sent arrives, or does not; and what a
     primary writes is on its disk some time after its backups were told, or never.
+    `power`: halfway, and what any broker keeps is on its disk some time later, all at once, or
+    never; what it sends behind that waits for it.  Its power may go in the middle of a write.
     `wipes`: how often the disk of a broker that is stopped is blank again; `backups`: how often an
     older copy of it is put back, which was made at any moment.
     """
@@ -136,5 +138,6 @@ class Story:
     least: int = 0
     at_once: bool = False
     halfway: bool = False
+    power: bool = False
     wipes: int = 0
     backups: int = 0

@@ -153,7 +153,7 @@ class StandbyMapping(RefinementMapping):
             yield "confirm", {g: generation, p: primary[generation], m: message}
 
     def _story(self, state: State) -> dict[str, Any]:
-        names = ("story", "brokers", "disks", "chain", "confirmed")
+        names = ("story", "brokers", "disk", "chain", "confirmed")
         values = self.values_of(state, "story")
         return {name: thaw(values[name]) for name in names}
 
@@ -194,7 +194,7 @@ def _counting(one: PrimaryState) -> set[str]:
 def _of_each(it: dict[str, Any], what: str) -> Iterator[tuple[str, Any]]:
     """Yield the view or the stock of each broker; of a stopped one that on its disk."""
     for name, broker in it["brokers"].items():
-        yield name, getattr(it["disks"][name] if broker.side is None else broker, what)
+        yield name, getattr(it["disk"][name] if broker.side is None else broker, what)
 
 
 def _messages(stock: ReplicaState) -> frozenset[str]:
