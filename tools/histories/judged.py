@@ -19,6 +19,8 @@ from joinproto.recovery.cli_look import judgement_of
 from joinproto.recovery.judgement import Judgement
 
 CLAIMS = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
+COUNTED = ("galera", "postgresql")
+"""Brokers whose files do not name all nodes, so that `--nodes` does."""
 SHOWN_BY_ALL = ("forced",)
 """Kinds of which nothing is unseen where all stores are given."""
 NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
@@ -106,7 +108,7 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
             for node in given
             if node in history.positions
         ],
-        nodes=history.nodes if history.broker == "galera" else None,
+        nodes=history.nodes if history.broker in COUNTED else None,
     )
     node_of = {str(path.resolve()): node for node, path in history.stores.items()}
     named = tuple(sorted(history.names.get(one.name) or node_of[one.path] for one in found.latest))
