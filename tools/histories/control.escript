@@ -125,7 +125,7 @@ confirmed(Count, Numbers) ->
             confirmed(Count, Numbers);
         {ended, _} ->
             Numbers
-    after 6000 ->
+    after 20000 ->
         Numbers
     end.
 
@@ -150,7 +150,7 @@ publish_each(Owner, Port, Queue, Mark, Count) ->
         end
      || Number <- lists:seq(1, Count)
     ],
-    timer:sleep(6000),
+    timer:sleep(20000),
     catch amqp_connection:close(Connection, 2000),
     sent.
 

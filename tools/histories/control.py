@@ -97,13 +97,13 @@ class Control:
         self._tell(
             f'{{confirm, {(number := next(self._ids))}, {port}, "{queue}", "{mark}", {count}}}.'
         )
-        _, answer = self._answer(number, 40)
+        _, answer = self._answer(number, 90)
         return frozenset(f"{mark}:{word};" for word in re.findall(r"\d+", answer))
 
     def look(self, port: int, queue: str) -> frozenset[str]:
         """Return all messages of a queue, which stay in it; raises `EnvironmentProblem`."""
         self._tell(f'{{look, {(number := next(self._ids))}, {port}, "{queue}"}}.')
-        is_done, answer = self._answer(number, 60)
+        is_done, answer = self._answer(number, 120)
         if not is_done:
             raise EnvironmentProblem(f"{queue}: {answer[:500]}")
         return frozenset(answer.split())

@@ -25,7 +25,8 @@ class Followed:
     """What came of it.  `lost`: of what was kept.  `is_said`: the line says that some is lost.
 
     `is_assumed`: a store went back unseen, and the line rests on that it did not.
-    `messages`: how many confirmed ones each queue lacks.
+    `messages`: how many confirmed ones each queue lacks.  `queues`: how many that were called
+    proven were compared, message by message.
     """
 
     steps: Steps
@@ -35,6 +36,7 @@ class Followed:
     not_up: tuple[str, ...]
     messages: Mapping[str, int] = field(factory=dict)
     is_assumed: bool = False
+    queues: int = 0
 
     @property
     def text(self) -> str:
@@ -45,7 +47,8 @@ class Followed:
         gone = "".join(
             f", {lost} messages of {name}" for name, lost in self.messages.items() if lost
         )
-        return f"{forced}{stages}: lost {self.lost} of {self.kept}{gone}{said}{stuck}"
+        proven = f" in {self.queues} proven queues" if self.queues else ""
+        return f"{forced}{stages}: lost {self.lost} of {self.kept}{proven}{gone}{said}{stuck}"
 
     @property
     def wrong(self) -> Iterator[str]:

@@ -1,14 +1,19 @@
 """Histories of quorum queues on three RabbitMQ 3.10 nodes: drawn from a seed, judged one by one.
 
-A boot takes ten seconds and more, so several histories come of one life of a cluster: at the end of
-each the nodes are frozen, their directories copied, and the life goes on.  What becomes of a store
-afterwards (a disk wiped, an older copy put in its place) is done to the copy.  Each history has
-three queues of its own; those of earlier ones in that life are judged with them.
+A boot takes ten seconds and more, so several histories come of one life of a cluster.  At the end
+of each all nodes are ended, their directories are copied and judged, the last line is followed on
+the directories themselves (a queue does not follow a copy: Ra's files name their folder), and the
+life goes on.  What becomes of a store afterwards (a disk wiped, an older copy put in its place) is
+done to the copy; then the nodes are only frozen, and no line is followed.  Each history has three
+queues of its own; those of earlier ones in that life are judged with them.
 
 Clients know each message that was confirmed.  What a store has is asked of Ra itself, on copies
 (`ra_contents.escript`), and a log that `names.dets` does not name has nothing, as for RabbitMQ.
 
     fresh         queues are seconds old, so `names.dets` may not name them on the disk yet
+    again         a queue is deleted, and declared again under its name, while a node is away
+    forgotten     a node that is away is forgotten; it stays away, or joins again without its disk
+    reset         a node is reset, and runs on by itself
     wiped, copy   a store was lost, or went back, and perhaps no file shows it: counted apart
     the others    kills, stops, cuts, members that are away, changes of members, snapshots
 
@@ -34,7 +39,7 @@ from joinproto.recovery.foreign.ra.table import Row
 from tools.fixtures.rabbitmq import NODES
 from tools.fixtures.servers import require, wait_until
 from tools.histories import rabbitmq_nodes
-from tools.histories.followed import Followed, Steps
+from tools.histories.followed import Followed, steps_of
 from tools.histories.judged import History, Judged
 from tools.histories.quorum_play import IN_A_LIFE, Life, Play
 from tools.histories.rabbitmq import _formed
@@ -42,6 +47,7 @@ from tools.histories.rabbitmq_nodes import Nodes, full, nodes
 
 CONTENTS = Path(__file__).with_name("ra_contents.escript")
 QUEUES = 3
+CONTENTS_SECONDS = 600
 # Small files, so that there are segments and snapshots, too.
 CONFIGURATION = "raft.wal_max_size_bytes = 65536\nraft.segment_max_entries = 128\n"
 ADVANCED = "[{rabbit, [{quorum_snapshot_interval, 64}]}].\n"
@@ -56,6 +62,10 @@ PLOTS: Mapping[str, str] = {
     "wiped": "publish kill publish wipe",
     "copy": "publish kill publish put-back",
     "fresh": "publish kill back publish",
+    "again": "publish purge publish kill declare-again publish",
+    "forgotten": "publish kill forget publish",
+    "joined": "publish kill forget blank publish grow publish",
+    "reset": "publish reset publish",
     "any": "",
 }
 KINDS = tuple(PLOTS)
@@ -70,8 +80,9 @@ _LIVES: list[tuple[ExitStack, Life]] = []
 
 def _life(top: Path) -> Life:
     """Return the cluster that runs, or a new one where it has had its histories."""
-    if _LIVES and _LIVES[0][1].histories < IN_A_LIFE and _LIVES[0][1].running:
-        return _LIVES[0][1]
+    life = _LIVES[0][1] if _LIVES else None
+    if life and life.running and life.histories < IN_A_LIFE and not life.is_over:
+        return life
     end()
     formed = _formed(top / "formed")
     place = top / f"life-{time.monotonic_ns()}"
@@ -85,7 +96,7 @@ def _life(top: Path) -> Life:
     life = Life(cluster, place)
     _LIVES.append((stack, life))
     cluster.start(*NODES)
-    if not cluster.come_up(*NODES, seconds=120):
+    if not cluster.come_up(*NODES, seconds=300):
         end()
         raise EnvironmentProblem("the copy of a formed cluster does not start")
     life.running = set(NODES)
@@ -116,13 +127,17 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
     life.queues = play.queues[:QUEUES]
     for name in names:
         play.event(name)
+    is_followed = not play.changes
+    if is_followed:
+        play.end_all()
     stores, after = play.frozen(folder / "stores")
     life.histories += 1
     for one in after:
         play.events.append(one)
     has = contents(stores, folder / "aside")
     # Clusters go on with what they are, and a cluster that is cut, or half away, is mended.
-    play.whole_again()
+    if not is_followed:
+        play.whole_again()
     wanted = frozenset().union(*life.confirmed.values()) if life.confirmed else frozenset()
     return History(
         broker="quorum",
@@ -153,7 +168,7 @@ def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=CONTENTS_SECONDS,
     )
     has: dict[str, set[str]] = {name: set() for name in stores}
     for line in done.stdout.splitlines():
@@ -168,35 +183,54 @@ def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Start a cluster again that was killed whole, at the end of its life.
+    """Start the cluster as the last line says, and compare the messages of each proven queue.
 
-    All nodes are given, so the order is theirs.  The messages of each proven queue are compared
-    with those that were confirmed, one by one.
+    None: a node still runs, or the line gives no order; then the cluster is started whole.
     """
-    if not _LIVES or _LIVES[0][1].histories < IN_A_LIFE or not _LIVES[0][1].running:
-        return None
     life = _LIVES[0][1]
+    if life.running:
+        return None
     cluster = life.cluster
-    cluster.servers.kill(*life.running)
-    words = [str(cluster.directory(node)) for node in NODES]
-    found = judgement_of(words=words, kind="auto", positions=[])
-    cluster.start(*NODES)
-    cluster.come_up(*NODES, seconds=120)
-    rows = () if found.raft is None else found.raft.rows
-    proven = {row.any_log.queue for row in rows if row.is_proven and row.any_log.queue}
-    lost = 0
-    for queue in sorted(proven):
-        if wanted := life.confirmed.get(queue):
-            lost += len(wanted - _messages(cluster, queue))
-    not_up = [full(node) for node in NODES if not cluster.is_up(node)]
-    kept = sum(len(life.confirmed.get(queue, ())) for queue in proven)
-    return Followed(
-        steps=Steps(force="", stages=(tuple(map(full, NODES)),)),
-        kept=kept,
-        lost=lost,
-        is_said=False,
-        not_up=tuple(not_up),
+    steps = steps_of(line)
+    found = judgement_of(
+        words=[str(cluster.directory(node)) for node in NODES], kind="auto", positions=[]
     )
+    stages = steps.stages if steps is not None else (tuple(map(full, NODES)),)
+    if steps is not None and steps.force:
+        cluster.force(_short(steps.force))
+    for stage in stages:
+        names = [_short(name) for name in stage]
+        cluster.start(*names)
+        cluster.come_up(*names, seconds=240)
+    all_of = [_short(name) for stage in stages for name in stage]
+    up = {node for node in all_of if cluster.is_up(node)}
+    life.running = up
+    if up != {*NODES}:
+        life.is_over = True
+    if steps is None:
+        return None
+    rows = () if found.raft is None else found.raft.rows
+    proven = {row.any_log.queue for row in rows if row.is_proven} & life.confirmed.keys()
+    # Those of earlier histories are compared once, when the life ends.
+    if life.histories < IN_A_LIFE:
+        proven &= {*life.queues}
+    wanted = {queue: life.confirmed[queue] & history.kept for queue in proven}
+    lost = {
+        queue: len(those - _messages(cluster, queue)) for queue, those in wanted.items() if those
+    }
+    return Followed(
+        steps=steps,
+        kept=sum(map(len, wanted.values())),
+        lost=sum(lost.values()),
+        is_said=False,
+        not_up=tuple(full(node) for node in all_of if node not in up),
+        messages=lost,
+        queues=len(lost),
+    )
+
+
+def _short(name: str) -> str:
+    return name.partition("@")[0]
 
 
 def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
@@ -218,7 +252,7 @@ def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
         return False
 
     with suppress(EnvironmentProblem):
-        wait_until(f"{queue} has a leader", answers, seconds=30)
+        wait_until(f"{queue} has a leader", answers, seconds=90)
     return frozenset().union(*found)
 
 
@@ -258,6 +292,4 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
 
 def _wanted(history: History, row: Row) -> frozenset[str]:
     """Return what was confirmed in a queue: its messages tell the history, and its number."""
-    return frozenset(
-        one for one in history.acknowledged if history.queues.get(one) == row.any_log.queue
-    )
+    return frozenset(one for one in history.kept if history.queues.get(one) == row.any_log.queue)

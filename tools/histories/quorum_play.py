@@ -16,7 +16,7 @@ from attrs import define, field
 
 from joinproto.errors import EnvironmentProblem
 from tools.fixtures.rabbitmq import NODES
-from tools.histories.rabbitmq_nodes import Nodes, copy, full
+from tools.histories.rabbitmq_nodes import Nodes, copy, full, remove
 
 IN_A_LIFE = 12
 SETTLE_SECONDS = 4.0
@@ -29,6 +29,7 @@ class Life:
     `queues`: of the last history.
     `apart`: nodes that were cut off: Mnesia stays apart until they are started again.
     `confirmed`: messages, by queue.  `before`: copies at the end of the last history.
+    `is_over`: a node left the cluster, so that no other history follows.
     """
 
     cluster: Nodes
@@ -41,11 +42,15 @@ class Life:
     before: Mapping[str, Path] = field(factory=dict)
     members: dict[str, set[str]] = field(factory=dict)
     queues: Sequence[str] = ()
+    is_over: bool = False
 
 
 @define
 class Play:
-    """One history in the middle.  `changes`: what becomes of a store once it was copied."""
+    """One history in the middle.  `changes`: what becomes of a store once it was copied.
+
+    `purged`: the last queue that was purged, and so has a snapshot.
+    """
 
     life: Life
     chance: random.Random
@@ -54,6 +59,7 @@ class Play:
     events: list[str] = field(factory=list)
     changes: list[str] = field(factory=list)
     marks: int = 0
+    purged: str = ""
 
     @property
     def cluster(self) -> Nodes:
@@ -94,6 +100,14 @@ class Play:
                     said = self._change(name, running)
                 case "purge" if running and not self.life.lone:
                     said = self._purge(running[0])
+                case "declare-again" if running and away and not self.life.lone:
+                    said = self._declare_again(running[0])
+                case "forget" if running and away and not self.life.lone:
+                    said = self._forget(self.chance.choice(running), self.chance.choice(away))
+                case "reset" if running[1:] and not self.life.lone:
+                    said = self._reset(self.chance.choice(running))
+                case "blank" if len(running) == len(NODES) - 1 and not self.life.lone:
+                    said = self._blank(running[0], away[0])
                 case "wipe" | "put-back":
                     self.changes.append(name)
         except EnvironmentProblem as error:
@@ -141,7 +155,7 @@ class Play:
 
     def _back(self, *chosen: str) -> str:
         self.cluster.start(*chosen)
-        self.cluster.come_up(*chosen, seconds=60)
+        self.cluster.come_up(*chosen, seconds=150)
         up = {node for node in chosen if self.cluster.is_up(node)}
         self.cluster.servers.kill(*({*chosen} - up))
         self.life.running |= up
@@ -169,12 +183,70 @@ class Play:
     def _purge(self, node: str) -> str:
         queue = self.chance.choice(self.queues)
         name = f'rabbit_misc:r(<<"/">>, queue, <<"{queue}">>)'
+        self.purged = queue
         # From here on it is not known which are there.
         lost = self.life.confirmed.pop(queue, set())
         answer = self.cluster.ask(
             node, f"rabbit_amqqueue:with({name}, fun rabbit_amqqueue:purge/1)."
         )
         return f"{queue} purged of {len(lost)}: {answer[:40]}"
+
+    def _declare_again(self, node: str) -> str:
+        """Delete a queue, and declare it again under its name, while a node is away."""
+        queue = self.purged or self.chance.choice(self.queues)
+        name = f'rabbit_misc:r(<<"/">>, queue, <<"{queue}">>)'
+        delete = 'fun(Q) -> rabbit_amqqueue:delete(Q, false, false, <<"client">>) end'
+        answer = self.cluster.ask(node, f"rabbit_amqqueue:with({name}, {delete}).")
+        lost = self.life.confirmed.pop(queue, set())
+        self.life.members.pop(queue, None)
+        said = self._publish(node, queue=queue, count=self.chance.choice((3, 60)))
+        time.sleep(SETTLE_SECONDS)
+        return f"{queue} deleted with {len(lost)} ({answer[:20]}), and declared again: {said}"
+
+    def _forget(self, node: str, other: str) -> str:
+        """Have a node forget one that is away, as `rabbitmqctl` does it: the queues shrink, too."""
+        self.life.is_over = True
+        self.cluster.ctl(node, "forget_cluster_node", full(other))
+        return f"{node} told to forget {other}"
+
+    def _reset(self, node: str) -> str:
+        """Have a node leave the cluster by a reset, and run on by itself."""
+        self.life.is_over = True
+        for word in ("stop_app", "reset", "start_app"):
+            self.cluster.ctl(node, word)
+        return f"{node} reset, and started again by itself"
+
+    def _blank(self, node: str, other: str) -> str:
+        """Start a node that was forgotten with an empty disk, and let it join again."""
+        self.life.is_over = True
+        remove(self.cluster.directory(other))
+        self.cluster.start(other)
+        if not self.cluster.come_up(other, seconds=200):
+            self.cluster.servers.kill(other)
+            return f"{other} does not start on an empty disk"
+        self.life.running.add(other)
+        for word in (["stop_app"], ["join_cluster", full(node)], ["start_app"]):
+            self.cluster.ctl(other, *word)
+        return f"{other} started on an empty disk, and joined {node} again"
+
+    def end_all(self) -> None:
+        """End all nodes that run, as a total failure does: at one moment, or in turn."""
+        running = sorted(self.life.running)
+        match self.chance.choice(("writes", "killed", "turn", "stopped")) if running else "none":
+            case "none":
+                return
+            case "writes":
+                self.events.append(self._under_writes(running))
+            case "turn":
+                for node in self.chance.sample(running, len(running)):
+                    self.events.append(self._down(node, kill=self.chance.random() < 0.7))
+            case "stopped":
+                for node in self.chance.sample(running, len(running)):
+                    self.events.append(self._down(node, kill=False))
+            case _:
+                self.cluster.servers.kill(*running)
+                self.life.running.clear()
+                self.events.append(f"{', '.join(running)} killed at one moment")
 
     def frozen(self, place: Path) -> tuple[Mapping[str, Path], list[str]]:
         """Return copies of all directories at one moment, with what was done to them then."""
@@ -186,7 +258,8 @@ class Play:
                 copy(self.cluster.directory(node), place / full(node))
         finally:
             self._signal(signal.SIGCONT)
-        said = [f"copied while {', '.join(sorted(self.life.running)) or 'none'} ran"]
+        running = ", ".join(sorted(self.life.running))
+        said = [f"copied while {running} ran"] if running else []
         kept = self.life.top / "before" / str(self.life.histories)
         older = self.life.before
         self.life.before = {name: kept / name for name in stores}

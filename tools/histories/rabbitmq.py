@@ -135,13 +135,13 @@ def _formed(folder: Path) -> Mapping[str, Path]:
     with nodes(folder.with_name("forming")) as cluster:
         cluster.prepare()
         cluster.start("a")
-        cluster.up("a")
+        cluster.up("a", seconds=300)
         cluster.start("b", "c")
-        cluster.up("b", "c")
+        cluster.up("b", "c", seconds=300)
         for node in ("b", "c"):
-            cluster.ask(node, "rabbit:stop().", seconds=60)
-            cluster.ask(node, f"rabbit_mnesia:join_cluster('{full('a')}', disc).", seconds=60)
-            cluster.ask(node, "rabbit:start().", seconds=60)
+            cluster.ask(node, "rabbit:stop().", seconds=240)
+            cluster.ask(node, f"rabbit_mnesia:join_cluster('{full('a')}', disc).", seconds=240)
+            cluster.ask(node, "rabbit:start().", seconds=240)
         cluster.agree(*NODES)
         cluster.ctl("a", "set_policy", "mirrored", "^mirrored$", MIRRORED)
         for node in reversed(NODES):

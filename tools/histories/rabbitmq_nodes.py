@@ -77,6 +77,8 @@ class Nodes(Cluster):
         return {
             **super().environment(node),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"{FLAGS} {DECIDES_ALONE * self.alone}",
+            # With its ending: without it the file is not found.
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(self.root / "advanced.config"),
             "RABBITMQ_PID_FILE": str(self.root / node / "pid"),
             "RABBITMQ_GENERATED_CONFIG_DIR": str(self.root / node / "generated"),
         }

@@ -99,6 +99,8 @@ class Table:
                 row["followed"] += 1
                 row["lost unsaid"] += any(one.followed.wrong)
                 row["not up"] += bool(one.followed.not_up)
+                row["queues followed"] += one.followed.queues
+                row["kept"] += one.followed.kept - one.followed.lost
 
     @property
     def text(self) -> str:
@@ -114,6 +116,8 @@ class Table:
             "followed",
             "lost unsaid",
             "not up",
+            "queues followed",
+            "kept",
         ]
         rows = [["kind", *heads]]
         order = sorted(self.rows, key=lambda kind: (kind == "all", kind))
