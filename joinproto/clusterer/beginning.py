@@ -147,7 +147,7 @@ def succeed(
     data, founds = data_of(beside), how is Boot.FOUND
     if rules.names_data and (wipes or state.status is Status.JOINING) and (founds or data):
         identity = renewed(identity, data)
-    if rules.carries and (how in (Boot.FOUND, Boot.FIRST) or not held.since.pairs):
+    if rules.carries and (how is not Boot.JOIN or not held.since.pairs):
         held = stamped(held, state.achieved)
     if rules.names_data:
         held = tidy(evolve(held, ids=with_the_same(held.ids, identity)), state.who.me, identity)

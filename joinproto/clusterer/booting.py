@@ -8,7 +8,7 @@ Source: Clusterer, U4 and U5; the real one's nodes that ran at the last stop.
 from __future__ import annotations
 
 from joinproto.clusterer.config import Held, Notes
-from joinproto.clusterer.identities import data_of
+from joinproto.clusterer.identities import data_of, is_later, was_out
 from joinproto.clusterer.messages import (
     BESIDE,
     NOBODY,
@@ -54,7 +54,9 @@ def boot(step: Step) -> Step:
         {
             name: said.says
             for name, said in round_.answers
-            if isinstance(said, ServiceTold) and runs_with(state, said)
+            if isinstance(said, ServiceTold)
+            and runs_with(state, said)
+            and has_wanted_data(state, name)
         }
     )
     beside = state.beside.union(name for name, _ in running.pairs)
@@ -78,6 +80,17 @@ def _went(state: State, boots: BootBroker) -> Notes[Notes[str] | None]:
 def runs_with(state: State, said: ServiceTold) -> bool:
     """Return whether a broker runs with the config of this node."""
     return said.runs and said.version == state.config_now.config.version
+
+
+def has_wanted_data(state: State, node: str) -> bool:
+    """Return whether a node that runs has the data with which this one is to boot (ours).
+
+    Otherwise: of two that are ready by themselves, a node notes the data of one, and joins the
+    other.
+    """
+    if state.boots is None or state.boots.how not in BESIDE or not state.who.rules.names_data:
+        return True
+    return data_of(state.config_now.ids.get(node)) == data_of(state.identity)
 
 
 def is_alone(boots: BootBroker, running: Notes[Notes[str]]) -> bool:
@@ -171,11 +184,12 @@ def seen_to_run(step: Step, event: Event) -> Step:
         case Receive(node, NewConfig(held, achieved=True)) if state.boots is not None or state.runs:
             if held.config != state.config_now.config:
                 return step  # it runs with another one, and will tell of this
+            if not is_of_these(state, held, node):
+                return step
             if state.boots is not None:
                 return step.then(beside=state.beside | {node})
-            if is_of_these(state, held, node):
-                both = (record.ran | {node}, record.members | {node})
-                return kept(step, evolve(record, ran=both[0], members=both[1]))
+            both = (record.ran | {node}, record.members | {node})
+            return kept(step, evolve(record, ran=both[0], members=both[1]))
     return step
 
 
@@ -191,3 +205,19 @@ def has_the_same_data(state: State, remote: Held, sender: str) -> bool:
         is_known = said == state.config_now.ids.get(sender)
         return is_known or remote.ids.get(state.who.me) == state.identity
     return data_of(said) == mine
+
+
+def missed_its_leaving(state: State, remote: Held, sender: str) -> bool:
+    """Return whether a config between left this node out, which it missed, as one that is ready
+    with this config knows (ours).
+
+    It counts where the gospel's data are these, or those that the same gospel had later.
+    Otherwise: b is cut off, and a is given version 2 without it; version 3, given to b, names both,
+    and both continue with the data that they have by then.
+    """
+    held, gospel = state.config_now, state.config_now.config.gospel
+    if not was_out(remote, held, state.who.me) or gospel is None:
+        return False
+    ours, theirs = held.ids.get(gospel), remote.ids.get(gospel)
+    is_newer = ours is not None and theirs is not None and is_later(theirs, ours)
+    return is_newer or has_the_same_data(state, remote, sender)

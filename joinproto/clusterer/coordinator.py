@@ -212,6 +212,8 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
     rules, held = state.who.rules, state.config_now
     said = remote.ids.get(sender)
     tells = achieved and state.status is Status.READY and rules.names_data
+    if tells and booting.missed_its_leaving(state, remote, sender):
+        return begin(Step(state), remote)
     if tells and not booting.has_the_same_data(state, remote, sender):
         return Step(evolve(state, why=Why("U3", "another is ready by itself")))
     if rules.believes_waiting or achieved:

@@ -83,15 +83,35 @@ def noted(held: Held, node: str, identity: str) -> NotedIdentities:
 
 
 def stamped(new: Held, old: Held | None) -> Held:
-    """Return it with the version since which each node has been a member (ours)."""
-    if new.since.pairs:
-        return evolve(new, since=new.since.of_nodes(new.config.nodes))
+    """Return it with the version since which each node has been a member (ours).
+
+    Who brings a config may have missed one that left a node out.  Otherwise: a is given version 2
+    without b, which is off; b brings version 3, which names both, and returns with its old data.
+    """
     since = {}
     for node in new.config.nodes:
-        was_in = old is not None and node in old.config.nodes
-        before = (old.since.get(node) or 0) if old is not None else 0
-        since[node] = before if was_in else new.config.version
+        least = new.config.version
+        if old is not None and node in old.config.nodes:
+            least = old.since.get(node) or 0
+        elif new.since.pairs:
+            least = 0 if old is None else old.config.version + 1
+        since[node] = max(new.since.get(node) or 0, least)
     return evolve(new, since=Notes.of(since))
+
+
+def combined(one: Notes[int], other: Notes[int]) -> Notes[int]:
+    """Return since when nodes are members, by both: the later version counts."""
+    both = {name: max(version, one.get(name) or 0) for name, version in other.pairs}
+    return Notes.of({**dict(one.pairs), **both})
+
+
+def was_out(new: Held, old: Held, me: str) -> bool:
+    """Return whether a config took this node in after the last one that it achieved (ours).
+
+    Of one config, a node that was ready knows what the one that brought it had missed.
+    """
+    is_same = new.config == old.config
+    return (new.since.get(me) or 0) > ((old.since.get(me) or 0) if is_same else old.config.version)
 
 
 def with_the_same(ids: Notes[str], identity: str) -> Notes[str]:
@@ -150,14 +170,15 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
         if (mine := data_of(old.ids.get(me))) is not None:
             its = known(new.ids, old.ids).get(gospel or "")
             never_came, contradicts = its is None, data_of(its) != mine
+    out = was_out(new, old, me)
     row = Pair(
-        identical=config == old.config and new.ids == old.ids,
+        identical=config == old.config and new.ids == old.ids and not out,
         resets=gospel is None,
         self_in_old=me in old.config.nodes,
         gospel_in_old=gospel in old.config.nodes,
         never_came=never_came,
         contradicts=contradicts,
-        was_out=(new.since.get(me) or 0) > old.config.version,
+        was_out=out,
     )
     return COMPATIBLE.choose((row,), 0)
 

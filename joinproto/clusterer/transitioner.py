@@ -10,8 +10,8 @@ from attrs import frozen
 from joinproto.clusterer import locking
 from joinproto.clusterer.beginning import begin, ended, rested, succeed, told
 from joinproto.clusterer.booting import boot
-from joinproto.clusterer.config import Age, Held, compare
-from joinproto.clusterer.identities import data_of, fits, tidy
+from joinproto.clusterer.config import Age, Held, Notes, compare
+from joinproto.clusterer.identities import combined, data_of, fits, known, tidy, was_out
 from joinproto.clusterer.messages import (
     NOBODY,
     AskAwaited,
@@ -24,7 +24,7 @@ from joinproto.clusterer.messages import (
     ServiceTold,
     Told,
 )
-from joinproto.clusterer.polling import blockers, choose, may_go, seen_by
+from joinproto.clusterer.polling import blockers, choose, leader, may_go, seen_by
 from joinproto.clusterer.state import OpenRound, RoundKind, State, Step, Why
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import (
@@ -110,7 +110,7 @@ def _judged(state: State) -> Step:
         case Round.TELL:
             told_ = told(found.older, found.merged)
             return rested(evolve(state, held=found.merged)).then(*told_)
-    if state.who.rules.names_data and _fits_now(state, found.merged):
+    if state.who.rules.names_data and _turns(state, found.merged, answers):
         return begin(Step(state), found.merged)
     state = evolve(state, held=found.merged)
     seen = seen_by(state, {name: said.status for name, said in answers.items()})
@@ -122,19 +122,35 @@ def _judged(state: State) -> Step:
     strange = {name for name, its in ready.items() if _is_strange(state, its, answers[name])}
     if strange == ready.keys():  # one that has these data, too, is enough to keep them
         seen = tuple(evolve(one, strange=one.name in strange) for one in seen)
-    return _decided(state, seen, next(iter(ready.values()), None))
+    leads = leader(state.config_now.config)
+    return _decided(state, seen, ready.get(leads) or next(iter(ready.values()), None))
 
 
-def _fits_now(state: State, merged: Held) -> bool:
-    """Return whether a node that joins has learned that its data are the gospel's (ours).
+def _turns(state: State, merged: Held, answers: dict[str, Told]) -> bool:
+    """Return whether a node has learned that its data are, or are not, those that count (ours).
 
     Otherwise: b and c came to a while they were cut off from each other; a ends, b is given a
-    config with gospel c, and gives up for c's data its own, which are these and newer.
+    config with gospel c, and gives up for c's data its own, which are these and newer.  And: b
+    returns, and a, which is ready with the same data, went on without it in between.
     """
     achieved = state.achieved
-    if state.status is not Status.JOINING or achieved is None or state.blank:
+    if achieved is None or state.blank:
         return False
+    if state.status is Status.REJOINING:
+        return goes_without(state, achieved, answers)
     return fits(merged, achieved, state.who.me, state.who.rules).outcome is Fits.COMPATIBLE
+
+
+def goes_without(state: State, achieved: Held, answers: dict[str, Told]) -> bool:
+    """Return whether one that is ready with the same data went on without this node (ours)."""
+    mine = data_of(state.identity)
+    return mine is not None and any(
+        said.status is Status.READY
+        and said.held is not None
+        and was_out(said.held, achieved, state.who.me)
+        and data_of(said.held.ids.get(name)) == mine
+        for name, said in answers.items()
+    )
 
 
 def folded(state: State, answers: dict[str, Told]) -> Folded:
@@ -178,12 +194,21 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
             continue
         coeval = said.held.config == held.config
         if said.status is Status.READY and said.held.config.version >= max(before, 1):
-            held = evolve(held, ids=said.held.ids.over(held.ids))
+            held = evolve(held, ids=told_by_ready(said.held, held))
             if coeval:
-                held = evolve(held, since=said.held.since.over(held.since))
+                held = evolve(held, since=combined(said.held.since, held.since))
         elif coeval:
             held = evolve(held, ids=held.ids.over(said.held.ids))
     return tidy(held, me, mine)
+
+
+def told_by_ready(said: Held, held: Held) -> Notes[str]:
+    """Return the identities that a ready node tells, and ours, where ours are later (ours).
+
+    Otherwise: a founds a new set, which c misses; both are ready; b joins a, and notes of it what
+    c remembers.
+    """
+    return known(said.ids, held.ids)
 
 
 def _is_strange(state: State, its: str | None, said: Told) -> bool:

@@ -123,6 +123,8 @@ _CLUSTERER = {
     "late-lock-kept": "A lock granted after its round was given up is kept.",
     "word-refused": "A node ready with the same data is refused where its identity is unknown.",
     "later-ignored": "A later word of a node about its data does not replace the first.",
+    "left-out-stays": "A ready node that missed the config that left it out keeps its data.",
+    "memory-believed": "What any ready node remembers of another counts before a later word.",
     "data-unnamed": "Identities do not say which set of data they speak of.",
 }
 

@@ -115,3 +115,18 @@ def test_two_sides_of_a_cut_say_so_and_a_younger_config_makes_them_one() -> None
     assert {"a/1", "b/2"} == {one.data for one in plain[-2].nodes.values()}
     assert "two sets of data" in "".join(one.why for one in plain[-2].nodes.values())
     assert {frozenset({"a/1"})} == sets_of(told, 100)
+
+
+def test_a_node_that_was_left_out_while_it_was_off_is_wiped_whatever_config_it_brings() -> None:
+    """U3, D6: version 2 did without b; b brings version 3, and a knows better than b."""
+    told = story(
+        [start("a", config(1, "ab", "a")), start("b")],
+        [action("stop", "b")],
+        [apply("a", config(2, "a", "a"))],
+        [start("b", config(3, "ab", "a"))],
+        nodes="ab",
+    )
+    last = play(told)[-1]
+
+    assert ("b",) == last.wiped
+    assert {"a/1"} == {one.data for one in last.nodes.values()}

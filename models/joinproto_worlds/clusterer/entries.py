@@ -116,6 +116,18 @@ RULES = (
         "later-ignored",
     ),
     _entry(
+        "left-out-apart",
+        "left-out-apart",
+        "U3: a node that is cut off is left out, and brings the next config: it is wiped, joins",
+        "left-out-stays",
+    ),
+    _entry(
+        "two-ready",
+        "two-ready",
+        "U4: a node joins one of two that are ready with different data: it knows which",
+        "memory-believed",
+    ),
+    _entry(
         "late-word-join",
         "late-word-join",
         "U4: as `clusterer-late-word`, but data are given up after that answer",

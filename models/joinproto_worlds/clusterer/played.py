@@ -44,6 +44,7 @@ class NodeShown:
     """A machine.  `status`: "off" where no node runs.  `stored`: the version on its disk.
 
     `first`: its broker boots, or runs, as the first one of its config.  `runs`: its broker.
+    `knows`: the nodes of its config whose identities it knows.
     """
 
     name: str
@@ -54,6 +55,7 @@ class NodeShown:
     why: str
     first: bool
     runs: bool
+    knows: frozenset[str]
 
     @property
     def ready(self) -> bool:
@@ -274,6 +276,9 @@ def _shown(machine: Machine) -> NodeShown:
         why=machine.why if state is None else "",
         first=state is not None and state.goes_first,
         runs=disk.runs,
+        knows=frozenset(
+            name for name, _ in (state.held.ids.pairs if state is not None and state.held else ())
+        ),
     )
 
 

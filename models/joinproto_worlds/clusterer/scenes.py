@@ -204,6 +204,18 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         ),
         ((start("c", config(4, "abc", "a")),),),
     ),
+    "left-out-apart": (
+        (*TWO, *_one(APART, apply("a", config(2, "a", "a")))),
+        ((apply("b", config(3, "ab", "a")),), (HEAL,)),
+    ),
+    "two-ready": (
+        (
+            *THREE,
+            *_one(APART, cut("a", "c"), apply("a", config(2, "a", None)), reset("b")),
+            *_one(apply("c", config(3, "abc", "a"))),
+        ),
+        ((Action(op=Op.HEAL, between=(("a",), ("b",))), start("b")),),
+    ),
     "paused": (
         (*TWO, (Action(op=Op.PAUSE, node="b"),)),
         ((apply("a", config(2, "ab", None)), Action(op=Op.RESUME, node="b")),),
@@ -237,7 +249,7 @@ SCENES["late-lock"] = (
     ((start("b"), apply("a", config(2, "ab", "a"))),),
 )
 
-WRITING = frozenset({"rejoin", "hole-4", "late-word"})
+WRITING = frozenset({"rejoin", "hole-4", "late-word", "left-out-apart"})
 """Scenes in which data differ by who wrote last."""
 SPLIT = frozenset({"late-word", "late-word-join", "late-lock", "order-of-locks"})
 """Scenes in which who has answered may be gone before the answer comes."""

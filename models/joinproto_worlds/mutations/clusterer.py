@@ -126,6 +126,14 @@ def _word_refused(_original: object) -> Callable[..., bool]:
     return has_the_same_data
 
 
+def _never(_original: object) -> Callable[..., bool]:
+    return lambda *_: False
+
+
+def _any_memory(_original: object) -> Callable[..., Any]:
+    return lambda said, held: said.ids.over(held.ids)
+
+
 def _later_ignored(_original: object) -> Callable[..., Any]:
     return lambda first, second: first.over(second)
 
@@ -182,6 +190,20 @@ CLUSTERER = (
     ),
     Mutation.of("word-refused", "joinproto.clusterer.booting", "has_the_same_data", _word_refused),
     Mutation.of("later-ignored", "joinproto.clusterer.identities", "known", _later_ignored),
+    Mutation(
+        "left-out-stays",
+        (
+            Patch("joinproto.clusterer.booting", "missed_its_leaving", _never),
+            Patch("joinproto.clusterer.transitioner", "goes_without", _never),
+        ),
+    ),
+    Mutation(
+        "memory-believed",
+        (
+            Patch("joinproto.clusterer.transitioner", "told_by_ready", _any_memory),
+            Patch("joinproto.clusterer.booting", "has_wanted_data", lambda _: lambda *_: True),
+        ),
+    ),
     Mutation.of("data-unnamed", "joinproto.clusterer.identities", "data_of", _data_unnamed),
 )
 """The rules of the Clusterer, U1 to U7."""
