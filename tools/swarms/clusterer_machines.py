@@ -43,12 +43,16 @@ class Killed(BaseException):
 
 @define
 class Broker:
-    """What is on a machine's disk besides its node's files, and whether the broker runs."""
+    """What is on a machine's disk besides its node's files, and whether the broker runs.
+
+    `members`: of its cluster, itself included.  Two are of one cluster where each names the other.
+    """
 
     name: str
     machines: Machines
     label: str = ""
     kept: list[int] = Factory(list)
+    members: set[str] = Factory(set)
     runs: bool = False
     paused: bool = False
 
@@ -57,13 +61,15 @@ class Broker:
         return self.runs and not self.paused
 
     def peers(self) -> list[Broker]:
-        """Return the brokers that have these data, run, and are reached."""
+        """Return the brokers that have these data, run, are reached, and are of its cluster."""
         return [
             one.broker
             for one in self.machines.all.values()
             if one.broker is not self
             and one.broker.serves
             and one.broker.label == self.label
+            and one.name in self.members
+            and self.name in one.broker.members
             and self.machines.links.are_open(self.name, one.name)
         ]
 
@@ -94,6 +100,12 @@ class Broker:
             self.label = there[min(there)]
         elif not self.label:
             self.label = self.machines.new_label(self.name)
+        was_in = set() if booting.how is Boot.FOUND else self.members - booting.forget
+        self.members = was_in | {self.name}
+        beside = [self.machines.all[name].broker for name in sorted(there)]
+        for one in [one for one in beside if one.label == self.label][:1]:
+            self.members = one.members
+            self.members.add(self.name)
         self.runs = True
         self.paused = False
         if booting.how is not Boot.FOUND:  # by itself, whichever node has these data
@@ -113,14 +125,19 @@ class Broker:
         self.runs = self.paused = False
 
     def wipe(self) -> None:
-        self.label, self.kept = "", []
+        self.label, self.kept, self.members = "", [], set()
 
     def status(self) -> ServiceStatus:
         says = {"label": self.label} if self.runs else {}
         return ServiceStatus(runs=self.runs, paused=self.paused, says=says)
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """It looks who is there."""
+        """Go on without them, with the others that run; they do not hear of it."""
+        together = [self, *self.peers()]
+        members = self.members - nodes
+        for one in together:
+            if one.name not in nodes:
+                one.members = members
 
     def end(self) -> None:
         """Nothing of it is left after a stop."""
