@@ -97,7 +97,7 @@ Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
 class PropertyResult:
     """One claim.
 
-    `result` is "unknown" where the search ended before it could be said, and of a `sometimes` that
+    `result` is "unknown" where the search ended before it was judged, and of a `sometimes` that
     may lie behind states that the world's `same` or `within` left out.
     """
 

@@ -135,8 +135,8 @@ def check(
 
     WORLD is one of those that `joinproto models` lists, FILE.py a model of your own.  The
     shortest run that breaks a claim is shown.  Exit code 0: all hold; 1: violated, or a
-    `sometimes` not reached; 2: wrong words, or a bad model; 3: open, for it stopped at a limit,
-    or states were left out; 4: the machine lacks something.
+    `sometimes` not reached; 2: a mistake in the command or the model; 3: undetermined, since a
+    limit was met or states were left out; 4: the machine lacks something.
     """
     options = loading.given(arguments)
     if max_seconds is not None and math.isnan(max_seconds):

@@ -127,7 +127,7 @@ def not_exercised(report: Report) -> Iterator[str]:
         if item.name in void or (item.result == "unknown" and (not early or waiting == 1)):
             yield f"{name} is open: {why_open(report, item)}"
     if waiting > 1 and early:
-        yield f"{waiting} claims are open: {early} before they could be said"
+        yield f"{waiting} claims are open: {early} before they were judged"
     yield from map(visible, report.coverage.never)
 
 
@@ -137,7 +137,7 @@ def why_open(report: Report, item: PropertyResult) -> str:
         return visible(report.coverage.void[item.name])
     if left_out(report) and not ended_early(report):
         return "not found, and it may lie behind the states that were left out"
-    return "the search ended before it could be said"
+    return "the search ended before it was judged"
 
 
 def _what_was_shown(report: Report) -> str:
