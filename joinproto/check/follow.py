@@ -33,6 +33,14 @@ class LoggedStep:
     sender: str | None = None
     content: str | None = None
 
+    def may_mean(self, one: LoggedStep) -> bool:
+        """Return whether this line of a log may mean a step, of which `one` tells all."""
+        return (
+            (self.member, self.action) == (one.member, one.action)
+            and self.sender in (None, one.sender)
+            and self.content in (None, one.content)
+        )
+
 
 def told_by(move: Move) -> list[LoggedStep]:
     """Return what a log with everything in it would tell of a step: one for each member that takes
@@ -43,15 +51,6 @@ def told_by(move: Move) -> list[LoggedStep]:
         return [LoggedStep(name, action) for name, _ in move.outcomes]
     message = text_of(move.message)
     return [LoggedStep(name, action, message.sender, message.content) for name, _ in move.outcomes]
-
-
-def _is_meant(told: LoggedStep, one: LoggedStep) -> bool:
-    """Return whether a line of a log may mean this step."""
-    return (
-        (told.member, told.action) == (one.member, one.action)
-        and told.sender in (None, one.sender)
-        and told.content in (None, one.content)
-    )
 
 
 _At = tuple[State, frozenset[LoggedStep]]
@@ -95,7 +94,7 @@ class Follower:
             after
             for at in self._before_it()
             for one, after in self._lines(at)
-            if _is_meant(told, one)
+            if told.may_mean(one)
         )
         if not found:
             return False

@@ -175,16 +175,8 @@ def run_of(
 def _same(wanted: list[LoggedStep], logged: list[LoggedStep]) -> bool:
     rest = list(logged)
     for told in wanted:
-        one = next((it for it in rest if _means(told, it)), None)
+        one = next((it for it in rest if told.may_mean(it)), None)
         if one is None:
             return False
         rest.remove(one)
     return bool(wanted)
-
-
-def _means(told: LoggedStep, one: LoggedStep) -> bool:
-    return (
-        (told.member, told.action) == (one.member, one.action)
-        and told.sender in (None, one.sender)
-        and told.content in (None, one.content)
-    )

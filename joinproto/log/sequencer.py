@@ -87,7 +87,6 @@ class Sequencer:
     ) -> None:
         self.view = view
         self.committed = 0 if view.position is None else view.position.seq
-        self._me = me
         self._journal = journal
         self._send = send
         self._enough = len(view.members)

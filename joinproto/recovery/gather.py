@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -192,13 +192,30 @@ def stores_inside(path: Path) -> tuple[Path, ...]:
 
 def _hint(files: JournalFileSystem, directory: int, path: Path) -> str:
     """Return where a store may be, if not here; "" if nothing tells."""
-    from joinproto.recovery.foreign.detect import hint
-
     try:
         said = hint(files.names(directory))
     except OSError as error:
         said = f"cannot be listed: {reason(error)}"
     return f"{path}: {said}" if said else ""
+
+
+def hint(entries: Collection[str]) -> str:
+    """Return where the data directory may be, given what lies in this one; "" if unknown."""
+    above = {name.partition("/")[2] for name in (*reader_of(Format.QPID).NAMES, *own.NAMES)}
+    if near := sorted(above & set(entries)):
+        return f"{near[0]} belongs to the directory above: give that one"
+    nodes = sorted(name for name in entries if _is_node(name))
+    if nodes:
+        return f"{nodes[0]} looks like a RabbitMQ node's directory: give that one"
+    if "mnesia" in entries:
+        return "mnesia may hold RabbitMQ nodes' directories: give one of those"
+    return ""
+
+
+def _is_node(name: str) -> bool:
+    node, _, host = name.partition("@")
+    beside = ("-feature_flags", "-plugins-expand", ".pid", "-cluster.config")
+    return bool(node and host) and not name.endswith(beside)
 
 
 def _digested(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:

@@ -199,11 +199,6 @@ _COMMAND = re.compile(rf"joinproto recover .*?(?=;|   \(|$)|(?<![\w./-]){_PROGRA
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-def commands_in(text: str) -> list[str]:
-    """Return the commands that a line of what to do next names, as they are typed."""
-    return [found[0] for found in _COMMAND.finditer(text)]
-
-
 def next_text(after: str) -> str:
     """Return the line of what to do next; a command in it stays whole, to be copied."""
     line = f"next: {clean(after)}"

@@ -1,1 +1,1 @@
-"""Directories of other brokers: read, never written.  `detect.py` says whose one is."""
+"""Directories of other brokers: read, never written."""

@@ -28,7 +28,6 @@ from joinproto_worlds.standby.broker import (
 )
 
 NAMES = "abc"
-UP_TO_DATE = (Role.BACKUP, Role.PRIMARY, Role.RECOVERING)
 
 
 def build(

@@ -22,7 +22,6 @@ from joinproto.recovery.foreign.ra.wal import Entry
 from joinproto.recovery.foreign.text import NotAsWritten
 
 META, NAMES = "meta.dets", "names.dets"
-GROUPS_MAX = 100_000
 CHANGES_MAX = 10_000
 
 _PRINTS = Written(

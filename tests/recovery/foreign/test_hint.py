@@ -1,0 +1,28 @@
+"""A directory above or below a store gets a hint where the store may be."""
+
+import pytest
+
+from joinproto.recovery.found import Format
+from joinproto.recovery.gather import hint, reader_of
+
+
+def test_each_reader_says_its_format() -> None:
+    """The names of a reader; see found.py."""
+    assert list(Format) == [reader_of(kind).FORMAT for kind in Format]
+    assert all(reader_of(kind).NAMES for kind in Format)
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        (["store.status"], "directory above"),
+        (["rabbit@h", "rabbit@h.pid", "rabbit@h-feature_flags"], "rabbit@h looks like"),
+        (["mnesia"], "mnesia"),
+        (["rabbit@h.pid"], ""),
+        ([], ""),
+    ],
+)
+def test_a_near_miss_gets_a_hint(entries: list[str], said: str) -> None:
+    """One level too high or too low."""
+    assert said in hint(entries)
+    assert bool(said) == bool(hint(entries))
