@@ -101,7 +101,7 @@ def read(raw: Raw) -> Found:
         last_view=None if ran is None else LastView(members=ran),
         stopped_last=ran == frozenset({said.node}),
         node=_node(said, definitions, is_damaged=unread != ""),
-        raft=raft,
+        raft=nodes.of_node(raft, said.node),
         problems=(*_problems(raw, said), *([unread] if unread else []), *broken),
         facts=_facts(said, definitions),
     )

@@ -116,6 +116,24 @@ def test_a_pack_says_the_same_of_the_logs(nodes: Mapping[str, Path], tmp_path: P
     ]
 
 
+def test_logs_of_a_node_that_was_renamed_do_not_count(tmp_path: Path) -> None:
+    """Its folder of Ra is called by the old name, and RabbitMQ looks for the new one."""
+    nodes, new = real(tmp_path), tmp_path / "d@localhost"
+    nodes[B].rename(new)
+    for each in (*(path for name, path in nodes.items() if name != B), new):
+        for file in ("cluster_nodes.config", "nodes_running_at_shutdown"):
+            said = (each / file).read_text().replace("b@localhost", "d@localhost")
+            (each / file).write_text(said)
+
+    found = judged(nodes[A], new)
+
+    text = " ".join(found.evidence)
+    assert "d@localhost" in [one.member for one in found.stores]
+    assert "is of b@localhost, and the node is called d@localhost now" in text
+    assert found.raft is not None
+    assert not [row.title for row in found.raft.rows if row.is_proven]
+
+
 # -- damage ----------------------------------------------------------------------------------------
 
 KINDS = ("*.wal", "*.segment", "snapshot.dat", "meta.dets", "names.dets", "config")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import evolve
+
 from joinproto.recovery.foreign import mnesia
 from joinproto.recovery.foreign.ra.folders import DIGEST
 from joinproto.recovery.foreign.ra.log import GroupLog, RaSystem, system_from
@@ -41,6 +43,27 @@ def named_in(raw: Raw) -> frozenset[str]:
         file.name.removesuffix(DIGEST).partition("/")[2]
         for file in raw.files
         if file.name.endswith(DIGEST) and "/" in file.name
+    )
+
+
+def of_node(raft: tuple[RaSystem, ...], node: str) -> tuple[RaSystem, ...]:
+    """Return the logs, those of another node's name as damaged: a node that was renamed has them.
+
+    Ra's folder is called by the name that the node has now, so it does not find what it had before.
+    """
+    if not node:
+        return raft
+    return tuple(
+        evolve(
+            each,
+            logs=tuple(
+                log
+                if log.node == node
+                else evolve(log, damaged=f"is of {log.node}, and the node is called {node} now")
+                for log in each.logs
+            ),
+        )
+        for each in raft
     )
 
 

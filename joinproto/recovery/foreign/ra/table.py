@@ -190,7 +190,10 @@ def table(
             for log in system.logs:
                 if not log.queue or is_defined(log):
                     key = (system.system, log.vhost, log.queue or log.group, log.group)
-                    groups.setdefault(key, {})[name] = log
+                    known = groups.setdefault(key, {})
+                    # A node that was renamed has two; the one that it had before does not count.
+                    if name not in known or known[name].damaged:
+                        known[name] = log
     rows = []
     for key in sorted(groups):
         logs, other = _of_one_queue(groups[key])
