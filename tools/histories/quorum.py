@@ -12,7 +12,8 @@ Clients know each message that was confirmed.  What a store has is asked of Ra i
 
     fresh         queues are seconds old, so `names.dets` may not name them on the disk yet
     again         a queue is deleted, and declared again under its name, while a node is away
-    forgotten     a node that is away is forgotten; it stays away, or joins again without its disk
+    forgotten     a node that is away is forgotten, and stays away
+    joined        it joins again, without its disk
     reset         a node is reset, and runs on by itself
     wiped, copy   a store was lost, or went back, and perhaps no file shows it: counted apart
     the others    kills, stops, cuts, members that are away, changes of members, snapshots
@@ -69,6 +70,9 @@ PLOTS: Mapping[str, str] = {
     "any": "",
 }
 KINDS = tuple(PLOTS)
+ASKED = ("again", "forgotten", "joined", "reset")
+DRAWN = tuple(kind for kind in KINDS if kind not in ASKED)
+"""Those that a seed draws; the others are asked for."""
 ASSUMED = ("wiped", "copy")
 ANSWER = re.compile(r"\{ok,\s*(\d+),")
 """What Ra's leader answers a query."""
@@ -113,7 +117,7 @@ def end() -> None:
 
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
     """Play the history of a seed, in a life that may have had others before it."""
-    kind = kind or KINDS[seed % len(KINDS)]
+    kind = kind or DRAWN[seed % len(DRAWN)]
     life = _life(folder.parent)
     chance = random.Random(f"{seed} quorum {kind}")
     names = PLOTS[kind].split() or ["publish"]
