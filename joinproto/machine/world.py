@@ -2,9 +2,13 @@
 
 A system says what its machines are, what their effects do there and what lies on their disks.
 This is what all of them have around that: a machine takes one event after the other, and its
-effects are performed one by one, in their order, by the system's own `perform`.  Links keep the
-order of what they carry.  Before any effect the machine may die: what the effects before it kept
-is on its disk, and nothing else.
+effects are performed one by one, in their order, by the system's own `perform`.  Before any effect
+the machine may die: what the effects before it kept is on its disk, and nothing else.
+
+Links keep the order of what they carry; between two links there is none.  A connection ends at
+one end first (`close`): what that end sent before may still arrive, until the other end notices,
+or has a newer connection.  Never behind it: the mesh drops what comes on a connection that a
+newer one replaces (`joinproto/net/tcp.py`).
 
 A disk has one record for each machine, and two rules of `joinproto/durable/record.py` say what a
 crash leaves of it.  A record is replaced whole, so after a torn write it reads as the older one
@@ -69,7 +73,8 @@ class Death(Generic[Act]):
 class MachineWorld(ABC, Generic[Event, Effect]):
     """Machines by name, the links between them, and what lies on their disks.
 
-    `links`: what is under way, by sender and receiver.  `disk`: the record of each machine;
+    `links`: what is under way, by sender and receiver; it is there while the receiver's end is
+    open.  `disk`: the record of each machine;
     `unsynced`: what it reads as if the power is cut now.  While something happens: `inbox`, events
     behind the one that a machine takes; `performed`, how many effects were; `dies_at`, the number
     of the effect that is not (-1: each is), and `arrives` and `tears` of that death; `tearable`,
@@ -187,6 +192,24 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         """Count the effects of the next act from 0; none of it is a death."""
         self.performed, self.dies_at, self.arrives = 0, -1, False
         self.tears, self.tearable = False, ()
+
+    def connect(self, one: str, other: str) -> None:
+        """Have a new connection; what an end of an older one did not hear is lost."""
+        self.links[one, other] = self.links[other, one] = ()
+
+    def is_connected(self, one: str, other: str) -> bool:
+        """Return whether a connection is open at both ends."""
+        return (one, other) in self.links and (other, one) in self.links
+
+    def close(self, name: str, other: str) -> None:
+        """End a connection at the end of `name`, which hears nothing more of it."""
+        self.links.pop((other, name), None)
+
+    def half_open(self) -> Iterator[tuple[str, str]]:
+        """Yield sender and receiver of each connection that is over at the sender's end only."""
+        for sender, to in self.links:
+            if (to, sender) not in self.links:
+                yield sender, to
 
     def take(self, sender: str, to: str) -> Any:
         """Return what comes next on a link, which has it no longer."""

@@ -166,6 +166,7 @@ _STANDBY = {
     "transfers-at-once": "A message is confirmed before the backups have it.",
     "acknowledges-at-once": "An acknowledgement is confirmed before the backups know of it.",
     "declares-at-once": "A declaration is confirmed before the backups have it.",
+    "former-link-heard": "What comes on a connection counts though a newer one replaced it.",
     "drops-unrecorded": "That a backup was dropped is not recorded before the next confirmation.",
     "level-at-once": "A backup counts as up to date once it has asked.",
     "no-bindings": "Bindings are not mirrored.",

@@ -245,6 +245,31 @@ async def test_a_process_that_calls_anew_replaces_its_own_connection() -> None:
         tasks.cancel_scope.cancel()
 
 
+async def test_nothing_of_a_former_connection_comes_behind_a_newer_one() -> None:
+    """The worlds rely on it (`MachineWorld.connect`); what found no room at b is dropped, too."""
+    _, second = two()
+    async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
+        session, former = await greeted(second.listen.port)
+        for number in range(150):  # b takes 100 without being asked
+            await former.send(session.seal(b"h%d" % number))
+        later, newer = await greeted(second.listen.port)
+        with suppress(anyio.BrokenResourceError):
+            await former.send(session.seal(b"hlate"))
+        await newer.send(later.seal(b"hnew"))
+
+        new = Came("a", Channel.HOST, b"new")
+        heard = [await b.next()]
+        while heard[-1] != new:
+            heard.append(await b.next())
+
+        assert [Down("a"), Up("a"), new] == heard[-3:]
+        came = [Came("a", Channel.HOST, b"%d" % number) for number in range(len(heard) - 4)]
+        assert [Up("a"), *came] == heard[:-3]
+        for stream in (former, newer):
+            await anyio.aclose_forcefully(stream)
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_peer_that_falls_silent_is_given_up() -> None:
     """A half-open connection, or a process that is stopped: nothing comes, and no end either."""
     first, second = two(silence=0.3)

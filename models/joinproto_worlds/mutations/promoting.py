@@ -97,6 +97,16 @@ def _declared_unwritten(original: Callable[..., Any]) -> Callable[..., Any]:
     return held
 
 
+def _former_heard(original: Callable[..., None]) -> Callable[..., None]:
+    def connect(it: Any, one: str, other: str) -> None:
+        unheard = it.links.get((one, other), ())
+        original(it, one, other)
+        if unheard:
+            it.links[f"{one}?", other] = unheard
+
+    return connect
+
+
 STANDING = (
     # H1: who has all still catches up.
     Mutation.of("never-a-backup", "joinproto.standby.roles", "machine", _never_backup),
@@ -113,6 +123,10 @@ STANDING = (
     _practised("acknowledges-at-once", holds_acknowledgements=False),
     _practised("declares-at-once", holds_declarations=False),
     _practised("drops-unrecorded", records_drops=False),
+    # What the mesh and the names of links exclude.
+    Mutation.of(
+        "former-link-heard", "joinproto.machine.world", "MachineWorld.connect", _former_heard
+    ),
     # H5: who has asked for a queue counts as level.
     Mutation.of("level-at-once", "joinproto.standby.replication", "_ended", _ended_at_once),
     # H6.

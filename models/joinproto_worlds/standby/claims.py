@@ -83,6 +83,8 @@ def _is_stuck(it: Played) -> bool:
     brokers = it.brokers.values()
     if not all(map(it.runs, it.brokers)) or it.cut_off or any(one.serves for one in brokers):
         return False
+    if any(it.half_open()):
+        return False  # a broker that has yet to notice that its primary is gone
     able = youngest(it).members
     whole = [one for one in map(it.brokers.__getitem__, able) if one.standing is not Role.CATCHUP]
     return any(one.mark is Mark.CLEAN for one in whole) and all(refuses(it, name) for name in able)
@@ -130,7 +132,7 @@ def _level(it: Played) -> Iterator[tuple[Broker, Broker]]:
         for backup in sorted(side.followers):
             one = side.followers[backup]
             other = it.brokers[backup]
-            quiet = not any(
+            quiet = it.is_connected(name, backup) and not any(
                 content
                 for ends, content in it.links.items()
                 if {end.rstrip("?") for end in ends} == {name, backup}

@@ -21,6 +21,7 @@ def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -
 _LONG = (
     *("ahead", "cut-off", "told-late", "two-promoted", "old-serves"),
     *("continues-halfway", "stopped-halfway", "dropped-halfway", "continues-wiped"),
+    *("left-half-open", "cut-off-half-open", "dropped-half-open", "continues-half-open"),
     *("total-power", "early-power", "dropped-power"),
     *("stopped", "continues", "early-halfway", "total-halfway", "left", "failback-wiped"),
     *("event-ahead", "dropped-built-in"),
@@ -36,6 +37,16 @@ HALFWAY: dict[str, dict[str, Any]] = {
 }
 
 
+HALF_OPEN: dict[str, dict[str, Any]] = {
+    "failover": {},
+    "failback": {},
+    "old-returns": {},
+    "total": {"manager": "last", "marks": "best"},
+    "left": {"manager": "knowing", "marks": "left"},
+    "cut-off": {"manager": "built in"},
+    "dropped": {"manager": "built in"},
+    "continues": {"manager": "built in"},
+}
 POWER = ("total", "early", "dropped")
 """Of these scenes those in which the power is cut, too."""
 
@@ -212,6 +223,17 @@ STORIES: tuple[Entry, ...] = (
         power=True,
         manager="last",
         marks="best",
+    ),
+    *(
+        _scene(
+            f"{scene}-half-open",
+            f"`standby-{scene}`, and a connection ends at one end first: what was sent may arrive",
+            ("former-link-heard",) if scene == "cut-off" else (),
+            scene=scene,
+            half_open=True,
+            **given,
+        )
+        for scene, given in HALF_OPEN.items()
     ),
     *(
         _scene(

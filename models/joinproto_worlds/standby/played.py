@@ -100,7 +100,9 @@ class Played(MachineWorld[Event, Effect]):
             yield choice
             act = choice if isinstance(choice, Act) else choice.event
             if self.story.halfway and deaths and act.what not in WHOLE:
-                yield from map(Maybe, self.deaths(act, tears=self.story.power))
+                # What was sent on a connection that is half open may arrive in any case.
+                arrives = {False, not self.story.half_open}
+                yield from map(Maybe, self.deaths(act, sorted(arrives), tears=self.story.power))
 
     def _choices(self) -> Iterator[Any]:
         _, starts, _, _ = self.left
@@ -119,8 +121,10 @@ class Played(MachineWorld[Event, Effect]):
             if _may_mark(self, name):
                 yield Maybe(Act("is marked clean", name))
         for (sender, to), content in self.links.items():
-            if content:
+            if content and not (self.story.half_open and self.cut_off in (sender, to)):
                 yield Act("hears", to, sender)
+        for sender, to in self._unnoticed():
+            yield Act("notices the end of", to, sender)
         if self.cut_off and self.story.heals:
             yield Act("is back in the network", self.cut_off)
 
@@ -196,12 +200,17 @@ class Played(MachineWorld[Event, Effect]):
                 self.tell(name, Tick(LATE))
             case "is told what a client does":
                 self.op += 1
-                self.does(name, self.op - 1, self.story.ops[self.op - 1])
+                does(self, name, self.op - 1, self.story.ops[self.op - 1])
             case "copies to":
                 self.tell(name, More(other, self._copies(name, other)))
             case "connects to":
-                self.links[name, other] = self.links[other, name] = ()
+                is_newer = (name, other) in self.links
+                self.connect(name, other)
+                if is_newer:
+                    self._lose(other, name)
                 self.tell(name, Linked(other))
+            case "notices the end of":
+                self.part(name, other)
             case "has its view written":
                 Ports(self, name).handed_in(self.writing.pop(name))
             case "has written":
@@ -213,7 +222,7 @@ class Played(MachineWorld[Event, Effect]):
     # -- how it happens ----------------------------------------------------------------------
 
     def _bare(self, end: str) -> str:
-        return end.rstrip("?") if self.story.apart else end
+        return end.rstrip("?") if self.story.apart or self.story.half_open else end
 
     def _leading(self, name: str) -> PrimaryState:
         side = self.brokers[name].side
@@ -229,7 +238,7 @@ class Played(MachineWorld[Event, Effect]):
     def _connects(self, name: str, other: str) -> bool:
         if not self.runs(other) or self.cut_off in (name, other):
             return False
-        is_free = not any(one == name for one, _ in self.links)
+        is_free = not any(to == name for _, to in self.links)
         return is_free and self.brokers[other].serves
 
     def runs(self, name: str) -> bool:
@@ -264,21 +273,37 @@ class Played(MachineWorld[Event, Effect]):
         self.unlink(name)
         self.failed |= not any(map(self.runs, self.brokers))
 
+    def _unnoticed(self) -> list[tuple[str, str]]:
+        """Return sender and receiver of connections whose end the receiver has yet to notice."""
+        if not self.story.half_open:
+            return []
+        cut = [ends for ends in self.links if self.cut_off in ends]
+        return sorted({*self.half_open(), *cut})
+
     def part(self, one: str, other: str) -> None:
+        """End a connection: for both at once, or (`half_open`) at the first one's end only."""
+        if self.story.half_open:
+            self.close(one, other)
+            self._lose(one, other)
+            return
         for ends in [ends for ends in self.links if {*map(self._bare, ends)} == {one, other}]:
             del self.links[ends]
-        for me, them in ((one, other), (other, one)):
-            Ports(self, me).parted(them)
-            if self.runs(me):
-                self.tell(me, Gone(them))
+        self._lose(one, other)
+        self._lose(other, one)
+
+    def _lose(self, name: str, other: str) -> None:
+        Ports(self, name).parted(other)
+        if self.runs(name):
+            self.tell(name, Gone(other))
 
     def unlink(self, name: str) -> None:
-        for other in sorted({to for sender, to in self.links if sender == name}):
+        for other in sorted({self._bare(sender) for sender, to in self.links if to == name}):
             self.part(name, other)
 
     def cut(self, name: str) -> None:
         self.cut_off = name
-        self.unlink(name)
+        if not self.story.half_open:
+            self.unlink(name)
 
     def _may_promote(self, name: str) -> bool:
         """Return whether the manager would try; what the broker answers is another matter."""
@@ -334,23 +359,25 @@ class Played(MachineWorld[Event, Effect]):
         effects = stepped(self.brokers[name], event).effects
         return next(one for one in effects if isinstance(one, Answer))
 
-    def does(self, name: str, token: int, op: Op) -> None:
-        broker = self.brokers[name]
-        if op.passes:
-            queue = broker.stock.queues["q"]
-            stock = with_queue(broker.stock, "q", evolve(queue, next=queue.next + op.passes))
-            assert broker.side is not None
-            self.disk[name] = disk = evolve(self.disk[name], stock=stock)
-            self.brokers[name] = evolve(broker, side=evolve(broker.side, stock=disk.read))
-            self.confirmed |= {token}
-        if op.declares is not None:
-            self.tell(name, Declare(token, op.declares))
-        elif op.deletes is not None:
-            self.tell(name, Delete(token, op.deletes))
-        elif op.puts or op.takes:
-            queues = sorted({queue for queue, _ in (*op.puts, *op.takes)})
-            drafts = tuple(draft_of(broker.stock, op, queue) for queue in queues)
-            self.tell(name, Commit(token, drafts))
+
+def does(it: Played, name: str, token: int, op: Op) -> None:
+    """Have a client do this with this broker."""
+    broker = it.brokers[name]
+    if op.passes:
+        queue = broker.stock.queues["q"]
+        stock = with_queue(broker.stock, "q", evolve(queue, next=queue.next + op.passes))
+        assert broker.side is not None
+        it.disk[name] = disk = evolve(it.disk[name], stock=stock)
+        it.brokers[name] = evolve(broker, side=evolve(broker.side, stock=disk.read))
+        it.confirmed |= {token}
+    if op.declares is not None:
+        it.tell(name, Declare(token, op.declares))
+    elif op.deletes is not None:
+        it.tell(name, Delete(token, op.deletes))
+    elif op.puts or op.takes:
+        queues = sorted({queue for queue, _ in (*op.puts, *op.takes)})
+        drafts = tuple(draft_of(broker.stock, op, queue) for queue in queues)
+        it.tell(name, Commit(token, drafts))
 
 
 def youngest(it: Played) -> View:

@@ -97,7 +97,7 @@ class Ports:
     name: str
 
     def send(self, to: str, content: Content) -> None:
-        if (self.name, to) not in self.it.links:
+        if not self.it.is_connected(self.name, to):
             return
         if any(one.holds_back for one in self.it.writes.get(self.name, ())):
             self._put_off(Waiting(to=to, content=content))

@@ -18,7 +18,7 @@ from joinproto.standby.machine import Broker
 from joinproto.standby.messages import View
 from joinproto.standby.primary_state import Who
 from joinproto_worlds.standby.claims import claims, shown
-from joinproto_worlds.standby.played import Played, settle
+from joinproto_worlds.standby.played import Played, does, settle
 from joinproto_worlds.standby.ports import Act, Disk
 from joinproto_worlds.standby.story import (
     AGAIN,
@@ -236,7 +236,7 @@ def begun(story: Story) -> Played:
         for name in story.names
     }
     keeps = story.manager if story.manager is Manager.BUILT_IN else Manager.UNFENCED
-    at_first = evolve(story, manager=keeps, late=False, halfway=False, power=False)
+    at_first = evolve(story, manager=keeps, late=False, halfway=False, power=False, half_open=False)
     it = Played(at_first, None, brokers, View(), {}, left=(0, 0, 0, 9))
     it.disk |= {name: Disk() for name in story.names}
     for name in story.names:
@@ -245,7 +245,7 @@ def begun(story: Story) -> Played:
     if story.warm:
         it.promote(first)
         for at, op in enumerate((Op(declares=QUEUE), *story.before)):
-            it.does(first, -1 - at, op)
+            does(it, first, -1 - at, op)
         for name in others[: story.warm - 1]:
             it.receive(Act("connects to", name, first))
     settle(it)
@@ -272,12 +272,13 @@ def build(
     marks: str = "",
     halfway: bool = False,
     power: bool = False,
+    half_open: bool = False,
     wipes: int = 0,
     backups: int = 0,
 ) -> World:
     """`members`: the story is one; the scene says how many brokers there are.
 
-    `halfway`, `power`, `wipes`, `backups`: as of a story.
+    `halfway`, `power`, `half_open`, `wipes`, `backups`: as of a story.
     """
     chosen = SCENES[scene]
     story = evolve(
@@ -287,6 +288,7 @@ def build(
         marks=marks,
         halfway=halfway or power,
         power=power,
+        half_open=half_open,
         wipes=wipes,
         backups=backups,
     )

@@ -110,6 +110,8 @@ class Story:
     primary writes is on its disk some time after its backups were told, or never.
     `power`: halfway, and what any broker keeps is on its disk some time later, all at once, or
     never; what it sends behind that waits for it.  Its power may go in the middle of a write.
+    `half_open`: a connection ends at one end first, or, when it is cut, at none: what that end has
+    sent may still arrive, until the other one notices.
     `wipes`: how often the disk of a broker that is stopped is blank again; `backups`: how often an
     older copy of it is put back, which was made at any moment.
     """
@@ -139,5 +141,6 @@ class Story:
     at_once: bool = False
     halfway: bool = False
     power: bool = False
+    half_open: bool = False
     wipes: int = 0
     backups: int = 0
