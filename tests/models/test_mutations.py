@@ -85,8 +85,8 @@ def test_a_table_that_is_replaced_says_something_else(name: str) -> None:
 
 def test_every_module_that_holds_a_function_has_the_other_one() -> None:
     """Wherever it was imported: the member, and the world around it."""
-    frames = sys.modules["joinproto.join.frames"]
-    member = sys.modules["joinproto.join.member"]
+    frames = import_module("joinproto.join.frames")
+    member = import_module("joinproto.join.member")
 
     with applied(MUTATIONS["older-frame-accepted"]):
         held_by = {vars(one)["may_append"] for one in (frames, member, join_member)}
