@@ -85,8 +85,9 @@ def noted(held: Held, node: str, identity: str) -> NotedIdentities:
 def stamped(new: Held, old: Held | None) -> Held:
     """Return it with the version since which each node has been a member (ours).
 
-    Who brings a config may have missed one that left a node out.  Otherwise: a is given version 2
-    without b, which is off; b brings version 3, which names both, and returns with its old data.
+    A node that brings a config may have missed one that left a node out.  Otherwise: a is given
+    version 2 without b, which is off; b brings version 3, which names both, and returns with its
+    old data.
     """
     since = {}
     for node in new.config.nodes:
@@ -108,9 +109,12 @@ def combined(one: Notes[int], other: Notes[int]) -> Notes[int]:
 def was_out(new: Held, old: Held, me: str) -> bool:
     """Return whether a config took this node in after the last one that it achieved (ours).
 
-    Of one config, a node that was ready knows what the one that brought it had missed.
+    Of one config, a node that was ready knows what the one that brought it had missed; but the
+    data of its gospel count whatever was before.
     """
     is_same = new.config == old.config
+    if is_same and new.config.gospel == me:
+        return False
     return (new.since.get(me) or 0) > ((old.since.get(me) or 0) if is_same else old.config.version)
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
+from joinproto.clusterer.config import Config, Held, Notes
+from joinproto.clusterer.identities import was_out
 from joinproto.clusterer.run import play
 from joinproto.clusterer.story import Story
 from tests.clusterer.stories import action, apply, config, start, story
@@ -130,3 +134,16 @@ def test_a_node_that_was_left_out_while_it_was_off_is_wiped_whatever_config_it_b
 
     assert ("b",) == last.wiped
     assert {"a/1"} == {one.data for one in last.nodes.values()}
+
+
+@pytest.mark.parametrize(("gospel", "is_out"), [("a", False), ("b", True)])
+def test_a_ready_node_tells_another_that_it_was_out_but_not_the_gospel(
+    gospel: str, is_out: bool
+) -> None:
+    """D6: a missed a config that left it out; the data of version 4 are those of its gospel."""
+    given = Config(4, disc=frozenset("ab"), ram=frozenset(), gospel=gospel, shutdown_timeout=None)
+    of_b = Held(given, since=Notes.of({"a": 3, "b": 1}))
+    of_a = Held(given, since=Notes.of({"a": 1, "b": 1}))
+
+    assert was_out(of_b, of_a, "a") is is_out
+    assert not was_out(of_a, of_b, "b")
