@@ -229,7 +229,7 @@ def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
     }
     assert 2 == run_here(capsys, "clusterer", "apply", str(file), "--to", to).code
     fleet.heal()
-    fleet.until("b has heard of c", lambda: "{c, " in str((fleet.status("b") or {})["config"]))
+    fleet.until("b has heard of c", lambda: "{c, <<" in str((fleet.status("b") or {})["config"]))
     assert fleet.publish("b", "message")
     fleet.stop("c")
 
