@@ -33,6 +33,7 @@ PROGRAMS = {
     "/usr/lib/galera/libgalera_smm.so": "galera-4",
     "/usr/sbin/mkfs.ext4": "e2fsprogs",
     "chromium": "chromium",
+    "debootstrap": "debootstrap",
     "dnsmasq": "dnsmasq-base",
     "etcd": "etcd-server",
     "gcc": "gcc",
