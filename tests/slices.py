@@ -126,6 +126,20 @@ SLICES: dict[str, Slice] = {
         "{python} -m tools.swarms standby --seconds {seconds} --seed {seed}000",
     ),
     "boots": Slice("nodes that start at once, on every backend", spread="loadfile"),
+    "starts": Slice(
+        "first starts of the RabbitMQ that is installed: is `would-it-split` right about them?",
+        "{python} -m tools.starts --times 99 --minutes {minutes} --seed {seed}",
+    ),
+    "starts-later": Slice(
+        "the same with the RabbitMQ of a later Debian",
+        "{python} -m tools.releases trixie -- {python} -m tools.starts --times 99"
+        " --minutes {minutes} --seed {seed}",
+    ),
+    "rabbitmq-later": Slice(
+        "a later RabbitMQ: does it accept what `lint` accepts, and does `reconcile` keep queues?",
+        "{python} -m tools.releases trixie -- {python} -m pytest -q -p no:cacheprovider"
+        " tests/discovery/test_installed.py tests/reconcile/test_real.py -m 'landing or soak'",
+    ),
     "durable": Slice("a thousand schedules of power cuts and faults for each durable kind"),
     "stores": Slice("stores and journals: killed at every step, on disks that lose and lie"),
     "nodes": Slice("nodes as processes: storms, slow disks, snapshots, ends", spread="loadfile"),

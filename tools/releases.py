@@ -23,6 +23,7 @@ ROOTS = Path("/var/tmp/joinproto-releases")
 PACKAGES = (
     *("rabbitmq-server", "etcd-server", "etcd-client", "postgresql", "mariadb-server", "galera-4"),
     *("ca-certificates", "iproute2", "procps", "rsync", "util-linux"),
+    *("libffi8", "libsqlite3-0"),  # which this Python loads
 )
 # Nothing is started by its installation.
 STARTS_NOTHING = "#!/bin/sh\nexit 101\n"

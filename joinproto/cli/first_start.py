@@ -89,7 +89,7 @@ def start_of(text: bytes, at: str | None, nodes: int) -> Start:
     if not text.lstrip().startswith(b"{"):
         return _of_configuration(text, at or "head", nodes)
     try:
-        start = fitted(Start, parse(text))
+        start = fitted(Start, _with_short_name(parse(text)))
     except DoesNotFit as error:
         place = f"{error.path}: " if error.path else ""
         raise DoesNotFit(
@@ -98,6 +98,15 @@ def start_of(text: bytes, at: str | None, nodes: int) -> Start:
             next="joinproto discovery would-it-split --help   lists the fields",
         ) from None
     return start if at is None else evolve(start, release=at)
+
+
+def _with_short_name(facts: Any) -> Any:
+    """Return facts whose backend, where it is named as a module, has its short name."""
+    match facts:
+        case {"backend": str(name)}:
+            short = name.removeprefix("rabbitmq_").removeprefix("rabbit_")
+            return {**facts, "backend": short.removeprefix("peer_discovery_")}
+    return facts
 
 
 def _of_configuration(text: bytes, at: str, count: int) -> Start:

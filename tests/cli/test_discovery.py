@@ -62,6 +62,20 @@ def test_a_first_day_that_splits_is_told_step_by_step(tmp_path: Path) -> None:
     assert 8 == len(json.loads(tree.output)["run"])
 
 
+@pytest.mark.parametrize(
+    "name", ["rabbit_peer_discovery_etcd", "rabbitmq_peer_discovery_etcd", "peer_discovery_etcd"]
+)
+def test_a_backend_may_be_named_as_its_module(name: str, tmp_path: Path) -> None:
+    told = [
+        run("would-it-split", facts(tmp_path, nodes=["n1", "n2"], release="4.0", backend=one))
+        for one in (name, "etcd")
+    ]
+    assert told[0].output == told[1].output
+    assert "rabbit_peer_discovery_etcd names the node" in told[0].output
+    wrong = run("would-it-split", facts(tmp_path, nodes=["n1"], backend=["etcd"]))
+    assert "backend: expected one of" in str(wrong.exception)
+
+
 def test_a_first_day_that_does_not_split_is_told(tmp_path: Path) -> None:
     """The same nodes, by our rules."""
     file = facts(tmp_path, nodes=["n1", "n2", "n3"], cut=[["n1"]], release="ours")

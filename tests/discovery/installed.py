@@ -8,6 +8,7 @@ files.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -69,6 +70,8 @@ def accepted(texts: list[str], folder: Path) -> list[bool]:
     return [told[f"{number}.conf"] == "accepted" for number in range(len(texts))]
 
 
+# A PEM file that can be read, of any release.
+READABLE = "/etc/ssl/certs/ca-certificates.crt"
 NUMBERS = ("0", "1", "-1", "7", "255", "256", "65534", "65535", "65536", "1.5", "seven")
 TEXTS = ("true", "false", "text", "none", "disc", "disk", "ram", "unlimited", "ip", "hostname")
 
@@ -87,8 +90,8 @@ def _values(setting: Setting) -> tuple[str, ...]:
     first = setting.datatype.partition(" ")[0]
     if first.startswith("enum:"):
         return (*first.removeprefix("enum:").split(","), *TEXTS[:4])
-    if first in ("file", "pem"):
-        return ("/etc/hostname",)  # a path that can be read: what lies there is not looked at
+    if {"file", "pem"} & {*re.split("[ :]", setting.datatype)}:
+        return (READABLE,)  # what lies there is not looked at
     if first in ("string", "atom", "secret", "words", "backend"):
         return TEXTS
     return NUMBERS if first != "boolean" else TEXTS[:4]

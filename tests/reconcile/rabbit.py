@@ -22,7 +22,7 @@ from attrs import define, field
 from tests.needs import need
 
 LIBRARIES = Path("/usr/lib/rabbitmq/lib")
-PATIENCE = 90.0
+PATIENCE = 300.0  # 4.0 answers late while a node that was killed is listed
 
 
 def home() -> Path:
@@ -61,10 +61,8 @@ class Rabbits:
         place.mkdir(exist_ok=True)
         (place / "enabled").write_text("[rabbitmq_management].")
         amqp, distribution = free_ports(2)
-        seeds = "".join(
-            f"cluster_formation.classic_config.nodes.{at} = {one}\n"
-            for at, one in enumerate(self.names, 1)
-        )
+        # The first one alone: 4.0 looks for minutes for a listed node that is not there.
+        seeds = f"cluster_formation.classic_config.nodes.1 = {self.names[0]}\n"
         (place / "rabbitmq.conf").write_text(
             f"listeners.tcp.1 = 127.0.0.1:{amqp}\nmanagement.tcp.ip = 127.0.0.1\n"
             f"management.tcp.port = {self.ports[name]}\ncollect_statistics_interval = 1000\n"

@@ -1,4 +1,4 @@
-"""RabbitMQ 3.10 as the service: the server is a process, and `rabbitmqctl` does the rest.
+"""RabbitMQ (3.10, 4.0) with Mnesia as the service: a process, and `rabbitmqctl` does the rest.
 
 The node's name is the clusterer's name of it (rabbit@hostA), its Mnesia directory is `data`.  A
 server that a killed node left behind is found by its name, and its broker stopped.

@@ -67,7 +67,7 @@ class JoinprotoFile:
 
 @frozen(kw_only=True)
 class RabbitFile:
-    """RabbitMQ 3.10."""
+    """RabbitMQ with Mnesia; tried with 3.10 and 4.0."""
 
     kind: Annotated[Literal["rabbitmq"], "this"]
     server: Annotated[Words, "starts the server in the foreground"] = ("rabbitmq-server",)

@@ -1,0 +1,48 @@
+"""First starts of real brokers: what is drawn, and when a verdict about one is called wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tools import starts
+from tools.faults.namespaces import MARK
+
+ALL, TWO = {frozenset(starts.NAMES)}, {frozenset({"n1"}), frozenset({"n2", "n3"})}
+
+
+@pytest.fixture
+def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own namespace is there, and the scripts of 3.10.8, which no test here starts."""
+    monkeypatch.setenv(MARK, "1")
+    monkeypatch.setattr(starts, "_sbin", lambda: tmp_path / "rabbitmq_server-3.10.8" / "sbin")
+
+
+@pytest.mark.parametrize(
+    ("cut", "clusters", "code"),
+    [("none", ALL, 0), ("none", TWO, 1), ("none", set(), 1), ("first", TWO, 0), ("first", ALL, 0)],
+)
+@pytest.mark.usefixtures("release")
+def test_what_came_is_held_against_the_verdict(
+    cut: str, clusters: set[frozenset[str]], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 3.10.8 nodes that all hear each other found one cluster; nodes apart may found two."""
+    monkeypatch.setattr(starts, "played", lambda *_: clusters)
+    done = CliRunner().invoke(starts.main, ["--backend", "classic_config", "--cut", cut])
+    assert code == done.exit_code, done.output
+    assert ("WRONG" in done.output) == bool(code)
+
+
+def test_one_cluster_is_wrong_where_none_could_come() -> None:
+    assert not starts.agrees(ALL, {"splits": False, "joins": False})
+    assert starts.agrees(ALL, {"splits": False, "joins": None})
+
+
+def test_any_is_drawn_by_the_seed() -> None:
+    drawn = [starts.drawn(seed, "any", "any", heals=True) for seed in range(60)]
+    assert drawn == [starts.drawn(seed, "any", "any", heals=True) for seed in range(60)]
+    assert {*starts.BACKENDS} == {one.backend for one in drawn}
+    assert {*starts.CUTS} == {one.cut for one in drawn}
+    assert {"etcd"} == {starts.drawn(seed, "etcd", "any", heals=False).backend for seed in range(9)}

@@ -1,0 +1,264 @@
+"""`python -m tools.starts`: first starts of the RabbitMQ that is installed, against our verdict.
+
+Blank nodes start in network namespaces, some of which hear each other only, and the clusters that
+come of it are counted.  `joinproto discovery would-it-split` is asked about the same facts: where
+it says one cluster, two must not come.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import frozen
+
+from joinproto.errors import EnvironmentProblem
+from tools.faults.namespaces import BRIDGE_HOST, Namespaces, begin_inside, is_inside
+from tools.fixtures.servers import Servers, require, run, wait_until
+
+LIBRARIES = Path("/usr/lib/rabbitmq/lib")
+NAMES = ("n1", "n2", "n3")
+# Groups of nodes that hear only themselves.
+CUTS: Mapping[str, list[list[str]]] = {
+    "none": [],
+    "first": [["n1"], ["n2", "n3"]],
+    "last": [["n1", "n2"], ["n3"]],
+    "all": [["n1"], ["n2"], ["n3"]],
+}
+BACKENDS = ("classic_config", "etcd")
+TRIES = 3
+SETTLED_WITHIN = 300.0
+CONFIGURATION = f"""\
+listeners.tcp.1 = 127.0.0.1:5672
+log.console = false
+cluster_formation.peer_discovery_backend = %s
+cluster_formation.discovery_retry_limit = {TRIES}
+cluster_formation.discovery_retry_interval = 500
+"""
+
+
+@frozen
+class Start:
+    """`backend`, `cut`: what it was.  `healed`: seconds after which all heard each other again."""
+
+    backend: str
+    cut: str
+    healed: float | None
+    seed: int
+
+    def __str__(self) -> str:
+        after = "" if self.healed is None else f" that heals after {self.healed:.1f} s"
+        return f"{self.backend}, cut {self.cut}{after}, seed {self.seed}"
+
+    def facts(self, release: str) -> dict[str, Any]:
+        """Return it as `would-it-split` reads it."""
+        return {
+            "nodes": list(NAMES),
+            "release": release,
+            "backend": self.backend,
+            "tries": TRIES,
+            "cut": CUTS[self.cut],
+        }
+
+
+@click.command(epilog="Example: python -m tools.starts --cut first --times 5")
+@click.option("--backend", type=click.Choice([*BACKENDS, "any"]), default="any", show_default=True)
+@click.option("--cut", type=click.Choice([*CUTS, "any"]), default="any", show_default=True)
+@click.option("--heals", is_flag=True, help="The cut ends while nodes look; usual: at the end.")
+@click.option("--times", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--minutes", type=click.FloatRange(0), help="Begin no start after these.")
+@click.option("--seed", type=int, default=1, show_default=True)
+def main(backend: str, cut: str, heals: bool, times: int, minutes: float | None, seed: int) -> None:
+    """Start three blank nodes so many times, each node within a second of the others.
+
+    What is "any" is drawn by the seed; the next start has the next one.  Exit code 0: no verdict
+    was wrong; 1: what came is not among what was said to be possible; 4: no RabbitMQ.
+    """
+    if not is_inside():
+        begin_inside("tools.starts", sys.argv[1:])
+    try:
+        sbin = _sbin()
+        release = sbin.parent.name.rpartition("-")[2]
+        wrong = 0
+        end = math.inf if minutes is None else time.monotonic() + 60 * minutes
+        for number in range(seed, seed + times):
+            if time.monotonic() > end:
+                break
+            one = drawn(number, backend, cut, heals)
+            said, clusters = foretold(one, release), played(one, sbin)
+            is_wrong = not agrees(clusters, said)
+            wrong += is_wrong
+            verdict = "may split" if said["splits"] else "one cluster"
+            told = " | ".join(" ".join(names) for names in sorted(map(sorted, clusters)))
+            click.echo(f"{release} {one}: {verdict}; real: {told}" + ": WRONG" * is_wrong)
+    except EnvironmentProblem as error:
+        click.echo(f"starts: {error.message}\n  next: {error.next}", err=True)
+        sys.exit(error.code)
+    sys.exit(1 if wrong else 0)
+
+
+def drawn(seed: int, backend: str, cut: str, heals: bool) -> Start:
+    """Return a start; what is "any" is drawn."""
+    chance = random.Random(seed)
+    kind, apart = chance.choice(BACKENDS), chance.choice([*CUTS])
+    return Start(
+        kind if backend == "any" else backend,
+        apart if cut == "any" else cut,
+        chance.uniform(1, 15) if heals else None,
+        seed,
+    )
+
+
+def agrees(clusters: set[frozenset[str]], said: Mapping[str, Any]) -> bool:
+    """Return whether what came is among what `would-it-split --json` says may come."""
+    if len(clusters) == 1 and frozenset(NAMES) in clusters:
+        return said["joins"] is not False
+    return len(clusters) == 1 or (len(clusters) > 1 and bool(said["splits"]))
+
+
+def foretold(start: Start, release: str) -> dict[str, Any]:
+    """Return what `would-it-split --json` says."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(start.facts(release), file)
+        file.flush()
+        words = [sys.executable, "-m", "joinproto", "discovery", "would-it-split", file.name]
+        done = subprocess.run([*words, "--json"], capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise EnvironmentProblem(f"would-it-split: {done.stderr.strip()}")
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def played(start: Start, sbin: Path) -> set[frozenset[str]]:
+    """Start the nodes; returns the clusters that serve, each as its nodes."""
+    chance = random.Random(start.seed)
+    with tempfile.TemporaryDirectory(prefix="joinproto-starts-") as top, Servers() as servers:
+        network = Namespaces(dict.fromkeys(NAMES, 25672))
+        try:
+            for one, other in _apart(CUTS[start.cut]):
+                network.cut(one, other)
+            with _backend(start.backend, Path(top), servers):
+                began = time.monotonic()
+                for name in sorted(NAMES, key=lambda _: chance.random()):
+                    _start(name, start.backend, Path(top), servers, network, sbin)
+                    time.sleep(chance.random())
+                if start.healed is not None:
+                    time.sleep(max(0.0, began + start.healed - time.monotonic()))
+                    network.heal()
+                wait_until(
+                    "all nodes serve or have ended",
+                    lambda: all(not servers.runs(one) or _serves(Path(top), one) for one in NAMES),
+                    seconds=SETTLED_WITHIN,
+                )
+                up = [one for one in NAMES if servers.runs(one)]
+                return {_cluster(one, Path(top), network, sbin) for one in up}
+        finally:
+            servers.kill(*servers.running)
+            network.close()
+
+
+def _apart(groups: list[list[str]]) -> Iterator[tuple[str, str]]:
+    for at, group in enumerate(groups):
+        for other in groups[at + 1 :]:
+            yield from ((one, two) for one in group for two in other)
+
+
+def _sbin() -> Path:
+    require("rabbitmq-server", "rabbitmq-server")
+    return max(LIBRARIES.glob("rabbitmq_server-*/sbin/rabbitmq-server")).parent
+
+
+@contextmanager
+def _backend(backend: str, top: Path, servers: Servers) -> Iterator[None]:
+    if backend == "etcd":
+        at = f"http://{BRIDGE_HOST}:2379"
+        words = [require("etcd", "etcd-server"), "--data-dir", str(top / "etcd")]
+        words += ["--listen-client-urls", at, "--advertise-client-urls", at]
+        servers.start("etcd", words, output=top / "etcd.out", env={"PATH": os.environ["PATH"]})
+        time.sleep(2)
+    yield
+
+
+def _full(name: str, network: Namespaces) -> str:
+    return f"rabbit@{network.host(name)}"
+
+
+def _environment(name: str, top: Path, network: Namespaces) -> dict[str, str]:
+    place = top / name
+    return {
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "HOME": str(place),
+        "RABBITMQ_NODENAME": _full(name, network),
+        "RABBITMQ_USE_LONGNAME": "true",
+        "RABBITMQ_MNESIA_BASE": str(place / "db"),
+        "RABBITMQ_LOG_BASE": str(place / "log"),
+        "RABBITMQ_LOGS": str(place / "log" / "node.log"),
+        "RABBITMQ_PID_FILE": str(place / "pid"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "enabled"),
+        "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
+        "RABBITMQ_ADVANCED_CONFIG_FILE": str(place / "advanced.config"),
+        "RABBITMQ_GENERATED_CONFIG_DIR": str(place / "generated"),
+        "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none +sbwtdcpu none",
+    }
+
+
+def _start(
+    name: str, backend: str, top: Path, servers: Servers, network: Namespaces, sbin: Path
+) -> None:
+    place = top / name
+    (place / "log").mkdir(parents=True)
+    cookie = place / ".erlang.cookie"
+    cookie.write_text("acookieofallthesenodes", "utf-8")
+    cookie.chmod(0o400)
+    lines = [CONFIGURATION % backend]
+    if backend == "etcd":
+        lines += [f"cluster_formation.etcd.endpoints.1 = {BRIDGE_HOST}:2379"]
+    else:
+        lines += [
+            f"cluster_formation.classic_config.nodes.{at} = {_full(one, network)}"
+            for at, one in enumerate(NAMES, 1)
+        ]
+    plugins = "rabbitmq_peer_discovery_etcd" if backend == "etcd" else ""
+    (place / "enabled").write_text(f"[{plugins}].", "utf-8")
+    (place / "rabbitmq.conf").write_text("\n".join(lines) + "\n", "utf-8")
+    servers.start(
+        name,
+        [*network.enter(name), str(sbin / "rabbitmq-server")],
+        output=place / "out",
+        env=_environment(name, top, network),
+    )
+
+
+def _serves(top: Path, name: str) -> bool:
+    file = top / name / "log" / "node.log"
+    return file.is_file() and "startup complete" in file.read_text("utf-8", "replace")
+
+
+def _cluster(name: str, top: Path, network: Namespaces, sbin: Path) -> frozenset[str]:
+    words = [str(sbin / "rabbitmqctl"), "--quiet", "--longnames", "cluster_status"]
+    told = json.loads(
+        run(
+            [*network.enter(name), *words, "--formatter", "json"],
+            env=_environment(name, top, network),
+            seconds=120,
+        )
+    )
+    hosts = {_full(one, network): one for one in NAMES}
+    return frozenset(hosts[one] for one in told["disk_nodes"])
+
+
+if __name__ == "__main__":
+    main()
