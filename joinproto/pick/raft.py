@@ -55,6 +55,8 @@ class RaftLog:
     committed, a lower bound (0: none).  `configurations`: in the order of the log, the first one
     of its snapshot or of its founding.  `terms`: the first entry that is known of each term, with
     its term, from the snapshot or the founding on; without any, terms are not compared.
+    `applied`, `revision`: how many changes its data have seen up to which entry, where that is
+    known; an entry makes at most one.
     `damaged`: why it does not count; what it says of its commit is still believed.
     """
 
@@ -67,6 +69,8 @@ class RaftLog:
     commit: int = 0
     configurations: tuple[Configuration, ...] = ()
     terms: tuple[tuple[int, int], ...] = ()
+    applied: int | None = None
+    revision: int | None = None
     damaged: str = ""
 
     @property
@@ -186,6 +190,27 @@ def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
                 f"{one.name} and {other.name} both know that entry {index} is committed, and do not"
                 " have the same voters behind it"
             )
+        elif differ := _counted(one, other):
+            yield differ
+
+
+def _counted(one: RaftLog, other: RaftLog) -> str:
+    """Return what shows that the data of two stores are not those of one log, in words.
+
+    Two stores that were restored from two snapshots have the same few entries in their new logs,
+    and other data.
+    """
+    if None in (one.applied, one.revision, other.applied, other.revision):
+        return ""
+    (at, first), (to, second) = sorted(
+        (log.applied or 0, log.revision or 0) for log in (one, other)
+    )
+    if 0 <= second - first <= to - at:
+        return ""
+    return (
+        f"{one.name} has revision {one.revision} at entry {one.applied}, and {other.name} revision"
+        f" {other.revision} at entry {other.applied}: their data are not of one log"
+    )
 
 
 def _impossible(log: RaftLog) -> str:

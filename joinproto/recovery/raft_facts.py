@@ -48,7 +48,7 @@ class RaftFacts:
     configurations: Annotated[tuple[Voting, ...], "the voters, the newest last"] = ()
     terms: Annotated[tuple[Term, ...], Absent(()), "of its entries (etcd), the newest last"] = ()
     names: Annotated[Mapping[str, str], "members by their ids"] = field(factory=dict)
-    revision: Annotated[int | None, "revision of its last key (etcd)"] = None
+    revision: Annotated[int | None, "revision of its database (etcd)"] = None
     applied: Annotated[int | None, "the last entry in its database (etcd)"] = None
     release: Annotated[str, "of the cluster, as it is written"] = ""
     damaged: Annotated[str, "why it does not count towards a majority"] = ""
@@ -76,5 +76,7 @@ class RaftFacts:
                 for one in self.configurations
             ),
             terms=tuple((one.index, one.term) for one in self.terms),
+            applied=self.applied,
+            revision=self.revision,
             damaged=self.damaged,
         )

@@ -177,7 +177,8 @@ class _Words:
         if found.uncertain:
             lines.append(
                 f"entries {found.uncertain[0]} to {found.uncertain[-1]} may or may not have been"
-                f" acknowledged; {_and([one.member for one in self.best])} has them"
+                f" acknowledged; {_and([one.member for one in self.best])}"
+                f" {'has' if len(self.best) == 1 else 'have'} them"
             )
         lines.append(f"assumed: {ASSUMED}")
         return lines
@@ -196,8 +197,9 @@ class _Words:
             case Verdict.DIVERGED:
                 return (
                     "save all these directories; one member was started alone by force, or a store"
-                    " was put back. Choose a side, and pick again with the stores of that side"
-                    " alone: what only the other side acknowledged is lost"
+                    " was put back, or restored from another snapshot. Choose a side, and pick"
+                    " again with the stores of that side alone: what only the other side"
+                    " acknowledged is lost"
                 )
             case Verdict.PROVEN | Verdict.TIE:
                 return self._start()

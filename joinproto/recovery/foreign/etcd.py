@@ -33,6 +33,9 @@ MARKS = ("member/wal/*.broken", "member/snap/*.snap.db")
 DATABASE = f"{etcd_wal.SNAP}/db"
 LOCKED = (DATABASE,)
 REVISION_BYTES = 17
+FIRST_REVISION = 1
+"""Of a database without keys."""
+COMPACTED = (b"scheduledCompactRev", b"finishedCompactRev")
 FOUNDED = (
     "has the entries alone that each founder writes by itself: it never heard of another one, or"
     " was wiped and founded again under its old name"
@@ -96,12 +99,14 @@ def _with_database(tree: Tree, facts: RaftFacts) -> RaftFacts:
     base = Database.open(tree, DATABASE)
     meta = dict(base.items(b"meta"))
     applied = meta.get(b"consistent_index", b"")
-    last = base.last(b"key") or b""
+    # A compaction removes keys that were deleted, the last one, too; it leaves its own revision.
+    counted = [meta.get(name, b"") for name in COMPACTED] + [base.last(b"key") or b""]
+    revisions = [int.from_bytes(one[:8], "big") for one in counted if len(one) >= REVISION_BYTES]
     release = dict(base.items(b"cluster")).get(b"clusterVersion", b"")
     return evolve(
         facts,
         applied=int.from_bytes(applied, "big") if len(applied) == 8 else None,
-        revision=int.from_bytes(last[:8], "big") if len(last) >= REVISION_BYTES else None,
+        revision=max([FIRST_REVISION, *revisions]) if meta else None,
         release=release.decode("ascii", "replace")[:20],
         names={**facts.names, **dict(map(_named, base.items(b"members")))},
     )

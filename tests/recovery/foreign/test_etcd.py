@@ -293,3 +293,34 @@ def test_a_member_that_was_founded_again_has_no_voice() -> None:
     assert "unproven" == behind.verdict.value
     assert ("none", True) == (c.state.value, "founded again under its old name" in c.problems[0])
     assert ("proven", ["a"]) == (whole.verdict.value, [one.member for one in whole.latest])
+
+
+def restored(name: str) -> Found:
+    return found(name, loaded((DATA / "etcd-restored" / f"{name}.tree").read_text("utf-8")))
+
+
+def test_stores_that_were_restored_from_two_snapshots_are_two_branches() -> None:
+    """By etcdutl 3.5.16, n3 from a snapshot with three keys more.  Their new logs are the same, and
+    so n1 and n3 were called a tie."""
+    said = judged(restored("n1"), restored("n3"))
+    same = judged(restored("n1"), evolve(restored("n1"), path="/n2"))
+
+    assert Verdict.DIVERGED is said.verdict
+    assert "h:/n1 has revision 8 at entry 3, and h:/n3 revision 11 at entry 3" in said.evidence[0]
+    assert "restored from another snapshot" in said.next
+    assert Verdict.DIVERGED is not same.verdict
+
+
+@pytest.mark.parametrize(
+    ("applied", "revision", "parted"),
+    [(50, 43, False), (50, 44, True), (48, 41, False), (48, 40, True), (40, 33, False)],
+)
+def test_an_entry_makes_at_most_one_revision(applied: int, revision: int, parted: bool) -> None:
+    """`a` has revision 41 at entry 48."""
+    one, other = found("a"), found("c")
+    assert other.raft_log is not None
+    facts = evolve(other.raft_log, applied=applied, revision=revision)
+
+    said = judged(one, evolve(other, raft_log=facts))
+
+    assert parted is (said.verdict is Verdict.DIVERGED)
