@@ -15,13 +15,14 @@ from itertools import combinations
 from joinproto.errors import UsageProblem
 from joinproto.pick.findings import Findings, Missing, row_of
 from joinproto.pick.pick import Pick, group
-from joinproto.pick.table import Verdict
+from joinproto.pick.table import NOT_READ, Verdict
 from joinproto.recovery.foreign.postgresql import Control, Parting, control_of, parting, place
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.rafts import COLLECT, Judged
 from joinproto.recovery.words import typed
 
 TWICE = "a store is there twice"
+NOT_KNOWN = (State.NEWER, State.UNKNOWN)
 MORE = "it may have a part of the log that is in no directory here"
 
 
@@ -65,6 +66,13 @@ def judged(stores: Sequence[Found], *, nodes: int | None, words: Sequence[str] =
             twins = " and ".join(one.name for one in _twins(read))
             sentence = f"{twins} are of one server: an old state, or a copy."
             after = "find out in which of them the server really ran, and name only that one"
+        case _ if case == NOT_READ:
+            named = " and ".join(one.name for one in stores if one.state in NOT_KNOWN)
+            sentence = f"{named}: of a PostgreSQL that is not read here; nothing is said of it."
+            after = (
+                "with the programs of that release: pg_controldata DIR says each timeline and where"
+                " its last checkpoint is, and pg_rewind --dry-run where two directories part"
+            )
         case _ if case == MORE:
             has = "have" if len(latest) > 1 else "has"
             sentence = f"{where} {has} all of the log that is here, and that is not proven: {case}."
@@ -120,6 +128,8 @@ def _verdict(
 ) -> tuple[Verdict, str]:
     if any(one.state is State.IN_USE for one in stores):
         return Verdict.IN_USE, "a process has a store open"
+    if any(one.state in NOT_KNOWN for one in stores):
+        return Verdict.UNPROVEN, NOT_READ
     if not read:
         return Verdict.CORRUPT, "no store can be read"
     if len({one.cluster for one, _ in read}) > 1:

@@ -22,13 +22,14 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from attrs import evolve, frozen
 
 from joinproto.codec.json_form import Absent
 from joinproto.recovery.foreign.crc32c import crc32c
+from joinproto.recovery.foreign.postgresql_wal import WAL, Walk
 from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.foreign.tree import Tree, packed, reader, unpacked
 from joinproto.recovery.found import Fact, Format, Found, Raw, State
@@ -36,13 +37,16 @@ from joinproto.recovery.found import Fact, Format, Found, Raw, State
 FORMAT = Format.POSTGRESQL
 NAMES = ("postgresql facts",)
 SIGNS = ("global/pg_control",)
-GLOBS = ("PG_VERSION", "global/pg_control", "postmaster.pid", "pg_wal/*")
+RELEASE = "PG_VERSION"
+GLOBS = (RELEASE, "global/pg_control", "postmaster.pid", "pg_wal/*")
 MARKS = ("recovery.signal", "standby.signal", "backup_label")
 LOCKED = ()
-CONTROL, WAL, PID = "global/pg_control", "pg_wal", "postmaster.pid"
+CONTROL, PID = "global/pg_control", "postmaster.pid"
 VERSIONS = {1201: "12", 1300: "13 to 16", 1700: "17", 1800: "18"}
+OLDEST, NEWEST = 12, 18
 CONTROL_BYTES = 8192
 CHECKSUMS_AT = (292, 288)  # of 18, and of those before
+ANY_CHECKSUM_AT = range(512 - 4, 64, -4)  # of a version that is not known
 HEAD_BYTES = 40  # of a page, at most: a place behind a record may be before it
 STATES = (
     "starting up",
@@ -57,11 +61,6 @@ STOPPED = (1, 2)
 OF_A_PRIMARY = (1, 6)
 LINE = re.compile(rb"([1-9][0-9]{0,9})\t([0-9A-F]{1,8})/([0-9A-F]{1,8})\t.*")
 TIMELINES_MAX, HISTORY_BYTES_MAX = 10_000, 4 << 20
-RECORD = struct.Struct("<IIQBBxxI")
-PAGE = struct.Struct("<HHIQI")
-RECORD_BYTES_MAX = 1 << 30
-SWITCH = (0, 0x40)
-BIRTH_RECORDS, PAGE_BYTES, PAGES_AHEAD = 4, 8192, 64
 
 
 @frozen(kw_only=True)
@@ -88,6 +87,7 @@ class Control:
     history: Annotated[tuple[Stretch, ...], "timelines, the first one first"] = ()
     why_end: Annotated[str, "what stands at the end of the log"] = ""
     damaged: Annotated[str, "why it is not believed"] = ""
+    not_known: Annotated[str, Absent(""), "its version, where that is not read here"] = ""
     ran_in: Annotated[str, Absent(""), "the directory that its server ran in, by its pid file"] = ""
     marks: Annotated[tuple[str, ...], Absent(()), "what no two servers write alike"] = ()
 
@@ -112,19 +112,17 @@ def digest(tree: Tree) -> bytes:
 def facts_of(tree: Tree) -> Control:
     """Return what a directory says; raises `NotAsWritten`."""
     data = tree.read(CONTROL, 0, CONTROL_BYTES) if tree.size(CONTROL) else b""
-    checked = [
-        data[at : at + 4].hex()
-        for at in CHECKSUMS_AT
-        if len(data) >= at + 4 and crc32c(data[:at]) == int.from_bytes(data[at : at + 4], "little")
-    ]
-    if not checked:
-        raise NotAsWritten(f"{CONTROL}: {'its checksum is wrong' if data else 'is not there'}")
-    system, version, _, state, checkpoint = struct.unpack_from("<QIIi12xQ", data)
+    checked = _checksum(data, CHECKSUMS_AT)
+    version = int.from_bytes(data[8:12], "little")
+    release = _release(tree)
+    if version not in VERSIONS or not checked or release > NEWEST:
+        return _not_known(data, version, release)
+    system, _, _, state, checkpoint = struct.unpack_from("<QIIi12xQ", data)
     (timeline,) = struct.unpack_from("<I", data, 48)
     consistent, consistent_timeline = struct.unpack_from("<QI", data, 136)
     (segment,) = struct.unpack_from("<I", data, 228)
-    if version not in VERSIONS or not 0 <= state < len(STATES):
-        raise NotAsWritten(f"{CONTROL}: version {version}, which is not one of 12 to 18")
+    if not 0 <= state < len(STATES):
+        raise NotAsWritten(f"{CONTROL}: state {state}, which PostgreSQL does not write")
     if segment not in (1 << bits for bits in range(20, 31)):
         raise NotAsWritten(f"{CONTROL}: files of the log have {segment} bytes")
     names = tree.names("")
@@ -133,7 +131,7 @@ def facts_of(tree: Tree) -> Control:
     is_own = state in OF_A_PRIMARY and MARKS[2] not in names
     control = Control(
         ran_in=ran_in,
-        marks=(*((f"control {checked[0]}",) if is_own else ()), *run),
+        marks=(*((f"control {checked}",) if is_own else ()), *run),
         system=str(system),
         release=VERSIONS[version],
         state=state,
@@ -144,7 +142,7 @@ def facts_of(tree: Tree) -> Control:
     )
     before = _history(tree, control.timeline)
     known = [*before, (control.timeline, 0)]
-    walks = [_Walk(tree, segment, control.system, known[: at + 1]) for at in range(len(known))]
+    walks = [Walk(tree, segment, control.system, known[: at + 1]) for at in range(len(known))]
     end, why, is_damaged = walks[-1].end(checkpoint)
     if is_damaged:
         control = evolve(control, damaged=f"{WAL}: at {place(end)}: {why}")
@@ -170,6 +168,35 @@ def facts_of(tree: Tree) -> Control:
         said = f"{WAL}: timeline {before[-1][0]} goes on behind {place(last.begin)}"
         control = evolve(control, damaged=control.damaged or said)
     return evolve(control, history=tuple(stretches), why_end=why)
+
+
+def _checksum(data: bytes, places: Sequence[int]) -> str:
+    """Return the checksum at the first of these places where it is right; "": at none."""
+    for at in places:
+        found = data[at : at + 4]
+        if len(found) == 4 and crc32c(data[:at]) == int.from_bytes(found, "little"):
+            return found.hex()
+    return ""
+
+
+def _release(tree: Tree) -> int:
+    """Return the release that the directory is of, 0 if it does not say so."""
+    said = tree.read(RELEASE, 0, 16).split() if tree.size(RELEASE) else []
+    return int(said[0]) if said and re.fullmatch(rb"[0-9]{2,3}", said[0]) else 0
+
+
+def _not_known(data: bytes, version: int, release: int) -> Control:
+    """Return that another release wrote this; raises `NotAsWritten` if it is damaged."""
+    is_whole = bool(_checksum(data, ANY_CHECKSUM_AT))
+    if not (data and release > NEWEST) and not (is_whole and version not in VERSIONS):
+        raise NotAsWritten(f"{CONTROL}: {'its checksum is wrong' if data else 'is not there'}")
+    age = "newer" if release > NEWEST or version > max(VERSIONS) else "older"
+    of = f" of PostgreSQL {release}" if release else ""
+    return Control(
+        not_known=f"{CONTROL}: version {version}{of}, {age} than is known ({OLDEST} to {NEWEST})",
+        system=str(int.from_bytes(data[:8], "little")) if is_whole else "",
+        release=str(release or ""),
+    )
 
 
 def _pid_file(tree: Tree) -> tuple[str, tuple[str, ...]]:
@@ -205,163 +232,15 @@ def _history(tree: Tree, timeline: int) -> list[tuple[int, int]]:
     return found
 
 
-class _Overwritten(Exception):
-    """A page tells that the record before it was given up after a crash, and the log goes on."""
-
-
-class _Over(NotAsWritten):
-    """The log ends here as a crash leaves it: the rest of a record is not there."""
-
-
-class _Walk:
-    """The log, from one record to the next."""
-
-    def __init__(
-        self, tree: Tree, segment: int, system: str, timelines: Sequence[tuple[int, int]]
-    ) -> None:
-        self.tree = tree
-        self.segment = segment
-        self.system = int(system)
-        begins = [0, *(left for _, left in timelines[:-1])]
-        self.timelines = [
-            (number, begin) for (number, _), begin in zip(timelines, begins, strict=True)
-        ]
-        self.names = set(tree.names(WAL))
-        self.checksum = 0
-
-    def end(self, at: int) -> tuple[int, str, bool]:
-        """Return where the last whole record behind this one ends, why, and if that is damage.
-
-        The server writes whole pages, blank behind the last record; so anything else in its page,
-        or a whole record behind a bad one, was written and is lost.  A record that goes on in a
-        page that was never written is what a crash leaves.
-        """
-        before = 0
-        while True:
-            try:
-                start, following = self._record(at, before)
-            except _Overwritten as found:
-                before, at = 0, found.args[0]
-                continue
-            except NotAsWritten as error:
-                rest = -at % PAGE_BYTES
-                is_written = rest and any(self._peek(at, rest)) and not isinstance(error, _Over)
-                return at, str(error), bool(is_written) or self._goes_on(at)
-            before, at = start, following
-
-    def _goes_on(self, bad: int) -> bool:
-        """Return whether a whole record lies behind the end."""
-        at = bad
-        for _ in range(PAGES_AHEAD):
-            page = self._peek(at, PAGE_BYTES - at % PAGE_BYTES)
-            if len(page) < RECORD.size or (
-                at % PAGE_BYTES == 0 and PAGE.unpack_from(page)[3] != at
-            ):
-                return False
-            for offset in range(0, len(page) - RECORD.size + 1, 8):
-                size, _, link, _, _, checksum = RECORD.unpack_from(page, offset)
-                data = page[offset : offset + size]
-                is_next = bad <= link < at + offset and RECORD.size <= size == len(data)
-                if is_next and crc32c(data[:20], crc32c(data[24:])) == checksum:
-                    return True
-            at += len(page)
-        return False
-
-    def written(self, timeline: int) -> Iterator[int]:
-        """Yield the number of each file of a timeline that was not only reserved."""
-        per = (1 << 32) // self.segment
-        for name in self.names:
-            if re.fullmatch(f"{timeline:08X}[0-9A-F]{{16}}", name):
-                number = int(name[8:16], 16) * per + int(name[16:], 16)
-                head = self.tree.read(f"{WAL}/{name}", 0, PAGE.size)
-                if len(head) == PAGE.size and PAGE.unpack(head)[3] == number * self.segment:
-                    yield number
-
-    def is_there(self, at: int) -> bool:
-        """Return whether the log still has this place."""
-        return bool(self._peek(at, 1))
-
-    def _peek(self, at: int, count: int) -> bytes:
-        try:
-            return self._read(at, count)
-        except NotAsWritten:
-            return b""
-
-    def birth(self, begin: int, end: int) -> str:
-        """Return what tells this timeline from another of the same number and beginning."""
-        found: list[str] = []
-        at = begin
-        while begin and at < end and len(found) < BIRTH_RECORDS:
-            try:
-                _, at = self._record(at, 0)
-            except (NotAsWritten, _Overwritten):
-                break
-            found.append(f"{self.checksum:08x}")
-        return " ".join(found)
-
-    def _record(self, at: int, before: int) -> tuple[int, int]:
-        """Return where a record begins, and where the one behind it may begin."""
-        at = self._first(at)
-        head, _ = self._bytes(at, 4)
-        (size,) = struct.unpack("<I", head)
-        if not RECORD.size <= size <= RECORD_BYTES_MAX:
-            raise NotAsWritten("no record follows" if not size else "the next record is damaged")
-        data, following = self._bytes(at, size)
-        _, _, link, info, manager, checksum = RECORD.unpack_from(data)
-        if before and link != before:
-            raise NotAsWritten("what follows is of an earlier time")
-        if crc32c(data[:20], crc32c(data[24:])) != checksum:
-            raise NotAsWritten("the next record is cut off")
-        self.checksum = checksum
-        if (manager, info & 0xF0) == SWITCH:
-            return at, -(-following // self.segment) * self.segment
-        return at, -(-following // 8) * 8
-
-    def _first(self, at: int) -> int:
-        """Return the place of a record that begins at the beginning of a page."""
-        return at if at % PAGE_BYTES else at + self._head(at, 0)
-
-    def _bytes(self, at: int, count: int) -> tuple[bytes, int]:
-        """Return the bytes of a record, which may go over several pages, and where they end."""
-        found = bytearray()
-        while len(found) < count:
-            if at % PAGE_BYTES == 0:
-                at += self._head(at, count - len(found))
-            room = min(count - len(found), PAGE_BYTES - at % PAGE_BYTES)
-            piece = self._read(at, room)
-            found += piece
-            at += room
-        return bytes(found), at
-
-    def _head(self, at: int, rest: int) -> int:
-        """Return how long the head of a page is; `rest`: bytes of a record that goes on in it."""
-        _, info, timeline, place, left = PAGE.unpack(self._read(at, PAGE.size))
-        is_long = at % self.segment == 0
-        if place != at or bool(info & 2) is not is_long or timeline > self.timelines[-1][0]:
-            raise _Over("no page follows")
-        if info & 8 and rest and info & 1 == 0:
-            raise _Overwritten(at + (40 if is_long else 24))
-        # Where only the first bytes of a record were read, the rest is not asked for.
-        if bool(info & 1) is not bool(rest) or left < rest:
-            raise _Over("the next page does not go on with the record")
-        if is_long and struct.unpack("<Q", self._read(at + 24, 8))[0] != self.system:
-            raise NotAsWritten("the next file is of another system")
-        return 40 if is_long else 24
-
-    def _read(self, at: int, count: int) -> bytes:
-        number = at // self.segment
-        per = (1 << 32) // self.segment
-        for timeline, begin in reversed(self.timelines):
-            name = f"{timeline:08X}{number // per:08X}{number % per:08X}"
-            for one in (name, f"{name}.partial"):
-                if number >= begin // self.segment and one in self.names:
-                    if self.tree.size(f"{WAL}/{one}") != self.segment:
-                        raise NotAsWritten(f"{one} is cut off")
-                    return self.tree.read(f"{WAL}/{one}", at % self.segment, count)
-        raise _Over("no file follows")
-
-
 def _told(raw: Raw, control: Control) -> Found:
+    if control.not_known:
+        is_newer = "newer than is known" in control.not_known
+        return Found.of(
+            raw,
+            state=State.NEWER if is_newer else State.UNKNOWN,
+            cluster=control.system,
+            problems=(control.not_known,),
+        )
     stopped = State.CLEAN if control.state in STOPPED else State.DIRTY
     return Found.of(
         raw,

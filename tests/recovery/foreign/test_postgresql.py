@@ -263,3 +263,53 @@ def test_a_standby_that_lacks_a_part_of_its_log_is_damaged() -> None:
     )
     assert "unproven" == judged(said, found("a"), nodes=2).verdict.value
     assert State.CLEAN is found("c").state
+
+
+def of_version(version: int, *, at: int, release: str = "") -> Sparse:
+    """Return b's directory as another release might write it, with its checksum at this place."""
+    data = bytearray(server("b").files["global/pg_control"][:288].ljust(at, b"\0"))
+    data[8:12] = version.to_bytes(4, "little")
+    data += crc32c(bytes(data)).to_bytes(4, "little")
+    tree = server("b").with_file("global/pg_control", bytes(data))
+    return tree.with_file("PG_VERSION", release.encode()) if release else tree
+
+
+@pytest.mark.parametrize(
+    ("version", "at", "release", "state"),
+    [
+        (1900, 288, "", "newer"),
+        (1900, 300, "19\n", "newer"),
+        (1800, 292, "19\n", "newer"),
+        (2000, 480, "20\n", "newer"),
+        (1100, 280, "11\n", "not-read"),
+        (960, 276, "9.6\n", "not-read"),
+    ],
+)
+def test_a_version_that_is_not_known_is_named_and_never_called_corrupt(
+    version: int, at: int, release: str, state: str
+) -> None:
+    one = found("b", of_version(version, at=at, release=release))
+    said = judged(one, nodes=1)
+    among = judged(one, found("c"), nodes=2)
+
+    assert state == one.state.value
+    age = "newer" if state == "newer" else "older"
+    assert f"version {version}" in one.problems[0]
+    assert f"{age} than is known (12 to 18)" in one.problems[0]
+    assert (Verdict.UNPROVEN, 5) == (said.verdict, said.code)
+    assert Verdict.UNPROVEN is among.verdict
+    assert "pg_controldata" in said.next
+    assert "pg_controldata" in among.next
+
+
+def test_a_version_that_is_not_known_with_a_wrong_checksum_is_damage() -> None:
+    tree = of_version(1900, at=300)
+    data = bytearray(tree.files["global/pg_control"])
+    data[40] ^= 1
+
+    one = found("b", tree.with_file("global/pg_control", bytes(data)))
+
+    assert (State.CORRUPT, "global/pg_control: its checksum is wrong") == (
+        one.state,
+        one.problems[0],
+    )
