@@ -21,7 +21,7 @@ from joinproto.recovery.judgement import Judgement
 CLAIMS = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 COUNTED = ("galera", "postgresql")
 """Brokers whose files do not name all nodes, so that `--nodes` does."""
-SHOWN_BY_ALL = ("forced",)
+SHOWN_BY_ALL = ("forced", "restored-apart")
 """Kinds of which nothing is unseen where all stores are given."""
 NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
 

@@ -324,3 +324,22 @@ def test_an_entry_makes_at_most_one_revision(applied: int, revision: int, parted
     said = judged(one, evolve(other, raft_log=facts))
 
     assert parted is (said.verdict is Verdict.DIVERGED)
+
+
+@pytest.mark.parametrize(
+    ("release", "applied", "cluster"),
+    [("3.4.23", 13, "3.4.0"), ("3.5.16", 14, "3.5.0"), ("3.5.30", 14, "3.5.0")],
+)
+def test_a_compaction_takes_no_revision_back(release: str, applied: int, cluster: str) -> None:
+    """Five puts, four deletions, and a compaction of all: each member said revision 10.  3.4 keeps
+    no key of it, and `etcdctl snapshot status` says 2."""
+    tree = loaded((DATA / "etcd-compacted" / f"{release}.tree").read_text("utf-8"))
+    facts = etcd.facts_of(tree)
+
+    assert (10, applied, cluster, "") == (
+        facts.revision,
+        facts.applied,
+        facts.release,
+        facts.damaged,
+    )
+    assert (2, 14, 14) == (facts.term, facts.last_index, facts.commit)

@@ -1,0 +1,70 @@
+"""What etcd's own programs say of directories, against what our reader says.
+
+A member is asked for its status just before it is ended, and `etcdutl snapshot status` (before 3.5
+`etcdctl`) reads the database that it left, with bbolt's own check of all its pages.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from joinproto.errors import EnvironmentProblem
+from joinproto.recovery.foreign.etcd import DATABASE
+from joinproto.recovery.gather import gather, read
+from joinproto.recovery.raft_facts import RaftFacts
+from tools.fixtures.servers import require, run
+from tools.histories.etcd_cluster import API, Asked
+
+
+def faults(stores: Mapping[str, Path], asked: Mapping[str, Asked]) -> Iterator[str]:
+    """Yield what our reader says and etcd contradicts.
+
+    `asked`: of those stores that were not put back.
+    """
+    for name, store in stores.items():
+        facts = read(gather(store, host="h")).raft_log
+        if facts is None or facts.blank:
+            if name in asked:
+                yield f"{name} has no facts, and it served"
+            continue
+        if facts.damaged:
+            yield f"{name} is called damaged: {facts.damaged}"
+        yield from _database(name, store, facts)
+        if name in asked:
+            yield from _status(name, asked[name], facts)
+
+
+def _status(name: str, said: Asked, facts: RaftFacts) -> Iterator[str]:
+    if (said.cluster, said.member) != (facts.cluster, facts.member):
+        yield f"{name} is {said.member} of {said.cluster}, not {facts.member} of {facts.cluster}"
+    if facts.term < said.term or facts.last_index < said.index:
+        yield (
+            f"{name} was at {said.index} in term {said.term}, and is read as at {facts.last_index}"
+            f" in term {facts.term}"
+        )
+    # A stop in order writes all of it to the database.
+    if not said.kill and (facts.revision or 0) < said.revision:
+        yield f"{name} had revision {said.revision}, and {facts.revision} is read"
+    now = facts.configurations[-1]
+    if facts.commit == facts.last_index and said.is_learner is not (said.member in now.learners):
+        yield f"{name} is {'a' if said.is_learner else 'no'} learner, and the reader says otherwise"
+
+
+def _database(name: str, store: Path, facts: RaftFacts) -> Iterator[str]:
+    tool = "etcdutl" if shutil.which("etcdutl") else "etcdctl"
+    copy = store.with_name(f"{name}.db")
+    shutil.copyfile(store / DATABASE, copy)
+    try:
+        words = ("snapshot", "status", str(copy), "-w", "json")
+        told = json.loads(run([require(tool, "etcd-client"), *words], env=API))
+    except EnvironmentProblem as error:
+        yield f"{name}: {tool} cannot read the database: {error.message[-200:]}"
+        return
+    finally:
+        copy.unlink()
+    # It counts the last key that is there, and leaves out what was compacted.
+    if (facts.revision or 0) < int(told["revision"]):
+        yield f"{name}: {tool} has revision {told['revision']}, and {facts.revision} is read"
