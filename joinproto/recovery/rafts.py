@@ -13,7 +13,8 @@ from joinproto.errors import UsageProblem
 from joinproto.pick.findings import Findings, Missing, row_of
 from joinproto.pick.pick import Pick, group
 from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
-from joinproto.pick.table import Verdict
+from joinproto.pick.table import NOT_READ, Verdict
+from joinproto.recovery.foreign.etcd import released
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.words import typed
 
@@ -21,8 +22,11 @@ FORMATS = (Format.ETCD, Format.KRAFT)
 TWICE = "a store is there twice"
 BACK = "a store went back"
 PARTED = "two branches"
+EMPTY = "nothing is in their logs"
+UNREAD = (State.CORRUPT, State.UNREADABLE)
 MISSING = "a majority of the voters is not here"
 MORE = "it may have entries that were acknowledged, and are in no store here"
+ELSEWHERE = "look for other stores of this cluster, or for a snapshot"
 COLLECT = "joinproto recover collect DIR > NAME.info"
 
 
@@ -98,8 +102,12 @@ def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]
         return Verdict.IN_USE, "a process has a store open"
     if len({one.cluster for one in stores if one.cluster}) > 1:
         return Verdict.DIFFERENT_CLUSTERS, "stores of several clusters"
-    if not found.latest:
+    if not found.latest and any(one.state in UNREAD for one in stores):
         return Verdict.CORRUPT, "no store can be read"
+    if not found.latest and any(one.state is State.NEWER for one in stores):
+        return Verdict.UNPROVEN, NOT_READ
+    if not found.latest:
+        return Verdict.UNPROVEN, EMPTY
     if found.parted:
         return Verdict.DIVERGED, PARTED
     if found.went_back:
@@ -141,6 +149,13 @@ class _Words:
                 return f"{best} has every committed entry, and it is proven."
             case Verdict.TIE:
                 return f"{best} have every committed entry, and the same: it is proven."
+        if self.case == NOT_READ:
+            return "These stores are of a release that is newer than is known here."
+        if self.case == EMPTY:
+            return (
+                "Nothing is in the logs of these stores: their members are new, or were wiped, and"
+                " other stores have the data."
+            )
         if self.case == BACK:
             return f"Nothing is proven: {self.found.went_back[0]}."
         latest = f"{best} {'has' if len(self.best) == 1 else 'have'} the latest log of these"
@@ -190,7 +205,7 @@ class _Words:
             case Verdict.IN_USE:
                 return "look whether it serves; if it does not, stop all of it, then ask again"
             case Verdict.CORRUPT:
-                return "look for other stores of this cluster, or for a snapshot"
+                return ELSEWHERE
             case Verdict.DIFFERENT_CLUSTERS:
                 first = next(one.cluster for one in self.stores if one.cluster)
                 return f"joinproto recover pick --cluster {first} {given}"
@@ -203,6 +218,13 @@ class _Words:
                 )
             case Verdict.PROVEN | Verdict.TIE:
                 return self._start()
+        if self.case == NOT_READ:
+            return (
+                "start the members, each on its directory: where a majority comes, it elects one"
+                " that has all; or use a joinproto that knows this release"
+            )
+        if self.case == EMPTY:
+            return ELSEWHERE
         if self.case == TWICE:
             return "find out which directory the member really ran on, and name only that one"
         if self.case == BACK:
@@ -268,7 +290,7 @@ def _force(one: Found) -> str:
     etcdutl knows the database alone: where that lacks entries of the log, they would be lost.
     """
     facts = one.raft_log
-    has_tool = facts is not None and _release(facts.release) >= (3, 5)
+    has_tool = facts is not None and released(facts.release) >= (3, 5)
     if facts is not None and has_tool and facts.applied == facts.last_index:
         source = typed(f"{one.path}/member/snap/db")
         return (
@@ -276,11 +298,6 @@ def _force(one: Found) -> str:
             " then etcd --data-dir NEW"
         )
     return f"on {one.host}: etcd --data-dir {typed(one.path)} --force-new-cluster"
-
-
-def _release(text: str) -> tuple[int, ...]:
-    parts = text.split(".")[:2]
-    return tuple(int(one) for one in parts if one.isascii() and one.isdigit()) or (0,)
 
 
 def _and(words: Sequence[str]) -> str:

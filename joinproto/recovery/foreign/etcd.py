@@ -40,6 +40,7 @@ FOUNDED = (
     "has the entries alone that each founder writes by itself: it never heard of another one, or"
     " was wiped and founded again under its old name"
 )
+NEWEST = (3, 6)
 TERMS_MAX = 256
 """The newest terms that are kept, to compare logs by."""
 
@@ -122,8 +123,17 @@ def _named(member: tuple[bytes, bytes]) -> tuple[str, str]:
     return who, str(name)
 
 
+def released(text: str) -> tuple[int, ...]:
+    """Return the first two numbers of a release, (0,) where it is not known."""
+    parts = text.split(".")[:2]
+    return tuple(int(one) for one in parts if one.isascii() and one.isdigit()) or (0,)
+
+
 def _told(raw: Raw, facts: RaftFacts) -> Found:
-    state = State.CORRUPT if facts.damaged else State.DIRTY
+    state, problem = State.CORRUPT if facts.damaged else State.DIRTY, facts.damaged
+    if facts.damaged and released(facts.release) > NEWEST:
+        state = State.NEWER
+        problem = f"of etcd {facts.release}, which is newer than is known (3.4 to 3.6): {problem}"
     now = facts.configurations[-1] if facts.configurations else Voting(index=0)
     return Found.of(
         raw,
@@ -131,7 +141,7 @@ def _told(raw: Raw, facts: RaftFacts) -> Found:
         member=facts.names.get(facts.member, facts.member),
         cluster=facts.cluster,
         raft_log=facts,
-        problems=(facts.damaged,) if facts.damaged else (),
+        problems=(problem,) if problem else (),
         facts=(
             Fact("cluster", facts.cluster),
             Fact("member", facts.member),

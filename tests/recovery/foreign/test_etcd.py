@@ -17,6 +17,7 @@ from attrs import evolve
 
 from joinproto.errors import UsageProblem
 from joinproto.pick.table import Verdict
+from joinproto.recovery.cli_look import judgement_of
 from joinproto.recovery.foreign import etcd, etcd_wal
 from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.foreign.text import NotAsWritten
@@ -184,6 +185,8 @@ def test_a_directory_without_a_log_is_no_store(
         ("old-copy-1048", "unproven", "a", (("b", "c"),)),
         ("replaced-1066", "proven", "b", ()),
         ("wiped-back-1067", "proven", "a", ()),
+        # Of etcd 3.5: wiped and started again; restored from two snapshots; upgraded from 3.4.
+        ("wiped-back-2007", "tie", "ab", ()),
         # b was started alone by force, and a and c went on: where both sides are given that shows.
         ("forced-1102", "diverged", "", (("a", "c"), ("b",))),
     ],
@@ -343,3 +346,39 @@ def test_a_compaction_takes_no_revision_back(release: str, applied: int, cluster
         facts.damaged,
     )
     assert (2, 14, 14) == (facts.term, facts.last_index, facts.commit)
+
+
+def test_a_member_that_has_nothing_in_its_log_is_not_called_corrupt() -> None:
+    """Of etcd 3.5.16: c was wiped and started again under its old name, and had nothing yet."""
+    [(place, _)] = kept(DATA / "etcd-histories" / "wiped-back-2007")
+
+    alone, both = (
+        judgement_of(
+            words=[str(place / f"{name}.info") for name in names], kind="auto", positions=()
+        )
+        for names in ("c", "bc")
+    )
+
+    assert (Verdict.UNPROVEN, ("dirty",)) == (
+        alone.verdict,
+        tuple(one.state.value for one in alone.stores),
+    )
+    assert "their members are new, or were wiped" in alone.sentence
+    assert "look for other stores of this cluster" in alone.next
+    assert (Verdict.UNPROVEN, "b") == (both.verdict, both.latest[0].member)
+
+
+@pytest.mark.parametrize(("release", "state"), [("3.7.0", "newer"), ("3.6.0", "corrupt")])
+def test_a_log_that_a_newer_release_wrote_otherwise_is_not_called_corrupt(
+    release: str, state: str
+) -> None:
+    facts = evolve(etcd.facts_of(member("a")), damaged="a record of kind 6", release=release)
+    files = (RawFile(etcd.NAMES[0], packed(facts)),)
+    one = etcd.read(Raw(path="/a", host="h", format=Format.ETCD, files=files))
+
+    said = judged(one)
+
+    assert state == one.state.value
+    assert ("unproven" if state == "newer" else "corrupt") == said.verdict.value
+    assert ("newer than is known (3.4 to 3.6)" in one.problems[0]) is (state == "newer")
+    assert judged(found("b"), found("c"), one).verdict is Verdict.PROVEN

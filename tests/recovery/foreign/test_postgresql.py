@@ -313,3 +313,52 @@ def test_a_version_that_is_not_known_with_a_wrong_checksum_is_damage() -> None:
         one.state,
         one.problems[0],
     )
+
+
+LATER = {
+    # What `pg_waldump` and `pg_rewind --dry-run` said of these directories.
+    "17": (0xC02648, {"a": 0xC026B0, "b": 0xC06F40, "c": 0xC025E0}),
+    "18": (0xC026A0, {"a": 0xC02708, "b": 0xC06FF0, "c": 0xC02638}),
+}
+
+
+@pytest.mark.parametrize("release", LATER)
+def test_directories_of_later_releases_are_read_as_their_own_programs_read_them(
+    release: str,
+) -> None:
+    """Of PostgreSQL 17.12 and 18.6, with data checksums: c, a standby, was stopped; b was promoted,
+    and went on, and a, too, until it was killed."""
+    left, ends = LATER[release]
+    trees = {
+        name: loaded((DATA / f"postgresql-forked-{release}" / f"{name}.tree").read_text("utf-8"))
+        for name in ends
+    }
+    controls = {name: postgresql.facts_of(tree) for name, tree in trees.items()}
+    a, b, c = (found(name, tree) for name, tree in trees.items())
+
+    assert ends == {name: one.end for name, one in controls.items()}
+    assert {release} == {one.release for one in controls.values()}
+    assert [[], [], []] == [[*one.problems] for one in (a, b, c)]
+    forked = parting(controls["a"], controls["b"])
+    assert forked == Parting(1, left, left, ends["a"] - left, ends["b"] - left)
+    assert Verdict.DIVERGED is judged(a, b, c, nodes=3).verdict
+    behind = judged(c, b, nodes=2)
+    assert (Verdict.PROVEN, ("h:/b",)) == (behind.verdict, behind.pick.latest)
+    assert Verdict.UNPROVEN is judged(c, b, nodes=3).verdict
+
+
+@pytest.mark.parametrize("release", LATER)
+def test_no_flip_in_a_later_release_moves_the_fork_point(release: str) -> None:
+    """In `pg_control`, and in the history of b: damage is said, or what is read is the same."""
+    folder = DATA / f"postgresql-forked-{release}"
+    b, c = (loaded((folder / f"{name}.tree").read_text("utf-8")) for name in "bc")
+    whole, other = postgresql.facts_of(b), found("c", c)
+    for name, count in (("global/pg_control", 300), ("pg_wal/00000002.history", 11)):
+        for at, bit in product(range(0, count, 3), range(0, 8, 3)):
+            data = bytearray(b.files[name].ljust(count, b"\0"))
+            data[at] ^= 1 << bit
+            one = found("b", b.with_file(name, bytes(data)))
+            if one.state in (State.CORRUPT, State.NEWER):
+                assert judged(one, other, nodes=2).verdict is Verdict.UNPROVEN
+            else:
+                assert postgresql.control_of(one) == whole, (name, at, bit)
