@@ -116,7 +116,7 @@ def _restored(store: Path, folder: Path) -> frozenset[str]:
     copy = copied(store, folder / "copy")
     words = ("--skip-hash-check", "--data-dir", str(new))
     source = str(copy / "member/snap/db")
-    run([require("etcdutl", "etcd-client"), "snapshot", "restore", source, *words], env=API)
+    run([require("etcdutl", "etcd-server"), "snapshot", "restore", source, *words], env=API)
     where = f"http://127.0.0.1:{port}"
     command = [
         *(require("etcd", "etcd-server"), "--data-dir", str(new)),

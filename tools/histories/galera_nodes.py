@@ -24,6 +24,10 @@ PATIENCE_SECONDS = 60.0
 ROWS_MAX = 20_000
 MARK = re.compile(rb"safe_to_bootstrap: \d")
 
+# MariaDB 11.8 has a variable for each option of Galera but gmcast.isolate, and with these variables
+# no option can be set by its name.
+SERVER_OPTIONS = ("--loose-plugin-wsrep-provider=OFF",)
+
 # Galera waits 5 and 15 seconds for a silent node; a history has less time.
 PROVIDER_OPTIONS = (
     "evs.keepalive_period=PT0.5S",
@@ -262,7 +266,11 @@ def nodes_in(root: Path, count: int, *more: str) -> Iterator[Nodes]:
         shutil.chown(root, user)
     with ExitStack() as held, Servers() as servers:
         ports = free_ports(10 * count, held)
-        yield Nodes(root, servers, user, NODES[:count], ports, more, PROVIDER_OPTIONS)
+        yield Nodes(
+            *(root, servers, user, NODES[:count], ports),
+            (*SERVER_OPTIONS, *more),
+            PROVIDER_OPTIONS,
+        )
 
 
 def interrupted(nodes: Nodes, node: str, *, after_seconds: float) -> str:

@@ -4,10 +4,10 @@
     member/snap/db                   the keys: the last entry that is in it, the last revision, the
                                      members' names, the release
 
-3.4 was read as the real program wrote it; 3.5 and 3.6 write the same files, with more fields in the
-database, by their source.
+3.4 and 3.5 were read as the real programs wrote them; 3.6 writes the same files, with more fields
+in the database, by its source.
 
-Source: etcd 3.4.23; `server/mvcc/buckets`, `server/etcdserver/bootstrap.go` of 3.6.
+Source: etcd 3.4.23, 3.5.16, 3.5.30; `server/mvcc/buckets`, `server/etcdserver/bootstrap.go` of 3.6.
 """
 
 from __future__ import annotations

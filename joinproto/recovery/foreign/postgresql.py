@@ -12,7 +12,8 @@ other one; one that goes beyond has what the other one has not.  Two standbys of
 are promoted each by itself number their timelines alike; `pg_rewind` takes them for one, and here
 the first records tell.
 
-Version 15 was read as the real program wrote it, the others by their source; on x86 and ARM.
+Versions 15, 17 and 18 were read as the real programs wrote them, the others by their source; on
+x86 and ARM.
 
 Source: PostgreSQL, `catalog/pg_control.h`, `access/xlogrecord.h`, `xlog_internal.h`,
 `pg_rewind.c` (`findCommonAncestorTimeline`), `timeline.c`.

@@ -1,7 +1,7 @@
-"""Directories of PostgreSQL 15, as it wrote them: where their logs end, and where two part.
+"""Directories of PostgreSQL, as it wrote them: where their logs end, and where two part.
 
-`data/postgresql-forked`: c, a standby, was stopped; a, the primary, went on; b, a standby of a,
-was promoted and went on, too; a was killed.  `pg_rewind` says: a and b "diverged at WAL location
+`data/postgresql-forked`, of 15: c, a standby, was stopped; a, the primary, went on; b, a standby of
+a, was promoted and went on, too; a was killed.  `pg_rewind` says: a and b "diverged at WAL location
 0/4000348 on timeline 1"; of c and b the same place, and "no rewind required".
 Of the log, what is before the last checkpoint is blank.  Kept by `python -m tools.histories.trees`.
 """
