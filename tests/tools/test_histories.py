@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from attrs import evolve
 from click.testing import CliRunner
 
 from joinproto.pick.table import Verdict
+from joinproto.recovery.foreign.etcd import facts_of
 from tools.histories import joinproto
 from tools.histories.__main__ import main
+from tools.histories.etcd_cluster import Asked
+from tools.histories.etcd_truth import of_status
 from tools.histories.followed import Followed, Steps, says_loss, steps_of
 from tools.histories.judged import History, judged
 from tools.histories.kept import keep, kept
+from tools.histories.trees import loaded
 
 DATA = Path(__file__).parents[1] / "recovery" / "foreign" / "data"
 NODES = ("a@localhost", "b@localhost", "c@localhost")
@@ -134,3 +140,34 @@ def test_our_own_nodes_are_played_judged_and_follow_the_last_line(
 def test_a_rig_or_a_kind_that_is_not_there_is_a_usage_error() -> None:
     assert 2 == CliRunner().invoke(main, ["rabbitmq", "--kind", "none"]).exit_code
     assert 2 == CliRunner().invoke(main, ["cassandra"]).exit_code
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({}, ""),
+        ({"index": 51}, "was at 51 in term 2, and is read as at 50 in term 2"),
+        ({"term": 3}, "was at 50 in term 3"),
+        ({"member": "77"}, "is 77 of 3a4e8dc277840ee3, not 24685c10b4a3d2d8"),
+        ({"revision": 42}, "had revision 42, and 41 is read"),
+        ({"revision": 42, "kill": True}, ""),
+    ],
+)
+def test_what_a_member_of_etcd_said_is_compared_with_what_is_read(
+    change: dict[str, Any], fault: str
+) -> None:
+    facts = facts_of(loaded((DATA / "etcd-away" / "a.tree").read_text("utf-8")))
+    said = Asked(
+        cluster="3a4e8dc277840ee3",
+        member="24685c10b4a3d2d8",
+        term=2,
+        index=50,
+        revision=41,
+        is_learner=False,
+        kill=False,
+    )
+
+    found = [*of_status("a", evolve(said, **change), facts)]
+
+    assert len(found) == bool(fault)
+    assert fault in "".join(found)

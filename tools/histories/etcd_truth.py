@@ -34,10 +34,11 @@ def faults(stores: Mapping[str, Path], asked: Mapping[str, Asked]) -> Iterator[s
             yield f"{name} is called damaged: {facts.damaged}"
         yield from _database(name, store, facts)
         if name in asked:
-            yield from _status(name, asked[name], facts)
+            yield from of_status(name, asked[name], facts)
 
 
-def _status(name: str, said: Asked, facts: RaftFacts) -> Iterator[str]:
+def of_status(name: str, said: Asked, facts: RaftFacts) -> Iterator[str]:
+    """Yield what a member said of itself, and our reader does not say."""
     if (said.cluster, said.member) != (facts.cluster, facts.member):
         yield f"{name} is {said.member} of {said.cluster}, not {facts.member} of {facts.cluster}"
     if facts.term < said.term or facts.last_index < said.index:
