@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 
 from attrs import frozen
 
@@ -54,7 +54,7 @@ class RaftLog:
     `term`, `vote`: what it promised last ("": no vote).  `commit`: an index that it knows to be
     committed, a lower bound (0: none).  `configurations`: in the order of the log, the first one
     of its snapshot or of its founding.  `terms`: the first entry that is known of each term, with
-    its term, from the snapshot or the founding on; without any, terms are not compared.
+    its term, as far back as the log is there; without any, terms are not compared.
     `applied`, `revision`: how many changes its data have seen up to which entry, where that is
     known; an entry makes at most one.
     `damaged`: why it does not count; what it says of its commit is still believed.
@@ -177,21 +177,32 @@ def _asked(best: RaftLog, committed: int) -> tuple[Configuration, ...]:
 def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
     """Yield which two logs differ in what both know to be committed."""
     for one, other in combinations(logs, 2):
-        index = min(one.commit, other.commit)
-        terms = one.term_at(index), other.term_at(index)
-        voters = one.voters_at(index), other.voters_at(index)
-        if all(terms) and terms[0] != terms[1]:
-            yield (
-                f"{one.name} and {other.name} both know that entry {index} is committed, of term"
-                f" {terms[0]} in the one and of term {terms[1]} in the other"
-            )
-        elif all(voters) and voters[0] != voters[1]:
-            yield (
-                f"{one.name} and {other.name} both know that entry {index} is committed, and do not"
-                " have the same voters behind it"
-            )
-        elif differ := _counted(one, other):
+        both = min(one.commit, other.commit)
+        # Where two logs are the same, so is all before.  Two branches may have terms of one number
+        # again, so each place is looked at where a term or other voters begin.
+        begin = [first for log in (one, other) for first, _ in log.terms]
+        begin += [each.index for log in (one, other) for each in log.configurations]
+        places = sorted({both, *(index for index in begin if index <= both)}, reverse=True)
+        yield from islice(filter(None, (_differ(one, other, index) for index in places)), 1)
+        if differ := _counted(one, other):
             yield differ
+
+
+def _differ(one: RaftLog, other: RaftLog, index: int) -> str:
+    """Return what differs at an entry that both know to be committed, in words."""
+    terms = one.term_at(index), other.term_at(index)
+    voters = one.voters_at(index), other.voters_at(index)
+    if all(terms) and terms[0] != terms[1]:
+        return (
+            f"{one.name} and {other.name} both know that entry {index} is committed, of term"
+            f" {terms[0]} in the one and of term {terms[1]} in the other"
+        )
+    if all(voters) and voters[0] != voters[1]:
+        return (
+            f"{one.name} and {other.name} both know that entry {index} is committed, and do not"
+            " have the same voters behind it"
+        )
+    return ""
 
 
 def _counted(one: RaftLog, other: RaftLog) -> str:

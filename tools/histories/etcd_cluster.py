@@ -31,7 +31,7 @@ API = {"PATH": "/usr/bin:/bin", "ETCDCTL_API": "3"}
 def call(
     port: int, path: str, seconds: float = CALL_SECONDS, *, ticket: str = "", **said: Any
 ) -> Any:
-    """Ask a member by HTTP, as a user who has a `ticket`; raises `OSError` or `ValueError`."""
+    """Ask a member by HTTP, with the `ticket` of a user; raises `OSError` or `ValueError`."""
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(said).encode())
     if ticket:
         request.add_header("Authorization", ticket)

@@ -67,7 +67,7 @@ def facts_of(tree: Tree) -> RaftFacts:
         last_index=log.last_index,
         commit=log.commit,
         configurations=tuple(map(Voting.of, log.configurations)),
-        terms=tuple(Term(index=index, term=term) for index, term in log.terms[-TERMS_MAX:]),
+        terms=tuple(Term(index=index, term=term) for index, term in log.all_terms[-TERMS_MAX:]),
         names=log.names,
         damaged=why,
         blank=not log.member and etcd_wal.has_no_log(tree),

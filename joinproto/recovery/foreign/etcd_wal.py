@@ -81,6 +81,8 @@ class Log:
     terms: list[tuple[int, int]] = field(factory=list)
     names: dict[str, str] = field(factory=dict)
     crc: int = 0
+    _before: list[tuple[int, int]] = field(factory=list)
+    _seen: int = 0
 
     def take(self, kind: int, crc: int, data: bytes) -> None:
         """Take a record; raises `NotAsWritten`."""
@@ -118,6 +120,7 @@ class Log:
         if kind > 2 or not term:
             raise NotAsWritten(f"an entry of kind {kind} and term {term}")
         if index <= self.start.index:
+            self._earlier(index, term)
             return
         self.last_index = max(self.last_index, self.start.index)
         if index > self.last_index + 1:
@@ -137,6 +140,29 @@ class Log:
             self.changes.append(Change(index, term, self._changes(kind, said.text(4))))
             if len(self.changes) > CHANGES_MAX:
                 raise NotAsWritten(f"more than {CHANGES_MAX} changes of members")
+
+    def _earlier(self, index: int, term: int) -> None:
+        """Take an entry that the snapshot has, too: its term is compared, and nothing else."""
+        if index > self._seen + 1:
+            self._before.clear()
+        while self._before and self._before[-1][0] >= index:
+            self._before.pop()
+        if not self._before or self._before[-1][1] != term:
+            self._before.append((index, term))
+        self._seen = index
+
+    @property
+    def all_terms(self) -> list[tuple[int, int]]:
+        """Return the first entry and the number of each term, from the first entry that is here.
+
+        Entries before the snapshot count only if they lead to it: a member that was sent the
+        snapshot may have had others.
+        """
+        first = self.terms[:1]
+        if not self.start.index or not first or first[0] != (self.start.index, self.start.term):
+            return self.terms
+        leads = self._seen == self.start.index and self._before[-1][1] == self.start.term
+        return [*self._before, *self.terms[1:]] if leads else self.terms
 
     def _changes(self, kind: int, data: bytes) -> tuple[tuple[int, str], ...]:
         if kind == 2:
