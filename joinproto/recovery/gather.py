@@ -23,6 +23,7 @@ from joinproto.recovery import own
 from joinproto.recovery.foreign import gcache
 from joinproto.recovery.foreign.others import NOBODY, NOT_DATA, TELLING, other_in
 from joinproto.recovery.foreign.ra import folders as ra
+from joinproto.recovery.foreign.ra.folders import BESIDE, FLAGS
 from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.foreign.tree import OnDisk
 from joinproto.recovery.found import EMPTY, FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
@@ -136,6 +137,8 @@ def gather(
             more = tuple(_read(files, directory, name) for name in _more(files, directory, each))
             if each is Format.GALERA:
                 more = _digested(files, directory)
+            if each is Format.RABBITMQ:
+                more += _flags(files, typed)
             if each is Format.RABBITMQ and logs:
                 more += _logs(files, directory)
             raw = Raw(
@@ -214,7 +217,7 @@ def hint(entries: Collection[str]) -> str:
 
 def _is_node(name: str) -> bool:
     node, _, host = name.partition("@")
-    beside = ("-feature_flags", "-plugins-expand", ".pid", "-cluster.config")
+    beside = (BESIDE, "-plugins-expand", ".pid", "-cluster.config")
     return bool(node and host) and not name.endswith(beside)
 
 
@@ -230,6 +233,19 @@ def _digested(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
         return ()
     finally:
         let_go(files, file)
+
+
+def _flags(files: JournalFileSystem, typed: Path) -> tuple[RawFile, ...]:
+    """Return the list of feature flags that RabbitMQ keeps next to a node's directory."""
+    try:
+        above = open_data_directory(files, typed.parent)
+    except StoreError:
+        return ()
+    try:
+        found = _read(files, above, f"{typed.name}{BESIDE}")
+    finally:
+        let_go(files, above)
+    return () if found.data is None else (evolve(found, name=FLAGS),)
 
 
 def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:

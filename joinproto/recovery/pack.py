@@ -8,6 +8,7 @@ needs a POSIX shell with `cat`, `cksum` and `uname`, writes only its output, and
     directory PATH               where it leads; the files that follow are of it
     called NAME                  the last part of the path as it was typed
     file CHECKSUM SIZE NAME      then so many bytes and a newline; the checksum is that of `cksum`
+                                 "feature_flags" lies next to a directory, as NODE-feature_flags
     link NAME                    a symbolic link, which is not followed
     there NAME                   that a name is there which tells whose store this is
     end
@@ -28,6 +29,7 @@ from attrs import define, evolve, field
 from joinproto.durable.journal.journal import FILE as JOURNAL
 from joinproto.errors import StoreCorrupt, StoreNewer
 from joinproto.recovery.foreign.others import TELLING
+from joinproto.recovery.foreign.ra.folders import BESIDE, FLAGS
 from joinproto.recovery.found import Format, Raw
 from joinproto.recovery.gather import gather, reader_of
 
@@ -73,7 +75,7 @@ pack() {
         found=yes
         [ -r "$1" ] || fail "$PWD/$1: may not be read by this user; run it with sudo"
         sum=$(cksum < "$1") || fail "$PWD/$1: cannot be read"
-        printf 'file %s %s %s\\n' ${sum} "$1"
+        printf 'file %s %s %s\\n' ${sum} "${2-$1}"
         cat "$1" || fail "$PWD/$1: cannot be read"
         printf '\\n'
     elif [ -e "$1" ] && [ ! -d "$1" ]; then
@@ -117,6 +119,8 @@ for directory in "$@"; do
     done
     [ -n "$found" ] || [ -z "$others" ] ||
         fail "$PWD: holds nothing that recover reads, but:$others; give the data directory itself"
+    # RabbitMQ's feature flags lie next to a node's directory.
+    [ ! -f "$called@BESIDE@" ] || pack "$called@BESIDE@" @FLAGS@
     set -f
 done
 printf 'end\\n'
@@ -134,7 +138,7 @@ def script() -> str:
         marks |= {*getattr(reader, "MARKS", ())}
     folders = {str(above) for name in files for above in PurePosixPath(name).parents} - {"."}
     lists = {"@FOLDERS@": folders, "@TELLING@": marks - files, "@FILES@": files}
-    text = _SCRIPT
+    text = _SCRIPT.replace("@BESIDE@", BESIDE).replace("@FLAGS@", FLAGS)
     for word, names in lists.items():
         text = text.replace(word, " ".join(sorted(names)))
     return text
@@ -254,7 +258,8 @@ class _Laying:
         is_below = name and not path.is_absolute() and ".." not in path.parts and "\0" not in name
         if not self.found or not is_below or self.files > FILES_MAX:
             raise self._broken("has a file that no script of ours packs")
-        target = self.found[-1][0] / path
+        folder = self.found[-1][0]
+        target = folder.with_name(f"{folder.name}{BESIDE}") if name == FLAGS else folder / path
         above = target.parent
         ours = [one for one in (target, *target.parents) if self.place in one.parents]
         if any(one.is_symlink() for one in ours):

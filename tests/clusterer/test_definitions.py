@@ -105,5 +105,8 @@ def test_a_node_with_khepri_asks_no_node(tmp_path: Path) -> None:
     """A majority of its nodes has the latest by itself."""
     (tmp_path / "k" / "coordination").mkdir(parents=True)
 
-    assert {} == held(tmp_path / "k")
-    look("k", tmp_path / "k", {"other": None})
+    for flags in ("", "[khepri_db,stream_queue].\n"):
+        if flags:  # which each real node keeps next to its directory
+            (tmp_path / "k-feature_flags").write_text(flags, "utf-8")
+        assert {} == held(tmp_path / "k")
+        look("k", tmp_path / "k", {"other": None})

@@ -27,6 +27,7 @@ from joinproto.apps.clusterer.service import NotFirst
 from joinproto.net.refused import one_line
 from joinproto.pick.definitions import Definitions
 from joinproto.recovery.foreign.mnesia import definitions_of
+from joinproto.recovery.foreign.ra.folders import FLAGS
 from joinproto.recovery.found import Format
 from joinproto.recovery.gather import gather
 
@@ -42,7 +43,8 @@ def held(data: Path) -> Mapping[str, str]:
     raw = gather(data, host="", kind=Format.RABBITMQ, logs=False)
     if raw.problem:
         return {TABLES: DAMAGED, "why": raw.problem} if data.exists() else {TABLES: NONE}
-    if all(file.is_absent for file in raw.files):
+    # A list of feature flags lies next to a blank directory, and next to one with Khepri, too.
+    if all(file.is_absent for file in raw.files if file.name != FLAGS):
         return {} if (data / "coordination").exists() else {TABLES: NONE}
     found, why = definitions_of(raw.files)
     if found is None:

@@ -10,24 +10,31 @@ from pathlib import Path
 
 from joinproto.recovery import pack
 from joinproto.recovery.foreign.ra import dets
+from joinproto.recovery.foreign.ra.folders import BESIDE
 from tests.recovery.foreign.directories import DATA
 
 REAL = DATA / "ra" / "three.pack.xz"
 """RabbitMQ 3.10.8.  q1 was cut down to a and b, c came back, it was purged, and a and b have a
 snapshot; c was killed before the last messages of q2; q3 was declared a moment before the others
 were killed; q4 is of b and c alone."""
+MNESIA = DATA / "ra" / "mnesia-4.0.pack.xz"
+"""RabbitMQ 4.0.5 with its metadata in Mnesia, copied while it ran; q2 was declared last, and is not
+in `names.dets` yet.  Each node has a log of Khepri of its own, which is not used."""
 NODES = ("a@localhost", "b@localhost", "c@localhost")
 
 
-def real(place: Path) -> dict[str, Path]:
+def real(place: Path, kept: Path = REAL) -> dict[str, Path]:
     """Lay the real nodes out below `place`; return their directories."""
     (place / "all").mkdir(parents=True)
-    data = lzma.decompress(REAL.read_bytes())
+    data = lzma.decompress(kept.read_bytes())
     laid = pack._Laying(io.BytesIO(data), "real", place / "all")
     laid.done()
     found = {}
     for folder, path, _, _ in laid.found:
         found[Path(path).name] = folder.rename(place / Path(path).name)
+        beside = folder.with_name(f"{folder.name}{BESIDE}")
+        if beside.exists():
+            beside.rename(place / f"{Path(path).name}{BESIDE}")
     return found
 
 

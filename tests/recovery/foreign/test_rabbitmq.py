@@ -5,7 +5,8 @@ import pytest
 from joinproto.pick.pick import pick
 from joinproto.pick.table import Verdict
 from joinproto.pick.wait_graph import Start
-from joinproto.recovery.foreign.rabbitmq import advised, clustered, lines, refused, wait_graphs
+from joinproto.recovery.foreign.rabbitmq import clustered, refused, wait_graphs
+from joinproto.recovery.foreign.wait_words import advised, lines
 from joinproto.recovery.found import Format, Found, State
 from tests.recovery.foreign.directories import said, stories, story
 

@@ -36,6 +36,9 @@ GLOBS = tuple(
 )
 """What is read, as a shell names it."""
 CONFIG = "config"
+FLAGS = "feature_flags"
+BESIDE = f"-{FLAGS}"
+"""How the list of feature flags is carried, and the end of its name next to the directory."""
 DIGEST = " digest"
 UNREAD = f"Ra's files{DIGEST}"
 """How a digest is called, and one that the system refused."""

@@ -1,23 +1,36 @@
 """What a node's Ra files come to: alongside Mnesia the messages of its queues, with Khepri
 everything.
 
-Where Khepri is the metadata store there are no tables of Mnesia, and perhaps no list of nodes.
+From 3.13 on a node has a log of Khepri in any case.  While Mnesia counts, that log is of the node
+alone, and nothing of RabbitMQ's is in it.  The feature flag `khepri_db` moves the metadata: the
+nodes' logs become one group, the tables are copied, the flag is written on each node to
+NODE-feature_flags, next to its directory, and then Mnesia's files are deleted.  A node goes by its
+own flag.  So where both are there the flags decide; without that file it is Mnesia, if its lists
+name other nodes and the log does not; else nothing here says it.
+
+Source: RabbitMQ 3.13 to 4.3, `rabbit_khepri` (`khepri_db_migration_enable`, `.._post_enable`),
+`rabbit_env`; seen on real nodes of 4.0.5 and 4.3.6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from attrs import evolve
 
+from joinproto.codec.erlang_terms import Atom, List
 from joinproto.recovery.foreign import mnesia
-from joinproto.recovery.foreign.ra.folders import DIGEST
+from joinproto.recovery.foreign.ra.folders import DIGEST, FLAGS
 from joinproto.recovery.foreign.ra.log import GroupLog, RaSystem, system_from
 from joinproto.recovery.foreign.ra.table import KHEPRI, Table, table
-from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.foreign.text import NotAsWritten, term_of
 from joinproto.recovery.found import Fact, Found, Raw, State
 
-BOTH = "Mnesia's tables and Khepri's log are here: which counts, no file that is read says"
+FLAG = "khepri_db"
+BOTH = (
+    "Mnesia's files and Khepri's log are here, and which of them counts is not known: that is in"
+    " NODE-feature_flags, which RabbitMQ keeps next to this directory"
+)
 NONE = "no log of the metadata is among Ra's files"
 
 
@@ -72,13 +85,49 @@ def has_khepri(found: Found) -> bool:
     return any((each.system, log.group) == KHEPRI for each in found.raft for log in each.logs)
 
 
-def of_khepri(
-    raw: Raw, raft: tuple[RaSystem, ...], broken: tuple[str, ...], *, has_lists: bool
-) -> Found | None:
-    """Return what a node with Khepri says, None of one with Mnesia; `has_lists`: of nodes."""
-    metadata = next(
-        (log for each in raft for log in each.logs if (each.system, log.group) == KHEPRI), None
+def _metadata(raft: tuple[RaSystem, ...]) -> GroupLog | None:
+    all_of = (log for each in raft for log in each.logs if (each.system, log.group) == KHEPRI)
+    return next(all_of, None)
+
+
+def is_khepri(raw: Raw, metadata: GroupLog, listed: Collection[str]) -> bool | None:
+    """Return whether this log is what a node with Mnesia's files goes by; None: nothing says it.
+
+    `listed`: the nodes that Mnesia's lists name.
+    """
+    try:
+        flags = term_of(raw.file(FLAGS))
+    except NotAsWritten:
+        flags = None
+    if isinstance(flags, List):
+        return any(isinstance(one, Atom) and one.name == FLAG for one in flags.items)
+    known = metadata.configurations[-1:]
+    others = {*listed} - {metadata.node}
+    alone = all(one.voters | one.learners <= {metadata.node} for one in known)
+    return False if others and alone else None
+
+
+def without_khepri(raft: tuple[RaSystem, ...]) -> tuple[RaSystem, ...]:
+    """Return the logs of a node whose metadata are in Mnesia: without the one that is not used."""
+    return tuple(
+        evolve(each, logs=tuple(log for log in each.logs if (each.system, log.group) != KHEPRI))
+        for each in raft
     )
+
+
+def of_khepri(
+    raw: Raw,
+    raft: tuple[RaSystem, ...],
+    broken: tuple[str, ...],
+    *,
+    has_lists: bool,
+    listed: Collection[str],
+) -> Found | None:
+    """Return what a node with Khepri says, None of one with Mnesia.
+
+    `has_lists`: whether there are Mnesia's lists of nodes; `listed`: which nodes they name.
+    """
+    metadata = _metadata(raft)
     has_tables = any(file.name.endswith(mnesia.WHOLE) for file in raw.files)
     if metadata is None:
         if has_tables or has_lists or not (raft or broken):
@@ -86,8 +135,12 @@ def of_khepri(
         said = tuple(one.problem for one in raft if one.problem)
         problems = (*said, *broken) or (NONE,)
         return Found.of(raw, state=State.UNKNOWN, raft=raft, problems=problems)
-    if has_tables:
-        return Found.of(raw, state=State.UNREADABLE, raft=raft, problems=(BOTH, *broken))
+    if has_tables or has_lists:
+        counts = is_khepri(raw, metadata, listed)
+        if counts is None:
+            return Found.of(raw, state=State.UNKNOWN, problems=(BOTH, *broken))
+        if not counts:
+            return None
     newest = metadata.configurations[-1] if metadata.configurations else None
     members = sorted(newest.voters | newest.learners) if newest else []
     return Found.of(

@@ -1,0 +1,111 @@
+"""What a person reads of a wait graph of RabbitMQ's nodes, and how they are started."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from joinproto.pick.wait_graph import Start, WaitGraph
+
+
+def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]:
+    """Return what one wait graph says; `besides`: nodes whose lists are in another one."""
+    found = [
+        f"{item.node} waits for {and_(item.waits_for)}"
+        if item.waits_for
+        else f"{item.node} waits for no other: by its list it ran last"
+        for item in graph.waits
+    ]
+    found += [
+        f"{name}: no list here says when it stopped"
+        for name in graph.unheard
+        if name not in besides
+    ]
+    if graph.lost_ram:
+        found.append(
+            f"{and_(graph.lost_ram)} kept nothing on disc and ran longer: what was changed while"
+            " no other node ran is lost"
+        )
+    return (*found, *([why] if (why := _why(graph)) else []))
+
+
+def _why(graph: WaitGraph) -> str:
+    last, later = and_(graph.last), and_(graph.later)
+    match graph.start:
+        case Start.UNKNOWN:
+            return "no list of a node that keeps data is here: nothing is known"
+        case Start.SPLIT:
+            return (
+                f"{last} went on without each other, or one of them was forced: each has what the"
+                " others do not have"
+            )
+        case Start.UNORDERED if graph.lost_ram:
+            return (
+                f"a ram node ran between the last runs of {last}, or longer: nothing says which of"
+                " them has more"
+            )
+        case Start.UNORDERED:
+            return (
+                "each has something defined that another one lacks, and nothing says what is later"
+            )
+        case Start.IN_ORDER:
+            return "one waits for no other, and the others take what it has"
+        case Start.TOGETHER | Start.FORCE if len(graph.last) > 1:
+            return f"{last} stopped together: each waits for the others"
+        case Start.TOGETHER | Start.FORCE:
+            return f"{last} stopped with others, and has all that they have"
+        case Start.SUPPLY:
+            return f"{later} may have run longer than {last}: its list decides"
+        case Start.FORCE_AND_LOSE:
+            return (
+                f"{later} is lost and may have run longer: what it did without the others is lost"
+                " with it"
+            )
+
+
+def advised(graph: WaitGraph) -> str:
+    """Return how the nodes are started, "" where that is not known."""
+    last, later = and_(graph.last), and_(graph.later)
+    stages = "; then ".join(and_(stage) for stage in graph.order)
+    force = ""
+    if graph.force and graph.order:
+        force = f"rabbitmqctl -n {graph.order[0][0]} force_boot, and this order: {stages}"
+    # Who is not here may have been forced to start after all others.
+    kept = (
+        f"what is defined here is kept (what {and_(graph.unheard)} had is not known)"
+        if graph.unheard
+        else "nothing that is defined is lost"
+    )
+    match graph.start:
+        case Start.SPLIT:
+            return "start one side, and the other side's data are lost: save its directory first"
+        case Start.UNORDERED:
+            return (
+                "save all their directories first: the node that starts first decides what is kept"
+            )
+        case Start.IN_ORDER:
+            first = graph.order[0][0] if graph.order else last
+            return (
+                f"{kept} with this order: {stages} (if {first} waits all the same, it was forced"
+                f" once: rabbitmqctl -n {first} force_boot)"
+            )
+        case Start.TOGETHER:
+            return f"start all of them within five minutes: {stages}"
+        case Start.FORCE:
+            why = (
+                "they would wait for a node that is lost"
+                if graph.rule == "W7"
+                else "an older one would load first: the smallest name does, once all are up"
+            )
+            return f"do not just start all ({why}); {kept} by: {force}"
+        case Start.SUPPLY:
+            return (
+                f"supply it; if its disc is lost for good, say so: then one of {last} can be"
+                f" forced, and what {later} did without the others is lost"
+            )
+        case Start.FORCE_AND_LOSE:
+            return force or f"one of {last} must be forced; nothing says which of them has more"
+    return ""
+
+
+def and_(names: Collection[str]) -> str:
+    return ", ".join(names)
