@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from attrs import frozen
 
@@ -145,7 +145,8 @@ def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
     here = {log.member for log in sound if times[log.member] == 1}
     voters = frozenset[str]().union(*(one.voters for one in asked))
     short = max((majority(one) - len(one.voters & here) for one in asked), default=1)
-    parted = tuple(_parted([log for log in sound if times[log.member] == 1]))
+    once = [log for log in sound if times[log.member] == 1]
+    parted = (*_parted(once), *(() if at_commit else _forced(once)))
     went_back = tuple(_went_back(logs, sound, best, is_majority=short <= 0, spare=not at_commit))
     return RaftVerdict(
         is_proven=short <= 0 and not went_back and not parted,
@@ -218,6 +219,30 @@ def _counted(one: RaftLog, other: RaftLog) -> str:
         f"{one.name} has revision {one.revision} at entry {one.applied}, and {other.name} revision"
         f" {other.revision} at entry {other.applied}: their data are not of one log"
     )
+
+
+def _forced(logs: Sequence[RaftLog]) -> Iterator[str]:
+    """Yield which member was started alone by force, and which other one has what it has not.
+
+    Members change one by one; more are only left out by force, and then they have no such entry.
+    """
+    for one in logs:
+        for before, after in pairwise(one.configurations):
+            left_out = before.voters - after.voters
+            if len(left_out) < 2 or not before.voters or not after.voters:
+                continue
+            later = [each for each in one.configurations if each.index > after.index]
+            again = frozenset[str]().union(*(each.voters | each.learners for each in later))
+            for other in logs:
+                if other.member not in left_out - again:
+                    continue
+                index = min(other.last_index, after.index - 1)
+                terms = one.term_at(index), other.term_at(index)
+                if other.last_index >= after.index or (all(terms) and terms[0] != terms[1]):
+                    yield (
+                        f"{one.name} was started alone by force, at entry {after.index}, and"
+                        f" {other.name} has entries that it has not"
+                    )
 
 
 def _impossible(log: RaftLog) -> str:

@@ -21,6 +21,7 @@ from joinproto.recovery.foreign.ra.nodes import has_khepri
 from joinproto.recovery.foreign.ra.table import Row, Table
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.unused import unused
+from joinproto.recovery.words import typed
 
 WRITE_SETS_SHOWN = 8
 
@@ -126,7 +127,7 @@ def _judged(
     if formats == {Format.STANDBY} or {one.format for one in chosen} == {Format.STANDBY}:
         return _of_brokers(chosen, lost=lost, notes=notes, words=words)
     if any(has_khepri(one) for one in chosen if one.state.is_readable):
-        return _of_khepri(chosen, lost=lost, notes=notes)
+        return _of_khepri(chosen, lost=lost, notes=notes, words=words)
     if {one.format for one in chosen} & set(rafts.FORMATS):
         group_of = rafts.judged(chosen, lost=lost, words=words)
         return _of_product(chosen, group_of, lost=lost, notes=notes)
@@ -216,7 +217,11 @@ def _of_brokers(
 
 
 def _of_khepri(
-    stores: Sequence[Found], *, lost: Collection[str], notes: Sequence[str]
+    stores: Sequence[Found],
+    *,
+    lost: Collection[str],
+    notes: Sequence[str],
+    words: Sequence[str],
 ) -> Judgement:
     """Return the verdict about nodes of RabbitMQ with Khepri: all they keep is in Raft groups."""
     found = _groups(stores)
@@ -224,15 +229,22 @@ def _of_khepri(
     verdict, latest = _of_groups(stores, found)
     names = {one.name: one.member for one in stores}
     metadata = found.khepri
-    best = ", ".join(sorted(names[name] for name in latest))
-    if verdict is Verdict.IN_USE:
+    best = sorted(names[name] for name in latest)
+    has = f"{', '.join(best)} {'have' if best[1:] else 'has'}"
+    next_one = found.advice(lost) or _all_started(names.values(), metadata)
+    if verdict is Verdict.DIFFERENT_CLUSTERS:
+        clusters = sorted({one.cluster for one in stores if one.cluster})
+        said = f"These are stores of {len(clusters)} different clusters."
+        given = " ".join(map(typed, words))
+        next_one = f"joinproto recover pick --cluster {typed(clusters[0])} {given}"
+    elif verdict is Verdict.IN_USE:
         said = "A store is in use: a running node needs no recovery."
     elif metadata is None:
         said = "No log of the metadata (Khepri) can be read."
     elif found.is_proven:
-        said = f"{best} has all that was committed, and that is proven."
+        said = f"{has} all that was committed, and that is proven."
     elif metadata.is_proven:
-        said = f"{best} has all metadata, and that is proven. But {found.doubt}"
+        said = f"{has} all metadata, and that is proven. But {found.doubt}"
     else:
         said = f"Nothing is proven: {found.doubt}"
     rows = tuple(row_of(one.candidate) for one in stores)
@@ -256,11 +268,24 @@ def _of_khepri(
         not_examined=(
             *notes,
             "what is in the entries: only which ones are there was read",
-            "Khepri's files of a real node: their format was learned from the sources alone",
+            "messages of classic queues and streams",
             "whether a node runs on a machine that is not named here",
         ),
-        next=found.advice(lost)
-        or "start all these nodes: each group elects a node that has all that was committed",
+        next=next_one,
+    )
+
+
+def _all_started(nodes: Collection[str], metadata: Row | None) -> str:
+    """Return that nodes are to be started, but for those that the members do not count any more."""
+    elects = "each group elects a node that has all that was committed"
+    members = set(nodes)
+    if metadata is not None and metadata.verdict.voters:
+        members &= metadata.verdict.voters | metadata.verdict.learners
+    if not (others := sorted({*nodes} - members)):
+        return f"start all these nodes: {elects}"
+    return (
+        f"start {', '.join(sorted(members))}: {elects}; do not start {', '.join(others)}, which"
+        " these do not count any more: empty the directory, and let it join"
     )
 
 

@@ -29,7 +29,8 @@ OTHERS = (
         "RabbitMQ with Khepri",
         frozenset({"coordination"}),
         f"{MAJORITY}; force_boot is refused; only if the majority is lost for good: rabbitmqctl"
-        " force_standalone_khepri_boot on a node that runs; what the others had beyond it is lost",
+        " force_standalone_khepri_boot on one that was started and waits; what the others had"
+        " beyond it is lost",
         lacks=frozenset({"schema.DAT"}),
     ),
     Other("etcd (its member directory)", frozenset({"snap", "wal"}), "give the directory above"),

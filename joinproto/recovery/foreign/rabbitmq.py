@@ -177,8 +177,10 @@ def refused(stores: Sequence[Found]) -> tuple[str, ...]:
 def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
     """Return the stores with their `cluster`: the first name among nodes that belong together.
 
-    A node that was forgotten counts others that do not count it; it belongs to their cluster.
+    A node that was forgotten counts others that do not count it; it belongs to their cluster.  With
+    Khepri two belong together if each was once a member with the other.
     """
+    stores = nodes.clustered(stores)
     stores = _without_blank(stores)
     groups: list[set[str]] = []
     for store in stores:

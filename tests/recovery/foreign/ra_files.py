@@ -20,6 +20,14 @@ were killed; q4 is of b and c alone."""
 MNESIA = DATA / "ra" / "mnesia-4.0.pack.xz"
 """RabbitMQ 4.0.5 with its metadata in Mnesia, copied while it ran; q2 was declared last, and is not
 in `names.dets` yet.  Each node has a log of Khepri of its own, which is not used."""
+KHEPRI = DATA / "ra" / "khepri-4.0.pack.xz"
+"""The same three, once the flag `khepri_db` was enabled; 100 messages in each queue; then killed.
+`rabbitmq-diagnostics metadata_store_status` and `rabbitmq-queues quorum_status` said before that
+that all had entry 74 of the metadata and entry 106 of q0, in term 1, applied."""
+FORCED = DATA / "ra" / "forced-4.0.pack.xz"
+"""They were started and stopped in order.  A copy of c was then started alone by
+`rabbit_khepri:force_shrink_member_to_current_member` and the same of each queue, as
+force_standalone_khepri_boot and the last line say it; it had all 300 messages, and was killed."""
 NODES = ("a@localhost", "b@localhost", "c@localhost")
 
 

@@ -16,7 +16,7 @@ from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.pack import script
 from joinproto.recovery.sources import look
 from tests.recovery.foreign import ra_files
-from tests.recovery.foreign.ra_files import NODES, real
+from tests.recovery.foreign.ra_files import NODES, command, node, real
 
 A, B, C = NODES
 
@@ -109,3 +109,105 @@ def test_a_pack_has_the_flags(mnesia: Mapping[str, Path], tmp_path: Path) -> Non
     assert one.raw.file("feature_flags").data == flags(mnesia[A]).read_bytes()
     shutil.rmtree(mnesia[A])
     assert State.DIRTY is one.state
+
+
+# -- with Khepri -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def khepri(tmp_path: Path) -> Mapping[str, Path]:
+    return real(tmp_path / "khepri", ra_files.KHEPRI)
+
+
+def test_logs_of_khepri_say_what_the_nodes_said(khepri: Mapping[str, Path]) -> None:
+    logs = {
+        (log.title, log.node): log
+        for path in khepri.values()
+        for system in found(path).raft
+        for log in system.logs
+    }
+
+    titles = ("q0", "q1", "q2", "the metadata (Khepri)")
+    assert {(title, name) for title in titles for name in NODES} == set(logs)
+    said = {(one.last_index, one.commit, one.term, one.last_term) for one in logs.values()}
+    assert {(74, 74, 1, 1), (106, 106, 1, 1)} == said
+    assert {NODES} == {tuple(sorted(one.configurations[-1].voters)) for one in logs.values()}
+    assert A == logs["the metadata (Khepri)", A].vote
+    assert not any(one.damaged for one in logs.values())
+    assert "start all these nodes" in judged(*khepri.values()).next
+
+
+def test_the_minority_of_a_real_khepri_is_told_to_start_first(khepri: Mapping[str, Path]) -> None:
+    """The command reaches a node that was started, and waits; on 4.0.5 that brought all back."""
+    said = judged(khepri[C], lost=(A, B))
+
+    assert said.next.startswith(f"start {C} alone; while it waits for a majority")
+    assert f"rabbitmqctl -n {C} force_standalone_khepri_boot" in said.next
+    assert f"once {C} runs: rabbitmqctl -n {C} eval '[rabbit_quorum_queue:force_shrink" in said.next
+
+
+def test_a_node_that_was_started_alone_leaves_the_others_out(tmp_path: Path) -> None:
+    """They are of one cluster, and two of them would elect a leader of their own."""
+    forced = real(tmp_path / "forced", ra_files.FORCED)
+
+    said = judged(*forced.values())
+
+    assert ("PROVEN", (C,)) == (said.pick.verdict.name, tuple(one.member for one in said.latest))
+    assert said.next.startswith(f"start {C}: ")
+    assert f"do not start {A}, {B}" in said.next
+
+
+def test_one_that_went_on_without_the_node_that_was_started_alone_is_not_passed_over(
+    tmp_path: Path,
+) -> None:
+    """Members are left out one by one, but by force: what the others have beyond may count."""
+    rest = [(at, 1, b"\x83x") for at in (6, 7)]
+    both = [(at, 1, b"\x83y") for at in range(1, 6)]
+    forced = [(6, 1, command("rabbitmq_metadata", [A])), (7, 2, b"\x83z")]
+    a = node(tmp_path, A, entries=[*both, *forced], applied=7)
+    b = node(tmp_path, B, entries=[*both, *rest])
+
+    said, alone = judged(a, b), judged(a)
+
+    assert "UNPROVEN" == said.pick.verdict.name
+    assert "was started alone by force" in said.sentence
+    assert "PROVEN" == alone.pick.verdict.name
+
+
+def test_nodes_that_know_each_other_are_of_one_cluster(tmp_path: Path) -> None:
+    """c went away, and a was left out then; b and c do not begin with the same name any more."""
+    both = [(at, 1, b"\x83y") for at in range(1, 6)]
+    change = (6, 1, command("rabbitmq_metadata", [B, C]))
+    a = node(tmp_path, A, entries=both)
+    b, c = (node(tmp_path, name, entries=[*both, change]) for name in (B, C))
+
+    said = judged(a, b, c)
+
+    assert "PROVEN" == said.pick.verdict.name
+    assert f"do not start {A}" in said.next
+
+
+def test_a_node_that_began_anew_is_of_another_cluster(tmp_path: Path) -> None:
+    both = [(at, 1, b"\x83y") for at in range(1, 6)]
+    a, b = (node(tmp_path, name, entries=both) for name in (A, B))
+    c = node(tmp_path, C, entries=[(1, 1, b"\x83other")], nodes=[C])
+
+    said = judged(a, b, c)
+
+    assert 3 == said.code
+    assert "2 different clusters" in said.sentence
+    assert f"pick --cluster {A}" in said.next
+
+
+def test_files_come_by_their_numbers(tmp_path: Path) -> None:
+    """4.3 renames those of earlier releases to names with more digits, one by one."""
+    a = node(tmp_path, A, entries=[(at, 1, b"\x83y") for at in range(1, 6)])
+    folder = a / "coordination" / A
+    (folder / "00000001.wal").rename(folder / "00000002.wal")
+    uid = next(folder.glob("*/config")).parent.name.encode()
+    newer = ra_files.wal((uid, at, 1, b"\x83y") for at in range(6, 9))
+    (folder / f"{3:016}.wal").write_bytes(newer)
+
+    (log,) = found(a).raft[0].logs
+
+    assert (8, "") == (log.last_index, log.damaged)

@@ -319,7 +319,10 @@ def test_the_minority_of_khepri_is_told_what_a_forced_boot_gives_up(tmp_path: Pa
     assert found.next.startswith(
         "on the hosts of b@localhost, c@localhost: joinproto recover collect"
     )
-    assert given_up.next.startswith(f"rabbitmqctl -n {A} force_standalone_khepri_boot")
+    assert given_up.next.startswith(
+        f"start {A} alone; while it waits for a majority, five minutes:"
+        f" rabbitmqctl -n {A} force_standalone_khepri_boot"
+    )
     assert "entries 6 to 7" in given_up.next
     assert (
         "what b@localhost and c@localhost confirmed beyond a@localhost is given up" in given_up.next

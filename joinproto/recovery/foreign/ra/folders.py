@@ -122,7 +122,7 @@ def _refused(folder: Folder, error: OSError) -> str:
 
 def _read(system: str, folder: Folder) -> RaSystem:
     there, node = folder.names(), folder.path.split("/")[-2]
-    wals = [name for name in there if name.endswith(".wal")]
+    wals = _by_number(there, ".wal")
     configs: list[Config] = []
     logs: dict[bytes, Log] = {}
     for name in there:
@@ -159,7 +159,7 @@ def _log(folder: Folder, names: Sequence[str]) -> tuple[Config, Log]:
     found.start_from(0, config.first)
     try:
         newest = _start(folder, found)
-        for name in (one for one in names if one.endswith(".segment")):
+        for name in _by_number(names, ".segment"):
             try:
                 with folder.file(name) as file:
                     entries = segment.entries_in(folder.path + name, config.uid, file)
@@ -174,6 +174,12 @@ def _log(folder: Folder, names: Sequence[str]) -> tuple[Config, Log]:
     except OSError as error:
         found.problem = _refused(folder, error)
     return config, found
+
+
+def _by_number(names: Sequence[str], ending: str) -> list[str]:
+    """Return the files of this ending in their order: 4.3 writes more digits, and renames them."""
+    found = [name for name in names if name.endswith(ending)]
+    return sorted(found, key=lambda name: (len(name.lstrip("0")), name.lstrip("0")))
 
 
 def _start(folder: Folder, found: Log) -> int:

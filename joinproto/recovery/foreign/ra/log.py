@@ -23,9 +23,13 @@ from joinproto.recovery.foreign.text import NotAsWritten
 
 META, NAMES = "meta.dets", "names.dets"
 CHANGES_MAX = 10_000
+TERMS_MAX = 1_000
 
 _PRINTS = Written(
     tuple[tuple[int, int, int], ...], list, lambda found: tuple(tuple(one) for one in found)
+)
+_TERMS = Written(
+    tuple[tuple[int, int], ...], list, lambda found: tuple(tuple(one) for one in found)
 )
 _CONFIGURATIONS = Written(
     tuple[tuple[int, int, tuple[str, ...], tuple[str, ...]], ...],
@@ -60,6 +64,9 @@ class GroupLog:
     ] = ()
     prints: Annotated[tuple[tuple[int, int, int], ...], _PRINTS, "of few entries"] = ()
     damaged: Annotated[str, "why it does not count"] = ""
+    terms: Annotated[
+        tuple[tuple[int, int], ...], _TERMS, Absent(()), "the first entry of each term, and it"
+    ] = ()
     made: Annotated[int, Absent(0), "when its queue was declared, in milliseconds; 0: added"] = 0
     founders: Annotated[tuple[str, ...], Absent(()), "the first members, of such a log"] = ()
 
@@ -84,6 +91,7 @@ class GroupLog:
             last_index=self.last_index,
             commit=self.commit,
             configurations=self.configurations,
+            terms=self.terms,
             damaged=self.damaged,
         )
 
@@ -123,6 +131,7 @@ class Log:
     base: tuple[int, int] = (0, 0)
     configurations: list[Configuration] = field(factory=list)
     prints: dict[int, tuple[int, int]] = field(factory=dict)
+    terms: list[tuple[int, int]] = field(factory=list)
     last: tuple[int, int] = (0, 0)
     torn: str = ""
     problem: str = ""
@@ -131,6 +140,7 @@ class Log:
         """Begin behind a snapshot, or with the first members at index 0."""
         self.base = self.last = (configuration.index, term)
         self.configurations = [configuration]
+        self.terms = [self.base] if configuration.index else []
 
     def take(self, name: str, entry: Entry) -> None:
         """Take the next entry; what it cannot follow is a problem."""
@@ -145,8 +155,13 @@ class Log:
                 del self.prints[old]
             while self.configurations[-1].index >= index and len(self.configurations) > 1:
                 self.configurations.pop()
+            while self.terms and self.terms[-1][0] >= index:
+                self.terms.pop()
         self.torn = ""
         self.last = index, entry.term
+        if not self.terms or self.terms[-1][1] != entry.term:
+            self.terms.append(self.last)
+            del self.terms[1:-TERMS_MAX]
         if entry.print is not None:
             self.prints[index] = entry.term, entry.print
         if entry.command:
@@ -247,6 +262,7 @@ def _whole(
         commit=max(row.applied, log.base[0]),
         configurations=tuple(log.configurations) or (config.first,),
         prints=tuple((index, *log.prints[index]) for index in sorted(log.prints)),
+        terms=tuple(log.terms),
         damaged=damaged,
         made=config.made,
         founders=tuple(sorted(config.first.voters)) if config.made else (),

@@ -159,6 +159,31 @@ def of_khepri(
     )
 
 
+def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
+    """Return the stores, those with Khepri with their `cluster`: the first of nodes that know
+    each other, by any of the members that their logs name."""
+    knows: dict[str, set[str]] = {}
+    for store in stores:
+        log = _metadata(store.raft)
+        if store.node is None and log is not None:
+            named = knows.setdefault(log.node, {log.node})
+            named.update(*(one.voters | one.learners for one in log.configurations))
+    groups_of: list[set[str]] = []
+    for node, named in sorted(knows.items()):
+        # Of a node that is not here only what others say of it is known.
+        mine = {node} | {one for one in named if node in knows.get(one, {node})}
+        groups_of = [
+            *(group for group in groups_of if not group & mine),
+            mine.union(*(group for group in groups_of if group & mine)),
+        ]
+    return tuple(
+        evolve(store, cluster=min(next(group for group in groups_of if log.node in group)))
+        if store.node is None and (log := _metadata(store.raft)) is not None
+        else store
+        for store in stores
+    )
+
+
 def groups(stores: Sequence[Found]) -> Table | None:
     """Return the verdicts about the Raft groups of these nodes; None: they have none."""
     known = [one for one in stores if one.raft and one.state.is_readable]

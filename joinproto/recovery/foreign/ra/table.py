@@ -166,11 +166,20 @@ class Table:
         if not forced or any(row.verdict.went_back or row.verdict.parted for row in forced):
             return f"{save}: a majority that lost entries goes on without them"
         by_node: dict[str, list[Row]] = {}
+        alone = next((row.best[0] for row in forced if row.is_khepri), "")
         for row in forced:
             if not row.is_khepri:
-                by_node.setdefault(row.best[0], []).append(row)
+                node = alone if alone in row.best else row.best[0]
+                by_node.setdefault(node, []).append(row)
         steps = [_standalone(row) for row in forced if row.is_khepri]
+        # A node that is started alone leaves all others out: they join it with nothing.
+        elsewhere = {node: by_node.pop(node) for node in sorted(by_node) if alone not in ("", node)}
         steps += [_shrunk(node, rows) for node, rows in sorted(by_node.items())]
+        steps += [
+            f"save the directory of {node}: its log is the latest of"
+            f" {_few([row.title for row in rows])}, and {alone} goes on without it"
+            for node, rows in elsewhere.items()
+        ]
         return "; then ".join(steps)
 
 
@@ -268,7 +277,11 @@ def _doubt(row: Row) -> str:
 def _standalone(row: Row) -> str:
     """Return how the metadata are cut down to one node, and what is given up by that."""
     node = row.best[0]
-    return f"rabbitmqctl -n {typed(node)} force_standalone_khepri_boot ({_given_up(node, [row])})"
+    return (
+        f"start {node} alone; while it waits for a majority, five minutes: rabbitmqctl -n"
+        f" {typed(node)} force_standalone_khepri_boot ({_given_up(node, [row])}; other nodes join"
+        " it again with empty directories)"
+    )
 
 
 def _shrunk(node: str, rows: Sequence[Row]) -> str:
