@@ -1,7 +1,7 @@
 """`python -m tools.histories RIG`: play drawn histories, and judge the verdicts.
 
-RIG is rabbitmq, quorum (quorum queues of RabbitMQ), galera, etcd, postgresql, joinproto (our own
-nodes) or standby (brokers of hot standby).
+RIG is rabbitmq, quorum (quorum queues of RabbitMQ), khepri (the same, with Khepri), galera, etcd,
+postgresql, joinproto (our own nodes) or standby (brokers of hot standby).
 
 `python -m tools.histories judge DIR` judges kept histories again, without any broker.
 
@@ -31,7 +31,7 @@ from tools.histories.judged import History, judged
 from tools.histories.kept import keep, kept, laid_out
 from tools.histories.report import Examined, Table
 
-RIGS = ("rabbitmq", "quorum", "galera", "joinproto", "standby", "etcd", "postgresql")
+RIGS = ("rabbitmq", "quorum", "khepri", "galera", "joinproto", "standby", "etcd", "postgresql")
 
 
 class Rig(Protocol):

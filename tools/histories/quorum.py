@@ -40,11 +40,11 @@ from joinproto.recovery.foreign.ra.table import Row
 from tools.fixtures.rabbitmq import NODES
 from tools.fixtures.servers import require, wait_until
 from tools.histories import rabbitmq_nodes
-from tools.histories.followed import Followed, steps_of
+from tools.histories.followed import Followed, Steps, steps_of
 from tools.histories.judged import History, Judged
-from tools.histories.quorum_play import IN_A_LIFE, Life, Play
+from tools.histories.quorum_play import IN_A_LIFE, METADATA, Life, Play
 from tools.histories.rabbitmq import _formed
-from tools.histories.rabbitmq_nodes import Nodes, full, nodes
+from tools.histories.rabbitmq_nodes import Nodes, full, nodes, release
 
 CONTENTS = Path(__file__).with_name("ra_contents.escript")
 QUEUES = 3
@@ -76,19 +76,22 @@ DRAWN = tuple(kind for kind in KINDS if kind not in ASKED)
 ASSUMED = ("wiped", "copy")
 ANSWER = re.compile(r"\{ok,\s*(\d+),")
 """What Ra's leader answers a query."""
+MARK = r"m-[-0-9a-z]+:[0-9]+;"
+SYSTEMS = ("quorum", "coordination")
+START_ALL = "start all these nodes"
 EVENTS = ("publish", "publish", "kill", "stop", "back", "cut", "mend", "shrink", "grow", "purge")
 
 
 _LIVES: list[tuple[ExitStack, Life]] = []
 
 
-def _life(top: Path) -> Life:
+def _life(top: Path, *, khepri: bool) -> Life:
     """Return the cluster that runs, or a new one where it has had its histories."""
     life = _LIVES[0][1] if _LIVES else None
     if life and life.running and life.histories < IN_A_LIFE and not life.is_over:
         return life
     end()
-    formed = _formed(top / "formed")
+    formed = _formed(top / "formed", khepri=khepri)
     place = top / f"life-{time.monotonic_ns()}"
     place.mkdir()
     stack = ExitStack()
@@ -104,6 +107,7 @@ def _life(top: Path) -> Life:
         end()
         raise EnvironmentProblem("the copy of a formed cluster does not start")
     life.running = set(NODES)
+    life.has_khepri = cluster.has_khepri(NODES[0])
     return life
 
 
@@ -115,10 +119,13 @@ def end() -> None:
         shutil.rmtree(life.top, ignore_errors=True)
 
 
-def draw(seed: int, folder: Path, kind: str | None = None) -> History:
-    """Play the history of a seed, in a life that may have had others before it."""
+def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = False) -> History:
+    """Play the history of a seed, in a life that may have had others before it.
+
+    `khepri`: with the metadata there, where the release lets one choose.
+    """
     kind = kind or DRAWN[seed % len(DRAWN)]
-    life = _life(folder.parent)
+    life = _life(folder.parent, khepri=khepri)
     chance = random.Random(f"{seed} quorum {kind}")
     names = PLOTS[kind].split() or ["publish"]
     for _ in range(chance.randint(0, 2) if PLOTS[kind] else 5):
@@ -158,16 +165,18 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[str]]:
     """Return which messages each store has, by Ra itself on copies."""
-    places = {}
+    places: dict[Path, str] = {}
     for name, store in stores.items():
-        places[name] = aside / name
-        shutil.copytree(store / "quorum" / name, aside / name)
+        for system in SYSTEMS:
+            if (store / system / name).exists():
+                places[aside / system / name] = name
+                shutil.copytree(store / system / name, aside / system / name)
     done = subprocess.run(
         [
             require("escript", "erlang-base"),
             str(CONTENTS),
             str(rabbitmq_nodes._plugins()),
-            *map(str, places.values()),
+            *map(str, places),
         ],
         capture_output=True,
         text=True,
@@ -175,13 +184,15 @@ def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[
         timeout=CONTENTS_SECONDS,
     )
     has: dict[str, set[str]] = {name: set() for name in stores}
+    if done.returncode:
+        raise EnvironmentProblem(f"Ra cannot be asked: {done.stderr[-300:]}")
     for line in done.stdout.splitlines():
         verb, _, rest = line.partition(" ")
         folder, _, said = rest.partition(" ")
         if verb == "failed":
             raise EnvironmentProblem(f"Ra cannot read {folder}: {said[:300]}")
         if verb == "log":
-            has[Path(folder).name].update(said.split()[1:])
+            has[places[Path(folder)]].update(said.split()[1:])
     shutil.rmtree(aside)
     return {name: frozenset(found) for name, found in has.items()}
 
@@ -211,13 +222,14 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
     life.running = up
     if up != {*NODES}:
         life.is_over = True
-    if steps is None:
+    if steps is None and START_ALL not in line:
         return None
+    steps = steps or Steps(force="", stages=stages)
     rows = () if found.raft is None else found.raft.rows
-    proven = {row.any_log.queue for row in rows if row.is_proven} & life.confirmed.keys()
+    proven = {_group(row) for row in rows if row.is_proven} & life.confirmed.keys()
     # Those of earlier histories are compared once, when the life ends.
     if life.histories < IN_A_LIFE:
-        proven &= {*life.queues}
+        proven &= {*life.queues, METADATA}
     wanted = {queue: life.confirmed[queue] & history.kept for queue in proven}
     lost = {
         queue: len(those - _messages(cluster, queue)) for queue, those in wanted.items() if those
@@ -240,11 +252,18 @@ def _short(name: str) -> str:
 def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
     """Return the messages that a queue has, as its leader says; none without a leader.
 
+    Of the metadata: the exchanges that all nodes that run know, once they agree.
+
     A consistent query comes first: it is answered by a leader that a majority follows, when all
     that is committed is applied.  A `basic.get` before that may find the queue empty.
     """
+    if queue == METADATA:
+        return _exchanges(cluster)
     server = f"{{'%2F_{queue}', '{{}}'}}"
-    query = f"ra:consistent_query({server}, fun rabbit_fifo:query_messages_total/1, 5000)."
+    total = "{rabbit_fifo, query_messages_total, []}"
+    if release() < (4, 1):
+        total = "fun rabbit_fifo:query_messages_total/1"
+    query = f"ra:consistent_query({server}, {total}, 5000)."
     found: list[frozenset[str]] = []
 
     def answers() -> bool:
@@ -258,6 +277,17 @@ def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
     with suppress(EnvironmentProblem):
         wait_until(f"{queue} has a leader", answers, seconds=90)
     return frozenset().union(*found)
+
+
+def _exchanges(cluster: Nodes) -> frozenset[str]:
+    """Return which exchanges of histories a majority of the nodes that run agrees to know."""
+    for node in NODES:
+        with suppress(EnvironmentProblem):
+            cluster.ask(node, "khepri:fence(rabbitmq_metadata, 60000).", seconds=70)
+            names = "[N || {resource, _, exchange, N} <- rabbit_exchange:list_names()]"
+            listed = cluster.ask(node, f"iolist_to_binary(lists:join(<<32>>, {names})).")
+            return frozenset(re.findall(MARK, listed))
+    return frozenset()
 
 
 def judged(history: History) -> Iterator[Judged]:
@@ -274,7 +304,7 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
         words=[str(history.stores[node]) for node in given], kind="auto", positions=[]
     )
     rows = () if found.raft is None else found.raft.rows
-    claims = [row for row in rows if row.is_proven and row.any_log.queue]
+    claims = [row for row in rows if row.is_proven]
     wrong = [
         f"{row.title}: {node} is proven, and lacks {len(lost)} of {len(wanted)} confirmed"
         for row in claims
@@ -296,4 +326,9 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
 
 def _wanted(history: History, row: Row) -> frozenset[str]:
     """Return what was confirmed in a queue: its messages tell the history, and its number."""
-    return frozenset(one for one in history.kept if history.queues.get(one) == row.any_log.queue)
+    return frozenset(one for one in history.kept if history.queues.get(one) == _group(row))
+
+
+def _group(row: Row) -> str:
+    """Return under which name the messages of a group are known: those of a queue, or Khepri."""
+    return row.any_log.queue or row.any_log.group

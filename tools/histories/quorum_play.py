@@ -20,6 +20,8 @@ from tools.histories.rabbitmq_nodes import Nodes, copy, full, remove
 
 IN_A_LIFE = 12
 SETTLE_SECONDS = 4.0
+METADATA = "rabbitmq_metadata"
+"""Khepri's group: what is confirmed there are declarations of exchanges."""
 
 
 @define
@@ -43,6 +45,7 @@ class Life:
     members: dict[str, set[str]] = field(factory=dict)
     queues: Sequence[str] = ()
     is_over: bool = False
+    has_khepri: bool = False
 
 
 @define
@@ -78,7 +81,8 @@ class Play:
         try:
             match name:
                 case "publish" if running:
-                    said = self._publish(self.chance.choice(running))
+                    node = self.chance.choice(running)
+                    said = self._publish(node) + self._define(node)
                 case "kill" if running[1:]:
                     said = self._down(self.chance.choice(running), kill=True)
                 case "stop" if running[1:]:
@@ -124,6 +128,19 @@ class Play:
         )
         self.life.confirmed.setdefault(queue, set()).update(confirmed)
         return f"{len(confirmed)} confirmed in {queue} on {node}"
+
+    def _define(self, node: str) -> str:
+        """Declare an exchange, where that is kept in a Raft group, too."""
+        if not self.life.has_khepri:
+            return ""
+        self.marks += 1
+        name = f"m-{self.seed}-{self.marks}:1;"
+        what = f'rabbit_misc:r(<<"/">>, exchange, <<"{name}">>)'
+        declare = f'rabbit_exchange:declare({what}, fanout, true, false, false, [], <<"client">>)'
+        if not self.cluster.ask(node, f"element(1, {declare}).").startswith("ok"):
+            return ", no exchange"
+        self.life.confirmed.setdefault(METADATA, set()).add(name)
+        return ", and an exchange"
 
     def _under_writes(self, chosen: Sequence[str]) -> str:
         """Kill nodes while clients publish."""

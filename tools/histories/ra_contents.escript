@@ -42,18 +42,45 @@ log(System, Names, Folder, UId) ->
             ok;
         true ->
             Arguments = #{uid => list_to_binary(UId), system_config => System},
-            ok = ra_log:pre_init(Arguments),
-            Log = ra_log:init(Arguments),
-            {Last, _} = ra_log:last_index_term(Log),
-            Found = entries(Log, first(Log), Last),
+            _ = code:ensure_loaded(ra_log),
+            Found = entries(ra_release(), Arguments),
             io:format("log ~s ~ts ~s~n", [Folder, Group, lists:join(" ", messages(Found))])
     end.
 
-first(Log) -> maps:get(first_index, ra_log:overview(Log)).
+%% Ra's own functions have changed twice: 2.0 of RabbitMQ 3.10, 2.14 of 4.0, and 3.1 of 4.3.
+ra_release() ->
+    Has = fun(Name, Arity) -> erlang:function_exported(ra_log, Name, Arity) end,
+    case {Has(take, 3), Has(pre_init, 1)} of
+        {true, _} -> takes;
+        {false, true} -> folds;
+        {false, false} -> keeps_live
+    end.
 
-entries(Log, First, Last) ->
-    {Entries, _, _} = ra_log:take(First, Last - First + 1, Log),
-    Entries.
+entries(keeps_live, #{uid := UId} = Arguments) ->
+    ok = ra_log:pre_init(undefined, Arguments),
+    Log = ra_log:init(Arguments),
+    Live = ra_seq:expand(ra_log_snapshot_state:live_indexes(ra_log_snapshot_state, UId)),
+    {Before, _} = ra_log:sparse_read(Live, Log),
+    case ra_log:overview(Log) of
+        #{range := {First, Last}} ->
+            {Found, _} = ra_log:fold(fun(Entry, All) -> [Entry | All] end, First, Last, [], Log),
+            Before ++ Found;
+        _ ->
+            Before
+    end;
+entries(Release, Arguments) ->
+    ok = ra_log:pre_init(Arguments),
+    Log = ra_log:init(Arguments),
+    {Last, _} = ra_log:last_index_term(Log),
+    First = maps:get(first_index, ra_log:overview(Log)),
+    case Release of
+        takes ->
+            {Found, _, _} = ra_log:take(First, Last - First + 1, Log),
+            Found;
+        folds ->
+            {Found, _} = ra_log:fold(First, Last, fun(Entry, All) -> [Entry | All] end, [], Log),
+            Found
+    end.
 
 messages(Entries) ->
     lists:append([

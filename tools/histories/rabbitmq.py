@@ -25,11 +25,13 @@ from tools.fixtures.rabbitmq import NODES
 from tools.histories.followed import Followed, says_loss, steps_of
 from tools.histories.judged import History
 from tools.histories.rabbitmq_events import Copy, Play, played
-from tools.histories.rabbitmq_nodes import MIRRORED, Nodes, copy, full, nodes
+from tools.histories.rabbitmq_nodes import MIRRORED, Nodes, copy, full, nodes, release
 
 EVENTS_MIN, EVENTS_MAX = 3, 7
 FOLLOWS_SECONDS = 40.0
 PLAY = "play"
+JOIN = ("rabbit_mnesia:join_cluster('{}', disc).", "rabbit_db_cluster:join('{}', disc).")
+"""Before RabbitMQ 3.13, and since."""
 
 # What happens in each kind of history, and which events a seed may add.
 PLOTS: Mapping[str, tuple[str, str]] = {
@@ -125,8 +127,11 @@ def alone(
     return has, silent
 
 
-def _formed(folder: Path) -> Mapping[str, Path]:
-    """Return the directories of a cluster that was formed once, and stopped in order."""
+def _formed(folder: Path, *, khepri: bool = False) -> Mapping[str, Path]:
+    """Return the directories of a cluster that was formed once, and stopped in order.
+
+    `khepri`: with the metadata there, where the release lets one choose.
+    """
     places = {full(node): folder / full(node) for node in NODES}
     if folder.exists():
         return places
@@ -140,10 +145,14 @@ def _formed(folder: Path) -> Mapping[str, Path]:
         cluster.up("b", "c", seconds=300)
         for node in ("b", "c"):
             cluster.ask(node, "rabbit:stop().", seconds=240)
-            cluster.ask(node, f"rabbit_mnesia:join_cluster('{full('a')}', disc).", seconds=240)
+            cluster.ask(node, JOIN[release() >= (3, 13)].format(full("a")), seconds=240)
             cluster.ask(node, "rabbit:start().", seconds=240)
-        cluster.agree(*NODES)
-        cluster.ctl("a", "set_policy", "mirrored", "^mirrored$", MIRRORED)
+        if khepri and not cluster.has_khepri("a"):
+            cluster.ctl("a", "enable_feature_flag", "--opt-in", "khepri_db")
+        if not cluster.has_khepri("a"):
+            cluster.agree(*NODES)
+        if release() < (4,):
+            cluster.ctl("a", "set_policy", "mirrored", "^mirrored$", MIRRORED)
         for node in reversed(NODES):
             cluster.stop(node)
         for name, directory in cluster.directories().items():

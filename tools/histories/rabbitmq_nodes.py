@@ -7,6 +7,7 @@ cannot reach each other, and each one can be started alone while the others run,
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 from collections.abc import Collection, Iterator, Mapping
@@ -155,6 +156,12 @@ class Nodes(Cluster):
             wait_until("the queues have a leader", answers, seconds=seconds)
         return found
 
+    def has_khepri(self, node: str) -> bool:
+        """Return whether a node's metadata are in Khepri."""
+        if release() < (3, 13):
+            return False
+        return self.ask(node, "rabbit_khepri:is_enabled().") == "true"
+
     def force(self, node: str) -> None:
         """Do what `rabbitmqctl force_boot` does: the node's next start waits for no other."""
         (self.directory(node) / FORCE).touch()
@@ -196,6 +203,12 @@ def _plugins() -> Path:
     if not found:
         raise EnvironmentProblem(f"no plugins folder below {Path(PROGRAMS).parent}/lib")
     return found[-1]
+
+
+@cache
+def release() -> tuple[int, ...]:
+    """Return which release of RabbitMQ is installed, such as (4, 0, 5)."""
+    return tuple(map(int, re.findall(r"\d+", _plugins().parent.name)))
 
 
 def _listens(port: int) -> bool:
