@@ -1,4 +1,4 @@
-"""Histories of quorum queues on three RabbitMQ 3.10 nodes: drawn from a seed, judged one by one.
+"""Histories of quorum queues on three RabbitMQ nodes: drawn from a seed, judged one by one.
 
 A boot takes ten seconds and more, so several histories come of one life of a cluster.  At the end
 of each all nodes are ended, their directories are copied and judged, the last line is followed on
@@ -18,7 +18,7 @@ Clients know each message that was confirmed.  What a store has is asked of Ra i
     wiped, copy   a store was lost, or went back, and perhaps no file shows it: counted apart
     the others    kills, stops, cuts, members that are away, changes of members, snapshots
 
-Source: RabbitMQ 3.10.8 of Debian 12, with Ra 2.2.0.
+Source: RabbitMQ 3.10.8 of Debian 12, with Ra 2.2.0; 4.0.5 and 4.3.6, with Ra 2.14.0 and 3.1.10.
 """
 
 from __future__ import annotations

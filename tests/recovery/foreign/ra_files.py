@@ -24,6 +24,8 @@ KHEPRI = DATA / "ra" / "khepri-4.0.pack.xz"
 """The same three, once the flag `khepri_db` was enabled; 100 messages in each queue; then killed.
 `rabbitmq-diagnostics metadata_store_status` and `rabbitmq-queues quorum_status` said before that
 that all had entry 74 of the metadata and entry 106 of q0, in term 1, applied."""
+KHEPRI_4_3 = DATA / "ra" / "khepri-4.3.pack.xz"
+"""Three nodes of RabbitMQ 4.3.6, the same way: entry 103 of the metadata, and 106 of q0."""
 FORCED = DATA / "ra" / "forced-4.0.pack.xz"
 """They were started and stopped in order.  A copy of c was then started alone by
 `rabbit_khepri:force_shrink_member_to_current_member` and the same of each queue, as

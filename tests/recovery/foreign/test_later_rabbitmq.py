@@ -33,6 +33,9 @@ def flags(directory: Path) -> Path:
     return directory.with_name(f"{directory.name}{BESIDE}")
 
 
+KHEPRI = "the metadata (Khepri)"
+
+
 # -- with Mnesia -----------------------------------------------------------------------------------
 
 
@@ -119,22 +122,37 @@ def khepri(tmp_path: Path) -> Mapping[str, Path]:
     return real(tmp_path / "khepri", ra_files.KHEPRI)
 
 
-def test_logs_of_khepri_say_what_the_nodes_said(khepri: Mapping[str, Path]) -> None:
+@pytest.mark.parametrize(
+    ("kept", "metadata", "joined"),
+    [(ra_files.KHEPRI, 74, [3, 4]), (ra_files.KHEPRI_4_3, 103, [55, 78])],
+)
+def test_logs_of_khepri_say_what_the_nodes_said(
+    tmp_path: Path, kept: Path, metadata: int, joined: list[int]
+) -> None:
+    nodes = real(tmp_path / "nodes", kept)
     logs = {
         (log.title, log.node): log
-        for path in khepri.values()
+        for path in nodes.values()
         for system in found(path).raft
         for log in system.logs
     }
 
-    titles = ("q0", "q1", "q2", "the metadata (Khepri)")
+    titles = ("q0", "q1", "q2", KHEPRI)
     assert {(title, name) for title in titles for name in NODES} == set(logs)
-    said = {(one.last_index, one.commit, one.term, one.last_term) for one in logs.values()}
-    assert {(74, 74, 1, 1), (106, 106, 1, 1)} == said
+    ends = {
+        (title, one.last_index, one.commit, one.term, one.last_term)
+        for (title, _), one in logs.items()
+    }
+    assert {
+        (KHEPRI, metadata, metadata, 1, 1),
+        *((f"q{n}", 106, 106, 1, 1) for n in range(3)),
+    } == ends
     assert {NODES} == {tuple(sorted(one.configurations[-1].voters)) for one in logs.values()}
-    assert A == logs["the metadata (Khepri)", A].vote
+    assert [0, *joined] == [one.index for one in logs[KHEPRI, C].configurations]
+    assert A == logs[KHEPRI, A].vote
     assert not any(one.damaged for one in logs.values())
-    assert "start all these nodes" in judged(*khepri.values()).next
+    said = judged(*nodes.values())
+    assert ("PROVEN", "start all these nodes") == (said.pick.verdict.name, said.next[:21])
 
 
 def test_the_minority_of_a_real_khepri_is_told_to_start_first(khepri: Mapping[str, Path]) -> None:

@@ -17,6 +17,5 @@ no I/O, and raise nothing but `NotAsWritten`.  `folders.py` opens the files, `no
 they come to on a node, and `table.py` compares the nodes, group by group.
 
 Source: rabbitmq/ra 2.2.0 (RabbitMQ 3.10) to 3.1.10 (RabbitMQ 4.3), which write the same versions of
-these files; OTP's `dets_v9`.  Seen on real nodes of 3.10.8; of Khepri and of later releases only
-the sources were read.
+these files; OTP's `dets_v9`.  Seen on real nodes of 3.10.8, and of 4.0.5 and 4.3.6 with Khepri.
 """
