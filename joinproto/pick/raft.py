@@ -228,13 +228,13 @@ def _forced(logs: Sequence[RaftLog]) -> Iterator[str]:
     """
     for one in logs:
         for before, after in pairwise(one.configurations):
-            left_out = before.voters - after.voters
-            if len(left_out) < 2 or not before.voters or not after.voters:
+            dropped = before.voters - after.voters
+            if len(dropped) < 2 or not before.voters or not after.voters:
                 continue
             later = [each for each in one.configurations if each.index > after.index]
             again = frozenset[str]().union(*(each.voters | each.learners for each in later))
             for other in logs:
-                if other.member not in left_out - again:
+                if other.member not in dropped - again:
                     continue
                 index = min(other.last_index, after.index - 1)
                 terms = one.term_at(index), other.term_at(index)
