@@ -120,7 +120,7 @@ for directory in "$@"; do
     [ -n "$found" ] || [ -z "$others" ] ||
         fail "$PWD: holds nothing that recover reads, but:$others; give the data directory itself"
     # RabbitMQ's feature flags lie next to a node's directory.
-    [ ! -f "$called@BESIDE@" ] || pack "$called@BESIDE@" @FLAGS@
+    [ ! -f "$called@NEXT_TO_IT@" ] || pack "$called@NEXT_TO_IT@" @FLAGS@
     set -f
 done
 printf 'end\\n'
@@ -138,7 +138,7 @@ def script() -> str:
         marks |= {*getattr(reader, "MARKS", ())}
     folders = {str(above) for name in files for above in PurePosixPath(name).parents} - {"."}
     lists = {"@FOLDERS@": folders, "@TELLING@": marks - files, "@FILES@": files}
-    text = _SCRIPT.replace("@BESIDE@", BESIDE).replace("@FLAGS@", FLAGS)
+    text = _SCRIPT.replace("@NEXT_TO_IT@", BESIDE).replace("@FLAGS@", FLAGS)
     for word, names in lists.items():
         text = text.replace(word, " ".join(sorted(names)))
     return text

@@ -148,7 +148,7 @@ def _formed(folder: Path, *, khepri: bool = False) -> Mapping[str, Path]:
             cluster.ask(node, JOIN[release() >= (3, 13)].format(full("a")), seconds=240)
             cluster.ask(node, "rabbit:start().", seconds=240)
         if khepri and not cluster.has_khepri("a"):
-            cluster.ctl("a", "enable_feature_flag", "--opt-in", "khepri_db")
+            cluster.ask("a", "rabbit_feature_flags:enable(khepri_db).", seconds=240)
         if not cluster.has_khepri("a"):
             cluster.agree(*NODES)
         if release() < (4,):
