@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from joinproto.recovery.cli_look import judgement_of
+from joinproto.recovery.foreign.ra import log as log_of
 from joinproto.recovery.foreign.ra.folders import BESIDE
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.gather import gather, read
@@ -229,3 +230,14 @@ def test_files_come_by_their_numbers(tmp_path: Path) -> None:
     (log,) = found(a).raft[0].logs
 
     assert (8, "") == (log.last_index, log.damaged)
+
+
+def test_of_very_many_terms_the_first_ones_are_not_known(tmp_path: Path) -> None:
+    """A term that is not known is compared with none."""
+    count = log_of.TERMS_MAX + 5
+    a = node(tmp_path, A, entries=[(at, at, b"\x83y") for at in range(1, count + 1)], term=count)
+
+    (log,) = found(a).raft[0].logs
+
+    raft = log.raft("a")
+    assert [0, 0, 6, count] == [raft.term_at(at) for at in (0, 5, 6, count)]

@@ -161,7 +161,7 @@ class Log:
         self.last = index, entry.term
         if not self.terms or self.terms[-1][1] != entry.term:
             self.terms.append(self.last)
-            del self.terms[1:-TERMS_MAX]
+            del self.terms[:-TERMS_MAX]
         if entry.print is not None:
             self.prints[index] = entry.term, entry.print
         if entry.command:
