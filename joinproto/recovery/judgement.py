@@ -231,7 +231,7 @@ def _of_khepri(
     metadata = found.khepri
     best = sorted(names[name] for name in latest)
     has = f"{', '.join(best)} {'have' if best[1:] else 'has'}"
-    next_one = found.advice(lost) or _all_started(names.values(), metadata)
+    next_one = found.advice(lost) or _all_started(names.values(), found)
     if verdict is Verdict.DIFFERENT_CLUSTERS:
         clusters = sorted({one.cluster for one in stores if one.cluster})
         said = f"These are stores of {len(clusters)} different clusters."
@@ -275,17 +275,17 @@ def _of_khepri(
     )
 
 
-def _all_started(nodes: Collection[str], metadata: Row | None) -> str:
+def _all_started(nodes: Collection[str], found: Table) -> str:
     """Return that nodes are to be started, but for those that the members do not count any more."""
     elects = "each group elects a node that has all that was committed"
-    members = set(nodes)
+    members, metadata = set(nodes), found.khepri
     if metadata is not None and metadata.verdict.voters:
         members &= metadata.verdict.voters | metadata.verdict.learners
     if not (others := sorted({*nodes} - members)):
         return f"start all these nodes: {elects}"
     return (
         f"start {', '.join(sorted(members))}: {elects}; do not start {', '.join(others)}, which"
-        " these do not count any more: empty the directory, and let it join"
+        f" these do not count any more: empty the directory, and let it join{found.stranded(members)}"
     )
 
 

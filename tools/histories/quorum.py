@@ -78,7 +78,7 @@ ANSWER = re.compile(r"\{ok,\s*(\d+),")
 """What Ra's leader answers a query."""
 MARK = r"m-[-0-9a-z]+:[0-9]+;"
 SYSTEMS = ("quorum", "coordination")
-START_ALL = "start all these nodes"
+STARTED = re.compile(r"start (?:all these nodes|([\w@., -]+)): each group elects")
 EVENTS = ("publish", "publish", "kill", "stop", "back", "cut", "mend", "shrink", "grow", "purge")
 
 
@@ -210,7 +210,12 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
     found = judgement_of(
         words=[str(cluster.directory(node)) for node in NODES], kind="auto", positions=[]
     )
-    stages = steps.stages if steps is not None else (tuple(map(full, NODES)),)
+    every = tuple(map(full, NODES))
+    told = STARTED.match(line)
+    if steps is None and told is not None:
+        some = tuple(told[1].split(", ")) if told[1] else every
+        steps = Steps(force="", stages=(some,))
+    stages = steps.stages if steps is not None else (every,)
     if steps is not None and steps.force:
         cluster.force(_short(steps.force))
     for stage in stages:
@@ -222,9 +227,8 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
     life.running = up
     if up != {*NODES}:
         life.is_over = True
-    if steps is None and START_ALL not in line:
+    if steps is None:
         return None
-    steps = steps or Steps(force="", stages=stages)
     rows = () if found.raft is None else found.raft.rows
     proven = {_group(row) for row in rows if row.is_proven} & life.confirmed.keys()
     # Those of earlier histories are compared once, when the life ends.

@@ -143,6 +143,15 @@ class Table:
                     found.setdefault(f"{log.node}: {log.damaged}", []).append(row.title)
         return [f"{_few(titles)} on {why}" for why, titles in found.items()]
 
+    def stranded(self, members: Collection[str]) -> str:
+        """Return what to do about queues without a majority among these nodes; "": there are none."""
+        by_node: dict[str, list[Row]] = {}
+        for row in self.rows:
+            best = [node for node in row.best if node in members]
+            if best and len(row.verdict.voters & {*members}) * 2 <= len(row.verdict.voters):
+                by_node.setdefault(best[0], []).append(row)
+        return "".join(f"; then {_shrunk(node, rows)}" for node, rows in sorted(by_node.items()))
+
     def advice(self, lost: Collection[str]) -> str:
         """Return what to do about the groups that are not proven; "" if there are none.
 
