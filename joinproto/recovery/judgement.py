@@ -285,7 +285,7 @@ def _all_started(nodes: Collection[str], found: Table) -> str:
         return f"start all these nodes: {elects}"
     return (
         f"start {', '.join(sorted(members))}: {elects}; do not start {', '.join(others)}, which"
-        f" these do not count any more: empty the directory, and let it join{found.stranded(members)}"
+        f" these do not count: empty the directory, and let it join{found.stranded(members)}"
     )
 
 

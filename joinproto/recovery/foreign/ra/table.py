@@ -144,7 +144,7 @@ class Table:
         return [f"{_few(titles)} on {why}" for why, titles in found.items()]
 
     def stranded(self, members: Collection[str]) -> str:
-        """Return what to do about queues without a majority among these nodes; "": none."""
+        """Return what to do about queues without a majority here; "": there are none."""
         by_node: dict[str, list[Row]] = {}
         for row in self.rows:
             best = [node for node in row.best if node in members]
