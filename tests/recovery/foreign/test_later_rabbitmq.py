@@ -241,3 +241,22 @@ def test_of_very_many_terms_the_first_ones_are_not_known(tmp_path: Path) -> None
 
     raft = log.raft("a")
     assert [0, 0, 6, count] == [raft.term_at(at) for at in (0, 5, 6, count)]
+
+
+def test_a_queue_without_a_majority_among_those_that_start_is_cut_down(tmp_path: Path) -> None:
+    """History 2413: the members dropped b, and a queue of b and c alone could not be shrunk."""
+    both = [(at, 1, b"\x83y") for at in range(1, 6)]
+    change = (6, 1, command("rabbitmq_metadata", [A, C]))
+    stores = [
+        node(tmp_path, name, entries=both if name == B else [*both, change]) for name in NODES
+    ]
+    for name in (B, C):
+        queue = node(
+            tmp_path / "q", name, entries=both, nodes=[B, C], group="q17", system="quorum", made=1
+        )
+        shutil.copytree(queue / "quorum", tmp_path / name / "quorum")
+
+    said = judged(*stores)
+
+    assert said.next.startswith(f"start {A}, {C}: ")
+    assert f"once {C} runs: rabbitmqctl -n {C} eval 'rabbit_quorum_queue:force_shrink" in said.next
