@@ -19,7 +19,7 @@ from random import Random
 from joinproto.discovery.keys import SETTINGS, Owner, Setting
 from joinproto.discovery.releases import Release, release
 from tests.needs import need
-from tests.reconcile.rabbit import free_ports
+from tools.faults.ports import free_ports
 
 ROOTS = sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/plugins"))
 PLUGINS = ("aws", "common", "consul", "etcd", "k8s")
@@ -108,7 +108,7 @@ def starts(text: str, place: Path, sbin: Path) -> bool:
     place.mkdir()
     (place / "enabled").write_text(f"[{','.join(sorted(OWNERS - {'rabbit', 'rabbitmq_aws'}))}].")
     (place / "rabbitmq.conf").write_text(f"listeners.tcp = none\n{text}", "utf-8")
-    (port,) = free_ports(1)
+    port, distribution = free_ports(2)
     epmd = str(port)
     with (place / "out").open("wb") as out:
         process = subprocess.Popen(
@@ -118,6 +118,7 @@ def starts(text: str, place: Path, sbin: Path) -> bool:
                 **os.environ,
                 "HOME": str(place),
                 "RABBITMQ_NODENAME": f"{place.name}@localhost",
+                "RABBITMQ_DIST_PORT": str(distribution),  # two tests may run at once
                 "RABBITMQ_MNESIA_BASE": str(place / "db"),
                 "RABBITMQ_LOG_BASE": str(place / "log"),
                 "RABBITMQ_PID_FILE": str(place / "pid"),

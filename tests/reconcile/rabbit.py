@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ import httpx
 from attrs import define, field
 
 from tests.needs import need
+from tools.faults.ports import free_ports
 
 LIBRARIES = Path("/usr/lib/rabbitmq/lib")
 PATIENCE = 300.0  # 4.0 answers late while a node that was killed is listed
@@ -154,15 +154,6 @@ class Rabbits:
     @property
     def environment(self) -> dict[str, str]:
         return {**os.environ, "HOME": str(self.room), "ERL_EPMD_PORT": str(self.epmd)}
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that no process listens on, all different."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    found = [int(one.getsockname()[1]) for one in held]
-    for one in held:
-        one.close()
-    return found
 
 
 @contextmanager

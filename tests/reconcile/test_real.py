@@ -18,7 +18,8 @@ import httpx
 import pytest
 from attrs import frozen
 
-from tests.reconcile.rabbit import Rabbits, free_ports, rabbits, until
+from tests.reconcile.rabbit import Rabbits, rabbits, until
+from tools.faults.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 STREAM = "-st.1"  # like an option, which the tools must not take it for

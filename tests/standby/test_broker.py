@@ -22,8 +22,9 @@ from proton.utils import LinkDetached, SendException
 
 from tests.cli.running import run_here
 from tests.standby.clients import connected, consume, publish
-from tools.failover.manager import Manager, free_ports, running
+from tools.failover.manager import Manager, running
 from tools.failover.storm import Brokers
+from tools.faults.ports import free_ports
 from tools.faults.storm import Storm
 
 pytestmark = pytest.mark.soak("brokers")

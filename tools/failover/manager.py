@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,18 +17,9 @@ from attrs import define, field
 from joinproto.apps.standby.agent import ActionResult, Agent, Exit, call
 from joinproto.apps.standby.settings import read_settings
 from tools.faults.network import Direct, Network, Proxies
+from tools.faults.ports import free_ports
 
 TIMEOUT_MS = "60000"
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that are free now."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [each.getsockname()[1] for each in held]
-    finally:
-        for each in held:
-            each.close()
 
 
 @define

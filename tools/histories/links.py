@@ -14,6 +14,8 @@ from pathlib import Path
 
 from attrs import define, field
 
+from tools.faults.ports import free_ports
+
 
 @define
 class Links:
@@ -99,8 +101,6 @@ class Links:
 
 
 def free_port() -> int:
-    """Return a free port."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    """Return a port that stays free while its server is down: it is below those of clients."""
+    (port,) = free_ports(1)
     return port
