@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.landing, pytest.mark.needs("chromium")]
 
 HOSTILE = """
 import time
+from pathlib import Path
 
 from joinproto.check import Persist, World, always, sometimes
 
@@ -36,8 +37,8 @@ class Member:
         yield '<script>document.title=2</script>'
 
     def receive(self, event):
-        if event == "take long":
-            time.sleep(7)
+        while event == "never return" and not Path("ENDS").exists():
+            time.sleep(0.05)
         self.text, self.other = '"><svg onload=document.title=3>', 1
         return [Persist()]
 
@@ -87,16 +88,17 @@ def test_a_hostile_model_is_shown_and_nothing_of_it_runs(browser: Browser, tmp_p
 
 
 def test_code_that_never_returns_is_said_to_be_waited_for(browser: Browser, tmp_path: Path) -> None:
-    file = tmp_path / "endless.py"
-    file.write_text(HOSTILE.replace("'<script>document.title=2</script>'", "'take long'"))
+    file, ends = tmp_path / "endless.py", tmp_path / "ends"
+    endless = HOSTILE.replace("'<script>document.title=2</script>'", "'never return'")
+    file.write_text(endless.replace("ENDS", str(ends)))
     session = Session()
     session.answer("open", {"target": str(file)})
     with serving(session) as address:
         page = browser.new_page()
-        page.goto(address)
-        page.get_by_text("Loading the world").wait_for()
-        page.wait_for_timeout(5_500)
-        text = page.locator("#explore").inner_text()
-        page.close()
-
-    assert "Still waiting" in text
+        try:
+            page.goto(address)
+            page.get_by_text("Loading the world").wait_for()
+            page.get_by_text("Still waiting: the code of the model has not returned").wait_for()
+        finally:
+            ends.touch()
+            page.close()
