@@ -19,6 +19,8 @@ from tests.explore.serving import TOKEN, request, serving
 
 ASK = json.dumps({"verb": "state", "arguments": {"id": 0}})
 JSON = {"content-type": "application/json"}
+BUSY_SECONDS = 0.5
+"""Of CPU: more than it takes to read a question, so an expression is being evaluated."""
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +147,13 @@ def test_a_question_that_goes_wrong_is_answered_and_the_server_goes_on(address: 
     assert "error" in json.loads(text)
 
 
+def used(process: int) -> float:
+    """Return how many seconds of CPU a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.needs("/proc")
 def test_ctrl_c_ends_it_while_an_expression_never_ends() -> None:
     """Without a traceback; what is asked is answered by a thread that the process leaves."""
     words = ["explore", "docs/examples/my_first_try.py", "--no-open"]
@@ -165,8 +174,12 @@ def test_ctrl_c_ends_it_while_an_expression_never_ends() -> None:
         asking = threading.Thread(
             target=lambda: answers.append(request(address, path, body=asked, headers=JSON)[0])
         )
+        before = used(process.pid)
         asking.start()
-        time.sleep(2)
+        until = time.monotonic() + 60
+        while used(process.pid) < before + BUSY_SECONDS and time.monotonic() < until:
+            time.sleep(0.02)
+        assert used(process.pid) >= before + BUSY_SECONDS
         assert asking.is_alive()
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
