@@ -205,6 +205,8 @@ class Brokers(System):
             told, _ = self._client.communicate(timeout=2 * STUCK_SECONDS)
         except subprocess.TimeoutExpired:
             return Judged(("the client did not come to an end",), {})
+        if code := self._client.returncode:
+            return Judged((f"the client ended with exit code {code}",), {})
         found = json.loads(told)
         problems = [f"confirmed and lost: {found['lost']}"] if found["lost_count"] else []
         if found["confirmed"] != found["published"]:
