@@ -18,7 +18,7 @@ from joinproto.apps.standby import agent as agents
 from joinproto.apps.standby.agent import ACTIONS, Exit, call
 from tests.cli.running import ROOT, run_here
 from tests.needs import need
-from tools.failover.manager import Manager, running
+from tools.failover.manager import TIMEOUT_MS, Manager, running
 
 
 def as_a_manager(action: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -97,6 +97,7 @@ def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
     with running(Manager.of(tmp_path, "a")) as manager:
         given = {
             "OCF_RESKEY_config": str(manager.files["a"]),
+            "OCF_RESKEY_CRM_meta_timeout": TIMEOUT_MS,
             "PATH": f"{tool.parent}:{os.environ['PATH']}",
         }
 
@@ -132,7 +133,8 @@ def test_it_passes_ocf_tester(tmp_path: Path) -> None:
         # Where other users may not look, as it may not where tests write.
         agent = Path(name) / "standby"
         agent.parent.chmod(0o755)
-        agent.write_text(f'#!/bin/sh\n{call} "$1"\n')
+        patient = f"export OCF_RESKEY_CRM_meta_timeout={TIMEOUT_MS}"
+        agent.write_text(f'#!/bin/sh\n{patient}\n{call} "$1"\n')
         agent.chmod(0o755)
         words = ["-n", "standby", "-o", f"config={manager.files['a']}", str(agent)]
         done = subprocess.run(["ocf-tester", *words], capture_output=True, text=True, check=False)
