@@ -93,7 +93,7 @@ def keeps(manager: Manager, client: Counting) -> None:
     client.publish("a", "1")
     _promote(manager, "b")
     client.publish("b", "2")
-    manager.until("c", "backup")
+    manager.wait_backup("c")
     _promote(manager, "c")
     client.publish("c", "3")
 
@@ -136,11 +136,11 @@ def built_in(manager: Manager, client: Counting) -> None:
         client.publish(manager.serving(but="a"), "2")
         promote_at_the_same_time(manager, others)
         client.publish(manager.serving(but="a"), "3")
-    manager.until("a", "backup")
+    manager.wait_backup("a")
     last = manager.serving()
     with stopped(manager, last):
         client.publish(manager.serving(but=last), "4")
-    manager.until(last, "backup")
+    manager.wait_backup(last)
 
 
 RUNS: Mapping[str, tuple[Callable[[Manager, Counting], None], bool]] = {
@@ -161,11 +161,12 @@ def run(top: Path, name: str) -> dict[str, Any]:
     with running(Manager.of(top, "abc", more=more, built_in=own, cuts=True)) as manager:
         manager.start()
         if own:
-            manager.serving()
+            if not manager.serving():
+                raise RuntimeError("no broker has become primary")
         else:
             _promote(manager, "a")
         for backup in (one for one in "abc" if one != manager.primary):
-            manager.until(backup, "backup")
+            manager.wait_backup(backup)
         client = Counting(manager)
         actions(manager, client)
         lost = client.lost()

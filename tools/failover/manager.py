@@ -19,7 +19,9 @@ from joinproto.apps.standby.settings import read_settings
 from tools.faults.network import Direct, Network, Proxies
 from tools.faults.ports import free_ports
 
-TIMEOUT_MS = "60000"
+TIMEOUT_MS = "180000"
+PATIENCE_SECONDS = 60.0
+"""For what must come: a busy machine may take long."""
 
 
 @define
@@ -94,7 +96,7 @@ class Manager:
             self.refusals.append((name, said.why))
         return ""
 
-    def serving(self, seconds: float = 60.0, *, but: str = "") -> str:
+    def serving(self, seconds: float = PATIENCE_SECONDS, *, but: str = "") -> str:
         """Return which broker is primary, once one is, and no other broker serves any more; "": no
         broker.
 
@@ -134,11 +136,16 @@ class Manager:
         """Return what a broker says of itself; empty if it says nothing."""
         return self.agent(name)._status() or {}
 
-    def until(self, name: str, role: str, seconds: float = 20.0) -> bool:
-        """Wait until a broker has this role."""
+    def until(self, name: str, role: str, seconds: float = PATIENCE_SECONDS) -> bool:
+        """Wait until a broker has this role; return whether it has."""
         return self.agent(name)._until(lambda: self.status(name).get("role") == role, seconds)
 
-    def until_in_view(self, primary: str, names: str, seconds: float = 20.0) -> bool:
+    def wait_backup(self, name: str) -> None:
+        """Wait until a broker is a backup; raises `RuntimeError` with its status."""
+        if not self.until(name, "backup"):
+            raise RuntimeError(f"{name} has not become a backup: {self.status(name)}")
+
+    def until_in_view(self, primary: str, names: str, seconds: float = PATIENCE_SECONDS) -> bool:
         """Wait until the last view that a primary has written is of these, and of no other broker.
 
         A broker that comes says `backup` a moment before: the view is on its own disk first (H4).

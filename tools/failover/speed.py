@@ -79,7 +79,7 @@ def measure(
                 if manager.promote("a") != "a":
                     raise RuntimeError(f"a was not promoted: {manager.refusals}")
                 for name in list(manager.files)[1:]:
-                    manager.until(name, "backup")
+                    manager.wait_backup(name)
                 before = _cpu(manager)
                 rates[backups].append(_rate(manager.urls()[0], f"q{at}", messages))
                 cpu[backups].append((_cpu(manager) - before) / messages)
