@@ -1,4 +1,4 @@
-"""A run's dataset, and the questions to it that are ready."""
+"""The dataset of a run, and the SQL of the ready questions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from spark_explore.places import Place, StoreFailure, as_place, problem_with
 from spark_explore.questions import QUESTIONS
 
 STATES, EDGES, ABOUT = "states", "edges", "_about.json"
-"""The folders of a run that hold the dataset.  Readers skip what begins with `_`."""
+"""The folders of a run that hold the dataset, and the file that describes it.
+
+Readers of Parquet skip names that begin with `_`.
+"""
 
 
 @frozen
 class Dataset:
-    """`folder`: Parquet, below `out` or `out` itself.
+    """The states of a run, as Parquet.
 
-    `constants`: of the columns that are in no file, the value in all states.
-
-    `columns`: name to type; `about`: what some of them say.
+    `folder`: where the files are: `out` itself, or a folder in it.  `columns`: name to type.
+    `constants`: columns that are in no file, with their value in all states.  `about`: the meaning
+    of some columns.
     """
 
     out: Place
@@ -41,7 +44,7 @@ def dataset_in(given: Path | Place) -> Dataset:
     try:
         folder = out / STATES if ABOUT in (out / STATES).names() else out
         found = json.loads(folder.read(ABOUT))
-        # Datasets of before have no constants.
+        # Datasets of former releases have no constants.
         found = {"constants": {}, **found, "members": tuple(found["members"])}
         return Dataset(out, folder, **found)
     except StoreFailure as error:

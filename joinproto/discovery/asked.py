@@ -129,13 +129,13 @@ def _told(result: object, requests: list[Request], waits: list[float], rule: str
     more: dict[str, object] = {}
     match result:
         case Listed(nodes):
-            outcome, why = Outcome.NODES, "the answers say who is there"
+            outcome, why = Outcome.NODES, "the answers list the nodes"
             more["nodes"] = nodes
         case Selected(node):
             outcome, why = Outcome.NODE, "the backend selects one node for all"
             more["nodes"] = (node,)
         case Failed(error):
-            outcome, why = Outcome.ERROR, "what was asked for is not known, so it is not a list"
+            outcome, why = Outcome.ERROR, "a request failed, and an error is not an empty list"
             more["error"] = error
         case Held():
             outcome, why = Outcome.HELD, "no other node holds the lock"

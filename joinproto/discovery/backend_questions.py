@@ -1,7 +1,7 @@
-"""What `joinproto ask discovery.*` answers of the backends.
+"""The questions of `joinproto ask discovery.*` about backends, and their answers.
 
-A question of an exchange takes the settings, and the answers that came so far: it says what is
-requested, and what follows.  Source: discovery, D1 to D3.
+A question about an exchange takes the settings and the responses so far.  Its answer is the next
+request, or the result.  Source: discovery, D1 to D3.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def answer_name(
 
 @frozen(kw_only=True)
 class DnsAnswer(Answer):
-    """What is looked up, and what follows."""
+    """The look-ups, and their result."""
 
     lookups: Annotated[tuple[dns.Lookup, ...], "in their order; each takes one answer"]
-    nodes: Annotated[tuple[str, ...] | None, "who is there; null: not known"] = None
+    nodes: Annotated[tuple[str, ...] | None, "the nodes that are listed; null: not known"] = None
     error: Annotated[str | None, "why it failed; null: it did not"] = None
 
 
@@ -100,7 +100,7 @@ def answer_dns(
     *,
     answers: Annotated[tuple[dns.LookedUp, ...], "one for each look-up, in their order"] = (),
 ) -> DnsAnswer:
-    """What is looked up, and who is there."""
+    """The look-ups, and the nodes that they list."""
     _node(about.node)
     result, given = played_with(dns.list_nodes(about), answers)
     lookups = tuple(given.asked)
@@ -109,7 +109,7 @@ def answer_dns(
             why = "the last look-up is not answered yet"
             return DnsAnswer(lookups=lookups, rule="D1", why=why)
         case Failed(error):
-            why = "what was asked for is not known, so it is not a list"
+            why = "a look-up failed, and an error is not an empty list"
             return DnsAnswer(lookups=lookups, error=error, rule="D1", why=why)
     why = "the names of all addresses that were found"
     return DnsAnswer(lookups=lookups, nodes=named(result), rule="D1", why=why)
@@ -124,7 +124,7 @@ class AskEndpoints(k8s.K8s):
 
 @frozen(kw_only=True)
 class PodAnswer(Answer):
-    """Which pods are there, by their names."""
+    """The pods, by their names."""
 
     nodes: Annotated[tuple[str, ...] | None, "the seed, or all pods; null: not known"]
     error: Annotated[str | None, "why nothing is known; null: it is"]
@@ -138,7 +138,7 @@ def answer_pod(asked: k8s.Pod) -> PodAnswer:
             why = "the set has so many pods, numbered from the first"
             return PodAnswer(nodes=nodes, error=None, rule="D1", why=why)
         case Selected(node):
-            why = "this node's name with the seed's number in place of its own"
+            why = "this node's name, with the seed's number instead of its own"
             if asked.seed_node is not None:
                 why = "the setting names the seed"
             elif node == asked.node:
@@ -158,7 +158,7 @@ class AskConsul(Consul):
 
 @frozen(kw_only=True)
 class AddressAnswer(Answer):
-    """What is registered as the address, and under which id."""
+    """The address that is registered, and the id of the record."""
 
     address: Annotated[str | None, "null: none is sent, Consul takes its agent's"]
     id: Annotated[str, "of the service"]
@@ -166,11 +166,11 @@ class AddressAnswer(Answer):
 
 @question("discovery.consul.address", **_REAL, svc_addr_auto=True, svc_addr_use_nodename=True)
 def answer_address(asked: Consul) -> AddressAnswer:
-    """Which address is registered, and under which id."""
+    """The address that is registered, and the id of the record."""
     _node(asked.node)
     found = consul.address(asked)
     if asked.svc_addr_nic is not None and asked.nic_address is not None:
-        why = "the address of the interface, which comes before all else"
+        why = "the address of the interface, which has precedence"
     elif asked.svc_addr_auto:
         why = "the host of the node's name" if asked.svc_addr_use_nodename else "the host name"
     else:
@@ -204,16 +204,16 @@ FLOWS = {
     "unregister": (methodcaller("unregister"), "D2"),
     "lock": (methodcaller("lock"), "D3"),
 }
-"""What a backend is asked to do, by the last part of the question's name, and the rule."""
+"""By the last part of the question's name: the operation of the backend, and the rule."""
 ABOUT = {
     "register": "The request that writes the node's record.",
-    "list": "The request for the records, and who is there.",
+    "list": "The request for the records, and the nodes that they list.",
     "unregister": "The request that removes the record.",
     "lock": "The requests for the lock.",
 }
 CONSUL_ABOUT = ABOUT | {
-    "list": "The request for the records, and who is selected.",
-    "keep-alive": "The request that keeps the record, and what follows when it is lost.",
+    "list": "The request for the records, and the node that is selected.",
+    "keep-alive": "The request that keeps the record, and the next one where the record is lost.",
     "lock": "The requests for the lock: session, key, blocking read.",
 }
 _CONSUL: dict[str, dict[str, Any]] = {
@@ -249,7 +249,7 @@ def _exchange(
 
 @frozen(kw_only=True)
 class ProxyAnswer(Answer):
-    """Through which proxy, if any."""
+    """The proxy of a request, if any."""
 
     proxy: Annotated[str | None, "as http://host:port; null: directly"]
     error: Annotated[str | None, "why the setting cannot be read; null: it can"]
@@ -257,7 +257,7 @@ class ProxyAnswer(Answer):
 
 @question(
     "discovery.proxy",
-    "Which way a request goes.",
+    "Whether a request goes through a proxy.",
     http_proxy="192.168.0.98",
     exclusions=["169.254.169.254"],
     host="169.254.169.254",
@@ -268,7 +268,7 @@ def answer_proxy(
     scheme: Annotated[str, "of the request: http or https"] = "http",
     host: Annotated[str, "of the request"],
 ) -> ProxyAnswer:
-    """Through which proxy a request goes, if any."""
+    """The proxy that a request goes through, if any."""
     if scheme not in ("http", "https"):
         raise DoesNotFit("scheme", f"expected http or https, found {scheme!r}", next="http")
     try:
@@ -286,7 +286,7 @@ BACKEND_QUESTIONS: tuple[Question[Any, Any], ...] = (
         "discovery.k8s.endpoints",
         AskEndpoints,
         k8s.EndpointsBackend,
-        "The request for a service's endpoints, and who is there.",
+        "The request for a service's endpoints, and the nodes that they list.",
         _REAL | {"answers": [{"body": _PODS}]},
     ),
     answer_pod,

@@ -1,13 +1,13 @@
-"""Consul: what is asked of its agent, and what follows from the answers; its lock.
+"""Consul: requests to its agent, the nodes that its answers list, and its lock.
 
 Real: a node's record lives as long as its check passes; the oldest passing record is selected,
 under a lock whose wait ends with the request.  Ours: a record stays until it is removed, all
-that are registered are listed, and no node is chosen by what passes at the moment.
+registered nodes are listed, and no node is chosen because its check passes at the moment.
 
-The lock is a session, a key that it holds, and a blocking read until it is free.  Real: each
-request ends after 2250 ms, the blocking read too, so the lock fails as soon as another node holds
-it for that long, and its session is left behind.  Ours: the read may take the rest of the time
-for the lock, and what was begun is taken back.
+The lock is a session, a key that it holds, and a blocking read until the key is free.  Real: each
+request ends after 2250 ms, the blocking read too.  So the lock fails as soon as another node holds
+it for that long, and the session is left behind.  Ours: the read may take the rest of the time
+for the lock, and a session whose lock failed is ended.
 
 Source: the settings and Consul requests of the peer discovery plugin; discovery, D1 to D3.
 """
@@ -43,19 +43,19 @@ from joinproto.discovery.exchange import (
 from joinproto.discovery.names import host_of, node_of, prefix_of
 
 BLOCK_MAX = 60
-"""Seconds of one blocking read of ours: what waits longer is asked again."""
+"""Seconds of one blocking read of ours; a longer wait is several reads."""
 NOTES = "RabbitMQ Consul-based peer discovery plugin TTL check"
 RETRIES_MAX = 60
-"""Listings after a record was lost, before it is given up."""
+"""Listings after a record was lost, before the node gives it up."""
 REQUEST_SECONDS = 2.25
 """The real client's limit for every request, a blocking one included."""
 
 
 @frozen(kw_only=True)
 class Consul:
-    """The settings, by their names in the file, and what the node knows of itself."""
+    """The settings, by their names in the file, and the facts about the node and its host."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    variant: Annotated[Variant, "the plugin's rules, or ours"] = Variant.OURS
     node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
     host: Annotated[str, "the agent"] = "localhost"
     port: Annotated[int, AtLeast(1), "its port"] = 8500
@@ -69,15 +69,15 @@ class Consul:
     svc_addr_auto: Annotated[bool, "the address is found"] = False
     svc_addr_nic: Annotated[str | None, "the interface whose address is taken"] = None
     svc_addr_use_nodename: Annotated[bool, "the node's own host is the address"] = False
-    hostname: Annotated[str, "what the system calls this machine"] = "localhost"
+    hostname: Annotated[str, "the host name of this machine"] = "localhost"
     nic_address: Annotated[str | None, "the interface's IPv4 address"] = None
     svc_ttl: Annotated[int | None, AtLeast(0), "seconds of the check; null: no check"] = 30
     deregister_after: Annotated[int | None, AtLeast(0), "seconds; null: never"] = None
     svc_tags: Annotated[tuple[str, ...], "in their order"] = ()
-    svc_meta: Annotated[Mapping[str, str], "what else is known of it"] = field(factory=dict)
+    svc_meta: Annotated[Mapping[str, str], "further metadata of the service"] = field(factory=dict)
     domain_suffix: Annotated[str, "behind .node, for long names"] = "consul"
     long_names: Annotated[bool, "whether names keep their dots"] = False
-    include_nodes_with_warnings: Annotated[bool, "count who is in the warning state"] = False
+    include_nodes_with_warnings: Annotated[bool, "count nodes in the warning state"] = False
     lock_prefix: Annotated[str, "the first part of the lock's key"] = "rabbitmq"
     lock_timeout: Annotated[int, AtLeast(0), "seconds after which the lock is given up"] = 300
     selects: Annotated[bool, "real: it names one node, as since 3.13.5; false: all"] = True
@@ -111,7 +111,7 @@ def address(about: Consul) -> str | None:
 
 
 def service_id(about: Consul) -> str:
-    """Return under which id: real: the service, with its address where there is one."""
+    """Return the id of the record; real: the service, with its address where there is one."""
     if about.svc_id is not None:
         return about.svc_id
     if about.variant is Variant.OURS:
@@ -150,7 +150,7 @@ def registration(about: Consul) -> Request:
 
 
 def listing(about: Consul) -> Request:
-    """Return the request that lists; ours asks for all, whether they pass or not."""
+    """Return the request for the list; ours asks for all records, passing or not."""
     passing = about.variant is Variant.REAL and not about.include_nodes_with_warnings
     named = about.cluster_name != "default"
     return about.request(
@@ -165,7 +165,7 @@ def listing(about: Consul) -> Request:
 
 @frozen
 class Record:
-    """One record: the node, when it was created (None: not said), what its checks say."""
+    """One record.  `created`: its index, None where the answer lacks it; `checks`: their states."""
 
     node: str
     created: int | None
@@ -173,7 +173,7 @@ class Record:
 
 
 def records(about: Consul, text: str) -> tuple[Record, ...]:
-    """Return the records of an answer, in its order; raises `Refused` for one that is none."""
+    """Return the records of an answer, in its order; raises `Refused` for malformed ones."""
     what = "the list of Consul"
     return tuple(_record(about, fitting(one, dict, what), what) for one in parsed(text, list, what))
 
@@ -206,14 +206,14 @@ def _node(about: Consul, tree: dict[str, Any], service: dict[str, Any], what: st
 
 
 def selected(about: Consul, found: tuple[Record, ...]) -> Answer:
-    """Return what follows from the records: real: the one created first; ours: all, by name."""
+    """Return the node that was created first (real), or all nodes by name (ours)."""
     if about.variant is Variant.OURS:
         return Listed(tuple(sorted({one.node for one in found})))
     if about.include_nodes_with_warnings:
         found = tuple(one for one in found if {*one.checks} <= {"passing", "warning"})
-    # A record that does not say when it was created comes last.
     if not about.selects:
         return Listed(tuple(dict.fromkeys(one.node for one in found)))
+    # A record that does not say when it was created comes last.
     order = sorted(found, key=lambda one: (one.created is None, one.created or 0))
     return Selected(order[0].node) if order else Listed(())
 
@@ -240,7 +240,7 @@ def _acquired(about: Consul, session: str) -> Flow[None]:
             raise Refused(f"{what}: another node holds it, after {about.lock_timeout} s")
         got = yield from asked(about.request("GET", _key(about)), ok=(200, 404))
         left -= got.took
-        if got.status == 404:  # it is gone: acquire again, but never in a storm
+        if got.status == 404:  # the key is gone: acquire it again, after a short pause
             yield from waited(0.1)
             left -= 0.1
             continue
@@ -258,7 +258,7 @@ def _acquired(about: Consul, session: str) -> Flow[None]:
 
 
 def _blocked(about: Consul, index: int, left: float, session: str) -> Flow[float]:
-    """Wait until the key changes; return how long."""
+    """Wait until the key changes; return how many seconds that took."""
     real = about.variant is Variant.REAL
     if real:
         wait, seconds = about.lock_timeout, REQUEST_SECONDS
@@ -281,7 +281,7 @@ def _renewal(session: str) -> str:
 
 @frozen
 class ConsulBackend(Backend):
-    """See the head of this file.  `locked`: real lists under the lock, from 3.13 on."""
+    """See the module's docstring.  `locked`: real lists under the lock, from 3.13 on."""
 
     about: Consul
     locked: bool = False
@@ -322,7 +322,7 @@ class ConsulBackend(Backend):
     def keep_alive(self) -> Flow[Done | Failed]:
         about = self.about
         path = f"/v1/agent/check/pass/service:{escaped(service_id(about), ':@')}"
-        # 429 says that the agent is busy, and nothing of the record.
+        # 429: the agent is busy; it says nothing about the record.
         got = yield from asked(about.request("PUT", path), ok=(200, 429, 404, 500))
         if got.status in (200, 429):
             return Done()
@@ -332,7 +332,10 @@ class ConsulBackend(Backend):
         return Done(again=True)
 
     def _is_wanted(self) -> Flow[bool]:
-        """Real: the lost record is written again unless the node itself is selected, or no node."""
+        """Return whether real writes a lost record again: not where the node itself is selected.
+
+        Nor where each of `RETRIES_MAX` listings fails.
+        """
         for _ in range(RETRIES_MAX):
             found = yield from self.list_nodes()
             if isinstance(found, Selected):

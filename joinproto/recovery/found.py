@@ -1,10 +1,10 @@
-"""What is found in a directory, whatever wrote it: first the bytes, then what they say.
+"""The contents of a store's directory, of any format: first its bytes, then their meaning.
 
-    Raw     the bytes of the few files that matter, and how reading them went
+    Raw     the bytes of the few files that matter, and any errors in reading them
     Found   what those bytes say: member, cluster, state, how far the store is
 
-Two steps, because `collect` carries a `Raw` to another machine, where it is judged again:
-what a store says is never believed from a text that another program wrote about it.
+Two steps, because `collect` carries a `Raw` to another machine, which reads it again: no text that
+another program wrote about a store is believed.
 
 A format is one module with these names (`joinproto/recovery/foreign/qpid.py`, and so on):
 
@@ -14,14 +14,14 @@ A format is one module with these names (`joinproto/recovery/foreign/qpid.py`, a
     def read(raw: Raw) -> Found: ...          # pure; never raises, whatever the bytes are
 
 `gather.py` opens the files (read only, links refused, at most `FILE_BYTES_MAX` bytes each) and
-fills a `Raw`.  `--format auto` takes the format of which a name is there; among several the
-operator chooses.
+fills a `Raw`.  `--format auto` takes the format that has one of its names in the directory; where
+several have, the operator chooses.
 
-A reader looks at `raw.file(name)`: `data` is None if the file is not there or cannot be read;
-then `problem` says why, "" meaning that it is not there.  `raw.recovered` is what the operator
+A reader takes `raw.file(name)`: its `data` is None if the file is missing or cannot be read;
+then `problem` says why, "" if it is missing.  `raw.recovered` is what the operator
 gave with `--position DIR=...`: a number, or the text of a log.
 
-What a reader has to fill in:
+A reader fills in:
 
     path host format     copied from `raw` (use `Found.of(raw, ...)`)
     state                see `State`; a missing or half-readable file is UNREADABLE or CORRUPT,
@@ -33,24 +33,26 @@ What a reader has to fill in:
     seq                  count of frames, comparable in one cluster; None if not known
     final                final signature of a CLEAN store: stores with equal ones have equal
                          data; "" if the format has none
-    last_view            `LastView(members, number, id)`: who ran when this one stopped; None
-                         if not known.  `number` only if it orders the views of one cluster
-    stopped_last         it says itself that no other member ran any more (it lists only itself,
+    last_view            `LastView(members, number, id)`: the members that ran when this one
+                         stopped; None if not known.  `number` only if it orders the views of one
+                         cluster
+    stopped_last         the store says that no other member ran any more (it lists only itself,
                          safe_to_bootstrap: 1 with a seqno)
-    may_be_last          it does not rule out that no other member ran any more
-    lost_view            it was killed, and its last view, which others may contradict, is lost
-    history              number to hash of what has this number; None: no file of it is here
-    problems             what is wrong, one sentence each, the worst first
-    facts                what to show to a person: `Fact("seqno", "-1")`, in the file's order
+    may_be_last          the store does not rule out that no other member ran any more
+    lost_view            the member was killed, and its last view, which other stores may
+                         contradict, is lost
+    history              number of a frame to the hash of its data; None: the store has none
+    problems             one sentence each, the worst first
+    facts                for people: `Fact("seqno", "-1")`, in the file's order
     node                 a `NodeList`, where the broker keeps which nodes a node waits for at its
                          start, under names that never change (RabbitMQ); None otherwise
     raft                 the logs of its Raft groups, where each group has a verdict of its own
-    raft_log             what its log of Raft says, where the store is one member of one group
+    raft_log             facts of its Raft log, where the store is one member of one group
                          (etcd, KRaft); judged in `rafts.py`
     record               None: only stores of joinproto have one
 
-What follows from several of these (which is latest, what is missing) is not decided here but
-in `joinproto/pick/`, from `Found.candidate`.
+`joinproto/pick/` compares several of these, by `Found.candidate`: which store is the latest, and
+what is missing.
 """
 
 from __future__ import annotations
@@ -77,13 +79,13 @@ from joinproto.recovery.words import shown
 __all__ = ["Fact", "Format", "Found", "LastView", "Raw", "RawFile", "State"]
 
 FILE_BYTES_MAX = 64 << 20
-"""A larger file is not read: it is none of those that are looked for."""
+"""A larger file is not read: no file that a reader needs is so large."""
 
 EMPTY = "the directory is empty: it was never written to, was wiped, or its disk is not mounted"
 
 
 class Format(Enum):
-    """Who wrote a directory."""
+    """The program that wrote a directory."""
 
     JOINPROTO = "joinproto"
     STANDBY = "standby"  # of joinproto's hot standby
@@ -96,7 +98,7 @@ class Format(Enum):
 
 
 def _packed(data: bytes | None) -> str | None:
-    # A store repeats itself, view after view: it gets ten times smaller even so fast.
+    # A store repeats itself, view after view: even the fastest level makes it ten times smaller.
     return None if data is None else base64.b64encode(zlib.compress(data, level=1)).decode()
 
 
@@ -123,9 +125,10 @@ _BASE64 = Written(
 
 @frozen
 class RawFile:
-    """One file as it was read.  `modified`: seconds since 1970, shown and never compared.
+    """One file as it was read.
 
-    `errno`: of the system, where it did not give the file; known on this machine only.
+    `modified`: seconds since 1970, shown and never compared.  `errno`: the system's error in
+    reading it, if any; known on this machine only.
     """
 
     name: Annotated[str, "below its directory"]
@@ -143,19 +146,19 @@ class RawFile:
 class Raw:
     """A directory as it was read on `host`, at the time `read_at` (seconds since 1970).
 
-    `format`: None: nothing in it is known; then `files` names, without bytes, what tells whose it
-    is, of a program whose stores are not read.  `in_use`: who has it open, "" if none.
-    `lock_problem`: why that could not be found out.  `problem`: why the directory itself
+    `format`: None if it is of no known format; then `files` has the names, without bytes, by which
+    a program whose stores are not read is recognized.  `in_use`: the process that has it open, ""
+    if none.  `lock_problem`: why that could not be found out.  `problem`: why the directory itself
     could not be read.  `called`: the last part of its path as it was typed, where a link led
     to `path`; "" where they are the same.  `leftovers`: names of files that were being
-    written.  `journal`: of joinproto's own log, None: there is none.  `errnos`: what the system
-    refused next to the files, known on this machine only.
+    written.  `journal`: of joinproto's own log, None if there is none.  `errnos`: errors of the
+    system outside the files, known on this machine only.
     """
 
     path: Annotated[str, "the directory"]
     host: Annotated[str, "where it was read"]
-    format: Annotated[Format | None, "who wrote it"]
-    in_use: Annotated[str, "who has it open"] = ""
+    format: Annotated[Format | None, "the program that wrote it"]
+    in_use: Annotated[str, "the process that has it open"] = ""
     lock_problem: Annotated[str, "why that could not be found out"] = ""
     problem: Annotated[str, "why it could not be read"] = ""
     called: Annotated[str, "the last part of its path as it was typed"] = ""
@@ -181,7 +184,7 @@ class Raw:
     def digest(self) -> str:
         """Return a hash of everything that was read; equal if and only if nothing changed.
 
-        Who has it open is no part of it: that is asked anew each time.
+        The process that has it open is no part of it: that is found out each time.
         """
         parts = [self.format.value if self.format else "", self.problem, self.lock_problem]
         for file in sorted(self.files, key=lambda one: one.name):
@@ -195,7 +198,7 @@ class Raw:
 
 @frozen
 class Fact:
-    """One thing that a store says, as it is shown to a person."""
+    """One value in a store, for people."""
 
     name: str
     value: str
@@ -203,9 +206,9 @@ class Fact:
 
 @frozen(kw_only=True)
 class Found:
-    """What one directory says of itself.
+    """The meaning of one directory's bytes.
 
-    `label`: a name of its own where `host` and `path` do not tell it from another one.
+    `label`: its name where `host` and `path` do not distinguish it from another one.
     """
 
     path: str
@@ -233,13 +236,13 @@ class Found:
 
     @classmethod
     def of(cls, raw: Raw, *, state: State, **more: Any) -> Found:
-        """Return what `raw` says; a process that has it open comes before everything else."""
+        """Return the meaning of `raw`; its state is `IN_USE` if a process has it open."""
         state = State.IN_USE if raw.in_use else state
         return cls(path=raw.path, host=raw.host, format=raw.format, state=state, raw=raw, **more)
 
     @property
     def name(self) -> str:
-        """Return where it is, the host too: a path alone is on every machine."""
+        """Return its label, or host and path: several hosts may have the same path."""
         return self.label or f"{self.host}:{shown(self.path)}"
 
     def fact(self, name: str) -> str:
@@ -248,7 +251,7 @@ class Found:
 
     @property
     def candidate(self) -> Candidate:
-        """Return what matters for which store is the latest."""
+        """Return the values by which the latest store is found."""
         return Candidate(
             name=self.name,
             state=self.state,

@@ -41,7 +41,7 @@ def _values(item: Shipped, name: str) -> st.SearchStrategy[Any]:
 
 
 def _as_given(rows: Few, given: list[Any]) -> Any:
-    """Return that exactly these rows are there."""
+    """Return the condition that exactly these rows exist."""
     return z3.And(
         *[there if at < len(given) else z3.Not(there) for at, there in enumerate(rows.there)],
         *[
@@ -92,7 +92,7 @@ def test_every_case_is_reached_and_nothing_contradicts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_no_set_that_is_counted_depends_on_who_asks(name: str) -> None:
+def test_no_set_that_is_counted_depends_on_the_member_that_asks(name: str) -> None:
     """`Many` counts a set as one number for all members: so it must be one set for all."""
     counted = _counted([case.condition for case in TABLES[name].table.cases])
 
@@ -112,7 +112,7 @@ def _counted(conditions: list[Any]) -> list[Any]:
 
 
 def _table(*cases: Case[Phase]) -> Shipped:
-    table = Table("a table", "somebody's", (*cases, Case("I8", "else", ALWAYS, Phase.ACTIVE)))
+    table = Table("a table", "a test's", (*cases, Case("I8", "else", ALWAYS, Phase.ACTIVE)))
     return Shipped(table, Status, (), tables._ALL_ALIKE)
 
 
@@ -149,7 +149,7 @@ def test_the_note_and_the_chain_differ_where_it_is_said() -> None:
 
 
 def test_an_unlisted_difference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other side of the test above."""
+    """The test above can fail."""
     gone = dict(list(differences.WHY.items())[1:])
     monkeypatch.setattr(differences, "WHY", gone)
 
@@ -157,7 +157,7 @@ def test_an_unlisted_difference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_fork_of_members_is_decoded_as_rows() -> None:
-    """Z3's rows are real ones: `evaluate.py` is asked about the same."""
+    """Z3's model becomes rows of which `evaluate.py` says the same."""
     rows = Few(Status, 3)
     solver = z3.Solver(ctx=rows.context)
     solver.add(rows.proper(), holds(C.disagrees_on("final") & ~I.fewer_than(3), rows, 0))

@@ -1,4 +1,4 @@
-"""Brokers in this process, in virtual time: what is confirmed, kept, copied, and taken over.
+"""Brokers in this process, in virtual time: confirmations, disks, copies and failover.
 
 Source: hot standby, H2 to H5, H8 to H10.
 """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("syncs_nothing")
 
 
 def test_what_was_confirmed_is_there_when_another_one_takes_over(tmp_path: Path) -> None:
-    """H4: durable or not; and it is marked, for a client may have had it before."""
+    """H4: durable or not; it is marked as redelivered, because a client may have had it before."""
 
     async def told(brokers: Inside) -> None:
         await brokers.pair()
@@ -48,7 +48,7 @@ def test_what_was_confirmed_is_there_when_another_one_takes_over(tmp_path: Path)
 
 
 def test_a_dead_primary_that_comes_back_follows(tmp_path: Path) -> None:
-    """H9, H10: it refuses to be primary, gives up what no other broker has, and catches up."""
+    """H9, H10: it refuses to be primary, drops messages that only it has, and catches up."""
 
     async def told(brokers: Inside) -> None:
         await brokers.pair()
@@ -69,8 +69,8 @@ def test_a_dead_primary_that_comes_back_follows(tmp_path: Path) -> None:
 
 
 def test_nothing_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
-    """H4: while a backup is cut off no client is told anything; then the primary goes on without
-    it, which is written down first; and the backup catches up when it is back."""
+    """H4: while a backup is cut off, nothing is confirmed; then the primary goes on without it,
+    and writes that down first.  The backup catches up when it is back."""
 
     async def told(brokers: Inside) -> None:
         await brokers.pair()
@@ -80,7 +80,7 @@ def test_nothing_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
         publishing = asyncio.create_task(brokers.publish("a", "1"))
 
         def goes_on_alone() -> bool:
-            # Asked in this order: it was confirmed while the backup counted.
+            # In this order: a confirmation is seen only if it came while the backup counted.
             was_confirmed = publishing.done()
             is_alone: bool = ["a"] == brokers.status("a")["up_to_date"]
             assert is_alone or not was_confirmed
@@ -114,7 +114,7 @@ def test_total_failure_and_the_store_that_is_the_best(
         for name in "ab":
             await brokers.kill(name, orderly=True)
         for path in paths:
-            # Still marked by the crash: the orderly stop of a broker that refuses heals nothing.
+            # The orderly stop of a broker that refused a promotion leaves the crash's mark.
             assert "dirty" == ask_json(capsys, "inspect", path)[1]["stores"][0]["state"]
         made = ask_json(capsys, "mark-clean", *paths)[1]["error"]["next"].rpartition(" ")[2]
         marked, _ = ask_json(capsys, "mark-clean", *paths, "--yes", "--plan-hash", made)
@@ -131,9 +131,10 @@ def test_total_failure_and_the_store_that_is_the_best(
 
 
 def test_a_primary_that_was_cut_off_follows_the_younger_generation(tmp_path: Path) -> None:
-    """H2: nothing fenced it; when it hears of the other one it serves no more.
+    """H2: it was not fenced; when it hears of the other primary, it stops serving.
 
-    What it confirmed alone in between would be lost: that is the condition on a manager outside.
+    Messages that it confirmed alone in between would be lost.  That is why a manager outside must
+    fence.
     """
 
     async def told(brokers: Inside) -> None:
@@ -157,7 +158,10 @@ def test_a_primary_that_was_cut_off_follows_the_younger_generation(tmp_path: Pat
 def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
     tmp_path: Path,
 ) -> None:
-    """H2: neither may follow the other; a person who chooses one chooses what is lost."""
+    """H2: neither may follow the other; an operator who keeps one loses the messages of the other.
+
+    A demotion of both, and one promotion, ends it.
+    """
 
     async def told(brokers: Inside) -> None:
         await brokers.start()
@@ -195,10 +199,10 @@ def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
     ],
     ids=["text", "list", "first-version"],
 )
-def test_a_greeting_that_is_none_ends_only_its_own_connection(
+def test_a_malformed_greeting_ends_only_its_own_connection(
     tmp_path: Path, body: bytes, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What comes from any peer is refused in a line of the log; a former version by name."""
+    """A malformed greeting is refused with a line in the log, which names a former version."""
     caplog.set_level("INFO")
 
     async def told(brokers: Inside) -> None:
@@ -241,7 +245,7 @@ def test_brokers_with_a_secret_let_in_only_those_that_know_it(
     play(tmp_path, "abc", told)
 
 
-def test_brokers_with_tls_let_in_only_the_one_whom_its_certificate_names(
+def test_brokers_with_tls_let_in_only_a_broker_that_its_certificate_names(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     ca = trustme.CA()
@@ -292,7 +296,7 @@ def test_messages_of_any_length_are_copied_and_followed(tmp_path: Path) -> None:
 def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
     tmp_path: Path, order: str
 ) -> None:
-    """H5: what is put and taken is more than what is copied."""
+    """H5: more messages are published and taken than copied in the same time."""
 
     async def told(brokers: Inside) -> None:
         await brokers.start("a")
@@ -341,7 +345,7 @@ def test_a_disk_that_hangs_for_five_seconds_costs_latency_and_no_backup(tmp_path
 
 
 def test_a_queue_is_given_once_its_declaration_is_on_the_disk(tmp_path: Path) -> None:
-    """LC2, H4: also by a primary without backups, which no other would ask."""
+    """LC2, H4: also by a primary without backups."""
     slow = [0.0]
 
     async def told(brokers: Inside) -> None:
@@ -361,7 +365,7 @@ def test_a_queue_is_given_once_its_declaration_is_on_the_disk(tmp_path: Path) ->
 
 
 def test_a_promotion_that_is_not_on_the_disk_is_told_to_no_other(tmp_path: Path) -> None:
-    """H2: the generation is durable before it serves; a crash meanwhile forgets it."""
+    """H2: the generation is durable before the broker serves; a crash before that forgets it."""
     slow = [0.0]
 
     async def told(brokers: Inside) -> None:
@@ -392,9 +396,9 @@ def test_a_promotion_that_is_not_on_the_disk_is_told_to_no_other(tmp_path: Path)
 def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
     tmp_path: Path, is_slow: bool
 ) -> None:
-    """H4: a client publishes, and consumes, at any primary; what comes twice is marked.
+    """H4: a client publishes and consumes at each primary; a message that comes twice is marked.
 
-    The disks of some take no time, and those of others up to a second for each write.
+    Quick disks take no time; slow ones take up to a second for each write.
     """
     random = Random(1)
     disks = Random(2)
@@ -431,13 +435,16 @@ def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
     unmarked = Counter(body for body, is_marked in delivered if not is_marked)
     assert len(confirmed) > 100
     assert confirmed <= times.keys()
-    # What was taken is at the backups within milliseconds: seldom not, where a second is slow.
+    # With quick disks a message is taken, and its primary killed, before the backups know of it.
     assert is_slow or max(times.values()) > 1
     assert max(unmarked.values()) == 1
 
 
 def test_a_transaction_is_not_confirmed_by_a_primary_that_is_one_no_more(tmp_path: Path) -> None:
-    """LM3: its disk is slow, so its clients are still there; it was confirmed, and never kept."""
+    """LM3: its disk is slow, so its clients are still there.
+
+    Before, such a transaction was confirmed and never kept.
+    """
     slow = [0.0]
 
     async def told(brokers: Inside) -> None:

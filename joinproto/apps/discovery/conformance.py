@@ -29,7 +29,7 @@ from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register,
 from joinproto.errors import EnvironmentProblem, UsageProblem
 
 LOCK_WAIT = 3.0
-"""Seconds that a lock is waited for which another node holds."""
+"""Seconds that a node waits for a lock that another node holds."""
 WRITERS = 8
 
 
@@ -44,9 +44,9 @@ class Check:
 
 @frozen(kw_only=True)
 class Conformance:
-    """What a server does right and wrong."""
+    """The checks of one server."""
 
-    server: Annotated[str, "who was asked"]
+    server: Annotated[str, "the address that was asked"]
     checks: Annotated[tuple[Check, ...], "in the order in which they were made"]
 
     @property
@@ -60,7 +60,7 @@ ONE, TWO = "rabbit@one", "rabbit@two.example-x.org"
 
 
 async def conform(server: str, make: Make) -> Conformance:
-    """Return what holds of the backend that `make` makes for each node."""
+    """Return the checks of a backend; `make` returns it for a node's name."""
     one, two = make(ONE), make(TWO)
     checks: list[Check] = []
 
@@ -72,7 +72,7 @@ async def conform(server: str, make: Make) -> Conformance:
         told(name, _names(answer) == set(nodes) and _count(answer) == len(nodes), answer)
 
     empty = await one.list_nodes()
-    told("before anybody registers, the list is empty and no error", empty == Listed(()), empty)
+    told("before any node registers, the list is empty and no error", empty == Listed(()), empty)
     if one.registers:
         try:
             got = await one.register()
@@ -80,7 +80,7 @@ async def conform(server: str, make: Make) -> Conformance:
             await lists("a node that is registered is listed", ONE)
             got = await one.register()
             told("registering again is no error", isinstance(got, Done), got)
-            await lists("who registers twice is listed once", ONE)
+            await lists("a node that registers twice is listed once", ONE)
             await two.register()
             await lists("two nodes are both listed, with their names as they are", ONE, TWO)
             if one.keep_alive_every is not None:
@@ -88,7 +88,7 @@ async def conform(server: str, make: Make) -> Conformance:
                 told("a record can be kept alive", got == Done(), got)
             got = await one.unregister()
             told("a node can unregister", isinstance(got, Done), got)
-            await lists("who has unregistered is not listed, the other still is", TWO)
+            await lists("a node that has unregistered is not listed, the other still is", TWO)
         finally:
             with anyio.CancelScope(shield=True):
                 await one.unregister()
@@ -100,7 +100,7 @@ async def conform(server: str, make: Make) -> Conformance:
 
 
 async def require_answer(port: Served, server: str) -> None:
-    """Ask once who is there; raises `EnvironmentProblem` where no request has a whole answer."""
+    """List the nodes once; raises `EnvironmentProblem` where no request has a whole answer."""
     answers: list[Response] = []
 
     async def noted(request: Request) -> Response | Broken:
@@ -118,12 +118,12 @@ def unreached(server: str, why: str) -> EnvironmentProblem:
     """Return the report about a server that does not answer."""
     return EnvironmentProblem(
         f"{server} gives no answer, so nothing is known of it: {why}",
-        next="look whether it runs, and whether it is reached from here",
+        next="check that it runs, and that this machine reaches it",
     )
 
 
 async def locks(one: Port, two: Port) -> list[Check]:
-    """Return what holds of the lock that both ask for; no node holds it afterwards."""
+    """Return the checks of the lock that both nodes ask for; no node holds it afterwards."""
     checks: list[Check] = []
 
     def told(name: str, holds: bool, found: object) -> None:
@@ -153,7 +153,7 @@ async def locks(one: Port, two: Port) -> list[Check]:
 
 
 async def conform_register(register: Register, http: Http, name: str) -> tuple[Check, ...]:
-    """Return what holds of a server's compare-and-set; the key is there afterwards."""
+    """Return the checks of a server's compare-and-set; the key is there afterwards."""
     before = await perform(register.read(name), http.exchange)
     said: list[Stands | Failed] = []
 
@@ -173,12 +173,14 @@ async def conform_register(register: Register, http: Http, name: str) -> tuple[C
             found=str(before),
         ),
         Check(
-            name=f"of {WRITERS} that set a key at once, one does, and all are told which",
+            name=f"of {WRITERS} writers that set a key at once, one succeeds, and all read it",
             holds=is_one,
             found=", ".join(different),
         ),
         Check(
-            name="what was set stands there", holds=is_one and after == said[0], found=str(after)
+            name="the value that was set is read again",
+            holds=is_one and after == said[0],
+            found=str(after),
         ),
     )
 
@@ -259,9 +261,9 @@ async def _http() -> AsyncIterator[Http]:
 def conformance(
     url: str, http: Callable[[], AbstractAsyncContextManager[Http]] = _http
 ) -> Conformance:
-    """Return what the server at this address does right and wrong.
+    """Return the checks of the server at this address.
 
-    Raises `UsageProblem` for what is not such an address, and `EnvironmentProblem` where no
+    Raises `UsageProblem` for a malformed address, and `EnvironmentProblem` where no
     server answers there.
     """
     server = server_of(url)

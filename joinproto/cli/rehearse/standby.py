@@ -1,12 +1,12 @@
-"""What follows when brokers of hot standby start from given stores, and one is promoted.
+"""The outcomes of a start of hot-standby brokers from given stores, with one promotion.
 
-The brokers are the machine that ships (`joinproto_worlds/standby/played.py`): started in every
-order, all or only some of them; links in every order; one promotion, and a client that declares a
-queue.  Brokers whose store was not given do not come.  No member dies, and no second one is
-promoted: those worlds ship.
+The brokers are the machine that ships (`joinproto_worlds/standby/played.py`).  All or some of them
+start, in every order; links come up in every order; one broker is promoted, and a client declares
+a queue.  Brokers whose store was not given do not start.  No broker dies, and no second one is
+promoted: other worlds, which ship, cover both.
 
-What was confirmed in a generation, as far as the stores know, is one message here: a member that
-was up to date in its last view has it.  Later primaries hand it on, or have it given up (H9).
+All that was confirmed in a generation, as far as the stores know, is one message here.  A member
+that was up to date in its last view has it.  Later primaries pass it on, or it is given up (H9).
 
 Source: hot standby, H2 to H4, H8 to H10.
 """
@@ -50,7 +50,10 @@ class Refused:
 
 @frozen
 class Confirmed:
-    """What was confirmed in a generation, by which brokers, and which of them are here."""
+    """The message that stands for all that a generation confirmed.
+
+    `holders`: the brokers that have it, whether their stores were given or not.
+    """
 
     generation: int
     primary: str
@@ -63,7 +66,10 @@ class Confirmed:
 
 @frozen(kw_only=True)
 class StandbyScenario:
-    """`chain`: the last view of the built-in manager; without members: the manager is outside."""
+    """The stores to start from.
+
+    `chain`: the last view of the built-in manager; without members, the manager is outside.
+    """
 
     stores: Mapping[str, BrokerRecord]
     chain: View
@@ -104,12 +110,12 @@ class StandbyScenario:
 
     @property
     def least(self) -> int:
-        """Return how many have to run before one is promoted."""
+        """Return how many brokers must run before one is promoted."""
         return len(self.all) // 2 + 1 if self.is_built_in else 1
 
 
 def scene_of(stores: Sequence[BrokerRecord], chain: View) -> StandbyScenario:
-    """Return the scene of these stores, which are of different brokers of one cluster."""
+    """Return the scenario of these stores, which belong to different brokers of one cluster."""
     return StandbyScenario(
         stores={one.broker: one for one in stores},
         chain=chain,
@@ -141,7 +147,10 @@ def _confirmed(views: Mapping[str, View], chain: View) -> tuple[Confirmed, ...]:
 
 @frozen
 class Choice:
-    """What the operator does.  `marks`: whose stores are marked clean; `able`: who is promoted."""
+    """What the operator does.
+
+    `marks`: the brokers whose stores are marked clean; `able`: those that may be promoted.
+    """
 
     name: str
     marks: tuple[str, ...]
@@ -149,7 +158,7 @@ class Choice:
 
 
 def choices(scene: StandbyScenario) -> tuple[Choice, ...]:
-    """Return what an operator may do; a manager that is built in promotes by itself."""
+    """Return the operator's choices; a built-in manager promotes by itself."""
     if scene.is_built_in:
         barred = {one.name for one in scene.barred}
         able = tuple(name for name in scene.names if name not in barred)
@@ -171,7 +180,11 @@ def choices(scene: StandbyScenario) -> tuple[Choice, ...]:
 
 @frozen(kw_only=True)
 class Start:
-    """A promotion.  `members`: who was up to date then, or is waited for; `lost`: what can be."""
+    """A promotion.
+
+    `members`: of the first view: brokers that were up to date, or that the primary waits for.
+    `is_served`: whether a client was served.  `lost`: what can be lost.
+    """
 
     primary: str
     members: tuple[str, ...]
@@ -181,7 +194,7 @@ class Start:
 
 @frozen(kw_only=True)
 class Outcome:
-    """What follows from one choice.  `run`: the shortest one that loses, in words."""
+    """The outcome of one choice.  `run`: the shortest run that loses a message, in words."""
 
     choice: Choice
     starts: tuple[Start, ...]
@@ -197,10 +210,10 @@ class Outcome:
 
 
 def rehearse(scene: StandbyScenario, choice: Choice, *, states_max: int) -> Outcome:
-    """Return what can follow from this choice."""
+    """Return the outcome of this choice, from at most `states_max` states."""
     heard = _Recorder()
     found = check(_world(scene, choice, heard), states_max=states_max)
-    # A claim that is broken ends a search, so it is asked by itself.
+    # A broken claim ends a search, so this one has a search of its own.
     run = ""
     if any(heard.lost.values()):
         run = _run(check(_world(scene, choice, _losing), states_max=states_max))
@@ -232,7 +245,7 @@ def _too_few(scene: StandbyScenario) -> tuple[str, ...]:
 
 
 def _told_once(refused: Collection[Refused]) -> tuple[Refused, ...]:
-    """Return of each broker and rule the one that names most: more answer, in some order."""
+    """Return one refusal for each broker and rule: the longest, which names the most brokers."""
     last = {(one.name, one.rule): one for one in sorted(refused, key=lambda one: len(one.why))}
     return tuple(sorted(last.values()))
 
@@ -305,7 +318,7 @@ def _stock(scene: StandbyScenario, name: str) -> ReplicaState:
 
 @frozen(kw_only=True)
 class Shown:
-    """Of a member that serves, "" if no member does; and who would refuse now."""
+    """The primary of a state ("": none), and the brokers that would refuse a promotion now."""
 
     primary: str = ""
     members: tuple[str, ...] = ()
@@ -345,7 +358,7 @@ def _refused(it: Played) -> list[Refused]:
 
 @define(eq=False)
 class _Recorder:
-    """A claim that always holds, and records the states that it judges."""
+    """A claim that always holds and records the states it is evaluated in."""
 
     starts: set[tuple[str, tuple[str, ...]]] = field(factory=set)
     served: set[str] = field(factory=set)

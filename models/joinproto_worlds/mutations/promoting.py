@@ -30,7 +30,7 @@ def _at_once(original: Callable[[Promotion], Promoted]) -> Callable[[Promotion],
 
 
 def _practised(name: str, **fields: bool) -> Mutation:
-    """Return the mutation by which ours does what the prototype does, in one thing."""
+    """Return a mutation that gives our variant these practices of the prototype."""
 
     def made(original: Mapping[Variant, VariantRules]) -> Mapping[Variant, VariantRules]:
         return {**original, Variant.OURS: evolve(original[Variant.OURS], **fields)}
@@ -108,26 +108,26 @@ def _former_heard(original: Callable[..., None]) -> Callable[..., None]:
 
 
 STANDING = (
-    # H1: who has all still catches up.
+    # H1: a backup that has everything still catches up.
     Mutation.of("never-a-backup", "joinproto.standby.roles", "machine", _never_backup),
-    # H2: what is older is not refused.
+    # H2: an older generation is not refused.
     _practised("no-generations", generations=False),
-    # H4: a primary confirms what its own store keeps afterwards.
+    # H4: a primary confirms a message before its own store has it.
     Mutation.of("confirms-before-it-keeps", "joinproto.standby.primary", "_held", _keeps_late),
-    # LC2: and a declaration.
+    # LC2: a primary confirms a declaration before its own store has it.
     Mutation.of(
         "declares-before-it-keeps", "joinproto.standby.primary", "_held", _declared_unwritten
     ),
-    # H4, LM4, LC2: confirmed before those that are up to date know.
+    # H4, LM4, LC2: confirmed before the members that are up to date have it.
     _practised("transfers-at-once", holds_transfers=False),
     _practised("acknowledges-at-once", holds_acknowledgements=False),
     _practised("declares-at-once", holds_declarations=False),
     _practised("drops-unrecorded", records_drops=False),
-    # What the mesh and the names of links exclude.
+    # Late data of a former link, which the names of links exclude.
     Mutation.of(
         "former-link-heard", "joinproto.machine.world", "MachineWorld.connect", _former_heard
     ),
-    # H5: who has asked for a queue counts as level.
+    # H5: a backup that has asked for a queue counts as caught up with it.
     Mutation.of("level-at-once", "joinproto.standby.replication", "_ended", _ended_at_once),
     # H6.
     _practised("no-bindings", mirrors_bindings=False),
@@ -148,7 +148,7 @@ STANDING = (
     # H11.
     Mutation.of("lets-everybody-in", "joinproto.standby.clients", "ENTERING", _everybody),
 )
-"""Rules of the machine: roles, what is confirmed, wiring, clients."""
+"""Mutations of the machine: roles, confirmations, wiring, clients."""
 
 PROMOTING = (
     *STANDING,
@@ -156,9 +156,9 @@ PROMOTING = (
     Mutation.of(
         "promotes-who-catches-up", PROMOTE, "TABLES", dropping("it catches up", of=Variant.OURS)
     ),
-    # H3: a backup that the promoted one's primary left is in its way.
+    # H3: a backup that the promoted broker's primary has left behind prevents the promotion.
     Mutation.of("left-are-better", PROMOTE, "_was_left", lambda _: lambda _peer, _about: False),
     # A new primary waits for no member (LM5).
     Mutation.of("confirms-at-once", PROMOTE, "promote", _at_once),
 )
-"""Rules of our own promotion."""
+"""Those, and mutations of our own promotion."""
