@@ -101,6 +101,11 @@ class Node:
         beside.write_text(str(seconds))
         beside.rename(path)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether a process was started, and runs no more."""
+        return self.process is not None and self.process.poll() is not None
+
     def signal(self, number: int) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(number)
@@ -226,14 +231,28 @@ class Fleet:
 
     # -- waiting -------------------------------------------------------------------------------
 
-    def wait_active(self, names: Iterable[str] | None = None, seconds: float = PATIENCE) -> None:
-        """Return when these serve clients, all in one view; raises with what they said."""
+    def wait_active(
+        self,
+        names: Iterable[str] | None = None,
+        seconds: float = PATIENCE,
+        *,
+        gone: Iterable[str] = (),
+    ) -> None:
+        """Return when these serve clients, all in one view; raises with what they said.
+
+        The view has no node whose process has ended, and none of `gone`, which hang or are cut off:
+        the others serve in the view from before until they notice.
+        """
         asked = list(self.nodes if names is None else names)
 
         def serve() -> bool:
             found = [self.nodes[name].status() for name in asked]
-            views = {one["view"]["id"] for one in found if one.get("serves")}
-            return all(one.get("serves") for one in found) and len(views) == 1
+            if not all(one.get("serves") for one in found):
+                return False
+            away = {*gone, *(name for name, node in self.nodes.items() if node.has_ended)}
+            members = {member for one in found for member in one["view"]["members"]}
+            is_without = members.isdisjoint(map(self.member, away))
+            return is_without and len({one["view"]["id"] for one in found}) == 1
 
         until(serve, seconds, lambda: f"{asked} are not active:\n{self.said()}")
 
