@@ -47,6 +47,19 @@ class NoEnd:
     boot = stop = wipe = status = forget = print
 
 
+MAY_STOP = "may-stop"
+
+
+class StopWaits(Labelled):
+    """Once it runs it ends when a file with this name lies next to its data."""
+
+    def stop(self, *, leaves: bool) -> None:
+        file = self.data.parent / MAY_STOP
+        while self.status().runs and not file.exists():
+            time.sleep(0.02)
+        super().stop(leaves=leaves)
+
+
 class StopHangs(Labelled):
     """Once it runs it does not end."""
 

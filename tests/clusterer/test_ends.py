@@ -11,6 +11,7 @@ from joinproto.apps.clusterer.operator import ask
 from joinproto.clusterer.config import Config
 from joinproto.errors import EnvironmentProblem
 from tests.cli.running import run_here
+from tests.clusterer.services import MAY_STOP
 from tools.faults.clusterer import LABELLED, Fleet
 
 pytestmark = pytest.mark.landing
@@ -87,7 +88,7 @@ def test_apply_asks_where_a_node_is_about_to_join(
     for name in "ab":
         fleet.until(
             f"{name} waits",
-            lambda name=name: (fleet.status(name) or {})["status"] == "joining",  # type: ignore[misc]
+            lambda name=name: (fleet.status(name) or {}).get("status") == "joining",  # type: ignore[misc]
         )
     new = tmp_path / "new.config"
     new.write_text("[{version, 2}, {nodes, [a, b]}, {gospel, {node, a}}, {shutdown_timeout, 9}].")
@@ -113,13 +114,19 @@ def test_a_port_that_is_taken_ends_the_node_with_a_sentence(fleet: Fleet) -> Non
 
 def test_an_operator_who_waits_no_more_gives_nothing(fleet: Fleet) -> None:
     """A config that was given while a stop took its time began later, without a word to him."""
-    fleet.service = lambda _: LABELLED % "1.5"
+    fleet.service = lambda _: (
+        LABELLED.replace(
+            "tools.faults.clusterer_service:Labelled", "tests.clusterer.services:StopWaits"
+        )
+        % "0.02"
+    )
     fleet.start("a")
     fleet.until_ready("a", 0)
     assert "beginning transition" == fleet.apply("a", Config(1, frozenset("a"), shutdown_timeout=9))
     late = "[{version, 2}, {nodes, [a]}, {gospel, reset}, {shutdown_timeout, 9}]."
     with pytest.raises(EnvironmentProblem, match="nothing within"):
         ask(fleet.address("a"), {"op": "apply", "config": late}, 0.5)
+    (fleet.place("a") / MAY_STOP).touch()
 
     fleet.until_ready("a", 1)
     fleet.until("a says so", lambda: "gone meanwhile" in (fleet.place("a") / "out").read_text())

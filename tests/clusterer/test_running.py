@@ -24,7 +24,7 @@ from joinproto.net.refused import Refused
 from tests.cli.running import run_here
 from tests.cli.schemas import faults
 from tools import json_schema as schema
-from tools.faults.clusterer import Fleet
+from tools.faults.clusterer import PATIENCE, Fleet
 
 pytestmark = pytest.mark.landing
 
@@ -157,8 +157,8 @@ def test_what_is_not_a_node_is_refused_and_hurts_none(fleet: Fleet) -> None:
         ("b", hello, b'{"kind":9}'),
         ("b", hello, wire.put(AskLock(1)), b"[]"),
     ):
-        with socket.create_connection(("127.0.0.1", port), 5) as link:
-            link.settimeout(5)
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as link:
+            link.settimeout(PATIENCE)
             link.sendall(said if isinstance(said, bytes) else b"")
             with suppress(Refused):
                 if not isinstance(said, bytes):
@@ -229,7 +229,9 @@ def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
     }
     assert 2 == run_here(capsys, "clusterer", "apply", str(file), "--to", to).code
     fleet.heal()
-    fleet.until("b has heard of c", lambda: "{c, <<" in str((fleet.status("b") or {})["config"]))
+    fleet.until(
+        "b has heard of c", lambda: "{c, <<" in str((fleet.status("b") or {}).get("config"))
+    )
     assert fleet.publish("b", "message")
     fleet.stop("c")
 

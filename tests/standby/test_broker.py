@@ -127,7 +127,8 @@ def test_an_administrator_does_not_wait_for_a_broker_that_serves_no_more(pair: M
         try:
             threading.Timer(0.5, pair.call, ("a", "demote")).start()
             with pytest.raises(ConnectionException):
-                sender.send(Message(body="1", durable=True), timeout=10)
+                # Less than the silence after which the backup would count no more.
+                sender.send(Message(body="1", durable=True), timeout=50)
         finally:
             os.kill(pid, signal.SIGCONT)
 
