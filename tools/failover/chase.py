@@ -22,7 +22,7 @@ from proton import Delivery, Event, Message
 from proton.handlers import MessagingHandler
 from proton.reactor import Container
 
-from tools.failover.manager import Manager, running
+from tools.failover.manager import PATIENCE_SECONDS, Manager, running
 from tools.failover.speed import Publisher
 
 QUEUE = "chase"
@@ -66,7 +66,11 @@ class Load(MessagingHandler):  # type: ignore[misc]
 def chase(
     top: Path, order: str, messages: int, rate: float, copies: float, seconds: float
 ) -> dict[str, Any]:
-    """Return how many were still to be copied over time, and when the backup had caught up."""
+    """Return how many were still to be copied over time, and when the backup had caught up.
+
+    `rate`, `copies`: a second.  `seconds`: how long a backup that does not catch up is watched.
+    Raises `RuntimeError` where none has anything to copy.
+    """
     tables = f'[copying]\norder = "{order}"\nper_second = {copies}\n'
     with running(Manager.of(top, "ab", tables=tables)) as manager:
         manager.start("a")
@@ -87,6 +91,7 @@ def chase(
 def _watched(manager: Manager, seconds: float) -> dict[str, Any]:
     samples: list[tuple[float, int]] = []
     began, caught_up, before = 0.0, None, 0
+    asked = time.monotonic()
     while not began or time.monotonic() - began < seconds:
         found = manager.status("a")
         left, confirmed = int(str(found["to_copy"])), int(str(found["confirmed"]))
@@ -98,6 +103,8 @@ def _watched(manager: Manager, seconds: float) -> dict[str, Any]:
             if manager.status("b").get("role") == "backup":
                 caught_up = at
                 break
+        elif time.monotonic() - asked > PATIENCE_SECONDS:
+            raise RuntimeError(f"b has nothing to copy: {manager.status('b')}")
         time.sleep(SAMPLE_SECONDS)
     spent = time.monotonic() - began
     rate = (int(str(manager.status("a")["confirmed"])) - before) / spent
