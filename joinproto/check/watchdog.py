@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from joinproto.check.problems import ModelProblem, raised_at
@@ -23,7 +24,7 @@ class CallTooLong(BaseException):
 
 
 class Watch:
-    """The calls of one process.  `seconds_max`: how long each may take."""
+    """The calls of one process.  `seconds_max`: of its own that each may take."""
 
     def __init__(self, seconds_max: float = SECONDS_MAX) -> None:
         self.seconds_max = seconds_max
@@ -68,18 +69,42 @@ class Watch:
         return True
 
     def _look(self) -> None:
-        seen, since = -1, 0.0
+        seen, taken, wall, kept = -1, 0.0, 0.0, 0.0
         while True:
-            time.sleep(min(1.0, self.seconds_max / 4))
+            pause = min(1.0, self.seconds_max / 4)
+            time.sleep(pause)
             call, thread = self._call, self._thread
+            wall_before, kept_before = wall, kept
+            wall, kept = time.monotonic(), _kept_waiting(thread)
             if not thread or call != seen:
-                seen, since = call, time.monotonic()
-            elif time.monotonic() - since >= self.seconds_max and self._call == call:
+                seen, taken = call, 0.0
+                continue
+            taken += counted(wall - wall_before, kept - kept_before, pause)
+            if taken >= self.seconds_max and self._call == call:
                 import ctypes  # inside: it is seldom wanted, and slow to load
 
                 raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
                 raise_in(ctypes.c_ulong(thread), ctypes.py_object(CallTooLong))
                 seen = -1
+
+
+def counted(wall: float, kept: float, pause: float) -> float:
+    """Return how many seconds of its own a call has taken between two looks.
+
+    `wall`: by the clock; `kept`: in which its thread was ready and had no CPU; `pause`: between
+    two looks, as intended: a process that was stopped, as by Ctrl-Z, looks later.
+    """
+    return max(0.0, min(wall - kept, pause))
+
+
+def _kept_waiting(thread: int) -> float:
+    """Return for how many seconds a thread has waited for a CPU; 0 where no system says so."""
+    number = next((one.native_id for one in threading.enumerate() if one.ident == thread), 0)
+    try:
+        text = Path(f"/proc/self/task/{number}/schedstat").read_text("ascii")
+        return int(text.split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 WATCH = Watch()

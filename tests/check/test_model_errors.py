@@ -729,6 +729,24 @@ def test_a_call_that_does_not_come_back_is_told_with_its_line(
     assert problem.place in (f"{__file__}:{first + 1}", f"{__file__}:{first + 2}")
 
 
+@pytest.mark.parametrize(
+    ("wall", "kept", "seconds"),
+    [
+        pytest.param(1.0, 0.0, 1.0, id="a loop, or a sleep"),
+        pytest.param(1.25, 0.75, 0.5, id="a busy machine"),
+        pytest.param(9.0, 8.5, 0.5, id="a very busy one"),
+        pytest.param(3_600.0, 0.0, 1.0, id="stopped for an hour"),
+    ],
+)
+def test_a_process_that_may_not_run_is_not_told_that_its_model_never_returns(
+    wall: float, kept: float, seconds: float
+) -> None:
+    """A search that went on after Ctrl-Z and `fg` ended with an error in the model."""
+    from joinproto.check import watchdog
+
+    assert seconds == watchdog.counted(wall, kept, pause=1.0)
+
+
 def test_where_no_thread_can_be_started_calls_are_not_watched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
