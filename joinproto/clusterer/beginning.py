@@ -14,7 +14,10 @@ from joinproto.clusterer.config import Held
 from joinproto.clusterer.identities import (
     data_of,
     fits,
+    leaving,
     renewed,
+    returning,
+    says_of_all,
     stamped,
     tidy,
     transferred,
@@ -88,6 +91,8 @@ def begin(step: Step, new: Held) -> Step:
         return without(stored, config.nodes).then(
             *tells, achieved=held, held=held, contacts=others, dead=NOBODY
         )
+    if rules.carries:
+        held = returning(held, before.achieved, me)
     waiting = (stopped(begun, ran=True) if turn.ready else begun).then(
         *spread(before, before.contacts, held),
         held=held,
@@ -108,6 +113,7 @@ def _left(step: Step, new: Held, *, stops: bool) -> Step:
     if state.who.rules.carries:
         # A node that is told, and was reset, must see that the gospel is not what it is now.
         new = tidy(transferred(new, state.achieved, state.who.rules), state.who.me, state.identity)
+        new = leaving(new, state.who.me)
     out = step.then(Keep(new, state.identity))
     out = (stopped(out, ran=True, leaves=True) if stops else out).then(
         *spread(state, state.contacts, new),
@@ -147,7 +153,7 @@ def succeed(
     data, founds = data_of(beside), how is Boot.FOUND
     if rules.names_data and (wipes or state.status is Status.JOINING) and (founds or data):
         identity = renewed(identity, data)
-    if rules.carries and (how is not Boot.JOIN or not held.since.pairs):
+    if rules.carries and (how is not Boot.JOIN or not says_of_all(held)):
         held = stamped(held, state.achieved)
     if rules.names_data:
         held = tidy(evolve(held, ids=with_the_same(held.ids, identity)), state.who.me, identity)

@@ -10,7 +10,7 @@ from typing import assert_never
 from joinproto.clusterer import booting, locking, transitioner
 from joinproto.clusterer.beginning import armed, begin, spread, told
 from joinproto.clusterer.config import Config, Held, compare, default
-from joinproto.clusterer.identities import boot, noted, tidy, transferred, updated
+from joinproto.clusterer.identities import boot, combined, noted, tidy, transferred, updated
 from joinproto.clusterer.messages import (
     NOBODY,
     Answer,
@@ -218,6 +218,8 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
         return Step(evolve(state, why=Why("U3", "another is ready by itself")))
     if rules.believes_waiting or achieved:
         held = updated(held, sender, remote, rules)
+        if tells and held != state.held:  # it has joined, or founded, since
+            held = evolve(held, since=combined(remote.since, held.since))
     elif not state.waits and rules.names_data:
         return Step(state)
     elif said is not None and held.ids.get(sender) is None:

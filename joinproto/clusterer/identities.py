@@ -94,10 +94,33 @@ def stamped(new: Held, old: Held | None) -> Held:
         least = new.config.version
         if old is not None and node in old.config.nodes:
             least = old.since.get(node) or 0
-        elif new.since.pairs:
+        elif says_of_all(new):
             least = 0 if old is None else old.config.version + 1
         since[node] = max(new.since.get(node) or 0, least)
     return evolve(new, since=Notes.of(since))
+
+
+def leaving(new: Held, me: str) -> Held:
+    """Return a config without this node, with the version in which it can be back (ours)."""
+    return evolve(new, since=new.since.with_(me, new.config.version + 1))
+
+
+def returning(new: Held, old: Held | None, me: str) -> Held:
+    """Return it with what this node knows of its having been left out (ours).
+
+    Otherwise: b is off, and version 2 leaves a out; version 3, given to a, names both, with gospel
+    a; b, which knows a as a member, goes first with its older data.
+    """
+    at = None if old is None or me in old.config.nodes else old.since.get(me)
+    if at is None or me not in new.config.nodes:
+        return new
+    return evolve(new, since=new.since.with_(me, max(at, new.since.get(me) or 0)))
+
+
+def says_of_all(held: Held) -> bool:
+    """Return whether it says so of each node; one that was not ready says it of itself alone."""
+    said = {node for node, _ in held.since.pairs}
+    return bool(said) and held.config.nodes <= said
 
 
 def combined(one: Notes[int], other: Notes[int]) -> Notes[int]:
@@ -116,6 +139,26 @@ def was_out(new: Held, old: Held, me: str) -> bool:
     if is_same and new.config.gospel == me:
         return False
     return (new.since.get(me) or 0) > ((old.since.get(me) or 0) if is_same else old.config.version)
+
+
+def is_apart(new: Held, old: Held, me: str) -> bool:
+    """Return whether the gospel was left out, and its data are not those of this node since (ours).
+
+    Either after the old config; or before it, which the gospel has missed, as it says.  In both
+    cases it has not joined again: then it has data that it had later.  Otherwise: a is cut off, b
+    is given version 2 without it, then version 3, which names both; version 4, given to a, has the
+    gospel a, and each continues with the data that it has by then.
+    """
+    gospel = new.config.gospel
+    if gospel is None or gospel == me or new.config == old.config:
+        return False
+    since, before = new.since.get(gospel), old.since.get(gospel) or 0
+    ours, its = old.ids.get(gospel), new.ids.get(gospel)
+    if since is None or gospel not in old.config.nodes:
+        return False
+    if since > old.config.version:
+        return ours is None or its is None or not is_later(its, ours)
+    return since < before and its is not None and (ours is None or not is_later(ours, its))
 
 
 def with_the_same(ids: Notes[str], identity: str) -> Notes[str]:
@@ -183,6 +226,7 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
         never_came=never_came,
         contradicts=contradicts,
         was_out=out,
+        is_apart=rules.carries and is_apart(new, old, me),
     )
     return COMPATIBLE.choose((row,), 0)
 

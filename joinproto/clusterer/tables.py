@@ -34,6 +34,7 @@ class Pair:
     never_came: bool = False
     contradicts: bool = False
     was_out: bool = False
+    is_apart: bool = False
 
 
 _PAIR = Members("pair", Pair)
@@ -87,6 +88,12 @@ COMPATIBLE = Table(
             "U3",
             "this node was out in between",
             _PAIR.fact("the new one took this node in after the old one", was_out=True),
+            Fits.INCOMPATIBLE,
+        ),
+        Case(
+            "U3",
+            "the gospel was out in between",
+            _PAIR.fact("the gospel was left out, and has not joined again", is_apart=True),
             Fits.INCOMPATIBLE,
         ),
         Case("U3", "the gospel's data are these", ALWAYS, Fits.COMPATIBLE),

@@ -11,7 +11,7 @@ from joinproto.clusterer import locking
 from joinproto.clusterer.beginning import begin, ended, rested, succeed, told
 from joinproto.clusterer.booting import boot
 from joinproto.clusterer.config import Age, Held, Notes, compare
-from joinproto.clusterer.identities import combined, data_of, fits, known, tidy, was_out
+from joinproto.clusterer.identities import combined, data_of, fits, is_apart, known, tidy, was_out
 from joinproto.clusterer.messages import (
     NOBODY,
     AskAwaited,
@@ -130,15 +130,19 @@ def _turns(state: State, merged: Held, answers: dict[str, Told]) -> bool:
     """Return whether a node has learned that its data are, or are not, those that count (ours).
 
     Otherwise: b and c came to a while they were cut off from each other; a ends, b is given a
-    config with gospel c, and gives up for c's data its own, which are these and newer.  And: b
-    returns, and a, which is ready with the same data, went on without it in between.
+    config with gospel c, and gives up for c's data its own, which are these and newer.  But a
+    gospel that joins goes first, and has a new set then.  And: b returns, and a, which is ready
+    with the same data, went on without it in between.
     """
     achieved = state.achieved
     if achieved is None or state.blank:
         return False
+    is_ours = fits(merged, achieved, state.who.me, state.who.rules).outcome is Fits.COMPATIBLE
     if state.status is Status.REJOINING:
-        return goes_without(state, achieved, answers)
-    return fits(merged, achieved, state.who.me, state.who.rules).outcome is Fits.COMPATIBLE
+        out = goes_without(state, achieved, answers) or is_apart(merged, achieved, state.who.me)
+        return out and not is_ours
+    gospel = answers.get(merged.config.gospel or "")
+    return is_ours and (gospel is None or gospel.status is not Status.JOINING)
 
 
 def goes_without(state: State, achieved: Held, answers: dict[str, Told]) -> bool:
@@ -199,6 +203,9 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
                 held = evolve(held, since=combined(said.held.since, held.since))
         elif coeval:
             held = evolve(held, ids=held.ids.over(said.held.ids))
+            at = said.held.since.get(name)
+            if at is not None and name == held.config.gospel and said.status is Status.JOINING:
+                held = evolve(held, since=combined(Notes(((name, at),)), held.since))
     return tidy(held, me, mine)
 
 

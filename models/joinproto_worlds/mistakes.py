@@ -124,6 +124,8 @@ _CLUSTERER = {
     "word-refused": "A node ready with the same data is refused where its identity is unknown.",
     "later-ignored": "A later word of a node about its data does not replace the first.",
     "left-out-stays": "A ready node that missed the config that left it out keeps its data.",
+    "gospel-followed": "A node keeps its data though the gospel was left out, and has its own.",
+    "leaving-forgotten": "A node that was left out, and is the gospel, does not say so.",
     "memory-believed": "What any ready node remembers of another counts before a later word.",
     "data-unnamed": "Identities do not say which set of data they speak of.",
 }

@@ -5,12 +5,20 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from attrs import evolve
 
 from joinproto.clusterer.config import Config, Held, Notes
-from joinproto.clusterer.identities import was_out
+from joinproto.clusterer.coordinator import step
+from joinproto.clusterer.identities import is_apart, was_out
+from joinproto.clusterer.messages import Receive, Told
 from joinproto.clusterer.run import play
+from joinproto.clusterer.state import OpenRound, RoundKind, State, Who
+from joinproto.clusterer.status import Status
 from joinproto.clusterer.story import Story
 from tests.clusterer.stories import action, apply, config, start, story
+
+AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=None)
+IDS = Notes.of({"a": "a~1", "b": "b~1=a~1"})
 
 
 def sets_of(told: Story, orders: int) -> set[frozenset[str | None]]:
@@ -147,3 +155,43 @@ def test_a_ready_node_tells_another_that_it_was_out_but_not_the_gospel(
 
     assert was_out(of_b, of_a, "a") is is_out
     assert not was_out(of_a, of_b, "b")
+
+
+@pytest.mark.parametrize("says", [Status.JOINING, Status.REJOINING])
+def test_a_node_does_not_turn_back_to_its_data_for_a_gospel_that_joins(says: Status) -> None:
+    """U3, seed 5000748: b goes first, with a new set; not if it rejoins."""
+    given = evolve(AB, version=2, gospel="b")
+    is_a = State(
+        who=Who("a"),
+        status=Status.JOINING,
+        identity="a~1",
+        achieved=Held(AB, Notes.of({"a": "a~1"}), Notes.of({"a": 1, "b": 1})),
+        held=Held(given, Notes.of({"a": "a~1"})),
+        round=OpenRound(what=RoundKind.STATUS, token=1, left=frozenset("b")),
+    )
+
+    found = step(is_a, Receive("b", Told(1, Held(given, IDS), says))).state
+
+    assert says is found.status
+
+
+def test_a_gospel_that_was_out_says_so_and_joined_again_it_is_a_member_like_others() -> None:
+    """D6: a was left out by version 2; b has the config of before, or knows a as it was then."""
+    before = Held(AB, IDS, Notes.of({"a": 1, "b": 1}))
+    of_a = Held(evolve(AB, version=3), Notes.of({"a": "a~1"}), Notes.of({"a": 3}))
+    again = evolve(of_a, ids=Notes.of({"a": "a~2=a~1"}))
+
+    assert is_apart(of_a, before, "b")
+    assert not is_apart(again, before, "b")
+    assert not is_apart(of_a, before, "a")
+
+
+def test_a_gospel_that_missed_its_leaving_has_other_data_unless_it_has_joined_since() -> None:
+    """D6: b took a in again by version 3, and knows what a says of itself."""
+    since = Notes.of({"a": 3, "b": 1})
+    given = Held(evolve(AB, version=4), IDS, Notes.of({"a": 1, "b": 1}))
+    later = Notes.of({"a": "a~2=a~1", "b": "b~1=a~1"})
+
+    assert is_apart(given, Held(evolve(AB, version=3), IDS, since), "b")
+    assert not is_apart(given, Held(evolve(AB, version=3), later, since), "b")
+    assert not is_apart(given, Held(given.config, IDS, since), "b")

@@ -182,7 +182,17 @@ class Oracle:
                     found.append(f"{one.name} and {name} have not the same messages")
                 if held.ids.get(name) is None:
                     found.append(f"{one.name} does not know {name}")
-        return found + self._lost()
+        return found + self._taken_twice() + self._lost()
+
+    def _taken_twice(self) -> list[str]:
+        """Return the configs that a node began after another content of their version."""
+        found, begun = [], dict[int, Config]()
+        for config, answer in self._replies:
+            if answer.done() and answer.result() is Reply.BEGINS:
+                first = begun.setdefault(config.version, config)
+                if first != config:
+                    found.append(f"{config} was taken, and {first} before it")
+        return found
 
     def _lost(self) -> list[str]:
         """Return the messages that no node gave up, and that are gone."""

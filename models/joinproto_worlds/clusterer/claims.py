@@ -65,10 +65,13 @@ SURVIVES = {
     "newcomers": "a",
     "left-out-starts": "a",
     "left-out-apart": "a",
+    "left-out-gospel": "a",
+    "left-out-later": "a",
+    "left-out-since": "a",
 }
 """Whose data count, as they are when the search begins; or the label of data yet to be made."""
 
-MISSED = ("left-out-apart", "two-ready")
+MISSED = ("left-out-apart", "left-out-gospel", "two-ready")
 """Scenes in which a ready node takes a config before it hears that another one left it out."""
 
 FORMER = {"leave": "a", "hole-6": "ab"}

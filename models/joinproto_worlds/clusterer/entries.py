@@ -122,6 +122,24 @@ RULES = (
         "left-out-stays",
     ),
     _entry(
+        "left-out-gospel",
+        "left-out-gospel",
+        "U3: a node that is cut off is left out, and is the gospel of the next config: it stays",
+        "gospel-followed",
+    ),
+    _entry(
+        "left-out-later",
+        "left-out-later",
+        "U3: a node is given a config of others, then one with its data: another member joins",
+        "leaving-forgotten",
+    ),
+    _entry(
+        "left-out-since",
+        "left-out-since",
+        "U3: a gospel is left out while the other node is off: that node does not go first",
+        "gospel-followed",
+    ),
+    _entry(
         "two-ready",
         "two-ready",
         "U4: a node joins one of two that are ready with different data: it knows which",

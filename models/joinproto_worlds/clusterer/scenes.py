@@ -208,6 +208,22 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         (*TWO, *_one(APART, apply("a", config(2, "a", "a")))),
         ((apply("b", config(3, "ab", "a")),), (HEAL,)),
     ),
+    "left-out-gospel": (
+        (
+            *TWO,
+            *_one(APART, apply("b", config(2, "b", "b"))),
+            *_one(apply("b", config(3, "ab", "b"))),
+        ),
+        ((apply("a", config(4, "ab", "a")),), (HEAL,)),
+    ),
+    "left-out-later": (
+        (*TWO, *_one(stop("b"), apply("a", config(2, "c", "c")))),
+        ((apply("a", config(3, "ab", "a")), start("b")),),
+    ),
+    "left-out-since": (
+        (*TWO, *_one(stop("b"), apply("a", config(2, "b", "b")))),
+        ((apply("a", config(3, "ab", "a")), start("b")),),
+    ),
     "two-ready": (
         (
             *THREE,
@@ -249,7 +265,17 @@ SCENES["late-lock"] = (
     ((start("b"), apply("a", config(2, "ab", "a"))),),
 )
 
-WRITING = frozenset({"rejoin", "hole-4", "late-word", "left-out-apart"})
+WRITING = frozenset(
+    {
+        "rejoin",
+        "hole-4",
+        "late-word",
+        "left-out-apart",
+        "left-out-gospel",
+        "left-out-later",
+        "left-out-since",
+    }
+)
 """Scenes in which data differ by who wrote last."""
 SPLIT = frozenset({"late-word", "late-word-join", "late-lock", "order-of-locks"})
 """Scenes in which who has answered may be gone before the answer comes."""

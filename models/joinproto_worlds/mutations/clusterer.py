@@ -21,6 +21,7 @@ from joinproto_worlds.mutations.mutation import Mutation, Patch, changing, dropp
 
 TABLES = "joinproto.clusterer.tables"
 ROUNDS = "joinproto.clusterer.polling"
+APART = "the gospel was out in between"
 
 
 def _older_wins(original: Callable[[Config, Config], Age]) -> Callable[[Config, Config], Age]:
@@ -146,6 +147,10 @@ def _paused_unready(state: State, *, paused: bool) -> Step:
     return Step(evolve(state, paused=paused))
 
 
+def _leaving_forgotten(_original: object) -> Callable[..., Held]:
+    return lambda new, *_: new
+
+
 CLUSTERER = (
     Mutation.of("older-wins", "joinproto.clusterer.config", "compare", _older_wins),
     Mutation.of("gospel-unchecked", "joinproto.clusterer.reading", "_gospel", _gospel_unchecked),
@@ -196,6 +201,10 @@ CLUSTERER = (
             Patch("joinproto.clusterer.booting", "missed_its_leaving", _never),
             Patch("joinproto.clusterer.transitioner", "goes_without", _never),
         ),
+    ),
+    Mutation.of("gospel-followed", TABLES, "COMPATIBLE", dropping(APART)),
+    Mutation.of(
+        "leaving-forgotten", "joinproto.clusterer.identities", "returning", _leaving_forgotten
     ),
     Mutation(
         "memory-believed",
