@@ -121,6 +121,20 @@ SLICES: dict[str, Slice] = {
         "drawn histories of hot standby: is `recover` right about what they left?",
         "{python} -m tools.histories standby --seed {seed}000 --count 999 --minutes {minutes}",
     ),
+    **{
+        f"histories-{name}-later": Slice(
+            f"drawn histories of {about} of a later Debian: is `recover` right about them?",
+            "{python} -m tools.releases trixie -- {python} -m tools.histories "
+            + name
+            + " --seed {seed}000 --count 999 --minutes {minutes}",
+        )
+        for name, about in (
+            ("khepri", "RabbitMQ with Khepri"),
+            ("etcd", "etcd"),
+            ("galera", "Galera"),
+            ("postgresql", "PostgreSQL"),
+        )
+    },
     "swarm-standby": Slice(
         "brokers of hot standby in a simulated network, on disks that lose, drawn by the seed",
         "{python} -m tools.swarms standby --seconds {seconds} --seed {seed}000",
