@@ -1,8 +1,8 @@
 """Kubernetes: the endpoints of a service, as the seed has it, and its own pod's name, as today.
 
 The lock is a Lease that is created, or taken over once its holder is silent.  No two clocks are
-compared: a holder counts its renewals in the Lease, and who waits takes it over when nothing in
-it has changed for its whole duration, by the version that it saw last; so of two that take it
+compared: a holder counts its renewals in the Lease, and one that waits takes it over when nothing
+in it has changed for its whole duration, by the version that it saw last; so of two that take it
 over one is refused.  The real plugin has no such lock; client libraries of Kubernetes elect
 leaders this way.
 

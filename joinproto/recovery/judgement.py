@@ -24,7 +24,7 @@ from joinproto.recovery.unused import unused
 from joinproto.recovery.words import typed
 
 WRITE_SETS_SHOWN = 8
-
+ELECTS = "each group elects a node that has all that was committed"
 EXIT = {
     Verdict.PROVEN: 0,
     Verdict.TIE: 0,
@@ -277,15 +277,15 @@ def _of_khepri(
 
 def _all_started(nodes: Collection[str], found: Table) -> str:
     """Return that nodes are to be started, but for those that the members do not count any more."""
-    elects = "each group elects a node that has all that was committed"
     members, metadata = set(nodes), found.khepri
     if metadata is not None and metadata.verdict.voters:
         members &= metadata.verdict.voters | metadata.verdict.learners
     if not (others := sorted({*nodes} - members)):
-        return f"start all these nodes: {elects}"
+        return f"start all these nodes: {ELECTS}"
     return (
-        f"start {', '.join(sorted(members))}: {elects}; do not start {', '.join(others)}, which"
-        f" these do not count: empty the directory, and let it join{found.stranded(members)}"
+        f"start {', '.join(sorted(members))}: {ELECTS}; do not start {', '.join(others)}, no longer"
+        " members: save each one's directory (messages of classic queues may be there alone), empty"
+        f" it, and let it join{found.stranded(members)}"
     )
 
 

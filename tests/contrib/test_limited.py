@@ -54,7 +54,7 @@ def packet(size: int) -> bytes:
 
 
 def test_packets_up_to_the_limit_are_read_and_the_first_longer_one_is_the_end() -> None:
-    """The bytes behind it are not read either: nobody knows where they begin."""
+    """The bytes behind it are not read either: where they begin is not known."""
     assert [10, 997, 0] == published(1_000, [packet(10), packet(997), packet(0)])
     assert [10] == published(1_000, [packet(10), packet(998), packet(0)])
 

@@ -80,7 +80,7 @@ def test_a_node_of_rabbitmq_behind_a_link_keeps_its_name(tmp_path: Path) -> None
 def test_a_store_alongside_the_files_of_another_broker_is_the_operators_choice(
     other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """2, both named: nobody can tell from here whose frames lie there."""
+    """2, both named: whose frames lie there cannot be told from here."""
     path = lay(tmp_path, "F", a="F F.5")["a"]
     (path / other).parent.mkdir(exist_ok=True)
     (path / other).write_text("\n")

@@ -282,8 +282,8 @@ def told(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple[tuple[
         return tuple(found), ""  # two clusters of one size: which one is meant is not known
     if apart and advice:
         advice += (
-            f"; reset {and_(apart)} (or empty the directory) and let it join, as the others do not"
-            " count it"
+            f"; reset {and_(apart)} (or save its directory and empty it) and let it join, as the"
+            " others do not count it"
         )
     return tuple(found), advice
 

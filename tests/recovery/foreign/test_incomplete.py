@@ -219,7 +219,7 @@ def test_a_node_that_was_alone_and_has_less_was_not_last() -> None:
 
 
 def test_a_node_without_a_history_leaves_the_others_unproven() -> None:
-    """New, or blank since its disk was: nobody knows what it had."""
+    """New, or blank since its disk was: what it had is not known."""
     blank = node(grastate(uuid=NULL_UUID, safe=1), path="a")
     clean = [node(grastate(seqno=5), path="b"), node(grastate(seqno=7, safe=1), path="c")]
     whole = pick([one.candidate for one in clean])

@@ -289,7 +289,7 @@ def _standalone(row: Row) -> str:
     return (
         f"start {node} alone; while it waits for a majority, five minutes: rabbitmqctl -n"
         f" {typed(node)} force_standalone_khepri_boot ({_given_up(node, [row])}; other nodes join"
-        " it again with empty directories)"
+        " it again with empty directories: save theirs first)"
     )
 
 
