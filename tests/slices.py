@@ -145,8 +145,8 @@ SLICES: dict[str, Slice] = {
         "{python} -m tools.starts --times 99 --minutes {minutes} --seed {seed}",
     ),
     "starts-later": Slice(
-        "the same with the RabbitMQ of a later Debian",
-        "{python} -m tools.releases trixie -- {python} -m tools.starts --times 99"
+        "the same with the RabbitMQ of a later Debian; cuts heal, as 4.0 looks for minutes",
+        "{python} -m tools.releases trixie -- {python} -m tools.starts --heals --times 99"
         " --minutes {minutes} --seed {seed}",
     ),
     "rabbitmq-later": Slice(
