@@ -21,7 +21,7 @@ from joinproto.durable.lock import LockState, look_at_lock
 from joinproto.errors import StoreError, UsageProblem
 from joinproto.recovery import own
 from joinproto.recovery.foreign import gcache
-from joinproto.recovery.foreign.others import NOBODY, NOT_DATA, TELLING, other_in
+from joinproto.recovery.foreign.others import NOT_DATA, TELLING, UNKNOWN_PROGRAM, other_in
 from joinproto.recovery.foreign.ra import folders as ra
 from joinproto.recovery.foreign.ra.folders import BESIDE, FLAGS
 from joinproto.recovery.foreign.text import NotAsWritten
@@ -66,7 +66,7 @@ def read(raw: Raw, known: Known | None = None) -> Found:
     if raw.format is None:
         if other := other_in([file.name for file in raw.files]):
             said = f"a data directory of {other.name}, which is not read here"
-            if other is NOBODY:
+            if other is UNKNOWN_PROGRAM:
                 said = f"holds {', '.join(file.name for file in raw.files)}: of {other.name}"
             return Found.of(raw, state=State.UNKNOWN, problems=(said,))
         none = EMPTY if not raw.files else "no store of a known format is here"
@@ -318,7 +318,7 @@ def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
         names = {name for name in files.names(directory) if name[0] != "."} - NOT_DATA
     except OSError:
         return ()
-    known = TELLING & names if other_in(TELLING & names) not in (None, NOBODY) else names
+    known = TELLING & names if other_in(TELLING & names) not in (None, UNKNOWN_PROGRAM) else names
     return tuple(map(RawFile, sorted(known)[:NAMES_MAX]))
 
 

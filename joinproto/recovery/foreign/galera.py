@@ -37,6 +37,8 @@ VIEW = "gvwstate.dat"
 NAMES = (STATE, VIEW)
 
 KEYS = ("version", "uuid", "seqno", "safe_to_bootstrap", "cert_index")
+VERSION = re.compile(r"^version: *([0-9]{1,6})\.([0-9]{1,6}) *$", re.MULTILINE)
+NEWEST = (2, 1)
 NUMBER = re.compile(r"-1|[0-9]{1,19}")
 POSITION = re.compile(rf"({UUID.pattern}):(-1|[0-9]{{1,19}})")
 # "," and what follows it is MariaDB's own id of the transaction.
@@ -132,8 +134,11 @@ def read(raw: Raw) -> Found:
     except NotAsWritten as error:
         problems.append(str(error))
     if saved is None:
-        facts = _facts(None, view, recovered)
-        return Found.of(raw, state=State.CORRUPT, problems=tuple(problems), facts=facts)
+        facts, state = _facts(None, view, recovered), State.CORRUPT
+        if version := _newer_version(raw.file(STATE)):
+            state = State.NEWER
+            problems[0] = f"{problems[0]}; its version {version} is newer than is known here (2.1)"
+        return Found.of(raw, state=state, problems=tuple(problems), facts=facts)
     # A view that cannot be read is one all the same: the node was not stopped in order.
     is_open = not raw.file(VIEW).is_absent
     problems += _contradictions(saved, view, recovered, is_open=is_open)
@@ -201,6 +206,12 @@ def not_last(stores: Sequence[Found]) -> tuple[NotLast, ...]:
                 found.append(NotLast(store=one.name, by=other.name, line=line))
                 break
     return tuple(found)
+
+
+def _newer_version(file: RawFile) -> str:
+    """Return the version of a state file if it is newer than is known, else ""."""
+    said = VERSION.search((file.data or b"").decode("utf-8", "replace"))
+    return f"{said[1]}.{said[2]}" if said and (int(said[1]), int(said[2])) > NEWEST else ""
 
 
 # -- the files -----------------------------------------------------------------------------

@@ -1,8 +1,10 @@
-"""Directories of other programs, by the files that only they have: named, and not judged.
+"""Directories of other programs, recognised by files that only they have: named, not judged.
 
-What is not read is not broken: it is never called corrupt, and never given up.
+A directory that is not read is not broken: it is never called corrupt, and no advice says to give
+it up.  The first entry of `OTHERS` that fits names the program.
 
-Source: the programs' own documents on their data directories.
+Source: the programs' own documents; NATS 2.9, Redis 7.0, ZooKeeper 3.8 and MariaDB 10.11 as they
+write them.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from attrs import frozen
 
 @frozen
 class Other:
-    """A program, which names its directory has, and which not; `advice`: for its operator."""
+    """A program; the names that its directory has, and must not have; `advice` for its operator."""
 
     name: str
     has: frozenset[str]
@@ -35,6 +37,44 @@ OTHERS = (
     ),
     Other("etcd (its member directory)", frozenset({"snap", "wal"}), "give the directory above"),
     Other("ZooKeeper", frozenset({"version-2"}), MAJORITY),
+    Other("NATS JetStream", frozenset({"jetstream"}), MAJORITY),
+    Other(
+        "Consul",
+        frozenset({"raft", "serf"}),
+        f"{MAJORITY}; only if the majority is lost for good: raft/peers.json on the others",
+    ),
+    Other(
+        "CockroachDB",
+        frozenset({"STORAGE_MIN_VERSION"}),
+        f"{MAJORITY}; only if the majority of a range is lost for good: cockroach debug recover",
+    ),
+    Other(
+        "Redis Cluster",
+        frozenset({"nodes.conf"}),
+        "start the primaries with their data before their replicas: a replica copies its primary,"
+        " an empty one too",
+    ),
+    *(
+        Other(
+            "Redis or Valkey",
+            frozenset({name}),
+            "start the primary with its data before its replicas: a replica copies its primary,"
+            " an empty one too",
+        )
+        for name in ("dump.rdb", "appendonlydir")
+    ),
+    Other(
+        "a Galera node without its grastate.dat",
+        frozenset({"galera.cache"}),
+        "copy the directory, then ask the server how far it is: mariadbd --wsrep-recover; do not"
+        " start it as a new node: its rows may be the latest",
+    ),
+    Other(
+        "MariaDB or MySQL",
+        frozenset({"ibdata1"}),
+        "of a group (Group Replication) the server with the most in gtid_executed bootstraps; a"
+        " node of Galera has lost its grastate.dat: mariadbd --wsrep-recover says how far it is",
+    ),
     Other(
         "Kafka",
         frozenset({"meta.properties"}),
@@ -49,10 +89,10 @@ OTHERS = (
     ),
 )
 
-NOBODY = Other(
+UNKNOWN_PROGRAM = Other(
     "a program that no reader here knows",
     frozenset(),
-    "find out which program wrote it, and keep it: that it is not read here says nothing of it",
+    "find out which program wrote it, and keep it: it may be whole, it is only not read here",
 )
 NOT_DATA = frozenset({"lost+found"})
 
@@ -64,4 +104,4 @@ def other_in(entries: Collection[str]) -> Other | None:
     """Return whose directory it is, None if it is empty."""
     names = frozenset(entries)
     known = (one for one in OTHERS if one.has <= names and not one.lacks & names)
-    return next(known, NOBODY if names else None)
+    return next(known, UNKNOWN_PROGRAM if names else None)

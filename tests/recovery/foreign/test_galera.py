@@ -158,6 +158,17 @@ def test_what_galera_does_not_write_is_corrupt(state: str, problem: str) -> None
     assert any(problem in line for line in found.problems)
 
 
+def test_a_state_file_of_a_later_version_is_newer_and_not_corrupt() -> None:
+    """What is merely unknown is never called corrupt."""
+    later = grastate().replace("2.1", "2.2") + "epoch: 7\n"
+
+    found = node(later)
+
+    assert State.NEWER == found.state
+    assert "version 2.2 is newer than is known here" in found.problems[0]
+    assert State.CORRUPT == node(later.replace("2.2", "2.1")).state
+
+
 def test_a_missing_state_file_alongside_a_view_is_unreadable() -> None:
     """Galera would take it for safe to found a cluster from."""
     found = said(Format.GALERA, {"gvwstate.dat": gvwstate(A)})

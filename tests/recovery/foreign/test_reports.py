@@ -95,6 +95,13 @@ def test_a_store_of_khepri_is_named_and_not_given_up(capsys: pytest.CaptureFixtu
         (("meta.properties", "topic-0"), "Kafka"),
         (("_state",), "Elasticsearch"),
         (("WiredTiger", "storage.bson"), "MongoDB"),
+        (("jetstream",), "NATS JetStream"),
+        (("raft", "serf", "node-id"), "Consul"),
+        (("STORAGE_MIN_VERSION", "auxiliary"), "CockroachDB"),
+        (("nodes.conf", "dump.rdb", "appendonlydir"), "Redis Cluster"),
+        (("dump.rdb",), "Redis"),
+        (("galera.cache", "ibdata1"), "Galera node without its grastate.dat"),
+        (("ibdata1", "mysql"), "MariaDB or MySQL"),
     ],
 )
 def test_a_directory_of_another_program_is_named(
