@@ -10,6 +10,8 @@ from joinproto.pick.candidate import called
 from joinproto.pick.pick import Pick
 from joinproto.pick.table import MEMBER_MISSING, NOT_READ, OTHERS_MAY_HAVE_GONE_ON, Verdict
 from joinproto.recovery.access import DISK
+from joinproto.recovery.foreign.galera import STATE as SAVED
+from joinproto.recovery.foreign.galera import has_state_file
 from joinproto.recovery.foreign.gcache import FILE as CACHE
 from joinproto.recovery.foreign.mnesia import LATEST
 from joinproto.recovery.foreign.others import Other, other_in
@@ -151,6 +153,13 @@ def next_step(
             if bad is not None and errno.EIO in bad.raw.errors:
                 return DISK
             at = typed(bad.path) if bad else given
+            if bad is not None and _lacks_its_state_file(bad):
+                return (
+                    f"copy {at}, as its rows may be the latest; there: mariadbd --wsrep-recover (or"
+                    " mysqld), which ends with WSREP: Recovered position: UUID:NUMBER; then"
+                    f" joinproto recover pick {given} --position {at}=UUID:NUMBER"
+                    f"   (if its rows are lost, too, pick without it and with {_said_lost(stores)})"
+                )
             if bad is not None and EMPTY in bad.problems:
                 return (
                     f"check the path {at}, and whether its disk is mounted (findmnt); if what was"
@@ -178,7 +187,8 @@ def next_step(
             )
     if found.case == NOT_READ and any(one.state.is_readable for one in stores):
         left = ", ".join(one.path for one in stores if one.state is State.UNKNOWN)
-        return f"name the directories of one cluster only, without {left}"
+        told = "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
+        return f"only if it is of another cluster, name the others without {left}; else {told}"
     if found.case == NOT_READ:
         return "; ".join(dict.fromkeys(one.advice for one, _ in _not_read(stores)))
     if len(_copies(found)) == 1:
@@ -240,15 +250,24 @@ def _given(words: Sequence[str]) -> str:
     return " ".join(map(typed, words)) or "DIR..."
 
 
+def _lacks_its_state_file(one: Found) -> bool:
+    """Return whether a node of Galera has data, and no file that says its history."""
+    is_there = one.state not in (State.NONE, State.NEWER) and not one.raw.problem
+    is_read = not one.raw.file(SAVED).problem
+    return one.format is Format.GALERA and is_there and is_read and not has_state_file(one.raw)
+
+
 def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
     first = next(one for one in stores if one.name in found.latest)
     if first.format is not Format.GALERA:
         return f"start {_where(first)} first, in the way its broker has for that; then the others"
-    mark = (
-        ""
-        if first.fact("safe_to_bootstrap") == "1"
-        else (f"set safe_to_bootstrap: 1 in {typed(first.path)}/grastate.dat, then ")
-    )
+    file, mark = f"{typed(first.path)}/grastate.dat", ""
+    if _lacks_its_state_file(first):
+        # Without the file, the server would begin a history of its own.
+        lines = f"version: 2.1, uuid: {first.cluster}, seqno: -1, safe_to_bootstrap: 1"
+        mark = f"write {file} with the lines {lines}, then "
+    elif first.fact("safe_to_bootstrap") != "1":
+        mark = f"set safe_to_bootstrap: 1 in {file}, then "
     return (
         f"on {first.host}: {mark}start {_where(first)} with --wsrep-new-cluster"
         " (galera_new_cluster); then the others as always, one after the other"

@@ -335,6 +335,9 @@ def _has_room(files: JournalFileSystem, directory: int, kind: Format) -> bool:
         other = other_in(_names(files, directory))
         has_khepri = other is not None and "coordination" in other.has
         return has_khepri and any(ra.says_more(file.data) for file in _logs(files, directory))
+    if kind is Format.GALERA:
+        # A node that lost its state file may have the latest rows.
+        return gcache.FILE in _names(files, directory)
     if kind is not Format.JOINPROTO:
         return False
     try:

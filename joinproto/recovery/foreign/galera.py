@@ -108,20 +108,31 @@ def read(raw: Raw) -> Found:
     """Return what a node's directory says; never raises, whatever the bytes are."""
     if raw.problem:
         return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
-    if all(raw.file(name).is_absent for name in NAMES):
+    if all(raw.file(name).is_absent for name in (*NAMES, gcache.DIGEST)):
         return Found.of(raw, state=State.NONE, problems=(f"no {STATE} here",))
-    unreadable = [f"{STATE}: {raw.file(STATE).problem}"] if raw.file(STATE).problem else []
-    if raw.file(STATE).is_absent:
-        unreadable.append(f"{STATE}: is not there, next to {VIEW}")
-    if unreadable:
-        return Found.of(raw, state=State.UNREADABLE, problems=tuple(unreadable))
+    if why := raw.file(STATE).problem:
+        return Found.of(raw, state=State.UNREADABLE, problems=(f"{STATE}: {why}",))
 
     problems: list[str] = []
     saved = view = recovered = None
     try:
-        saved = saved_state(raw.file(STATE))
+        recovered = recovered_position(raw.recovered)
     except NotAsWritten as error:
         problems.append(str(error))
+    try:
+        saved = saved_state(raw.file(STATE))
+    except NotAsWritten as error:
+        near = gcache.FILE if raw.file(VIEW).is_absent else VIEW
+        is_absent = raw.file(STATE).is_absent
+        problems.insert(0, f"{STATE}: is not there, next to {near}" if is_absent else str(error))
+        if version := _newer_version(raw.file(STATE)):
+            problems[0] += f"; its version {version} is newer than is known here (2.1)"
+            return Found.of(raw, state=State.NEWER, problems=tuple(problems))
+    if saved is None and recovered is not None and recovered.uuid:
+        # The server reads both from its rows, as after a kill.
+        saved = SavedState(uuid=recovered.uuid, seqno=-1, is_safe=None)
+    elif saved is not None and saved.is_safe is None:
+        problems.append(f"{STATE}: no line safe_to_bootstrap: of an old version, or cut off")
     try:
         view = None if raw.file(VIEW).data is None else view_of(raw.file(VIEW))
     except NotAsWritten as error:
@@ -129,15 +140,9 @@ def read(raw: Raw) -> Found:
         problems.append(f"{error}; it shows nothing: remove it, some versions do not start with it")
     if why := raw.file(VIEW).problem:
         problems.append(f"{VIEW}: {why}; it shows nothing")
-    try:
-        recovered = recovered_position(raw.recovered)
-    except NotAsWritten as error:
-        problems.append(str(error))
     if saved is None:
-        facts, state = _facts(None, view, recovered), State.CORRUPT
-        if version := _newer_version(raw.file(STATE)):
-            state = State.NEWER
-            problems[0] = f"{problems[0]}; its version {version} is newer than is known here (2.1)"
+        state = State.UNREADABLE if raw.file(STATE).is_absent else State.CORRUPT
+        facts = _facts(None, view, recovered)
         return Found.of(raw, state=state, problems=tuple(problems), facts=facts)
     # A view that cannot be read is one all the same: the node was not stopped in order.
     is_open = not raw.file(VIEW).is_absent
@@ -206,6 +211,15 @@ def not_last(stores: Sequence[Found]) -> tuple[NotLast, ...]:
                 found.append(NotLast(store=one.name, by=other.name, line=line))
                 break
     return tuple(found)
+
+
+def has_state_file(raw: Raw) -> bool:
+    """Return whether the node has a state file that says its history."""
+    try:
+        saved_state(raw.file(STATE))
+    except NotAsWritten:
+        return False
+    return True
 
 
 def _newer_version(file: RawFile) -> str:
@@ -365,8 +379,6 @@ def _contradictions(
             f"{STATE} names no history: a node that is new, or whose data were being copied from"
             " another one when it stopped (both look the same)"
         )
-    if saved.is_safe is None:
-        found.append(f"{STATE}: no line safe_to_bootstrap: of an old version, or cut off")
     if saved.seqno < 0 and not is_open:
         found.append(f"{VIEW} is not there: who ran when this node stopped is not known")
     if saved.seqno >= 0 and view is not None:

@@ -64,12 +64,6 @@ OTHERS = (
         for name in ("dump.rdb", "appendonlydir")
     ),
     Other(
-        "a Galera node without its grastate.dat",
-        frozenset({"galera.cache"}),
-        "copy the directory, then ask the server how far it is: mariadbd --wsrep-recover; do not"
-        " start it as a new node: its rows may be the latest",
-    ),
-    Other(
         "MariaDB or MySQL",
         frozenset({"ibdata1"}),
         "of a group (Group Replication) the server with the most in gtid_executed bootstraps; a"

@@ -4,6 +4,7 @@ import pytest
 
 from joinproto.pick.pick import pick
 from joinproto.pick.table import Verdict
+from joinproto.recovery.foreign import gcache
 from joinproto.recovery.foreign.galera import not_last
 from joinproto.recovery.foreign.text import NULL_UUID
 from joinproto.recovery.found import Format, Found, State
@@ -174,6 +175,23 @@ def test_a_missing_state_file_alongside_a_view_is_unreadable() -> None:
     found = said(Format.GALERA, {"gvwstate.dat": gvwstate(A)})
 
     assert State.UNREADABLE == found.state
+
+
+def test_a_node_that_lost_its_state_file_counts_by_its_recovered_position() -> None:
+    """The server reads history and number from its rows; without them it is not given up."""
+    cache = {gcache.DIGEST: ""}
+    cut = node(grastate()[:60], recovered=f"{HISTORY}:12")
+
+    lost = said(Format.GALERA, cache)
+    number_only = said(Format.GALERA, cache, recovered="12")
+    recovered = said(Format.GALERA, cache, recovered=f"{HISTORY}:12")
+
+    assert State.UNREADABLE == lost.state == number_only.state
+    assert "is not there, next to galera.cache" in lost.problems[0]
+    assert (State.DIRTY, HISTORY, 12) == (recovered.state, recovered.cluster, recovered.seq)
+    assert not recovered.stopped_last
+    assert (State.DIRTY, HISTORY, 12) == (cut.state, cut.cluster, cut.seq)
+    assert "cut off" in cut.problems[0]
 
 
 def test_without_the_line_safe_to_bootstrap_it_is_not_clean() -> None:

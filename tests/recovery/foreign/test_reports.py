@@ -100,7 +100,6 @@ def test_a_store_of_khepri_is_named_and_not_given_up(capsys: pytest.CaptureFixtu
         (("STORAGE_MIN_VERSION", "auxiliary"), "CockroachDB"),
         (("nodes.conf", "dump.rdb", "appendonlydir"), "Redis Cluster"),
         (("dump.rdb",), "Redis"),
-        (("galera.cache", "ibdata1"), "Galera node without its grastate.dat"),
         (("ibdata1", "mysql"), "MariaDB or MySQL"),
     ],
 )
