@@ -79,9 +79,13 @@ def _below(*folders: Path) -> Sequence[Stores]:
     ]
 
 
-def _ra() -> Sequence[Stores]:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as place:
-        return [{name: loaded(kept(path)) for name, path in ra_files.real(Path(place)).items()}]
+def _ra(*packs: Path) -> Sequence[Stores]:
+    found = []
+    for pack in packs:
+        with tempfile.TemporaryDirectory(dir=MEMORY) as place:
+            nodes = ra_files.real(Path(place), pack)
+            found.append({name: loaded(kept(path)) for name, path in nodes.items()})
+    return found
 
 
 def _kraft() -> Sequence[Stores]:
@@ -166,10 +170,29 @@ def _unseen_in_rabbitmq(name: str, before: bytes, after: bytes) -> bool:
 
 
 FORMS: Mapping[str, Form] = {
-    "etcd": Form(examples=lambda: _kept("etcd-away", "abc"), is_unseen=_unseen_in_etcd),
-    "ra": Form(examples=_ra, is_unseen=_unseen_in_ra, mutates="quorum/"),
+    "etcd": Form(
+        examples=lambda: [
+            *_kept("etcd-away", "abc"),
+            *_kept("etcd-founded", "abc"),
+            *_kept("etcd-restored", ("n1", "n3")),
+        ],
+        is_unseen=_unseen_in_etcd,
+    ),
+    "ra": Form(examples=lambda: _ra(ra_files.REAL), is_unseen=_unseen_in_ra, mutates="quorum/"),
+    "khepri": Form(
+        examples=lambda: _ra(ra_files.KHEPRI, ra_files.KHEPRI_4_3, ra_files.MNESIA),
+        is_unseen=_unseen_in_ra,
+        mutates="quorum/|coordination/",
+    ),
     "kraft": Form(examples=_kraft, is_unseen=_unseen_in_kraft),
-    "postgresql": Form(examples=lambda: _kept("postgresql-forked", "bc"), nodes=2),
+    "postgresql": Form(
+        examples=lambda: [
+            one
+            for release in ("", "-17", "-18")
+            for one in _kept(f"postgresql-forked{release}", "bc")
+        ],
+        nodes=2,
+    ),
     "galera": Form(
         examples=lambda: _below(*DATA.glob("galera-*")),
         is_unseen=lambda _, before, after: _has_form(before, after),
