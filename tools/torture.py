@@ -161,7 +161,13 @@ def made(
 
         return Clusterer.make(top, names, mutant)
     if system == "standby":
-        from tools.failover.storm import Brokers
+        try:
+            from tools.failover.storm import Brokers
+        except ImportError as error:
+            raise EnvironmentProblem(
+                f"brokers of hot standby cannot run here: {error}",
+                next="install joinproto[standby]",
+            ) from error
 
         return Brokers.make(top, names, built_in=built_in)
     from tools.faults.storm_node import Nodes

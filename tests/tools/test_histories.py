@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from tools.histories import joinproto
 from tools.histories.__main__ import main
 from tools.histories.etcd_cluster import Asked
 from tools.histories.etcd_truth import of_status
-from tools.histories.followed import Followed, Steps, says_loss, steps_of
+from tools.histories.followed import Followed, Steps, evals_of, says_loss, steps_of
 from tools.histories.judged import History, judged
 from tools.histories.kept import keep, kept
 from tools.histories.trees import loaded
@@ -73,6 +74,17 @@ def test_an_order_and_a_forced_start_are_read_from_the_last_line(
     line: str, steps: Steps | None
 ) -> None:
     assert steps == steps_of(line)
+
+
+def test_what_a_line_has_evaluated_is_read_as_a_shell_reads_it() -> None:
+    """Of a queue whose name has a quote, too."""
+    code = """f(<<"/"/utf8>>, <<"it's"/utf8>>)."""
+    line = (
+        f"start a@h: each group elects; then once a@h runs: rabbitmqctl -n a@h eval {quote(code)}"
+    )
+
+    assert (("a@h", code),) == evals_of(line)
+    assert () == evals_of("start a@h, b@h: each group elects")
 
 
 def test_a_line_that_promises_that_nothing_is_lost_says_no_loss() -> None:

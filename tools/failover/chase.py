@@ -93,7 +93,12 @@ def _watched(manager: Manager, seconds: float) -> dict[str, Any]:
     began, caught_up, before = 0.0, None, 0
     asked = time.monotonic()
     while not began or time.monotonic() - began < seconds:
-        found = manager.status("a")
+        if not (found := manager.status("a")):
+            # Too busy to answer in time.
+            if time.monotonic() - asked > PATIENCE_SECONDS + seconds:
+                raise RuntimeError("a does not answer")
+            time.sleep(SAMPLE_SECONDS)
+            continue
         left, confirmed = int(str(found["to_copy"])), int(str(found["confirmed"]))
         if left and not began:
             began, before = time.monotonic(), confirmed

@@ -140,9 +140,9 @@ class Manager:
         """Wait until a broker has this role; return whether it has."""
         return self.agent(name)._until(lambda: self.status(name).get("role") == role, seconds)
 
-    def wait_backup(self, name: str) -> None:
+    def wait_backup(self, name: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until a broker is a backup; raises `RuntimeError` with its status."""
-        if not self.until(name, "backup"):
+        if not self.until(name, "backup", seconds):
             raise RuntimeError(f"{name} has not become a backup: {self.status(name)}")
 
     def until_in_view(self, primary: str, names: str, seconds: float = PATIENCE_SECONDS) -> bool:

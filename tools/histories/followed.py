@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
@@ -10,14 +11,20 @@ from attrs import field, frozen
 NODE = r"[\w-]+@[\w.-]*\w"
 STAGES = re.compile(rf": ({NODE}(?:(?:, |; then |; ){NODE})*)")
 FORCE = re.compile(rf"rabbitmqctl -n ({NODE}) force_boot")
+EVAL = re.compile(rf"rabbitmqctl -n '?({NODE})'? eval ('(?:[^']|'\"'\"')*')")
+"""As `shlex.quote` writes it."""
 
 
 @frozen(kw_only=True)
 class Steps:
-    """Who is forced ("": no node is), and the nodes that start together, stage by stage."""
+    """Which node is forced ("": none), and the nodes that start together, stage by stage.
+
+    `evals`: what is evaluated in the end, and on which node.
+    """
 
     force: str
     stages: tuple[tuple[str, ...], ...]
+    evals: tuple[tuple[str, str], ...] = ()
 
 
 @frozen(kw_only=True)
@@ -48,7 +55,10 @@ class Followed:
             f", {lost} messages of {name}" for name, lost in self.messages.items() if lost
         )
         proven = f" in {self.queues} proven queues" if self.queues else ""
-        return f"{forced}{stages}: lost {self.lost} of {self.kept}{proven}{gone}{said}{stuck}"
+        asked = f", {len(self.steps.evals)} evaluated" if self.steps.evals else ""
+        return (
+            f"{forced}{stages}{asked}: lost {self.lost} of {self.kept}{proven}{gone}{said}{stuck}"
+        )
 
     @property
     def wrong(self) -> Iterator[str]:
@@ -66,6 +76,11 @@ def steps_of(line: str) -> Steps | None:
         return Steps(force=force[1], stages=((force[1],),)) if force else None
     stages = tuple(tuple(stage.split(", ")) for stage in re.split(r"; (?:then )?", orders[-1]))
     return Steps(force=force[1] if force else "", stages=stages)
+
+
+def evals_of(line: str) -> tuple[tuple[str, str], ...]:
+    """Return what a last line has evaluated on which node, in its order."""
+    return tuple((node, shlex.split(code)[0]) for node, code in EVAL.findall(line))
 
 
 def says_loss(line: str) -> bool:

@@ -40,7 +40,7 @@ from joinproto.recovery.foreign.ra.table import Row
 from tools.fixtures.rabbitmq import NODES
 from tools.fixtures.servers import require, wait_until
 from tools.histories import rabbitmq_nodes
-from tools.histories.followed import Followed, Steps, steps_of
+from tools.histories.followed import Followed, Steps, evals_of, steps_of
 from tools.histories.judged import History, Judged
 from tools.histories.quorum_play import IN_A_LIFE, METADATA, Life, Play
 from tools.histories.rabbitmq import _formed
@@ -214,7 +214,7 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
     told = STARTED.match(line)
     if steps is None and told is not None:
         some = tuple(told[1].split(", ")) if told[1] else every
-        steps = Steps(force="", stages=(some,))
+        steps = Steps(force="", stages=(some,), evals=evals_of(line))
     stages = steps.stages if steps is not None else (every,)
     if steps is not None and steps.force:
         cluster.force(_short(steps.force))
@@ -229,6 +229,8 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
         life.is_over = True
     if steps is None:
         return None
+    for node, code in steps.evals:
+        cluster.ask(_short(node), code, seconds=120)
     rows = () if found.raft is None else found.raft.rows
     proven = {_group(row) for row in rows if row.is_proven} & life.confirmed.keys()
     # Those of earlier histories are compared once, when the life ends.

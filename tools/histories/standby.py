@@ -36,13 +36,14 @@ FIRST = re.compile(r"promot(?:e|ing) (\w+) first")
 
 @define
 class Play:
-    """Brokers in the middle of a history.  `up`: those that run."""
+    """Brokers in the middle of a history.  `up`: those that run; `cut`: those that are cut off."""
 
     manager: Manager
     top: Path
     chance: random.Random
     seed: int
     up: set[str] = field(factory=set)
+    cut: set[str] = field(factory=set)
     acknowledged: set[str] = field(factory=set)
     events: list[str] = field(factory=list)
     _count: int = 0
@@ -67,10 +68,12 @@ class Play:
 
     def promote(self, *order: str) -> None:
         end = time.monotonic() + UP_SECONDS
-        while not self.manager.promote(*order) and time.monotonic() < end:
+        while not self.manager.promote(*order):
+            if time.monotonic() > end:
+                raise RuntimeError(f"none of {', '.join(order)} is promoted")
             time.sleep(0.2)
-        for name in sorted(self.up - {self.primary}):
-            self.manager.until(name, "backup", UP_SECONDS)
+        for name in sorted(self.up - self.cut - {self.primary}):
+            self.manager.wait_backup(name, UP_SECONDS)
         self.events.append(f"{self.primary} promoted")
 
     def kill(self, *names: str) -> None:
@@ -157,7 +160,7 @@ def _failover(it: Play) -> None:
         it.some()
         if it.chance.random() < 0.6:
             it.start(gone)
-            it.manager.until(gone, "backup", UP_SECONDS)
+            it.manager.wait_backup(gone, UP_SECONDS)
             it.some()
         elif len(it.up) < 3:
             break
@@ -175,6 +178,7 @@ def _away(it: Play) -> None:
 def _cut(it: Play) -> None:
     lone = it.backup()
     it.manager.isolate(lone)
+    it.cut.add(lone)
     it.events.append(f"{lone} cut off")
     it.some()
 
@@ -183,6 +187,7 @@ def _cut_primary(it: Play) -> None:
     """The primary is cut off, and another one is promoted: nothing fences the first."""
     lone = it.primary
     it.manager.isolate(lone)
+    it.cut.add(lone)
     it.events.append(f"{lone} cut off, with its clients")
     it.publish(2)
     it.promote(*sorted(it.up - {lone}))
@@ -205,7 +210,7 @@ def _old_copy(it: Play) -> None:
     it.kill(name)
     shutil.copytree(it.store(name), it.top / "older", ignore=NO_SOCKETS)
     it.start(name)
-    it.manager.until(name, "backup", UP_SECONDS)
+    it.manager.wait_backup(name, UP_SECONDS)
     it.some()
     it.down()
     shutil.rmtree(it.store(name))

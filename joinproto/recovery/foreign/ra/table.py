@@ -311,7 +311,8 @@ def _shrunk(node: str, rows: Sequence[Row]) -> str:
 
 def _given_up(node: str, rows: Sequence[Row]) -> str:
     unsure = rows[0].verdict.uncertain
-    gone = sorted({one for row in rows for one in row.verdict.missing if one != node})
+    unproven = [row for row in rows if not row.is_proven]
+    gone = sorted({one for row in unproven for one in row.verdict.missing if one != node})
     given_up = (
         f"what {_and(gone)} confirmed beyond {node} is given up" if gone else "nothing is given up"
     )
