@@ -111,6 +111,8 @@ def recipe_of(value: Any, backwards: bool) -> Recipe:
         if value.whole is not None:
             return CONST, value.whole
         way = WAYS.get(value.kind) or _way_of(value.kind)
+    elif kind is tuple and SAME.issuperset(map(type, value)):
+        return CONST, value
     elif kind is tuple or kind is frozenset:
         way = WAYS.get(kind) or _way_of(kind)
     else:

@@ -1,13 +1,15 @@
-"""Histories of three RabbitMQ 3.10 nodes with Mnesia: drawn from a seed, played, and left on disk.
+"""Histories of three RabbitMQ nodes with Mnesia: drawn from a seed, played, and left on disk.
 
 A kind of history is a short plot; a seed adds other events between its events, and draws which
 nodes they are about, where clients write meanwhile, and how long.  Clients declare durable
-exchanges, and publish to a mirrored queue and a quorum queue (`rabbitmq_events.py`).
+exchanges, and publish to a quorum queue and, before RabbitMQ 4, to a mirrored queue
+(`rabbitmq_events.py`).
 
 At the end all nodes are down.  Each store is then started alone on a copy (`force_boot`, and an end
 to Mnesia's wait for the decisions of others) and asked which exchanges it has.
 
-Source: issue 37, "A harness of real histories"; RabbitMQ 3.10.8 and Mnesia 4.21 of Debian 12.
+Source: issue 37, "A harness of real histories"; RabbitMQ 3.10.8 and Mnesia 4.21 of Debian 12;
+RabbitMQ 4.0.5 of Debian 13.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def write(play: Play) -> str:
 
 
 def publish(play: Play) -> str:
-    """A client publishes persistent messages to the mirrored queue and to the quorum queue."""
+    """A client publishes persistent messages to each queue."""
     node = play.one(play.writable)
     confirmed = play.nodes.publish(node, play.chance.choice((20, 200)))
     play.confirmed.update(confirmed)

@@ -36,8 +36,6 @@ mnesia_table_loading_retry_timeout = 5000
 mnesia_table_loading_retry_limit = 5
 """
 FORCE = "force_load"
-# The queues that clients publish to, and the x-queue-type of each; the first is mirrored to all.
-QUEUES = {"mirrored": "classic", "quorum": "quorum"}
 MIRRORED = '{"ha-mode":"all"}'
 
 
@@ -137,15 +135,16 @@ class Nodes(Cluster):
         """Publish messages to each queue at a node; returns how many of each were confirmed."""
         port = self.port(node)
         return {
-            queue: self.control.publish(port, kind, queue, count) for queue, kind in QUEUES.items()
+            queue: self.control.publish(port, kind, queue, count)
+            for queue, kind in queues().items()
         }
 
     def messages(self, node: str, *, seconds: float = 30.0) -> Mapping[str, int]:
         """Return how many messages each queue has, as this node sees it; 0 of one that is down."""
-        found = dict.fromkeys(QUEUES, 0)
+        found = dict.fromkeys(queues(), 0)
 
         def answers() -> bool:
-            for queue in QUEUES:
+            for queue in found:
                 name = f'rabbit_misc:r(<<"/">>, queue, <<"{queue}">>)'
                 stat = "fun(Q) -> element(2, rabbit_amqqueue:stat(Q)) end"
                 with suppress(EnvironmentProblem, ValueError):
@@ -209,6 +208,15 @@ def _plugins() -> Path:
 def release() -> tuple[int, ...]:
     """Return which release of RabbitMQ is installed, such as (4, 0, 5)."""
     return tuple(map(int, re.findall(r"\d+", _plugins().parent.name)))
+
+
+def queues() -> Mapping[str, str]:
+    """Return the queues that clients publish to, and the x-queue-type of each.
+
+    The mirrored one is on all nodes, which RabbitMQ 4 cannot do.
+    """
+    mirrored = {"mirrored": "classic"} if release() < (4,) else {}
+    return {**mirrored, "quorum": "quorum"}
 
 
 def _listens(port: int) -> bool:
