@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _let_go_of_output() -> None:
-    """Drop what is left to write: at its end Python would try once more, and give its own code."""
+    """Drop the unwritten output: Python would try again at its end, and give its own exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -151,7 +151,7 @@ def _command(arguments: list[str]) -> str:
 
 
 def _fail(arguments: list[str], error: BaseException, problem: JoinprotoError | None) -> int:
-    """Say what went wrong, in the form that was asked for; return the exit code."""
+    """Report the error in the requested form; return the exit code."""
     if os.environ.get("JOINPROTO_DEBUG") == "1":
         import traceback  # inside, as in all that follows: most runs do without
 
@@ -183,7 +183,7 @@ def _fail(arguments: list[str], error: BaseException, problem: JoinprotoError | 
 
 
 def _next_for_bug(arguments: list[str], error: BaseException) -> str:
-    """Write the whole story to a file; return what to do with it."""
+    """Write the whole story to a file; return the advice that names it."""
     if os.environ.get("JOINPROTO_DEBUG") == "1":
         return "report it to the project, with the traceback on standard error"
     import platform

@@ -1,4 +1,4 @@
-"""What `joinproto decide` reads: a set of members, as JSON.
+"""The input of `joinproto decide`: a set of members, as JSON.
 
     {"wait_for": 2,
      "electors": ["a", "b", "c"],

@@ -166,7 +166,9 @@ def missing_extra(error: ImportError, command: str = "") -> EnvironmentProblem |
 
 
 def _to_install(package: str, command: str) -> str:
-    """Return what installs a package: the extra of the command, where several bring it."""
+    """Return the command that installs a package: the extra of the command, where several bring
+    it.
+    """
     extras = EXTRAS_OF[package]
     extra = command if command in extras else "".join(extras[:1])
     return f"pip install 'joinproto[{extra}]'" if extra else "pip install joinproto"

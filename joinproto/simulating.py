@@ -1,4 +1,5 @@
-"""What random runs are written with: `from joinproto.simulating import draw, run, shrink`.
+"""The names that random runs are written with: `from joinproto.simulating import draw, run,
+shrink`.
 
 For members of one's own, in one simulated network; `docs/simulation.md` says how.
 """

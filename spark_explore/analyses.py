@@ -21,11 +21,11 @@ from spark_explore.step import BAD_MAX, Task
 from spark_explore.trace import trace_to
 
 BYTES_PER_STEP = 100
-"""What a step takes in the memory of the process that judges liveness."""
+"""Bytes of a step in the memory of the process that judges liveness."""
 
 
 def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Findings) -> None:
-    """Add what breaks the claims.
+    """Add the runs that break the claims.
 
     Where all states and steps fit into the driver's memory, it judges them as a local search
     does, on states of its own.  Elsewhere executors judge claims about runs, and those about

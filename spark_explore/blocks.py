@@ -17,7 +17,7 @@ GATHER_BYTES = 1 << 28
 
 
 def ranges(arrays: Sequence[Keys], words: int = 1) -> Iterator[list[slice]]:
-    """Yield which part of each sorted array lies in one range of keys, one range after the other.
+    """Yield the part of each sorted array in one range of keys, one range after the other.
 
     No range has more of an array than `RANGE_BYTES` of rows of `words`, but for equal keys: these
     are never parted.

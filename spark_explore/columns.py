@@ -1,4 +1,4 @@
-"""What a state says in columns: each member as it shows itself, claims, faults that are left.
+"""The columns of a state: each member's observation, claims, and remaining faults.
 
 A column of a member is made once for each of its local states and then only looked up.  Its
 names: the member's, `_`, and what it shows (`b1_phase`); where it shows one value and no
@@ -42,7 +42,7 @@ class Column:
 
 @frozen
 class Columns:
-    """How rows become columns; it can travel to executors.
+    """The conversion of rows to columns; it can be sent to executors.
 
     `claims`: name of a claim about the world to its bit in a combination's flags.  `broken`:
     name of an `always` about one member or two, to what breaks it.  `names`: of all parts and
@@ -60,7 +60,7 @@ class Columns:
     constants: Mapping[str, Any]
 
     def metadata(self) -> dict[str, str]:
-        """Return what each file says of itself, as JSON."""
+        """Return the metadata of each file, as JSON."""
         names = ("world", "members", "constants", "about")
         return {"joinproto": json.dumps({name: getattr(self, name) for name in names})}
 
@@ -192,7 +192,7 @@ class _Made:
     constants: dict[str, Any] = field(factory=dict)
 
     def add(self, prefix: str, number: int, told: list[dict[str, Any]]) -> None:
-        """Add what is told of each value of field `number`."""
+        """Add the columns of each value of field `number`."""
         parts = [*dict.fromkeys(name for item in told for name in item)]
         for part in parts:
             values = [item.get(part) for item in told]

@@ -1,4 +1,4 @@
-"""What a run costs: CPU and memory of this process and all it started."""
+"""The cost of a run: CPU and memory of this process and its children."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Watch:
 
 @frozen
 class Spent:
-    """What a run has cost so far.  `began`, `cpu`: its clocks at the start."""
+    """The cost of a run so far.  `began`, `cpu`: its clocks at the start."""
 
     began: float
     cpu: float

@@ -70,7 +70,7 @@ class Parts:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         if not self._tables:
             return
         whole = pa.concat_tables(self._tables).unify_dictionaries()
@@ -123,7 +123,7 @@ def stuck_in(
     joint: npt.NDArray[np.int64] | None,
     note: Callable[[Batch], None] | None = None,
 ) -> npt.NDArray[np.bool_]:
-    """Return which rows have no step but faults that changes anything; `note` hears all steps."""
+    """Return the rows whose only changing steps are faults; `note` gets all steps."""
     moves = np.zeros(len(rows), np.bool_)
     expander.quiet = True
     try:

@@ -40,7 +40,7 @@ FRONTIER_MAX = 2_000_000
 
 @frozen(kw_only=True)
 class Plan:
-    """How to search.  `identity`: what makes the run this one, for its folder.
+    """The plan of a search.  `identity`: the facts that identify the run, for its folder.
 
     `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None:
     one for each core.  `keeps_states`: write the dataset to `out`; `keeps_edges`: and all
@@ -71,13 +71,13 @@ class Plan:
 
 
 def unknown_to_executors(world: World) -> str:
-    """Return what a world has that is for the local engine alone, or nothing."""
+    """Return the feature of a world that only the local engine supports, or ""."""
     parts = ("show_links", world.show_links), ("within", world.within), ("same", world.same)
     return " and ".join(name for name, given in parts if given)
 
 
 def run(world: World, plan: Plan) -> Report:
-    """Return what a search of `world` on Spark found."""
+    """Return the report of a search of `world` on Spark."""
     if plan.symmetry:
         raise UsageProblem(
             "--symmetry is for the local engine: executors do not know which members are alike",
@@ -135,7 +135,7 @@ def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
 
 
 def _keep_states(plan: Plan, write: str, *searched: Any) -> str:
-    """Write the dataset; return what prevented it, if only a package did."""
+    """Write the dataset; return the missing package if that prevented it."""
     if plan.out is None or not plan.keeps_states:
         return ""
     try:

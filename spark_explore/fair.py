@@ -34,7 +34,7 @@ WANTED = 1 << BITS
 ROUNDS_MAX = 10_000
 
 HERE_MAX = 50_000
-"""How many states and steps together are gone through by the driver."""
+"""States and steps together that the driver goes through itself, at most."""
 
 
 class TooManyRounds(Exception):

@@ -1,4 +1,4 @@
-"""How a model's values are written: numbers, lists and structs keep their types.
+"""The form of a model's values in the dataset: numbers, lists and structs keep their types.
 
     bool, int, float              bool, int64, float64 (an int and a float in one place: float64)
     a text, an enum               string
@@ -117,7 +117,7 @@ def _sequence(values: Sequence[Sequence[Any]]) -> Form:
 
 
 def name_of(kind: Any) -> str:
-    """Return what a type is called: `int64`, `list<string>`, `struct<key: string, value: bool>`."""
+    """Return the name of a type: `int64`, `list<string>`, `struct<key: string, value: bool>`."""
     if pa.types.is_dictionary(kind):
         return name_of(kind.value_type)
     if pa.types.is_list(kind):

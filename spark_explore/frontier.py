@@ -102,7 +102,7 @@ class Frontier:
 
     @property
     def bytes_per_state(self) -> float:
-        """What a state takes in its level's file."""
+        """Return the bytes of a state in its level's file."""
         return 8.0 * self.search.tables.layout.words
 
     @property
@@ -172,7 +172,7 @@ class Frontier:
         return 6 if size < SMALL else 3 if size < MIDDLE else 1
 
     def task(self, context: Any) -> Task:
-        """Return what every step of the present job knows."""
+        """Return the data that every step of the present job needs."""
         assert self.rpc_server is not None
         # A new worker learns everything from the broadcast, and the rest by asking.
         if self._everything is None or self.table_server.asked > 2 * self._told + 1000:

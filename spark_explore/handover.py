@@ -53,7 +53,7 @@ class Seeding:
 
     @property
     def counts_before(self) -> list[int]:
-        """How many values each field had two levels before the last."""
+        """The number of values of each field two levels before the last."""
         return self._counts[0]
 
     def _look(self) -> bool:

@@ -1,4 +1,5 @@
-"""What a run needs to go on after its driver died: where it stands, and every number's meaning.
+"""The data that a run needs to continue after its driver died: its progress, and every number's
+meaning.
 
     state.json        what run this is, how far it is, and which files every owner has; written
                       last, so it is never ahead: what it does not name is garbage

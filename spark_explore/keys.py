@@ -1,4 +1,4 @@
-"""Which owner a row belongs to, and rows as sorted sets.
+"""The owner of a row, and rows as sorted sets.
 
 A key is 64 bits.  Of rows of one word it is the row itself, so that rows which differ little
 lie close together and share successors; of wider rows a fingerprint, and wherever keys are
@@ -30,7 +30,7 @@ def keys_of(rows: Rows, *, wide: bool) -> Keys:
 
 
 def owners_of(keys: Keys, owners: int) -> npt.NDArray[np.uint16]:
-    """Return which worker owns each key, 0 to `owners` - 1; at most 65,536 owners."""
+    """Return the owner of each key, 0 to `owners` - 1; at most 65,536 owners."""
     top = (keys * _ODD) >> _HALF
     found: npt.NDArray[np.uint16] = ((top * np.uint64(owners)) >> _HALF).astype(np.uint16)
     return found
@@ -102,7 +102,7 @@ def unique(keys: Keys, rows: Rows, *, owned: bool = False) -> tuple[Keys, Rows]:
 def known(
     keys: Keys, rows: Rows, run: Keys, rows_at: Callable[[Ints], Rows] | None
 ) -> npt.NDArray[np.bool_]:
-    """Return which of `rows` are in a sorted run.
+    """Return a mask of the `rows` in a sorted run.
 
     `keys` are sorted.  `rows_at`: the rows at places of the run; None where keys are rows.
     """

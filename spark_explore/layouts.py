@@ -6,7 +6,7 @@ from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.tables.tables import Tables
 
 _ROOM = [*((bits, 1) for bits in range(12, 3, -1)), *((bits, 0) for bits in range(12, -1, -1))]
-"""What is tried first: bits more for fields that grow, and for the others."""
+"""The first layouts to try: more bits for fields that grow, and for the others."""
 
 
 def roomy(tables: Tables, before: list[int]) -> Layout:

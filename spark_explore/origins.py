@@ -1,4 +1,4 @@
-"""How the states of a search on Spark were found: by the step out of the state with the least id.
+"""The origins of states in a search on Spark: the step out of the state with the least id.
 
 One exchange.  Each owner expands its states and sends every step to the owner of the state that it
 leads to.  That owner knows its states by their keys, and keeps of all steps into a state the one
@@ -113,7 +113,7 @@ class Outgoing:
 
 @define
 class Arrived:
-    """What arrived: `steps[level]`, where they lie and how wide they are; `stuck[level, begin]`."""
+    """The arrived results: `steps[level]`, with file and width; `stuck[level, begin]`."""
 
     steps: dict[int, list[tuple[int, Parcel]]] = field(factory=dict)
     stuck: dict[tuple[int, int], npt.NDArray[np.bool_]] = field(factory=dict)
@@ -201,7 +201,7 @@ class Own:
 
 @define
 class Words:
-    """What steps are called, as the driver says."""
+    """The driver's names of steps."""
 
     cache: WorkerCache
     _known: dict[int, str] = field(init=False, factory=dict)

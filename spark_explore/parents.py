@@ -1,4 +1,4 @@
-"""How states are connected: how each was found, and all steps where these are asked for.
+"""The connections of states: the step that found each, and all steps if requested.
 
 A state's `id` is its number in the search.  Its parent is the first state, one level before it,
 that leads to it.  So a shortest run to a state is read backwards, parent by parent.  Where several

@@ -1,4 +1,4 @@
-"""Where a run lies: a folder, or an address of a store that `pyarrow.fs` knows.
+"""The place of a run: a folder, or an address of a store that `pyarrow.fs` knows.
 
 A file is written as a whole or not at all: in a folder by a rename, as an object of S3 or GCS once
 it is closed.  HDFS has no rename over another file: a process killed between two of its steps
@@ -197,7 +197,7 @@ class Address:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say what a store says in one line, as an `OSError`."""
+        """Return a store's error in one line, as an `OSError`."""
         try:
             yield
         except FileNotFoundError:
@@ -210,7 +210,7 @@ class Address:
 
 
 def _arrow_error() -> type[Exception]:
-    """Return what stores raise that is no `OSError`."""
+    """Return the exceptions of stores that are no `OSError`."""
     try:
         from pyarrow import ArrowException
     except ModuleNotFoundError:
@@ -219,7 +219,7 @@ def _arrow_error() -> type[Exception]:
 
 
 class StoreFailure(OSError):
-    """What a store answers, in its own words."""
+    """The error of a store, in its own words."""
 
 
 Place = Folder | Address
@@ -335,7 +335,7 @@ def replacing(path: Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
 
 
 def problem_with(place: Place, error: Exception) -> JoinprotoError:
-    """Return what to tell of a place that cannot be read or written: exit code 2, or 4."""
+    """Return the problem of a place that cannot be read or written: exit code 2, or 4."""
     said = getattr(error, "strerror", None) or str(error)
     if isinstance(place, Folder):
         return EnvironmentProblem(

@@ -33,7 +33,7 @@ class Repack:
     messages: int
 
     def run(self, context: Any, levels: list[int], shares: list[Share]) -> list[Share]:
-        """Write all `levels`, of so many states, anew; return what every owner has then."""
+        """Rewrite all `levels`, with their numbers of states; return every owner's share."""
         batch: list[tuple[int, str]] = []
         found = [Share(-1, owner, 0, (), ()) for owner in range(self.owners)]
         size = 0

@@ -34,7 +34,7 @@ JUDGED = (*ON_FAIR_RUNS, "always possible")
 def judge_apart(
     frontier: Frontier, context: Any, claims: list[Claim], found: Findings
 ) -> list[Claim]:
-    """Add what breaks the claims; return those that are left open."""
+    """Add the runs that break the claims; return the claims that are left open."""
     if not claims:
         return []
     tables = listed(frontier, context)
@@ -61,7 +61,7 @@ def judge_apart(
 
 @frozen
 class _Entry:
-    """Where a run can begin to break a claim: the nearest such states, and what lies about them.
+    """The states from which a run can break a claim: the nearest ones, and their surroundings.
 
     `around`: rows in which the run can go on breaking it; None: too many to list.
     """
@@ -92,7 +92,7 @@ class _Judging:
         return list(duties_of(self.frontier.search.tables, self.infos, self._changes))
 
     def judge(self, claim: Claim, found: Findings) -> None:
-        """Add what breaks one claim."""
+        """Add the runs that break one claim."""
         from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
         item = claim.property

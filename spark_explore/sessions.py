@@ -32,11 +32,11 @@ class Session(Protocol):
     """Something that answers SQL over the table `states`."""
 
     def ask(self, sql: str, rows_max: int) -> Answer:
-        """Return what `sql` finds; raises `UsageProblem` for a query that is wrong."""
+        """Return the result of `sql`; raises `UsageProblem` for a query that is wrong."""
 
 
 def engine_for(wanted: str, master: str | None) -> Engine:
-    """Return which engine answers: `auto` is DuckDB, or Spark where only that is there."""
+    """Return the engine that answers: `auto` is DuckDB, or Spark where only that is there."""
     if wanted == "spark" or (wanted == "auto" and master is not None):
         return "spark"
     if importlib.util.find_spec("duckdb") is None:

@@ -1,4 +1,4 @@
-"""What one owner does for one level: take in what is its own, keep what is new, expand it.
+"""The step of one owner for one level: collect its own rows, keep the new ones, expand them.
 
 A step is a function of what was noted of the level before and of what arrives; running it
 twice gives the same files and the same numbers.  What a step counted travels with the rows,
@@ -44,7 +44,7 @@ Times = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 @define
 class Counts:
-    """What an owner found in one level, and on the way out of it.
+    """The counts of an owner in one level, and of the steps out of it.
 
     `level`, `owner`: of which they are.  First, of the new states: `new`, `bad` (rows that break a
     claim about a member or two), `seen` (observations by watched field), `flags_any` and
@@ -70,7 +70,7 @@ class Counts:
     shares: tuple[Share, ...] = ()
 
     def with_other(self, other: Counts) -> Counts:
-        """Return what both owners found in one level, as if they were one."""
+        """Return the counts of both owners in one level, as if they were one."""
         pairs = zip_longest(self.seen, other.seen, fillvalue=list[int]())
         seen = [sorted({*mine, *others}) for mine, others in pairs]
         return Counts(
@@ -128,14 +128,14 @@ def middle(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterato
 
 
 def end(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
-    """Take in the last level of the job; yield what was counted in all of them."""
+    """Take in the last level of the job; yield the counts of all levels."""
     rest: list[Item] = []
     for _, what in _guarded(task, owner, lambda: _end(task, owner, level, items, rest), rest):
         yield what
 
 
 def together(found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Yield what several owners' `end` yields, with one `Counts` for each level."""
+    """Yield the sums of several owners' `end`, one `Counts` for each level."""
     levels: dict[int, Counts] = {}
     for kind, *what in found:
         if kind == COUNTS:
@@ -175,7 +175,7 @@ def _sum(
 
 
 def _guarded(task: Task, owner: int, work: Any, rest: list[Item]) -> Iterator[Item]:
-    """What goes wrong travels to the driver like everything else: it knows what to say.
+    """Errors travel to the driver like all results: the driver reports them.
 
     So does what came with the rows, `rest`: where a step before failed, it says why this one does.
     """
@@ -236,7 +236,7 @@ def _end(
 def _take_in(
     task: Task, cache: WorkerCache, owner: int, level: int, items: Iterable[Item], rest: list[Item]
 ) -> tuple[Counts, Rows]:
-    """Keep what is new; what is no row goes to `rest`."""
+    """Keep new rows; everything else goes to `rest`."""
     counts = Counts(level, owner)
 
     def note(size: int) -> None:

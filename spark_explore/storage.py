@@ -56,7 +56,7 @@ class Run:
 
 @frozen
 class Share:
-    """What one owner has after a level.
+    """The data of one owner after a level.
 
     `files`: its level file for each level, "" where it has none; `count`: of the last.
     """

@@ -125,7 +125,7 @@ class TableServer:
         return content < 0 and content != kernel.REFUSED
 
     def _settle(self) -> None:
-        """Make what was numbered fit."""
+        """Make the numbered values fit."""
         search = self.search
         for closed in search.expander.on_new:
             closed()
@@ -159,7 +159,7 @@ def extended(layout: Layout, counts: list[int], search: Search) -> Layout | None
 
 
 class RpcServer:
-    """Where the table server is called: one thread for each executor."""
+    """The RPC side of the table server: one thread for each executor."""
 
     def __init__(self, table_server: TableServer, host: str) -> None:
         self._tables = table_server

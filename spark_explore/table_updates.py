@@ -64,7 +64,7 @@ def since(
     broken: Sequence[Sequence[int]],
     position: Ints,
 ) -> Parts:
-    """Return what lies behind `position`; an empty one: everything.
+    """Return the updates after `position`; an empty position means all.
 
     `shown`: how many observations each part has.  `broken`: those that break a claim.
     """
@@ -144,7 +144,7 @@ class Replica(Arrays):
         )
 
     def take_in(self, parts: Parts) -> None:
-        """Add what lies behind `position()`."""
+        """Add the updates after `position()`."""
         values = parts["values"].tolist()
         begins, done = self._values, 0
         for field, count in enumerate(values):

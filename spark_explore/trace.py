@@ -56,7 +56,7 @@ def _leading_here(frontier: Frontier, towards: RowSet, level: int) -> Rows:
 
 
 def _sources(steps: Iterable[Batch], rows: Rows, towards: RowSet) -> Any:
-    """Return which rows lead to one of a set."""
+    """Return the rows that lead to one of a set."""
     leads = np.zeros(len(rows), np.bool_)
     for batch in steps:
         leads[batch.source[towards.find(batch.rows, len(batch.rows)) >= 0]] = True

@@ -1,4 +1,4 @@
-"""What is found of claims, level by level, from what owners saw."""
+"""Verdicts on claims, level by level, from the observations of owners."""
 
 from __future__ import annotations
 

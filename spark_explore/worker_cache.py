@@ -35,7 +35,7 @@ class Stopped(Exception):
 
 @frozen
 class Address:
-    """Where the driver takes questions.  `run`: which run they are about."""
+    """The driver's address for questions.  `run`: the run that they are about."""
 
     run: str
     host: str
@@ -102,7 +102,7 @@ def set_of(rows: Rows) -> RowSet:
 
 @define
 class WorkerCache:
-    """What an executor's process knows of a run.  `block`: room for successors."""
+    """The state of a run in an executor's process.  `block`: buffer for successors."""
 
     tables: RemoteTables
     block: RowSet | None = None
@@ -135,7 +135,7 @@ class WorkerCache:
         return bad, self._fears.by_field(seen)
 
     def words(self, info: Ints, rows: Rows) -> list[str]:
-        """Return what steps out of `rows` are called; the row of a joint one must have it once."""
+        """Return the names of steps out of `rows`; the row of a joint step must have it once."""
         found = self.tables.ask("words", {"info": info, "rows": rows})
         return list(json.loads(found["words"].tobytes()))
 
@@ -172,7 +172,7 @@ _caches: dict[str, WorkerCache] = {}
 
 
 def forget_worker_caches() -> None:
-    """Forget what this process knows: its last question was not answered."""
+    """Forget this process's state: its last question was not answered."""
     _caches.clear()
 
 

@@ -60,7 +60,7 @@ def weight(name: str, slice_: str) -> list[pytest.MarkDecorator]:
 
 
 def without_costs(report: Report) -> Report:
-    """Return what was found: without times, memory, calls and remarks."""
+    """Return the findings without times, memory, calls and remarks."""
     return evolve(
         report, seconds=0, cpu_seconds=0, peak_rss_bytes=0, numbered_bytes=0, calls=0, notes=()
     )

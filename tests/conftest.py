@@ -1,4 +1,4 @@
-"""What holds for every test: options, tiers, and how hypothesis searches."""
+"""The setup of all tests: options, tiers, and the settings of hypothesis."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What a test needs of the machine, and what becomes of the test where that is missing.
+"""The requirements of a test on the machine, and the fate of the test where one is missing.
 
 `@pytest.mark.needs("strace", "ptrace")` names what a test needs; `need(...)` is the same in a
 fixture or a helper.  A module that cannot be imported without a package says
@@ -82,7 +82,7 @@ class Unable(Skipped):
 
 
 def _says(*command: str) -> str:
-    """Return what a command says where it fails, "" where it succeeds."""
+    """Return the output of a failed command, "" if it succeeds."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else ""
 
@@ -145,7 +145,7 @@ def _java() -> str:
 
 @cache
 def _lacks(name: str) -> str:
-    """Return what to install for a program or a module, "" where it is there."""
+    """Return the package to install for a program or a module, "" if it is present."""
     if name == "java":
         return _java()
     if name in PROGRAMS:

@@ -15,7 +15,7 @@ SECONDS = 60.0
 
 
 class Pulse:
-    """Which tests run, told every `seconds` where one of them has run for that long."""
+    """Report the running tests every `seconds` once one of them has run for that long."""
 
     def __init__(self, reporter: pytest.TerminalReporter, seconds: float) -> None:
         self._reporter = reporter

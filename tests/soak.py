@@ -39,7 +39,7 @@ NO_TESTS, INTERRUPTED, UNFINISHED = 5, 2, "unfinished"
 
 @define
 class Last:
-    """How a slice ended last.  `passed`: its tests that need not run again at this commit."""
+    """The last result of a slice.  `passed`: its tests that need not run again at this commit."""
 
     result: str = "never"
     commit: str = ""
@@ -84,7 +84,7 @@ def main(words: list[str]) -> int:
 
 
 def arguments(words: list[str]) -> argparse.Namespace:
-    """Return what was asked for; ends the process with 2 where that makes no sense."""
+    """Return the arguments; ends the process with 2 if they make no sense."""
     parser = argparse.ArgumentParser(prog="tests/soak.py")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--slice", choices=list(SLICES), metavar="NAME")

@@ -11,7 +11,7 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what `tests/soak.py` says of the slice."""
+    """Add the options by which `tests/soak.py` names the slice."""
     parser.addoption("--slice", help="tests with this name in their marker `soak`")
     parser.addoption("--order", type=int, default=0, help="seed of the order of tests")
     parser.addoption("--end", type=float, help="begin no test after this time, in Unix seconds")

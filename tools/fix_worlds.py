@@ -28,7 +28,9 @@ from joinproto_worlds.incidents.words import Incident, does, those
 
 DESTROYED, SPLIT, OLD = "no copy is left", "two clusters", "old data are served"
 STANDS_STILL = "stands still"
-"""What a claim of these worlds guards against; its name is what happens where it is broken."""
+"""The harm that a claim of these worlds guards against; its name says what happens where it is
+broken.
+"""
 
 NAMES = ("m1", "m2", "m3")
 SEED = "m1"
@@ -140,7 +142,7 @@ def _claims(acknowledged: int) -> list[Property]:
 
 
 def _of(fix: str, name: str, view: View) -> Iterator[Together]:
-    """Yield what a member may do: join, found, or start with what it has."""
+    """Yield the steps of a member: join, found, or start with its own store."""
     me, net = view[name], view["net"]
     if me.role == "primary" or (fix == "marker" and me.marker and not me.cluster):
         return

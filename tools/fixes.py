@@ -71,12 +71,12 @@ SHIPPED: dict[str, dict[str, Any]] = {
     "register": {**VOTES.given, **AGAIN, "members": 2, "scene": "stopped", "views": 2},
     "cut": {**VOTES.given, "partitions": 1, "views": 1, "proposers": 1, "reaches": ("FOUND",)},
 }
-"""What the shipped members go through: `joinproto_worlds.join.bounds`."""
+"""The bounds of the shipped members: `joinproto_worlds.join.bounds`."""
 
 
 @frozen
 class Cell:
-    """What was found: harm in words, or nothing; and the steps of its shortest run."""
+    """The finding: harm in words, or ""; and the steps of its shortest run."""
 
     good: str
     harm: str = ""
@@ -93,7 +93,7 @@ class Cell:
 
 @cache
 def cell(matrix: Matrix, fix: str, wrong: str) -> Cell:
-    """Return what the checker finds of a fix under a fault."""
+    """Return the checker's finding on a fix under a fault."""
     if fix == OURS:
         return _shipped(matrix, wrong)
     names = [STANDS_STILL] if matrix == "liveness" else [DESTROYED, SPLIT, OLD]

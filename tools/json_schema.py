@@ -1,4 +1,4 @@
-"""What `--json` prints, as JSON Schema (draft 2020-12), from the types of what is printed.
+"""JSON Schema (draft 2020-12) of the `--json` outputs, from the types of the printed values.
 
 `python -m tools.docs` writes docs/json.md anew; tests compare, and hold real output against
 these schemas.
@@ -49,7 +49,7 @@ from joinproto.recovery.schema import RESULT
 
 @frozen
 class Problem:
-    """What went wrong."""
+    """The error."""
 
     code: Annotated[Count, "the exit code"]
     message: Annotated[str, "what was found, and what was expected; file:line for a model"]

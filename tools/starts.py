@@ -133,7 +133,7 @@ def agrees(clusters: set[frozenset[str]], said: Mapping[str, Any]) -> bool:
 
 
 def foretold(start: Start, release: str) -> dict[str, Any]:
-    """Return what `would-it-split --json` says."""
+    """Return the output of `would-it-split --json`."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(start.facts(release), file)
         file.flush()

@@ -83,7 +83,7 @@ MERMAID = Library(
 
 
 def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
-    """Put the files and licences of these into `folder`; return what was written.
+    """Put the files and licences of these into `folder`; return the written files.
 
     Raises `SystemExit` where npm is missing or does not find them, or what it brings is not what
     was wanted.

@@ -26,7 +26,7 @@ _NO_MONITOR = (
 
 
 AGAIN = 50
-"""How many questions to each function of a claim are put twice."""
+"""Questions to each function of a claim that are put twice."""
 
 _asked: dict[tuple[str, int], tuple[Any, int]] = {}
 
@@ -53,7 +53,7 @@ def _refuse_two_answers(item: Property, call: Callable[..., Any]) -> None:
 
 
 def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
-    """Return what `call`, the claim or its premise, answers."""
+    """Return the answer of `call`, the claim or its premise."""
     what = f"property {item.name!r}"
     hint = _OF_STEPS if item.scope == "step" else _OF_STATES
     # A part of a claim, such as its premise, is asked with the view.
@@ -73,7 +73,7 @@ def part_of(item: Property, part: Callable[[Any], Any], shown: Any) -> Hashable:
 
 
 def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
-    """Return what the claim answers to each of `shown`, or of the parts that it is about."""
+    """Return the claim's answer for each of `shown`, or for each of the parts that it is about."""
     holds = item.holds.func if isinstance(item.holds, Parts) else item.holds
     what, answers = f"property {item.name!r}", []
 
@@ -92,7 +92,7 @@ def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
 
 
 def ask_of_view(item: Property, view: View) -> bool:
-    """Return what a claim, of whatever scope, says of one view."""
+    """Return the verdict of a claim of any scope on one view."""
     here = [view[name] for name in item.among or view if view[name] is not DOWN]
     match item.scope:
         case "world":
@@ -110,7 +110,7 @@ def ask_of_view(item: Property, view: View) -> bool:
 
 
 def is_within(within: Callable[[View], Any], view: View) -> bool:
-    """Return what a world's bound answers."""
+    """Return the answer of a world's bound."""
     return truth("within(view)", within, guard("within(view)", lambda: within(view)))
 
 
@@ -145,7 +145,7 @@ def truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
 
 
 def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: str = "") -> Any:
-    """Return what `call` returns; what it raises is a `ModelProblem`, with a hint what to do.
+    """Return the result of `call`; its exceptions become a `ModelProblem` with a hint.
 
     `takes`: the hint where it is called with other arguments than it takes.
     """

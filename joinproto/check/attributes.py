@@ -1,4 +1,4 @@
-"""What an object holds: the names of its attributes, wherever its class keeps them."""
+"""The names of an object's attributes, in `__dict__` or in slots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fields(kind: type) -> tuple[str, ...]:
 
 
 def parts_getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what gives the attributes of these names, all together."""
+    """Return a getter of all attributes with these names together."""
     if len(names) > 1 and all(name.isidentifier() for name in names):
         return attrgetter(*names)
     return lambda value: tuple([getattr(value, name) for name in names])

@@ -1,4 +1,4 @@
-"""Where runs begin: in one state, or in one of several, without a step of their own.
+"""The initial states of runs: one state, or one of several, reached without a step.
 
 A beginning says what some attributes of some members are when they are made; all else is as
 `World.members` makes it.  Then a member starts, if the world starts with its members up.
@@ -57,7 +57,7 @@ def any_of(choices: Mapping[str, Mapping[str, Any]]) -> tuple[Beginning, ...]:
 
 
 def unsound_beginnings(beginnings: Any, members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what is of the wrong kind, and what was expected."""
+    """Yield pairs of text: a value of the wrong kind, and the expected one."""
     if not isinstance(beginnings, (list, tuple)):
         yield f"beginnings is {beginnings!r}", "a list of beginnings, or any_of(...)"
         return

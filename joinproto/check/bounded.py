@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Bounds(TypedDict, total=False):
-    """Where a search ends early: states, bytes, seconds, or when `interrupted` says so.
+    """Limits that end a search early: states, bytes, seconds, or `interrupted` returning true.
 
     `progress`: told how far it is.
     """

@@ -45,7 +45,7 @@ def ships(name: str) -> bool:
 
 
 def parameters(item: Entry) -> dict[str, inspect.Parameter]:
-    """Return what the world can be told: its builder's parameters that are not keyword-only."""
+    """Return the world's parameters: its builder's that are not keyword-only."""
     found = inspect.signature(builder(item)).parameters
     return {name: value for name, value in found.items() if value.kind is not value.KEYWORD_ONLY}
 

@@ -26,18 +26,18 @@ from joinproto.errors import nearest
 TEXTS_MAX = 12
 """A member that shows more different texts than these is told of with none of them."""
 SHOWN_MAX = 2_000
-"""How many different observations of a member are looked into, for texts."""
+"""Observations of a member that are searched for texts, at most."""
 GROWN = 10
 """A counter that took fewer values may well have a bound."""
 LOCALS_MAX = 20_000
-"""How many local states of a member are looked into, spread over all, for counters."""
+"""Local states of a member that are searched for counters, spread over all, at most."""
 VIEWS_MAX = 8
 """A claim is put so many views to see what it looks at."""
 STEPS_FOR_ONE = 6
 """A counter that grows takes about so many steps of the world, at most, for each value."""
 
 Shown = Mapping[str, Sequence[Any]]
-"""What each member was seen to show, `DOWN` included."""
+"""The observations of each member, `DOWN` included."""
 
 
 def texts_shown(seen: Shown) -> dict[str, tuple[str, ...]]:
@@ -114,7 +114,9 @@ def misspelt(world: World, seen: Shown) -> Iterator[str]:
 
 @define
 class _Texts:
-    """What members show: texts, names of fields and keys included; and enums by their words."""
+    """The texts in members' observations, names of fields and keys included; and enums by their
+    words.
+    """
 
     plain: set[str] = Factory(set)
     enums: dict[str, enum.Enum] = Factory(dict)
@@ -237,7 +239,9 @@ def _constants(code: CodeType) -> Iterator[str]:
 
 @define
 class _Counter:
-    """What one attribute was: a number, or the length of a collection; None: something else."""
+    """The values of one attribute: a number, the length of a collection, or None for anything
+    else.
+    """
 
     values: set[int] | None = Factory(set)
     is_length: bool = False
@@ -253,7 +257,7 @@ class _Counter:
             self.values = None
 
     def words(self, depth: int) -> str:
-        """Return what it took, where it grew with the steps of the search, or nothing."""
+        """Return its values in words if it grew with the steps of the search, else ""."""
         if not self.values or len(self.values) < GROWN:
             return ""
         least, most = min(self.values), max(self.values)

@@ -26,7 +26,7 @@ from joinproto.errors import UsageProblem, did_you_mean
 
 @frozen
 class Weight:
-    """What a step is drawn in proportion to; 1 for a step that no weight is about.
+    """The relative probability of a step; 1 for a step without a weight.
 
     `step`: the words that it begins with, as a run shows them: `crash`, `a: crash`,
     `receive prepare`.  `value`: not negative; 0 for a step that is never taken.
@@ -82,7 +82,7 @@ def _number(value: str, text: str) -> float:
 
 @frozen
 class ClaimChance:
-    """How likely a claim is broken; of a `sometimes`, how likely it comes true."""
+    """The probability that a claim is broken; of a `sometimes`, that it comes true."""
 
     name: Annotated[str, "as the world names it"]
     kind: Annotated[Kind, "what is claimed"]

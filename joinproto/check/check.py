@@ -36,7 +36,7 @@ def check(
     workers: int = 1,
     checkpoint: Checkpoint | None = None,
 ) -> Report:
-    """Return what a breadth-first search of `world` found.
+    """Return the report of a breadth-first search of `world`.
 
     `symmetry`: one state for each renaming of the world's interchangeable members.  The
     limits end the search early; the report then says `incomplete`.  `witnesses`: rebuild the

@@ -62,7 +62,7 @@ class Question:
 
 @define
 class Repetition:
-    """Which questions of one member are put again."""
+    """The questions of one member that are put again."""
 
     _asked: int = 0
     _kept: dict[str, list[Question]] = Factory(dict)

@@ -44,7 +44,8 @@ class Only:
 
 @frozen(kw_only=True)
 class Parting:
-    """Where runs of two worlds first part: the steps to there, and what only one of them can do.
+    """The first difference between runs of two worlds: the steps up to it, and the steps that only
+    one of them can take.
 
     `initial`: members as they begin.  No steps and none on either side: they begin differently.
     """
@@ -56,7 +57,7 @@ class Parting:
 
 @frozen(kw_only=True)
 class Difference:
-    """What differs; pairs are of the first world and the second."""
+    """The differences; pairs are (first world, second world)."""
 
     states: tuple[int, int]
     states_only: tuple[int, int]
@@ -162,7 +163,7 @@ def _sent(message: MessageText) -> str:
 
 
 def difference(first: World, second: World, *, states_max: int = 20_000) -> Difference:
-    """Return what differs between two worlds.
+    """Return the differences between two worlds.
 
     Raises `ModelProblem` for a model that cannot be explored, for one with more states than
     `states_max`, and for two without a common member.

@@ -111,7 +111,7 @@ def check_direct(
 
 
 class _Shown(Sequence[Any]):
-    """What a member that shows itself shows in each state, made when it is looked at."""
+    """The observations of a member with a `shows` method, computed on first use."""
 
     def __init__(self, held: Sequence[Values], seen: Callable[[Values], Any]) -> None:
         self._held, self._seen = held, seen
@@ -224,7 +224,7 @@ class Direct(Small):
     # -- claims ----------------------------------------------------------------------------
 
     def _shown(self, at: int) -> Any:
-        """Return what the member shows in a state as claims get it: anew where it can change."""
+        """Return the observation in a state as claims get it: a copy if it is mutable."""
         values = self.held[at]
         return self.member.seen(values) if self._shows_itself else thaw(self.member.shown(values))
 
@@ -258,7 +258,7 @@ class Direct(Small):
                 self.violated |= not wanted
 
     def _shown_in(self, states: range, began: float) -> list[Hashable]:
-        """Return what the member shows in these states, or up to where a limit is met, frozen."""
+        """Return the frozen observations in these states, up to the state where a limit is met."""
         found: list[Hashable] = []
 
         def go(some: range) -> None:
@@ -288,7 +288,7 @@ class Direct(Small):
     def _asked(
         self, item: Property, part: Callable[..., Any], shown: Sequence[Hashable]
     ) -> list[bool]:
-        """Return what a claim, or its premise, says of what is shown: once of what is the same.
+        """Return the answers of a claim, or its premise, evaluated once for equal observations.
 
         `shown`: states of a member that shows itself; else what it shows, frozen.
         """
@@ -331,7 +331,7 @@ class Direct(Small):
     # -- the report ------------------------------------------------------------------------
 
     def report(self, witnesses: bool, began: float, cpu: float) -> Report:
-        """Return what was found; the report says that it was searched state by state."""
+        """Return the report, which says that the world was searched state by state."""
         return evolve(super().report(witnesses, began, cpu), method="states")
 
     def _coverage(self) -> Coverage:

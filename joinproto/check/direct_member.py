@@ -25,7 +25,7 @@ from joinproto.check.view import Seen
 from joinproto.check.world import World
 
 SLOWLY = 500
-"""How many states are asked by `member.py`: more than the questions that are always put twice."""
+"""States answered by `member.py`: more than the questions that are always put twice."""
 
 Values = tuple[Hashable, ...]
 Answers = list[tuple[Hashable, Values | None]]
@@ -77,7 +77,7 @@ class DirectMember:
     def _asked_of(
         self, values: Values, plainly: Callable[[Values], _T], slowly: Callable[[Values], _T]
     ) -> _T:
-        """Return what `plainly` answers, or `slowly`, where that is not plain or goes wrong.
+        """Return the answer of `plainly`, or of `slowly` if that one is not plain or fails.
 
         A question that goes wrong is asked again in the way that reports its place, and must go
         wrong there, too: else there are two answers.
@@ -180,14 +180,14 @@ class DirectMember:
         return self.show is None and not self.code._has_shows
 
     def shown(self, values: Values) -> Hashable:
-        """Return what the member shows, frozen."""
+        """Return the frozen observation of the member."""
         if self.shows_itself:
             return seen_of(self.code.objects.names, values)
         return self._asked_of(values, self._shown_plainly, self._shown_slowly)
 
     @property
     def asks_to_show(self) -> str:
-        """What is called to show the member, in words."""
+        """The name of the call that shows the member."""
         return "shows()" if self.show is None else "show(member)"
 
     def _shown_slowly(self, values: Values) -> Hashable:
@@ -210,7 +210,7 @@ class DirectMember:
         return shown if type(shown) in SAME else freeze(shown)
 
     def seen(self, values: Values) -> Any:
-        """Return what the member shows as claims get it, of one that shows itself."""
+        """Return the observation of a member with `shows`, as claims get it."""
         names = self.code.objects.names
         if SAME.issuperset(map(type, values)):
             return Seen(tuple(zip(names, values, strict=True)))
@@ -220,7 +220,8 @@ class DirectMember:
 def _maker(
     code: MemberCode,
 ) -> tuple[Callable[[Values], Callable[[], Any]], Callable[[Any], Values]]:
-    """Return what makes fresh objects of frozen attributes, and what takes one apart again.
+    """Return two functions: one makes fresh objects from frozen attributes, one takes an object
+    apart.
 
     The second raises where an attribute came or went.
     """

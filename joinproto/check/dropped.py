@@ -28,7 +28,7 @@ _EFFECTS_OR_MORE = (*EFFECTS, GeneratorType)
 
 
 def with_return(answer: Iterable[Any], last: list[Any]) -> Iterator[Any]:
-    """Yield what `answer` yields; then `last` holds what a generator returned, or None."""
+    """Yield the items of `answer`; then `last` holds a generator's return value, or None."""
     returned: Any = None
     if isinstance(answer, Generator):
         returned = yield from answer
@@ -65,7 +65,7 @@ def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what:
 
 
 def require_effects(objects: MemberObjects, answer: Any, what: str) -> None:
-    """Refuse what `receive` or `start` cannot return."""
+    """Refuse a value that `receive` or `start` must not return."""
     if type(answer) in (GeneratorType, list, tuple):
         return
     refuse_text(objects, answer, what)
@@ -128,7 +128,7 @@ def too_many(objects: MemberObjects, what: str, of: str) -> ModelProblem:
 
 
 def no_effect(effect: Any) -> tuple[str, str]:
-    """Return what is wrong with an effect that cannot be performed, and what was expected."""
+    """Return the error of an effect that cannot be performed, and the expected one."""
     match effect:
         case Persist():
             return (

@@ -61,7 +61,7 @@ class Environment:
         return cls(tuple(states), splits)
 
     def spend(self, state: Surroundings, fault: Fault) -> Surroundings | None:
-        """Return what is left after the fault, or None where its budget is spent."""
+        """Return the budgets after the fault, or None if its budget is spent."""
         left: int = getattr(state, fault)
         if left == 0:
             return None

@@ -1,4 +1,4 @@
-"""What happens to a member, and what it answers: events and effects.
+"""Events that reach a member, and the effects that it answers with.
 
 A member is any Python object with `receive(event) -> effects`.  Effects are performed
 in the order given; where the world has crashes, one can fall between any two of them.
@@ -85,11 +85,11 @@ class Rule:
 Effect: TypeAlias = Send | Broadcast | Persist | Record | Rule
 EFFECTS = (Send, Broadcast, Persist, Record, Rule)
 Effects: TypeAlias = Iterable[Effect] | _NotEnabled | None
-"""What `receive` and `start` return; a generator may yield them."""
+"""The results of `receive` and `start`; a generator may yield them."""
 
 
 class WorldMember(Protocol):
-    """What a member of a world must have: any class with this method is one.
+    """The interface of a world's member: any class with this method is one.
 
     Optional: `start()`, as `receive` but called when the process starts; `choices()`, which yields
     the events that the member may make happen by itself; `shows()`, what claims may see; the

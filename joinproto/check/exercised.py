@@ -1,4 +1,4 @@
-"""What a search exercised, in the form of a report.
+"""Coverage of a search, in the form of a report.
 
 A claim that nothing put to a test holds for an unintended reason.  So its result is open.
 """
@@ -31,7 +31,9 @@ from joinproto.check.world import World
 
 @define
 class Arms:
-    """What came of messages, by kind: whether any member took one, and anything followed."""
+    """Results of messages, by kind: whether any member accepted one, and whether it had an
+    effect.
+    """
 
     _found: dict[str, tuple[bool, bool]] = Factory(dict)
 
@@ -52,7 +54,7 @@ class Arms:
 
 
 def kind_of(content: Any) -> str:
-    """Return what messages of one kind have in common: a text, the first of a tuple, a class."""
+    """Return the kind of a message: a text, the first of a tuple, a class."""
     first = content[0] if isinstance(content, tuple) and content else content
     if isinstance(first, (str, enum.Enum)):
         return f"({plain(first)}, ...)" if first is not content else plain(first)

@@ -1,4 +1,4 @@
-"""What a run may not put off for ever: weak and strong fairness, as a world says them.
+"""Weak and strong fairness of a world: the steps that a run may not postpone for ever.
 
 Weak: a step that stays possible for ever is taken.  Strong: what is possible again and again
 is taken again and again.  A thing that fairness asks for is a *duty*; faults, `Maybe` choices
@@ -84,11 +84,11 @@ def strong(
 
 
 EACH_STEP = weak(each=True)
-"""What holds where a world says nothing: each step by itself, weakly."""
+"""The fairness of a world that declares none: each step by itself, weakly."""
 
 
 def unsound_fairness(fairness: Any, members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what is of the wrong kind, and what was expected."""
+    """Yield pairs of text: a value of the wrong kind, and the expected one."""
     wanted = "a list of EACH_STEP, weak(...) and strong(...)"
     if not isinstance(fairness, (list, tuple)):
         yield f"fairness is {fairness!r}", wanted

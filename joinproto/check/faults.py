@@ -1,4 +1,4 @@
-"""What may go wrong in a world, each with its budget for the whole run.
+"""Faults of a world, each with its budget for the whole run.
 
 A new kind of fault is best an `Injected` (`injected.py`): one step, and no change of a search.  One
 that a search must know itself needs a budget here, a place among the surroundings
@@ -21,7 +21,7 @@ UNLIMITED = 1_000_000
 
 # Not a union: code that has only groups need not tell the two apart.
 Split: TypeAlias = frozenset[Any]
-"""How the network is cut: the members on one side; or links, (from, to), each in one direction."""
+"""A cut of the network: the members on one side; or links, (from, to), each in one direction."""
 
 _BUDGET = must(lambda value: isinstance(value, int) and value >= 0, "a whole number from 0 on")
 

@@ -98,7 +98,7 @@ def load_module(path: str) -> tuple[ModuleType, Path]:
 
 
 def named_in(module: ModuleType, path: str, name: str) -> Any:
-    """Return what `name`, or the only world, is in a module; raises `ModelProblem`."""
+    """Return the object called `name`, or the only world, of a module; raises `ModelProblem`."""
     name = name or _only_world(module, path, Path(path))
     made = getattr(module, name, None)
     if made is None:
@@ -113,7 +113,7 @@ def named_in(module: ModuleType, path: str, name: str) -> Any:
 
 
 def signature_of(made: Callable[..., Any], name: str, place: str = "") -> inspect.Signature:
-    """Return what a function takes; raises `ModelProblem` where Python does not know."""
+    """Return a function's signature; raises `ModelProblem` if Python has none."""
     try:
         return inspect.signature(made)
     except (ValueError, TypeError) as error:
@@ -303,7 +303,7 @@ def _to_blame(made: Callable[..., Any], options: Mapping[str, Any]) -> str:
 
 
 def _raised(problem: ModelProblem) -> str:
-    """Return what went wrong, without place and without whose call it was."""
+    """Return the error without its place and its caller."""
     message = problem.message.removeprefix(f"{problem.place}: ")
     return message.partition("() raised ")[2] or message
 

@@ -1,4 +1,4 @@
-"""Where on this machine things may lie that the next run finds."""
+"""Folders on this machine for files that the next run finds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cache_folder() -> Path | None:
 
 
 def asked_for(name: str, options: Mapping[str, Any]) -> str:
-    """Return which world a person asked for, in one line."""
+    """Return the requested world, in one line."""
     return repr((name, sorted(options.items())))
 
 

@@ -43,7 +43,7 @@ class LoggedStep:
 
 
 def told_by(move: Move) -> list[LoggedStep]:
-    """Return what a log with everything in it would tell of a step: one for each member that takes
+    """Return the lines that a complete log would have for a step: one for each member that takes
     it.
     """
     action, _ = words(move)
@@ -107,7 +107,7 @@ class Follower:
         return True
 
     def options(self, member: str) -> list[str]:
-        """Return what this member might have told instead, in words."""
+        """Return the other possible log lines of this member, in words."""
         return sorted(
             {
                 one.action if one.content is None else f"{one.action} {one.content}"

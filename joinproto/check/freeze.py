@@ -1,4 +1,4 @@
-"""What a member holds, as a hashable value, and back.
+"""Conversion of a member's attributes to a hashable value, and back.
 
 A frozen value is equal to another one exactly if what was frozen is equal *and of one type*,
 all the way down: `0`, `False` and `0.0` are three values, and so are a tuple and a named tuple
@@ -46,7 +46,7 @@ def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
 
 
 def thaw(value: Any, *, backwards: bool = False) -> Any:
-    """Return what `freeze` was given; what can change is new.
+    """Return the value that `freeze` was given; mutable parts are copies.
 
     `backwards`: dicts and sets go through their items in the opposite order.
     """
@@ -54,7 +54,7 @@ def thaw(value: Any, *, backwards: bool = False) -> Any:
 
 
 def thaw_all(values: Iterable[Any], *, backwards: bool = False) -> tuple[Any, ...]:
-    """Return what `freeze_all` was given."""
+    """Return the value that `freeze_all` was given."""
     values = tuple(values)
     if SAME.issuperset(map(type, values)):
         return values

@@ -91,7 +91,7 @@ _equal: dict[Frozen, Frozen] = {}
 # -- thawing -----------------------------------------------------------------------------
 
 CONST, COPY, MAKE = range(3)
-"""How a value is thawed: it is this one; this call makes it, or this one of what was named."""
+"""A way to thaw a value: this value itself, this call, or this value among the named ones."""
 
 Recipe = tuple[int, Any]
 
@@ -143,7 +143,7 @@ _recipes: tuple[dict[int, tuple[Any, Recipe]], ...] = ({}, {})
 
 
 class TypeHandler(ABC):
-    """How values of one kind are frozen.  `can_change`: its values do, in place.
+    """The rules for freezing values of one kind.  `can_change`: its values do, in place.
 
     `is_remembered`: one in which nothing can change is taken apart once.
     """

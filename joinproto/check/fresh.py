@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 QUESTIONS = 1_500
 SECONDS = 0.25
 LEAST = 100
-"""How many questions are asked in all, whatever they cost: to import a model may take long."""
+"""Questions in all, whatever they cost: the import of a model may take long."""
 IDLE = 500
 """It ends, too, after so many states and three times those before in which no question was new."""
 WAIT_SECONDS = 20.0

@@ -45,7 +45,7 @@ _OUTSIDE = {
 
 
 class OutsideChanges:
-    """What members' code did outside of this process."""
+    """The effects of members' code outside this process."""
 
     def __init__(self, began: float) -> None:
         self.began = began

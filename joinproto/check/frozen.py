@@ -1,4 +1,4 @@
-"""What frozen values are made of, and the orders that only their content decides.
+"""The parts of frozen values, and orders of them that depend on content alone.
 
 `joinproto/check/freeze.py` makes them and takes them apart; code that reads them needs this file
 alone.

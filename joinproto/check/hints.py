@@ -1,4 +1,6 @@
-"""What to write instead: the second line of a problem that Python's own message leaves open."""
+"""Suggestions of what to write instead: the second line of a problem, where Python's own message
+has none.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ CLAIMS = {
 
 
 def hint(error: BaseException, otherwise: str) -> str:
-    """Return what to do about an error in a model; `otherwise`: where nothing better is known."""
+    """Return the advice for an error in a model; `otherwise`: the default."""
     said = str(error)
     if isinstance(error, TypeError) and (found := _MISSING.match(said)):
         kind = found[1].rpartition(".")[2]

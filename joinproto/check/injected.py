@@ -109,7 +109,7 @@ class Spends:
 
 
 class Budgets:
-    """What is left of each injected fault; and copies of disks, by name."""
+    """The remaining budget of each injected fault, and copies of disks by name."""
 
     def __init__(self, left: Mapping[str, int]) -> None:
         self.left = dict(left)
@@ -135,7 +135,7 @@ class Budgets:
 
 @frozen
 class Copies:
-    """What claims and steps see of the budgets' member: the copies that were made."""
+    """The observation of the `faults` member: the copies that were made."""
 
     copies: tuple[tuple[str, Any], ...] = ()
 

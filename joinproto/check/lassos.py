@@ -37,7 +37,7 @@ class Graph(Protocol):
         """Return the key by which one of several steps is chosen."""
 
     def among(self, states: Collection[int]) -> Flags:
-        """Return which states are `states`."""
+        """Return a mask of the `states`."""
 
     def distances(self, goal: Flags, allowed: Flags | None, beyond: Any = None) -> Any:
         """Return for each state how many steps (of `allowed`) lead to a state of `goal`, or -1.
@@ -219,12 +219,12 @@ def _by_duties(graph: Graph, entry: int, inside: Flags, due: Sequence[Due]) -> l
 
 
 def choice_words(name: str, event: Hashable) -> str:
-    """Return what a choice by itself is called; `event`: frozen."""
+    """Return the name of a choice; `event`: frozen."""
     return f"“{plain(thaw_event(event))}” of {name}"
 
 
 def receipt_words(name: str, sender: str | None, content: Hashable) -> str:
-    """Return what a message at a member is called; `content`: frozen."""
+    """Return the name of a message's receipt; `content`: frozen."""
     return f"receiving {Message(sender, thaw(content))} by {name}"
 
 
@@ -233,6 +233,6 @@ def joint_words(action: str) -> str:
 
 
 def some_words(actions: Sequence[str], name: str) -> str:
-    """Return what one of several steps of a member is called; "": of the world itself."""
+    """Return the name of one of several steps of a member, "" for the world itself."""
     words = " or ".join(f"“{action}”" for action in actions) or "some step"
     return f"{words} of {name}" if name else words

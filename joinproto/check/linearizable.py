@@ -66,7 +66,9 @@ class Order:
 
 @frozen
 class Explained:
-    """What the monitor shows.  `states`: in which the data may be; none: no order explains it."""
+    """The observation of the monitor.  `states`: possible states of the data; empty if no order
+    explains the history.
+    """
 
     states: frozenset[Hashable]
     open: frozenset[Call]

@@ -1,4 +1,4 @@
-"""What a member is between two steps, what a step of it leads to, and what it answered, as values.
+"""Local states of members, outcomes of their steps, and their answers, as values.
 
 A local state is what one member is: running or not, its attributes, and what its disk
 holds.  The engine numbers these values, and the reference search uses them as they are.
@@ -34,7 +34,7 @@ Cost = Literal["", "crash", "wipe"]
 
 @frozen
 class Outcome:
-    """What one step of a member leads to.
+    """The outcome of one step of a member.
 
     `sent`: (addressee or None for all others, content) in order.  `cost`: the fault's
     budget it spends.  `effects`: how many effects were performed before the crash, or None.
@@ -126,7 +126,7 @@ _NOT_THERE = object()
 
 @define
 class Known:
-    """What one member answered: kind of question to question to answer.  `new`: in this run."""
+    """The answers of one member: kind of question to question to answer.  `new`: in this run."""
 
     answers: dict[str, dict[Hashable, Any]] = Factory(dict)
     new: int = field(default=0, init=False)

@@ -66,7 +66,7 @@ def _is_same(one: FunctionType, other: Any) -> bool:
 
 
 def _loop_names(made: FunctionType) -> list[str]:
-    """Return what a function reads of the names of the loop that made it."""
+    """Return the loop variables that a function made in a loop reads."""
     code = made.__code__
     read = {*code.co_freevars, *code.co_names}
     try:

@@ -75,7 +75,7 @@ class MemberCode:
         return self.objects.calls
 
     def _refuse_idle(self, world: World) -> None:
-        """Refuse what its author counts on, and nothing ever asks for."""
+        """Refuse definitions that the author relies on and that are never called."""
         given = set() if world.show is None else {"shows"}
         near = misspelt(self.objects.kind, {*OPTIONAL, "persistent"} - given)
         if near:
@@ -111,12 +111,12 @@ class MemberCode:
         return found
 
     def shows(self, local: LocalState) -> Hashable:
-        """Return what properties see of the running member, or `DOWN`, frozen."""
+        """Return the frozen observation of the running member, or `DOWN`."""
         found: Hashable = self._once("shown", local)
         return found
 
     def shows_disk(self, local: LocalState) -> Hashable:
-        """Return what properties see of the disk, frozen; None where the world shows none."""
+        """Return the frozen observation of the disk, None if the world shows none."""
         found: Hashable = None if self._show_disk is None else self._once("disk", local)
         return found
 
@@ -130,7 +130,7 @@ class MemberCode:
         return self.known.once(kind, question, lambda: self.answer(kind, question))
 
     def answer(self, kind: str, question: Any) -> Any:
-        """Return what the member's code answers, whatever is known of it."""
+        """Return the answer of the member's code, without use of known answers."""
         found = self._answer(kind, question)
         if self._asked is not None:
             self._asked.note(kind, question, found)
@@ -306,7 +306,8 @@ class MemberCode:
         return text
 
     def told(self, local: LocalState) -> Iterator[tuple[str, Any]]:
-        """Yield what a trace tells of a local state: attributes; names of durable ones end in `*`.
+        """Yield the parts of a local state in a trace: attributes; names of durable ones end in
+        `*`.
 
         A member that has a method `story` says itself what its running state is called.
         """

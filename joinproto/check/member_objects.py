@@ -88,7 +88,7 @@ class MemberObjects:
         return method in self._methods
 
     def _make_again(self, fresh: Any, made: tuple[Hashable, ...]) -> tuple[int, ...]:
-        """Make another one; return which attributes hold the same container in both."""
+        """Make another object; return the attributes that hold the same container in both."""
         again = self.guarded(_MAKING, self.make)
         if again is fresh:
             raise self.problem(
@@ -124,14 +124,14 @@ class MemberObjects:
     def refuse_change(
         self, member: Any, before: tuple[Hashable, ...], what: str, wanted: str, method: str
     ) -> None:
-        """Refuse what a question changed in the member: it would never be seen."""
+        """Refuse a change of the member by a question: no state would show it."""
         after = self.values(member)
         if after != before:
             found = between_values(self.names, before, after, ("before", "after"))
             raise self.problem(f"{what} the member: {found}", next=wanted, method=method)
 
     def faulty_disk(self, local: LocalState, fault: DiskBecomes) -> tuple[Outcome] | None:
-        """Return what a fault makes of a stopped member; None where its disk is so already."""
+        """Return the state of a stopped member after a fault, None if its disk is unchanged."""
         for name in (*fault.keeps, *dict(fault.values)):
             if name not in self.persistent:
                 raise self.problem(
@@ -210,7 +210,7 @@ class MemberObjects:
     # -- problems ----------------------------------------------------------------------
 
     def guarded(self, what: str, call: Callable[[], Any]) -> Any:
-        """Return what `call` returns; whatever it raises is a `ModelProblem`."""
+        """Return the result of `call`; any exception becomes a `ModelProblem`."""
         try:
             return WATCH.over(f"member {self.name}: {what}", call)
         except ModelProblem:

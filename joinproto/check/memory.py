@@ -1,4 +1,4 @@
-"""How much memory there is, and how much this process uses."""
+"""The memory of this machine, and of this process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _OBJECTS_MORE = 500_000
-"""How many objects more before a search looks for garbage."""
+"""Further objects before a search runs the garbage collector."""
 
 
 def resident_bytes() -> int:
-    """Return what this process holds in memory now; where that is unknown, the most it held."""
+    """Return the resident bytes of this process or, if unknown, its peak."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -43,7 +43,9 @@ def peak_bytes() -> int:
 
 
 def available_bytes() -> int:
-    """Return what may still be taken: free memory, or the control group's rest if less."""
+    """Return the bytes that may still be allocated: free memory, or the control group's rest if
+    less.
+    """
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -80,7 +82,7 @@ class Ended(Exception):
 
 
 class Budget:
-    """What the whole process may hold in memory.
+    """The memory limit of the whole process.
 
     One part in 32 is kept free: what a step takes between two questions, and the report.
     `let_go`: gives back what can be read again from disk; returns whether there may be any.

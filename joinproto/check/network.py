@@ -77,7 +77,7 @@ Network = MessageSet | MessageBag | FifoLinks
 
 
 def too_full(name: str) -> ModelProblem:
-    """Return what is wrong where a member cannot even start."""
+    """Return the error of a member that cannot even start."""
     return ModelProblem(
         f"member {name}: start() sends more than a link holds",
         next='give the network a larger capacity, or when_full="lose"',

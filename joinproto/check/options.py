@@ -28,7 +28,7 @@ FLAGS = ("members", "wait_for", "crashes", "partitions", "lose", "register", "mu
 
 
 class Words(str):
-    """What was typed for a parameter, not yet a value."""
+    """The text that was typed for a parameter, not yet a value."""
 
     __slots__ = ()
 
@@ -85,7 +85,7 @@ def convert(name: str, text: str, made: Callable[..., Any], *, place: str = "") 
 
 
 def _kind_of(name: str, made: Callable[..., Any]) -> Any:
-    """Return what the parameter wants: its annotation, the type of its default, or Any."""
+    """Return the type of a parameter: its annotation, the type of its default, or Any."""
     parameter = inspect.signature(made).parameters.get(name)
     if parameter is None:
         return Any

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 MODELS = ("joinproto", "joinproto_worlds")
-"""What the members of a world that ships are made of."""
+"""The packages that members of shipped worlds are made of."""
 
 # The one file (`make pyz`) holds the first two alone.
 ALL = (*MODELS, *(name for name in ("joinproto_claims", "spark_explore") if find_spec(name)))

@@ -1,4 +1,4 @@
-"""What a world can be told, in words: each parameter as it is typed, its kind, its default."""
+"""The parameters of a world in words: each as it is typed, its kind, its default."""
 
 from __future__ import annotations
 

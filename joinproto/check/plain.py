@@ -38,7 +38,7 @@ from joinproto.check.world import World
 
 @frozen
 class Bounds:
-    """How far to search in plain Python: whatever has more is for the engine.
+    """Limits of a search in plain Python: a larger world is for the engine.
 
     `states`, `steps`: those found.  `calls`: of members' code.  `tries`: events that members were
     offered, whether they took them or not: a bag of many messages has few steps.
@@ -70,7 +70,7 @@ def own_bounds() -> Bounds:
 
 @frozen(kw_only=True)
 class Ends:
-    """Where a search ends before its end, as `joinproto.check.check.check` takes them."""
+    """Limits of a search, as `joinproto.check.check.check` takes them."""
 
     states_max: int | None = None
     seconds_max: float | None = None
@@ -314,7 +314,7 @@ class Small:
         return Trace(item.name, item.kind, text(states[run.begin]), steps, *lasso)
 
     def _holds(self, item: Property, state: State) -> bool:
-        """Return what the claim says; asked once of what is shown."""
+        """Return the claim's answer, evaluated once for each observation."""
         key = item.name, self.steps.shown(state)
         if key not in self._answers:
             self._answers[key] = ask_of_view(item, self.steps.view(state))
@@ -362,7 +362,7 @@ class Small:
         return with_open_claims(world, report)
 
     def _coverage(self) -> Coverage:
-        """Return what was exercised; `Direct` counts it its own way."""
+        """Return the coverage; `Direct` counts it its own way."""
         is_ended = bool(self.stopped_by)
         return coverage_of(self.steps, self.levels, self.out_of, is_ended=is_ended)
 
@@ -393,7 +393,7 @@ class Small:
 def _said(
     steps: Steps, item: Property, part: Callable[[View], Any], states: list[State]
 ) -> list[bool]:
-    """Return what a part of a claim says of each state; asked once of what is shown."""
+    """Return the answer of a claim's part for each state, evaluated once for each observation."""
     known: dict[Any, bool] = {}
     for state in states:
         shown = steps.shown(state)

@@ -1,4 +1,4 @@
-"""What a search in plain Python exercised: as the engine's `coverage.py` tells it of its tables."""
+"""Coverage of a search in plain Python, as the engine's `coverage.py` reports it."""
 
 from __future__ import annotations
 

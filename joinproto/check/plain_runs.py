@@ -145,7 +145,7 @@ class Runs:
     # -- duties --------------------------------------------------------------------------------
 
     def with_duties(self) -> Runs:
-        """Note what fairness asks for."""
+        """Return the runs with the duties of fairness."""
         world, names = self.codes.world, self.codes.names
         labelled = [number for number, edge in enumerate(self.edges) if edge.label is not None]
         for fair in world.fairness:
@@ -186,7 +186,7 @@ class Runs:
         return [Duty(fair.strong, same, partial(words_of, label)) for label, same in found.items()]
 
     def _order(self, duty: Duty) -> Any:
-        """Return what puts duties of steps by themselves in order, as the engine does."""
+        """Return the sort key of duties of single steps, as the engine orders them."""
         edges = [self.edges[edge] for edge in duty.edges]
         first = min((self.level[edge.source], edge.place) for edge in edges)
         return _rank(edges[0].label, self.codes), first, duty.words()
@@ -338,7 +338,7 @@ def _parts(alive: set[int], edges: Sequence[Edge]) -> tuple[dict[int, int], dict
 
 
 def label_of(move: Move, place: int | None) -> Hashable:
-    """Return which step it is by itself, or None where fairness never forces it.
+    """Return the label of a step by itself, or None if fairness never forces it.
 
     `place`: of a choice, as `place_of` says it.
     """
@@ -368,7 +368,7 @@ def place_of(move: Move, codes: Codes, locals_: Sequence[Any]) -> int | None:
 
 
 def words_of(label: Any) -> str:
-    """Return what a step is called by itself."""
+    """Return the name of a step by itself."""
     match label:
         case "choice", name, event:
             return choice_words(name, event)

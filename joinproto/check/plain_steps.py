@@ -52,7 +52,7 @@ class Steps(Reference):
         return found
 
     def shown(self, state: State) -> Any:
-        """Return what claims see of a state."""
+        """Return a state's view, as claims get it."""
         if state not in self._keys:
             self._keys[state] = self._shown_in(state)
         return self._keys[state]

@@ -1,4 +1,4 @@
-"""What is wrong with a model, told to the person who wrote it."""
+"""Errors in a model, reported to its author."""
 
 from __future__ import annotations
 

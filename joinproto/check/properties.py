@@ -1,4 +1,4 @@
-"""What a world shall show, of its states and of its runs.
+"""Properties of a world's states and runs.
 
 A property is plain Python over what the members show; the engine calls it once for each
 distinct combination.  `view` is a `joinproto.check.view.View`.
@@ -107,7 +107,7 @@ class Property:
 
     @property
     def meaning(self) -> str:
-        """Return what it claims, in a sentence: as it says, or as its function's text does."""
+        """Return the claim in a sentence: its own text, or its function's docstring."""
         (claim, *_) = _written(self.holds)
         text = self.about or (isfunction(claim) and claim.__doc__) or ""
         return " ".join(text.split("\n\n")[0].split())

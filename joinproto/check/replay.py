@@ -46,7 +46,7 @@ class Replay:
 
     @property
     def view(self) -> View:
-        """Return what claims see now: `view.up` has what each running member shows."""
+        """Return the present view: `view.up` has the observations of the running members."""
         return self._reference.view(self.state)
 
     def possible(self) -> list[tuple[Step, State]]:

@@ -1,4 +1,4 @@
-"""What a check found: plain values, for the terminal, JSON, pages and tests alike."""
+"""The result of a check: plain values, for the terminal, JSON, pages and tests alike."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class PropertyResult:
 
 @frozen
 class Coverage:
-    """What was exercised."""
+    """The coverage of a search."""
 
     actions: Annotated[Mapping[str, Times], "step, with the member that takes it, to times"] = (
         Factory(dict)

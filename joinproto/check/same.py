@@ -1,4 +1,4 @@
-"""What makes two states one for the search, where a world says so: its `same`.
+"""A world's `same`: the equivalence by which a search treats two states as one.
 
 `same(view)` speaks for running members and the monitor: what it does not say of them is forgotten,
 what `shows()` hides too.  Messages, disks and the faults that are left are
@@ -23,12 +23,14 @@ WARNING = (
 
 
 def left_on_disk(world: Any, local: Any) -> Hashable:
-    """Return what no view shows of a member: its disk, and whether it is stopped for good."""
+    """Return the parts of a member that no view shows: its disk, and whether it is stopped for
+    good.
+    """
     return local.ended, () if world.show_disk is not None else local.disk
 
 
 def unsound_same(world: Any) -> Iterator[tuple[str, str]]:
-    """Yield what a world cannot have together with `same`, and what was expected."""
+    """Yield pairs of text: a setting that excludes `same`, and the expected one."""
     if world.same is None:
         return
     for item in world.properties:

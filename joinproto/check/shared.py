@@ -1,4 +1,5 @@
-"""What members may share behind the checker's back: globals, class attributes, defaults.
+"""State that members may share without the checker's knowledge: globals, class attributes,
+defaults.
 
     LEADER = {}
 

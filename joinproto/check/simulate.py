@@ -30,7 +30,7 @@ MetResult = Literal["violated", "not-violated", "untested", "reached", "not-reac
 
 @frozen
 class ClaimMet:
-    """What the runs say of one claim.
+    """The result of the runs for one claim.
 
     `trace_length`: of the shortest run that broke it.  `judged`: whether a run can break it.
     """
@@ -50,7 +50,7 @@ class ClaimMet:
 
     @property
     def result(self) -> Annotated[MetResult, "what was found"]:
-        """Return what can be said; `untested`: no run put the claim to the test."""
+        """Return the result; `untested` if no run tested the claim."""
         if self.is_broken:
             return "violated"
         if self.kind == "sometimes":
@@ -89,7 +89,7 @@ class Simulation:
 
 @frozen
 class Stride:
-    """How far a simulation is."""
+    """The progress of a simulation."""
 
     runs: int
     runs_wanted: int

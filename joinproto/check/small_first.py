@@ -24,7 +24,7 @@ def check(
     witnesses: bool = False,
     workers: int = 1,
 ) -> Report:
-    """Return what a breadth-first search of `world` found.
+    """Return the report of a breadth-first search of `world`.
 
     A world of one member without faults is searched state by state (`Report.method` says so).
     A world of up to some 40,000 states is searched in plain Python, which needs no compiled loops;

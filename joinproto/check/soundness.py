@@ -15,7 +15,7 @@ from joinproto.check.same import unsound_same
 
 
 def unsound(world: Any) -> Iterator[tuple[str, str]]:
-    """Yield what is of the wrong kind, and what was expected."""
+    """Yield pairs of text: a value of the wrong kind, and the expected one."""
     if not isinstance(world.name, str):
         yield f"name is {world.name!r}", "a text"
     if not isinstance(world.members, Mapping):
@@ -94,7 +94,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
 
 
 def _unsound_without_senders(network: MessageSet, faults: Any) -> Iterator[tuple[str, str]]:
-    """Yield what asks for the sender of a message that has none."""
+    """Yield the settings that need senders of messages that have none."""
     if network.broadcasts == "one":
         found = 'MessageSet(with_sender=False, broadcasts="one"): all others than whom?'
         yield found, 'broadcasts="each", as if it were sent to each of them'

@@ -27,7 +27,7 @@ ABSTRACT_MAX = 20_000
 
 @frozen
 class _Abstract:
-    """What an abstract world allows: where runs begin, and pairs of states."""
+    """The behaviour of an abstract world: its initial states, and pairs of states."""
 
     names: tuple[str, ...]
     begins: frozenset[Any]
@@ -105,7 +105,7 @@ class StepClaim:
         return one == other or (one, other) in self._abstract.steps
 
     def holds(self, before: View, taken: StepView, after: View) -> bool:
-        """Return what the claim says of one step."""
+        """Return the claim's answer for one step."""
         if self._abstract is None:
             answer = self.item.holds(before, taken, after)
             return truth(f"property {self.item.name!r}", self.item.holds, answer)

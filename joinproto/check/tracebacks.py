@@ -1,4 +1,4 @@
-"""Where the fault is: what goes wrong in a model of one's own, told with file and line."""
+"""Tracebacks of errors in a user's model, with file and line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def short(path: Path) -> str:
 
 
 def private_name(file: Path) -> str:
-    """Return what the module in `file` is called: two files of one name are two modules."""
+    """Return the name of the module in `file`: two files of one name are two modules."""
     import hashlib  # inside: a world that ships has no file to name
 
     digest = hashlib.sha256(str(file).encode("utf-8", "surrogateescape")).hexdigest()[:8]

@@ -369,7 +369,7 @@ class _NamedTuple(TypeHandler):
 
 
 class _NamedHandler(TypeHandler):
-    """What other places name, too."""
+    """Handlers that other modules refer to by name."""
 
     def freeze(self, value: Any, walk: Walk) -> Any:
         raise AssertionError  # it is a kind of frozen values alone

@@ -1,4 +1,4 @@
-"""What a property sees of a state: what each member shows, and nothing else."""
+"""The view of a state that a property gets: the observation of each member, and nothing else."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class View:
 
     @property
     def up(self) -> Mapping[str, Any]:
-        """What the running members show, by name."""
+        """The observations of the running members, by name."""
         if self._up is None:
             self._up = {name: item for name, item in self.items() if item is not DOWN}
         return self._up
@@ -118,7 +118,7 @@ class View:
 
     @property
     def links(self) -> Mapping[tuple[str, str], tuple[Any, ...]]:
-        """What is under way: (sender, addressee) to contents, in order in a queue."""
+        """Messages under way: (sender, addressee) to contents, in order in a queue."""
         if self._links is None:
             raise AttributeError(
                 "this view has no links; a world of queues or bags shows them: show_links=True"

@@ -35,7 +35,7 @@ class Watch:
         """None: no call was made yet."""
 
     def over(self, what: str, call: Callable[[], Any]) -> Any:
-        """Return what `call` returns; raises `ModelProblem` if it does not come back.
+        """Return the result of `call`; raises `ModelProblem` if it does not return.
 
         A call within a call is part of it.
         """

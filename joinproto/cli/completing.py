@@ -1,4 +1,4 @@
-"""What a shell may complete: worlds, mutants, claims, questions, drawings.
+"""Shell completion of worlds, mutants, claims, questions, drawings.
 
 Each list is made when a shell asks for it, and nothing is loaded before.
 """
@@ -16,7 +16,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def completes(names: Callable[[click.Context], Iterable[str]], *, files: bool = False) -> Complete:
-    """Return what completes one of `names`; with `files`, a file's name, too."""
+    """Return a completer of `names`; with `files`, of file names as well."""
 
     def complete(
         context: click.Context, _parameter: click.Parameter, begun: str

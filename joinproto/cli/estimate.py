@@ -1,4 +1,4 @@
-"""How long a search will take, guessed from the same world with fewer members.
+"""An estimate of a search's duration, from the same world with fewer members.
 
 The smaller sizes are searched first, for a second or two in all; states grow from size to
 size by a factor that itself changes slowly, so the last factors are carried on.  It is a
@@ -24,15 +24,15 @@ SIZES_MAX = 8
 """Sizes below the requested one that are searched; the smallest take no time."""
 
 TABLES_BYTES = 80_000
-"""What the tables take before the first state, so that small sizes do not mislead."""
+"""Bytes of the tables before the first state, so that small sizes do not mislead."""
 
 STEP_BYTES = 80
-"""What a step takes where claims about whole runs need every step kept."""
+"""Bytes of a step where claims about whole runs need every step kept."""
 
 
 @frozen
 class Sample:
-    """What a search of a smaller size found."""
+    """The result of a search of a smaller size."""
 
     members: int
     distinct: int

@@ -1,4 +1,4 @@
-"""What `joinproto explore` is given, as a session: a world, runs that a check wrote, or logs."""
+"""The arguments of `joinproto explore`, as a session: a world, runs that a check wrote, or logs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from joinproto.cli.validate.replay import MemberThen
 
 WORLD_OF_NODES = "join"
-"""What is walked next to event logs of `joinproto node`, where no other world is named."""
+"""The worlds that are walked alongside event logs of `joinproto node`, unless another world is
+named.
+"""
 
 TEXT_MAX = 160
 

@@ -138,7 +138,7 @@ def _of_configuration(text: bytes, at: str, count: int) -> Start:
 
 
 def _unasked(about: Configuration, names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Return what each node is always told where the file is the list and names none; else {}.
+    """Return the default answers for each node where the file is the list and names none; else {}.
 
     A backend that is chosen alone is taken for one that is set up elsewhere.
     """
@@ -149,7 +149,7 @@ def _unasked(about: Configuration, names: tuple[str, ...]) -> dict[str, dict[str
 
 
 def searched(start: Start, seconds: float | None = None) -> Split:
-    """Return what a search of this start finds in so many seconds; raises `DoesNotFit`.
+    """Return the result of a search of this start, limited in seconds; raises `DoesNotFit`.
 
     Where any try may be the last, what can happen without that is searched first: such a run
     needs no node that starts late.
@@ -265,7 +265,7 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
 
 
 def derived(start: Start) -> FirstStart | None:
-    """Return what the release and the backend decide; None for our own rules."""
+    """Return the facts that follow from release and backend, None for our own rules."""
     if start.release == "ours":
         return None
     try:

@@ -125,7 +125,7 @@ def limits(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def bytes_of(max_memory: str | None) -> int | None:
-    """Return what `--max-memory` says, in bytes."""
+    """Return the value of `--max-memory` in bytes."""
     if max_memory is None:
         return None
     try:

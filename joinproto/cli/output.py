@@ -1,4 +1,4 @@
-"""What `check` and `simulate` share on the terminal: width, colours, and what goes to stdout."""
+"""The terminal output shared by `check` and `simulate`: width, colours, and use of stdout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from joinproto.cli.show.pieces import Line
 
 @frozen
 class Terminal:
-    """How to lay out text for standard output."""
+    """The layout of text for standard output."""
 
     width: int
     glyphs: Glyphs
@@ -28,7 +28,7 @@ class Terminal:
 
     @classmethod
     def now(cls, *, colours: bool = True) -> Terminal:
-        """Return what standard output is now; `colours` cost the start of rich."""
+        """Return the terminal of the present standard output; `colours` cost the import of rich."""
         stream = sys.stdout or io.StringIO()
         if isinstance(stream, io.TextIOWrapper):
             # Names and contents come from models, and a model may hold any character.

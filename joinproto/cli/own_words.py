@@ -31,7 +31,7 @@ OF_SYSTEM = 2
 """The name of its own system counts so often: a person knows which one he runs."""
 
 IN_A_ROW = 1.0
-"""What two words in a row add that a world has in a row, too."""
+"""The extra score for two words in a row that are also in a row in a world's text."""
 
 _COMMON = """a about after again all already also and another any are as at be been before being
 both but by came can cannot come could couldn did didn do does don each even ever every everything
@@ -89,7 +89,7 @@ def text_of(item: Entry) -> str:
 
 
 def system_of(item: Entry) -> str:
-    """Return what an incident is of, as its paragraph begins; "" of other worlds."""
+    """Return the system of an incident, from the start of its paragraph; "" for other worlds."""
     return item.happened.partition(": ")[0]
 
 

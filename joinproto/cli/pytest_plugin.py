@@ -165,7 +165,7 @@ class WorldNode(pytest.Collector):
             yield ClaimItem.from_parent(self, name=name)
 
     def judged(self, name: str) -> Judged:
-        """Return what the search found of one of the items; the world is searched once."""
+        """Return the search's result for one of the items; the world is searched once."""
         if self._found is None:
             try:
                 self._found = self._search()

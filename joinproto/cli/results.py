@@ -1,4 +1,4 @@
-"""What `--out` holds: the report, the level counts, and the run in every format.
+"""The contents of the `--out` directory: the report, the level counts, and the run in every format.
 
     run.json       what was searched: world, options, symmetry
     report.json    the object that --json prints

@@ -39,7 +39,7 @@ SECONDS_WORTH_SAYING = 2.0
 
 @frozen(kw_only=True)
 class Settings:
-    """How to search, whatever the world.  `memory_bytes`: of the whole process."""
+    """The settings of a search, for any world.  `memory_bytes`: of the whole process."""
 
     as_json: bool
     symmetry: bool
@@ -79,7 +79,7 @@ class Settings:
 
 
 def searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
-    """Return what a search of the world found, and the seconds spent compiling."""
+    """Return the report of a search of the world, and the seconds spent compiling."""
     if loaded.file is None:
         return _searched(loaded, settings)
     if settings.engine == "spark" or not settings.verify:
@@ -116,7 +116,7 @@ def _searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
 
 
 def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
-    """Return what makes a search this one and no other."""
+    """Return the key that identifies a search."""
     where = loaded.target if loaded.file is None else str(loaded.file)
     _, colons, name = loaded.target.partition("::")
     return {
@@ -148,7 +148,7 @@ def _directly(loaded: Loaded, settings: Settings) -> Report | None:
 
 
 def _ends(settings: Settings, interrupt: Interrupt) -> Ends:
-    """Return what ends a search in plain Python early."""
+    """Return the limits that end a search in plain Python early."""
     return Ends(
         states_max=settings.states_max,
         seconds_max=settings.seconds_max,
@@ -242,7 +242,7 @@ def _checkpoint(
 
 
 def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) -> Answers | None:
-    """Return what is kept of members' answers; None for a user's own world."""
+    """Return the cache of members' answers, None for a user's own world."""
     if not settings.cache or loaded.file is not None:
         return None
     from joinproto.check.engine.tables.answers import Answers

@@ -1,4 +1,4 @@
-"""What a story does to machines and network.
+"""Actions of a story on machines and the network.
 
 An action that does not apply changes nothing: a start of a node that runs, a stop of one that is
 off.
@@ -80,7 +80,8 @@ def _start(sim: Simulator, machine: Machine, action: Action) -> None:
 
 
 def _pause(sim: Simulator, machine: Machine, *, pauses: bool) -> None:
-    """What else stops a node's broker starts it again, whatever the node does meanwhile.
+    """A program other than the node that stops its broker also starts it again, whatever the node
+    does meanwhile.
 
     A node whose time runs hears late of what a look at its broker has seen.
     """

@@ -95,7 +95,7 @@ def answer_read(
 
 @frozen(kw_only=True)
 class CompareAnswer(Answer):
-    """How `a` compares with `b`."""
+    """The order of `a` and `b`."""
 
     result: Annotated[Age, "what a is, compared with b"]
     differs: Annotated[tuple[str, ...], "the keys in which they differ"]

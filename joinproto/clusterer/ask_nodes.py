@@ -81,7 +81,7 @@ def answer_compatible(
 
 @frozen(kw_only=True)
 class BootAnswer(Answer):
-    """Which config it takes, and what follows."""
+    """The config that the node takes, and the next action."""
 
     takes: Annotated[Takes, "the given, the stored or the default one"]
     config: Annotated[Mapping[str, Any], "that it heads for"]
@@ -106,7 +106,7 @@ def answer_boot(
     stored: Annotated[Mapping[str, Any] | None, "on its disk; null: it is blank"] = None,
     release: RELEASE = Release.SEED,
 ) -> BootAnswer:
-    """Which config a starting node takes: given, stored or default."""
+    """Return the config that a starting node takes: given, stored or default."""
     theirs, own = config_or_none("given", given, release), config_or_none("stored", stored, release)
     blank = default(node)
     if release is Release.HEAD:
@@ -153,7 +153,7 @@ class AskNews:
 
 @frozen(kw_only=True)
 class NewsAnswer(Answer):
-    """What the node does."""
+    """The action of the node."""
 
     does: Annotated[Does, "what it does with the config"]
     reply: Annotated[str | None, "what an operator is answered", Absent()]
@@ -167,7 +167,7 @@ class NewsAnswer(Answer):
 
 @question("clusterer.apply", node="a", status="ready", config={**ONE, "version": 2}, current=ONE)
 def answer_apply(asked: AskNews) -> NewsAnswer:
-    """What a node does with an operator's config, and what it answers."""
+    """Return a node's action and answer for an operator's config."""
     return _news(asked, by_operator=True)
 
 
@@ -180,7 +180,7 @@ def answer_apply(asked: AskNews) -> NewsAnswer:
     sender="c",
 )
 def answer_new_config(asked: AskNews) -> NewsAnswer:
-    """What a node does with a config from a peer."""
+    """Return a node's action for a config from a peer."""
     return _news(asked, by_operator=False)
 
 
@@ -251,7 +251,7 @@ def _begun(asked: AskNews, new: Held, current: Held | None, status: Status) -> t
 
 
 class IdsOp(Enum):
-    """What happens to the identities."""
+    """A change of the identities."""
 
     TRANSFER = "transfer"
     UPDATE = "update"

@@ -30,7 +30,7 @@ OTHERS = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending
 
 @frozen(kw_only=True)
 class AskJoin:
-    """What a joining node has heard; all others are coeval."""
+    """The statuses that a joining node has heard; all other nodes are coeval."""
 
     node: NODE
     config: Annotated[Mapping[str, Any], CONFIG]
@@ -42,7 +42,7 @@ class AskJoin:
 
 @frozen(kw_only=True)
 class JoinAnswer(Answer):
-    """What the node does now."""
+    """The node's next action."""
 
     does: Annotated[Next, "what it does"]
     wiped: Annotated[bool, "its data are thrown away now"]
@@ -67,7 +67,7 @@ def _config(asked: AskJoin) -> Config:
 
 @question("clusterer.join", node="a", config=ONE, statuses={"b": "joining"})
 def answer_join(asked: AskJoin) -> JoinAnswer:
-    """What a joining node does: join, go first, or wait, and for which nodes."""
+    """Return the action of a joining node: join, go first, or wait, and for which nodes."""
     return _next(asked, _config(asked), Status.JOINING, frozenset())
 
 
@@ -84,7 +84,7 @@ def answer_rejoin(
     *,
     ran: Annotated[tuple[str, ...], "the nodes that ran when this one stopped last"] = (),
 ) -> JoinAnswer:
-    """What a rejoining node does: boot, go, ask, or wait, and for which nodes."""
+    """Return the action of a rejoining node: boot, go, ask, or wait, and for which nodes."""
     return _next(asked, _config(asked), Status.REJOINING, frozenset(ran))
 
 

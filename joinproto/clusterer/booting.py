@@ -67,7 +67,7 @@ def boot(step: Step) -> Step:
 
 
 def _went(state: State, boots: BootBroker) -> Notes[Notes[str] | None]:
-    """Return what those say of their data that went down with this node, where it goes first."""
+    """Return the data of the nodes that went down with this one, where it goes first."""
     said = dict(state.round.answers) if state.round is not None else {}
     if boots.how is not Boot.FIRST:
         return Notes()

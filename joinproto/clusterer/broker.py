@@ -18,7 +18,7 @@ from joinproto.clusterer.messages import BESIDE, NOBODY, Boot, BootBroker, Membe
 
 @define
 class Disk:
-    """What lies on a machine's disk, and whether its broker runs.
+    """The contents of a machine's disk, and whether its broker runs.
 
     `record`: what the node remembers; `members`: what its broker knows by itself.
     """
@@ -32,7 +32,7 @@ class Disk:
 
     @property
     def whole(self) -> Record:
-        """Return what the node may know of it."""
+        """Return the facts that the node may know of it."""
         return Record(stored=self.stored, identity=self.identity, members=self.record)
 
     @property

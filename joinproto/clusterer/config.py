@@ -17,7 +17,7 @@ INFINITY = "infinity"
 
 
 class Age(Enum):
-    """How one config compares with another."""
+    """The order of one config relative to another."""
 
     COEVAL = "coeval"  # the same content
     YOUNGER = "younger"  # a higher version
@@ -27,7 +27,7 @@ class Age(Enum):
 
 @frozen(cache_hash=True)
 class Config:
-    """What an operator declares.  Names in `disc` and `ram` are disjoint.
+    """The config that an operator declares.  Names in `disc` and `ram` are disjoint.
 
     `gospel`: the node whose data survive; None: none (reset).  `shutdown_timeout`: seconds,
     INFINITY, or None where the release knows no such setting.
@@ -62,7 +62,7 @@ def compare(one: Config, other: Config) -> Age:
 
 @frozen(cache_hash=True)
 class Notes(Generic[V]):
-    """What is known of some nodes, by name; like a dict, but never changes.  `pairs`: sorted."""
+    """Facts about nodes, by name: an immutable dict.  `pairs`: sorted."""
 
     pairs: tuple[tuple[str, V], ...] = ()
 
@@ -71,7 +71,7 @@ class Notes(Generic[V]):
         return cls(tuple(sorted(known.items())))
 
     def get(self, node: str) -> V | None:
-        """Return what is known of this node, None for nothing."""
+        """Return the fact about this node, None if there is none."""
         return next((value for name, value in self.pairs if name == node), None)
 
     def with_(self, node: str, value: V) -> Notes[V]:
@@ -83,7 +83,7 @@ class Notes(Generic[V]):
         return Notes.of({**dict(other.pairs), **dict(self.pairs)}) if other.pairs else self
 
     def of_nodes(self, nodes: frozenset[str]) -> Notes[V]:
-        """Return what is known of these nodes only."""
+        """Return the facts about these nodes only."""
         if all(name in nodes for name, _ in self.pairs):
             return self
         return Notes(tuple(pair for pair in self.pairs if pair[0] in nodes))
@@ -105,5 +105,5 @@ class Held:
 
 
 def default(node: str) -> Config:
-    """Return what a blank node starts with: version 0, itself alone, itself the gospel."""
+    """Return the config of a blank node: version 0, itself alone, itself the gospel."""
     return Config(0, frozenset({node}), gospel=node, shutdown_timeout=INFINITY)

@@ -208,7 +208,7 @@ def news(state: State, remote: Held, sender: str | None, *, achieved: bool = Fal
 
 
 def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
-    """Note what the sender of the same config says of itself; who is ready says it for sure."""
+    """Note the facts of a sender with the same config; those of a ready node are certain."""
     rules, held = state.who.rules, state.config_now
     said = remote.ids.get(sender)
     tells = achieved and state.status is Status.READY and rules.names_data

@@ -193,7 +193,7 @@ def of_node(identity: str | None) -> str | None:
 
 
 def data_of(identity: str | None) -> str | None:
-    """Return which set of data it speaks of; None: of none, or it does not say."""
+    """Return the set of data that it names, None if it names none."""
     return None if identity is None else _parts(identity)[2]
 
 
@@ -233,7 +233,9 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
 
 @frozen
 class TakenConfig:
-    """Which config a start takes.  `old`: what it is held against; None: nothing."""
+    """The config that a start takes.  `old`: the config with which it is compared; None if there is
+    none.
+    """
 
     case: Case[Takes]
     new: Config
@@ -241,7 +243,7 @@ class TakenConfig:
 
 
 def boot(given: Config | None, stored: Config | None, blank: Config) -> TakenConfig:
-    """Return which config a starting node takes; `blank`: the default."""
+    """Return the config that a starting node takes; `blank`: the default."""
     age = compare(given, stored) if given is not None and stored is not None else None
     row = Choice(given=given is not None, stored=stored is not None, age=age)
     case = BOOT.choose((row,), 0)

@@ -62,7 +62,7 @@ def _refused(state: State, node: str) -> Step:
 
 
 def answer(state: State, sender: str) -> Lock:
-    """Return what a node answers to a node that wants its lock.
+    """Return a node's answer to a node that wants its lock.
 
     A holder that asks again has begun another round.  Otherwise: a asks, and ends; that comes
     after the word that a is gone, and the lock is held for a run of a that is over.

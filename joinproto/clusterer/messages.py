@@ -1,4 +1,4 @@
-"""What a node is told, what nodes send each other, and what a node has its host do.
+"""Events of a node, messages between nodes, and effects for the host.
 
 Source: Clusterer, U7; the real one's messages.
 """
@@ -24,8 +24,8 @@ def _names(found: Iterable[str]) -> frozenset[str]:
 
 @frozen(kw_only=True)
 class Members:
-    """What a node remembers besides its config: the nodes that its broker ran with, and whether
-    its data count.
+    """Durable facts besides the config: the nodes that its broker ran with, and whether its data
+    count.
 
     `given_up`: the data at hand do not count any more, whether they are still there or not.
     `stopped`: since the broker ran last it was stopped in order; None: an earlier version did
@@ -49,7 +49,7 @@ class Members:
 
 @frozen(kw_only=True)
 class Record:
-    """What lies on a node's disk."""
+    """The durable record of a node."""
 
     stored: Held | None = None
     identity: str | None = None
@@ -305,7 +305,7 @@ class StopBroker:
 
 
 class Boot(Enum):
-    """How the broker boots."""
+    """The manner in which the broker boots."""
 
     JOIN = "join"  # without data, into the cluster of the nodes that run
     FOUND = "found"  # as the first one, with the data at hand if there are any
@@ -355,7 +355,7 @@ class Arm:
 
 
 class Reply(Enum):
-    """What an operator is told."""
+    """The answer to an operator."""
 
     BEGINS = "beginning transition"
     IN_TRANSITION = "accepted, a transition is under way"

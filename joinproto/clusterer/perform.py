@@ -34,7 +34,8 @@ W = TypeVar("W")
 
 
 class Ports(Protocol[W_co]):
-    """What effects need of a host.  What one of these returns must be waited for, in order.
+    """The ports through which a host performs effects.  The host must wait for the result of each
+    call, in order.
 
     `keep`, `keep_members`: it is durable when it returns, or when all is done that it returned.
     `boot`, `boot_nothing`, `forget`: begun; what comes of a boot is an event.  One that raises ends
@@ -58,7 +59,7 @@ class Ports(Protocol[W_co]):
 
 
 def perform(effect: Effect, ports: Ports[W]) -> Iterable[W] | None:
-    """Begin one effect; return what must be waited for before the next one."""
+    """Begin one effect; return the work to wait for before the next one."""
     match effect:
         case Send(to, content):
             return ports.send(to, content)

@@ -1,4 +1,4 @@
-"""What a new config will do to a cluster that has reached the current one.
+"""The effect of a new config on a cluster that has reached the current one.
 
 It is played as a story, in many orders, and the worst that comes of each node is told as a plan:
 nothing is decided here.
@@ -29,7 +29,7 @@ NOBODY_TELLS = "no node that hears of the config is in it: give it to a node tha
 
 
 class Effect(Enum):
-    """What the new config does to a node."""
+    """The effect of the new config on a node."""
 
     STAYS = "stays"  # its broker runs on
     RESTARTS = "restarts"  # its broker is stopped, and boots again
@@ -84,7 +84,7 @@ def plan(
     now: Now | None = None,
     chances: Iterable[Choose] = (),
 ) -> Plan:
-    """Return what a new config does.
+    """Return the effect of a new config.
 
     `statuses`: of nodes that are not ready; a node of the new config alone that is ready is by
     itself, with data of its own unless it is said to be blank.  `at`: to which node it is given;

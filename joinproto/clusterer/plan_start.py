@@ -1,4 +1,4 @@
-"""What a plan begins with: nodes as they say that they are, or as they would be after the current
+"""The start of a plan: nodes as they report themselves, or as they would be after the current
 config.
 
 Source: Clusterer, U3 to U7.
@@ -27,7 +27,7 @@ from joinproto.machine.world import copied
 
 
 class Up(Enum):
-    """What a machine is before the new config: as `--status` names it."""
+    """The state of a machine before the new config, as `--status` names it."""
 
     READY = "ready"
     OFF = "off"
@@ -37,7 +37,9 @@ class Up(Enum):
 
 @frozen(kw_only=True)
 class NodeSaid:
-    """What a running node says of itself.  `achieved`: what the next config is held against."""
+    """The status that a running node reports.  `achieved`: the config with which the next one is
+    compared.
+    """
 
     name: str
     status: Status

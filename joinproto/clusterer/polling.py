@@ -18,7 +18,7 @@ from joinproto.machine.tables import Case
 
 
 def leader(config: Config) -> str:
-    """Return which node founds: the gospel; with reset the disc node whose name is least."""
+    """Return the founding node: the gospel; with reset the disc node whose name is least."""
     return config.gospel if config.gospel is not None else min(config.disc)
 
 
@@ -63,7 +63,7 @@ def choose(status: Status, rows: tuple[WaitingPeer, ...], me: int) -> Case[Next]
 def blockers(
     config: Config, seen: tuple[WaitingPeer, ...], case: Case[Next], awaited: frozenset[str] | None
 ) -> frozenset[str]:
-    """Return which peers a node waits for without end (U4), by the case of its table.
+    """Return the peers that a node waits for without end (U4), by the case of its table.
 
     `awaited`: those with maybe newer data (rejoining).
     """
@@ -111,7 +111,7 @@ def may_go(graph: Mapping[str, frozenset[str]], me: str, *, complete: bool = Tru
 
 
 def _reached(graph: Mapping[str, frozenset[str]], node: str) -> set[str]:
-    """Return which nodes a node awaits, which these await, and so on; itself only on a way back."""
+    """Return the nodes reachable in the wait-for graph; itself only on a cycle."""
     found: set[str] = set()
     new = set(graph.get(node, frozenset()))
     while new:

@@ -1,4 +1,4 @@
-"""What `joinproto ask clusterer.*` answers.
+"""The answers of `joinproto ask clusterer.*`.
 
 Source: Clusterer, U1 to U7.
 """

@@ -40,7 +40,7 @@ class Release(Enum):
 
 
 class Form(Enum):
-    """How a config is written."""
+    """The written form of a config."""
 
     ERLANG = "erlang"
     TOML = "toml"
@@ -204,7 +204,7 @@ def _nodes(found: Term) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _for_node(item: Term) -> str:
-    """Return what to write instead of an element of `nodes` that is no node."""
+    """Return the suggested replacement of an element of `nodes` that is no node."""
     match item:
         case Text(text) if text:
             return f"the name without double quotes: {Atom(text)}"

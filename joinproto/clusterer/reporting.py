@@ -1,4 +1,4 @@
-"""What a story's step came to, as it is printed: the state of each machine, with the reason.
+"""The printed result of a story's step: the state of each machine, with the reason.
 
 Source: the format of stories, docs/clusterer.md.
 """
@@ -56,7 +56,7 @@ class StepTold:
 
 
 def told(sim: Simulator) -> StepTold:
-    """Return what can be seen now."""
+    """Return the visible state of now."""
     return StepTold(
         nodes={name: _node(sim, one) for name, one in sorted(sim.machines.items())},
         wiped=tuple(sorted(sim.wiped)),

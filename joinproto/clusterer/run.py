@@ -59,7 +59,7 @@ class StoryRun:
 
 
 def play(story: Story, choose: Choose | None = None) -> tuple[StepTold, ...]:
-    """Return what each step comes to; without `choose` in the plain order."""
+    """Return the result of each step; without `choose` in the plain order."""
     sim = Simulator(story, choose)
     found = []
     for step in story.steps:

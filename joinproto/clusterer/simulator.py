@@ -90,8 +90,8 @@ class Machine:
 
 
 class Actions(Enum):
-    """When a step's actions are done, where chance decides: uniform choice alone meets few of the
-    orders in which one action comes after all that follows from another.
+    """The random order of a step's actions: uniform choice alone meets few of the orders in which
+    one action comes after all consequences of another.
     """
 
     FIRST = "first"
@@ -141,7 +141,7 @@ class Simulator(MachineWorld[Event, Effect]):
     # -- a step ------------------------------------------------------------------------------
 
     def play(self, actions: tuple[Action, ...]) -> None:
-        """Do what a step says, and all that follows until nothing changes any more."""
+        """Do a step's actions, and all consequences until no more follow."""
         self.begin()
         waits = [action for action in actions if action.op is Op.WAIT]
         queues = queued(actions)
@@ -178,7 +178,9 @@ class Simulator(MachineWorld[Event, Effect]):
         )
 
     def possible(self, queues: Queues) -> list[Act]:
-        """Return what may happen now; without chance, the first: messages, boots, then polls."""
+        """Return the events that may happen now; without chance, the first: messages, boots, then
+        polls.
+        """
         acts: list[Act] = [Act(f"do {key}", self._action, (queues, key)) for key in queues]
         if acts and self.actions_when is Actions.FIRST:
             return acts
@@ -414,7 +416,7 @@ def _is_repeated(state: State, event: Event) -> bool:
 
 
 def _essence(state: State) -> tuple[Any, ...]:
-    """Return what another node's round could find changed."""
+    """Return the changes that another node's round could notice."""
     return (state.status, state.held, state.achieved, state.awaited, state.identity)
 
 

@@ -1,4 +1,4 @@
-"""What a simulated machine does with the effects of its node.
+"""The ports of a simulated machine, which perform the effects of its node.
 
 Source: Clusterer, the format of stories.
 """

@@ -1,4 +1,4 @@
-"""What a node knows between two steps, as a value.
+"""The state of a node between two steps, as a value.
 
 Source: Clusterer; the state of the real coordinator and its transitioner.
 """
@@ -28,7 +28,7 @@ from joinproto.machine import step as machine
 
 @frozen
 class Who:
-    """What never changes: the node's name and the rules it follows."""
+    """The constant part: the node's name and the rules it follows."""
 
     me: str
     variant: Variant = Variant.OURS
@@ -40,7 +40,7 @@ class Who:
 
 
 class RoundKind(Enum):
-    """What a round asks for."""
+    """The subject of a round of questions."""
 
     STATUS = "status"
     AWAITED = "awaited"
@@ -112,7 +112,7 @@ class State:
 
     @property
     def config_now(self) -> Held:
-        """Return what it holds; there is one from the start on."""
+        """Return the node's config; there is one from the start on."""
         if self.held is None:
             raise AssertionError("asked before the start")
         return self.held
@@ -161,7 +161,7 @@ _NO_TURN = Turn()
 
 
 class _Model:
-    """What the status machines move."""
+    """The model that the status machines move."""
 
     def __init__(self, phase: Status) -> None:
         self.phase = phase

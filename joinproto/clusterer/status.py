@@ -16,7 +16,7 @@ from joinproto.machine.terms import ALWAYS, Members
 
 
 class Status(Enum):
-    """What a node is doing; UNREACHABLE is what others see of one that does not answer."""
+    """The status of a node; UNREACHABLE is the view of others of a node that does not answer."""
 
     PREBOOT = "preboot"
     JOINING = "joining"
@@ -33,7 +33,7 @@ WAITING = (Status.JOINING, Status.REJOINING)
 
 @frozen(kw_only=True)
 class Turn:
-    """What the machine's tables read when another config begins.
+    """The row that the machine's tables read when another config begins.
 
     `named`: the config names this node.  `compatible`: with the last achieved one.
     """

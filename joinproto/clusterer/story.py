@@ -17,7 +17,7 @@ from joinproto.codec.json_form import AtLeast
 
 
 class Op(Enum):
-    """What is done."""
+    """The kind of an action."""
 
     CREATE = "create"
     DELETE = "delete"
@@ -48,7 +48,7 @@ class Action:
 
 @frozen(kw_only=True)
 class StoryStep:
-    """What happens at once, in any order."""
+    """Actions that happen at the same time, in any order."""
 
     do: Annotated[tuple[Action, ...], "actions; those of one node keep their order"]
 

@@ -102,7 +102,7 @@ COMPATIBLE = Table(
 
 
 class Takes(Enum):
-    """Which config a starting node takes."""
+    """The config that a starting node takes."""
 
     DEFAULT = "default"
     GIVEN = "given"
@@ -111,7 +111,7 @@ class Takes(Enum):
 
 @frozen(kw_only=True)
 class Choice:
-    """What there is at a start.  `age`: of the given one compared with the stored one."""
+    """The configs at a start.  `age`: of the given config compared with the stored one."""
 
     given: bool = False
     stored: bool = False
@@ -140,7 +140,7 @@ BOOT = Table(
 
 
 class Does(Enum):
-    """What a node does with a config that comes."""
+    """A node's action for an incoming config."""
 
     BEGIN = "begin"
     FORWARD = "forward and begin"
@@ -215,7 +215,7 @@ FROM_OPERATOR = Table(
 
 
 class Round(Enum):
-    """What follows from the configs of all others."""
+    """The result of a round over the configs of all others."""
 
     STOP = "stop"
     ADOPT = "adopt"
@@ -225,7 +225,7 @@ class Round(Enum):
 
 @frozen(kw_only=True)
 class OtherConfigs:
-    """What the others' configs are compared with ours and each other's, taken together."""
+    """The comparison of the others' configs, taken together, with ours and with each other."""
 
     conflict: bool = False
     younger: bool = False
@@ -249,7 +249,7 @@ ROUND = Table(
 
 
 class Next(Enum):
-    """What a waiting node does."""
+    """The action of a waiting node."""
 
     JOIN = "wipe and join"
     FOUND = "found with own data"
@@ -321,7 +321,7 @@ REJOIN = Table(
 
 @frozen(kw_only=True)
 class Component:
-    """What the wait graph says of this node's strongly connected component."""
+    """The wait graph's facts about this node's strongly connected component."""
 
     complete: bool
     edge_out: bool = False
@@ -342,7 +342,7 @@ WAITS = Table(
 
 
 class Lock(Enum):
-    """What a node answers to a node that wants its lock."""
+    """A node's answer to a node that wants its lock."""
 
     GRANT = "grant"
     REJECT = "reject"

@@ -83,7 +83,7 @@ def heard(state: State, sender: str, token: int, answer: Reported | None) -> Ste
 
 @frozen
 class Folded:
-    """What a round of statuses says.  `youngest`: as it was told; `merged`: ours, enriched."""
+    """The result of a round of statuses.  `youngest`: as received; `merged`: ours, enriched."""
 
     row: OtherConfigs
     youngest: Held
@@ -158,7 +158,7 @@ def goes_without(state: State, achieved: Held, answers: dict[str, Told]) -> bool
 
 
 def folded(state: State, answers: dict[str, Told]) -> Folded:
-    """Return what the answers say together, with the identities that come with them."""
+    """Return the combined result of the answers, with the identities in them."""
     held = state.config_now
     youngest, older, conflict, younger = held, [], False, False
     for name, said in answers.items():

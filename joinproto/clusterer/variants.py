@@ -1,4 +1,4 @@
-"""Which rules: the document's, those of the software that shipped, ours; as a table.
+"""The variants of the rules: the document's, those of the shipped software, ours; as a table.
 
 The decision tables are the same for all; what differs is what a node knows when it reads them.
 
@@ -15,7 +15,7 @@ from joinproto.clusterer.reading import Release
 
 
 class Variant(Enum):
-    """Which rules: the document's, those of the software that shipped, ours."""
+    """The variant of the rules: the document's, those of the shipped software, or ours."""
 
     SEED = "seed"
     REAL = "real"
@@ -24,7 +24,7 @@ class Variant(Enum):
 
 @frozen(kw_only=True)
 class Rules:
-    """What a variant does with what it learns.
+    """The rules by which a variant uses the facts that it learns.
 
     `carries`: a config keeps the identities that it came with, and from when on each node is a
     member; else they are copied from the last achieved one.  `believes_waiting`: a node that

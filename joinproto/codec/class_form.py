@@ -96,7 +96,9 @@ def _skipped(part: Part) -> tuple[Any, bool]:
 
 
 def take_object(cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take]) -> Take:
-    """What programs wrote: only what is marked so may be absent, and unknown keys are left."""
+    """Take an object that a program wrote: only fields marked so may be absent, and unknown keys
+    are ignored.
+    """
     rows = [(one.argument, one.key, part_of(one), one.mark(Absent) is not None) for one in parts]
 
     def take(tree: Any) -> Any:

@@ -78,7 +78,7 @@ PROGRAMS: Mapping[Any, str] = {
     dict: "an object",
     None: "None",
 }
-"""What an error calls a type where programs write, and developers read the error."""
+"""The name of a type in an error, where programs write the input and developers read the error."""
 
 PEOPLE: Mapping[Any, str] = {
     str: "a text",
@@ -322,7 +322,9 @@ class Codec:
         return either
 
     def _trees_of(self, hint: Any) -> tuple[type, ...]:
-        """Return what trees of a type are: by that, reading tells the types of a union apart."""
+        """Return the JSON kinds of a type's trees, by which reading tells the types of a union
+        apart.
+        """
         kind, marks = stripped(hint)
         written = next((mark.kind for mark in marks if isinstance(mark, Written)), None)
         if written is not None:

@@ -15,7 +15,7 @@ DEPTH_MAX = 32
 """Levels of what a type leaves open."""
 
 REFUSES = (LookupError, TypeError, ValueError)
-"""What a value raises when it is made of parts that do not go together."""
+"""The exception of a value whose parts do not fit together."""
 
 
 def refused(error: Exception, kind: str) -> Malformed:

@@ -195,7 +195,7 @@ def _one(kind: Any, about: str, *, read: bool) -> Schema:
 
 
 def _item(kind: Any) -> str:
-    """Return what one of a list is: what it says of itself, or its class does."""
+    """Return the description of a list's items: their own, or that of their class."""
     kind, marks = stripped(kind)
     said = next((mark for mark in marks if isinstance(mark, str)), "")
     return said or ("" if attrs.has(kind) else "one of them")

@@ -32,14 +32,14 @@ class AtLeast:
 
 @frozen
 class MoreThan:
-    """What a number must be larger than."""
+    """The bound that a number must exceed."""
 
     bound: float
 
 
 @frozen
 class Condition:
-    """What must hold of a value, and a text that says what is expected."""
+    """A condition on a value, and a text that states it."""
 
     holds: Callable[[Any], Any]
     expected: str
@@ -47,7 +47,7 @@ class Condition:
 
 @frozen
 class Sized:
-    """How many items a list or an object can have."""
+    """The number of items that a list or an object may have."""
 
     least: int
     most: int

@@ -1,4 +1,4 @@
-"""What people write, to values: nothing is guessed, what does not fit is named by its path."""
+"""Text that people write, read strictly: no value is guessed, and an error names the path."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _SETTINGS = Codec(people=True, words={**PEOPLE, None: "nothing"})
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return what is in a file; raises `UsageProblem`."""
+    """Return the contents of a file; raises `UsageProblem`."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -46,7 +46,7 @@ def structured(tree: Mapping[str, Any], kind: type[T], *, next: str) -> T:
 
 
 def read_settings(path: Path, kind: type[T], judge: Callable[[T, Path], S], *, next: str) -> S:
-    """Return what `judge` makes of the file as a `kind`, and of the directory in which it is.
+    """Return the result of `judge` for the file as a `kind` and for its directory.
 
     Raises `UsageProblem` that names the file and the place in it.
     """

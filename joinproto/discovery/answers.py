@@ -1,4 +1,4 @@
-"""What a backend answers with: a list, one node, or an error; an error is never an empty list.
+"""The answer of a backend: a list, one node, or an error; an error is never an empty list.
 
 Source: discovery, D1.
 """

@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 @frozen(kw_only=True)
 class Served:
-    """What came of one request."""
+    """The result of one request."""
 
     status: Annotated[int | None, AtLeast(100), "of a whole answer; null: none came"] = 200
     body: Annotated[str, "of the answer"] = ""
@@ -48,7 +48,7 @@ def shaped(kind: type[R], source: object, **more: object) -> R:
 
 
 class Outcome(Enum):
-    """What an exchange ends with."""
+    """The result of an exchange."""
 
     ASKS = "asks"  # the last request is not answered yet
     NODES = "nodes"
@@ -60,7 +60,7 @@ class Outcome(Enum):
 
 @frozen(kw_only=True)
 class Exchanged(Answer):
-    """What is requested, and what follows from the answers."""
+    """The requests of an exchange, and the result of the answers."""
 
     requests: Annotated[tuple[Request, ...], "in their order; each takes one answer"]
     waits: Annotated[tuple[float, ...], "seconds between requests, in their order"]
@@ -102,7 +102,7 @@ class RecordedPorts:
 
 
 def played_with(flow: AnyFlow[R], answers: Sequence[object]) -> tuple[R | None, RecordedPorts]:
-    """Return what a flow ends with, None: it needs one more answer; and what it asked.
+    """Return a flow's result (None if it needs one more answer), and its requests.
 
     Raises `DoesNotFit` for an answer too many.
     """
@@ -120,7 +120,7 @@ def played_with(flow: AnyFlow[R], answers: Sequence[object]) -> tuple[R | None, 
 
 
 def played(flow: Flow[R], answers: tuple[Served, ...], rule: str) -> Exchanged:
-    """Return what a flow requests and ends with; raises `DoesNotFit` for an answer too many."""
+    """Return a flow's requests and result; raises `DoesNotFit` for an answer too many."""
     result, given = played_with(flow, answers)
     return _told(result, given.asked, given.waits, rule)
 

@@ -85,7 +85,7 @@ class Aws:
 
     @property
     def states(self) -> tuple[str, ...] | None:
-        """What is left of the states: unknown ones are ignored."""
+        """The states to list; unknown ones are ignored."""
         if self.ec2_instance_states is None:
             return None
         return tuple(one for one in self.ec2_instance_states if one in KNOWN_STATES)
@@ -128,7 +128,7 @@ def instances(about: Aws, ids: tuple[str, ...] = (), token: str | None = None) -
 
 @frozen(kw_only=True)
 class Names:
-    """How the nodes of instances are named."""
+    """The names of the nodes of instances."""
 
     variant: Annotated[Variant, "whose rules"] = Variant.OURS
     node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"

@@ -1,4 +1,4 @@
-"""What AWS answers, in XML: groups, instances, and the host names that a path leads to.
+"""The XML answers of AWS: groups, instances, and the host names that a path leads to.
 
 Source: answers of DescribeAutoScalingInstances 2011-01-01 and DescribeInstances 2015-10-01; host
 name paths of the peer discovery plugin.
@@ -55,7 +55,7 @@ def _members(page: str) -> Iterator[Element]:
 
 
 def next_token(page: str) -> str | None:
-    """Return what asks for the next page of groups; None: there is none."""
+    """Return the request for the next page of groups, None if there is none."""
     root = _root(page, "DescribeAutoScalingInstancesResponse")
     return root.findtext("DescribeAutoScalingInstancesResult/NextToken") or None
 
@@ -83,7 +83,7 @@ def members_of(pages: Iterable[str], group: str) -> tuple[str, ...]:
 
 
 def next_page(page: str) -> str | None:
-    """Return what asks for the next page of instances; None: there is none."""
+    """Return the request for the next page of instances, None if there is none."""
     return _root(page, "DescribeInstancesResponse").findtext("nextToken") or None
 
 

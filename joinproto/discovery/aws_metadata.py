@@ -1,4 +1,4 @@
-"""What an instance knows of itself: its region, id and keys, asked at its own address.
+"""The metadata of an instance: its region, id and keys, requested from its own address.
 
 Source: the metadata service, versions 1 and 2, as the peer discovery plugin asks it.
 """
@@ -30,7 +30,9 @@ FALLBACK = "us-east-1"
 
 @frozen(kw_only=True)
 class Metadata:
-    """Where it is asked; `prefer_imdsv2`: with a token, where the service gives one."""
+    """The address of the metadata service; `prefer_imdsv2`: use a token, if the service gives
+    one.
+    """
 
     host: Annotated[str, "the service"] = IPV4
     port: Annotated[int, AtLeast(1), "its port"] = 80
@@ -92,7 +94,7 @@ def role_keys(about: Metadata) -> Flow[Signing]:
 
 @frozen(kw_only=True)
 class RegionFacts:
-    """What may say the region, in the order in which it is asked."""
+    """The sources of the region, in the order of requests."""
 
     variant: Annotated[Variant, "whose rules"] = Variant.OURS
     configured: Annotated[str | None, "the setting, or AWS_EC2_REGION"] = None

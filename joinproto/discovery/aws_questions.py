@@ -1,4 +1,4 @@
-"""What `joinproto ask discovery.aws.*` answers.
+"""The answers of `joinproto ask discovery.aws.*`.
 
 Source: discovery, D1.
 """
@@ -66,7 +66,7 @@ def answer_describe(
 
 
 class HeaderSet(Enum):
-    """Which headers are signed."""
+    """The headers that are signed."""
 
     SHIPPED = "shipped"  # content-length;date;host;x-amz-content-sha256
     USUAL = "usual"  # host;x-amz-date

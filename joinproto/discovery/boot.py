@@ -18,7 +18,9 @@ from joinproto.machine.terms import ALWAYS, Members
 
 
 class Rules(Enum):
-    """Whose rules: 3.7 to 3.12, as the guide tells them; 3.13 and later, as shipped; ours."""
+    """The variant of the rules: 3.7 to 3.12, as the guide describes them; 3.13 and later, as
+    shipped; ours.
+    """
 
     SEED = "seed"
     REAL = "real"
@@ -31,7 +33,7 @@ def rules_of(release: Release) -> Rules:
 
 
 class Step(Enum):
-    """What a round ends with."""
+    """The result of a round."""
 
     ALONE = "standalone"  # it makes a database of its own, and others may join it
     JOIN = "join"

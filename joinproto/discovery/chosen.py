@@ -1,4 +1,4 @@
-"""Which backend a file chooses, with its settings, secrets included.
+"""The backend that a file chooses, with its settings, secrets included.
 
 What the release ignores, or drops on its way to its own client, is told by the backend's own
 variant.  Source: discovery, D1 and D6.
@@ -38,7 +38,7 @@ TLS = ("cacertfile", "certfile", "keyfile", "password", "verify")
 
 @frozen(kw_only=True)
 class Chosen:
-    """What a file says.  `about`: settings of the backend by its key's last part."""
+    """The choice in a file.  `about`: settings of the backend by its key's last part."""
 
     backend: str
     variant: Variant
@@ -51,7 +51,7 @@ class Chosen:
         return self.about.get(name)
 
     def labelled(self, name: str) -> dict[str, Any]:
-        """Return what stands below a key, by its labels; those that are numbers by number.
+        """Return the values below a key by their labels, numeric ones in numeric order.
 
         The environment has all in one variable, and wins over the file.
         """
@@ -197,7 +197,7 @@ class Chosen:
 
 
 def _of_variable(name: str, value: Any) -> dict[str, Any]:
-    """Return what one variable says: a JSON object, words with commas between, or a list."""
+    """Return the value of one variable: a JSON object, words separated by commas, or a list."""
     if not isinstance(value, str):
         return {"1": value}
     if not value.lstrip().startswith("{"):
@@ -224,7 +224,7 @@ def _number_first(pair: tuple[str, Any]) -> tuple[bool, int, str]:
 def chosen(
     text: str | bytes, given: LintInput, *, variant: Variant = Variant.OURS, node: str | None = None
 ) -> Chosen:
-    """Return what a file chooses; raises `UsageProblem` for one that the schemas refuse."""
+    """Return the choice of a file; raises `UsageProblem` for one that the schemas refuse."""
     linted = lint(text, given)
     if not linted.accepted:
         raise _refused(linted)

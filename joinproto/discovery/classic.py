@@ -98,7 +98,7 @@ def _of_rabbit(settings: Term) -> Iterator[Line]:
 
 
 def _below(path: str, value: Term, line: int) -> Iterator[Line]:
-    """Yield what stands at a name, and below it."""
+    """Yield the entries at a name and below it."""
     name = path.removeprefix(f"{PREFIX}.")
     setting = NAMES.get(path)
     pairs = list(_pairs(value))

@@ -22,7 +22,7 @@ from joinproto.machine.terms import ALWAYS, Members
 
 
 class Action(Enum):
-    """What one check ends with."""
+    """The result of one check."""
 
     NOTHING = "nothing"
     WARN = "warn"
@@ -120,7 +120,7 @@ class Check:
 
 @frozen
 class CleanupResult(ByCase):
-    """What becomes of them."""
+    """The result for the members."""
 
     action: Annotated[Action, Key("deed"), "what is done"]
     case: Annotated[Named[Case[Action]], "the case of the table"]
@@ -132,7 +132,7 @@ class CleanupResult(ByCase):
 
 
 def check(about: Check, whose: str) -> CleanupResult:
-    """Return what becomes of the unseen by these rules, `real` or `ours`."""
+    """Return the fate of the unseen nodes by these rules, `real` or `ours`."""
     spots = [_spot(about, name) for name in about.members]
     case = TABLES[whose].choose(spots, 0)
     is_ours, action = whose == "ours", case.outcome

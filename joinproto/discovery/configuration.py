@@ -1,5 +1,4 @@
-"""What holds of a configuration, whatever set it: values by key, and facts that follow from
-them.
+"""A configuration from any source: values by key, and facts derived from them.
 
 Source: discovery, D6.
 """
@@ -37,7 +36,7 @@ def variable(environment: Mapping[str, str], name: str) -> str | None:
 
 @frozen
 class Configuration:
-    """What holds, by key without `cluster_formation.`; later ones win.
+    """The values in force, by key without `cluster_formation.`; later ones win.
 
     `written`: all keys, those as well that keep the node from starting.
     """
@@ -58,7 +57,7 @@ class Configuration:
         node: str | None,
         environment: Mapping[str, str] | None = None,
     ) -> Configuration:
-        """Return what holds of these settings; what is ignored counts as written."""
+        """Return the configuration of these settings; ignored ones count as written."""
         short = {one.key.removeprefix(f"{PREFIX}."): one for one in found}
         told = {
             key: one

@@ -1,4 +1,5 @@
-"""What every backend can do, as flows; what cannot be done is `Done` without a request.
+"""The operations of every backend, as flows; an operation that a backend lacks is `Done` without a
+request.
 
 Source: the backend contract; discovery, D1 and D2.
 """

@@ -21,7 +21,7 @@ from joinproto.discovery.names import node_of, prefix_of
 
 
 class Kind(Enum):
-    """What is looked up."""
+    """The kind of record to look up."""
 
     A = "A"
     AAAA = "AAAA"
@@ -38,7 +38,7 @@ class Lookup:
 
 @frozen
 class LookedUp:
-    """What came of it.  `error`: why nothing is known; None: `values` is all there is."""
+    """The result of a look-up.  `error`: the reason of a failure; None if `values` is complete."""
 
     values: Annotated[tuple[str, ...], "in the order of the answer"] = ()
     error: Annotated[str | None, "why nothing is known; null: these are all"] = None

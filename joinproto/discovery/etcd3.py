@@ -103,7 +103,7 @@ def key(text: str) -> str:
 
 
 def plain(text: str, what: str) -> str:
-    """Return what the gateway wrote; raises `Refused` for what it cannot have written."""
+    """Return the gateway's text; raises `Refused` for one that it cannot have written."""
     try:
         return b64decode(text, validate=True).decode()
     except ValueError:
@@ -192,7 +192,7 @@ def _node(value: str) -> str | None:
 
 
 def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
-    """Return what follows: real: the one created first since 3.13.5; else all, by name."""
+    """Return the node created first (real, since 3.13.5), else all by name."""
     if about.variant is Variant.OURS or not about.selects:
         return Listed(tuple(sorted({one.node for one in found})))
     if not found:

@@ -1,4 +1,4 @@
-"""What is asked of a server and what it answers, as values; a flow is an exchange in steps.
+"""Requests to a server and its answers, as values; a flow is an exchange in steps.
 
 A flow is a generator: it yields a request, or a wait, and is sent what came of it; what it
 returns is its result.  So it decides everything and performs nothing: `clients` performs, and a
@@ -48,7 +48,7 @@ class Header:
 
 @frozen(kw_only=True)
 class Signing:
-    """How a request to AWS is signed when it is sent."""
+    """The signing of a request to AWS when it is sent."""
 
     access_key: str
     secret_key: str

@@ -1,4 +1,5 @@
-"""What a release and its backend decide of a first start, before any fact is given by hand.
+"""The properties of a first start that follow from a release and its backend, before any fact is
+given by hand.
 
 Source: discovery, D2 and D3; `rules.py` has each rule with the release and file it comes from.
 """
@@ -36,7 +37,7 @@ class FirstStart:
 
 
 def first_start(release: Release, backend: str, limit: int | str | None = None) -> FirstStart:
-    """Return what holds; `limit`: discovery_retry_limit, None: not set."""
+    """Return the facts of the first start; `limit`: discovery_retry_limit, None if not set."""
     name = STANDS_FOR.get(backend) or values.ALIASES.get(backend, backend)
     kind: Kind = "lists"
     if name in REGISTERING:

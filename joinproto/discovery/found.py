@@ -11,7 +11,7 @@ from joinproto.codec.json_form import AtLeast
 
 
 class Origin(Enum):
-    """Where a value comes from."""
+    """The origin of a value."""
 
     FILE = "file"
     ENVIRONMENT = "environment"
@@ -19,7 +19,7 @@ class Origin(Enum):
 
 
 class SettingEffect(Enum):
-    """What a release makes of a setting."""
+    """The effect of a setting in a release."""
 
     ACCEPTED = "accepted"
     IGNORED = "ignored"  # taken without a complaint, or with a warning, and of no effect

@@ -40,7 +40,7 @@ from joinproto.discovery.names import host_of, prefix_of
 
 
 class AddressType(Enum):
-    """Which field of an address names the node."""
+    """The field of an address that names the node."""
 
     IP = "ip"
     HOSTNAME = "hostname"

@@ -1,4 +1,4 @@
-"""What a keep-alive does that finds its record gone, as decision tables: shipped, and ours.
+"""Decision tables for a keep-alive that finds its record gone: the shipped one, and ours.
 
 Source: discovery, D2; the shipped one as rabbitmq-server#17211 tells of 4.3.5: the list is one
 name, read as a list of names, so the check crashes, and again each time.
@@ -15,7 +15,7 @@ from joinproto.machine.terms import ALWAYS, Members
 
 
 class KeepAliveResult(Enum):
-    """What one keep-alive ends with."""
+    """The result of one keep-alive."""
 
     THERE = "there"
     WRITTEN = "written again"

@@ -26,7 +26,7 @@ ROOTS = (PREFIX, "quorum_queue", "cluster_nodes")
 
 
 class Owner(Enum):
-    """What knows a key: the server itself, or a plugin that must be enabled."""
+    """The owner of a key: the server itself, or a plugin that must be enabled."""
 
     CORE = "rabbit"
     COMMON = "rabbitmq_peer_discovery_common"
@@ -61,12 +61,12 @@ class Setting:
         return self.key.removeprefix(f"{PREFIX}.")
 
     def kind(self, at: Release) -> Kind:
-        """Return which values this release takes."""
+        """Return the values that this release takes."""
         return kind_of(at_release(self.datatype, at))
 
     @property
     def term_kind(self) -> Kind:
-        """Return which values the code reads from Erlang terms, which no schema checks."""
+        """Return the values that the code reads from Erlang terms, which no schema checks."""
         first = self.datatype.partition(" ")[0]
         if first in ("boolean", "words", "retries"):
             return kind_of(first)
@@ -78,7 +78,7 @@ class Setting:
         return self.datatype == "secret"
 
     def status(self, at: Release) -> tuple[SettingEffect, str]:
-        """Return what this release does with it, and why."""
+        """Return the key's status in this release, and the reason."""
         if not self.ages.holds(at):
             return SettingEffect.UNKNOWN, f"accepted {self.ages}"
         if self.idle is not None and self.idle.holds(at):

@@ -1,4 +1,4 @@
-"""What a release makes of a configuration: each setting's status, and all problems, by line.
+"""A release's reading of a configuration: each setting's status, and all problems, by line.
 
 Source: discovery, D6; what operators met with (docs/discovery.md, the table of cases).
 """
@@ -30,7 +30,7 @@ from joinproto.errors import nearest
 
 @frozen(kw_only=True)
 class Linted:
-    """What becomes of the file.
+    """The result for the file.
 
     `accepted`: the schemas accept the file; what the code then does with it may still end the boot.
     `needs`: plugins without which it does not start, where it is not said which are enabled.
@@ -65,7 +65,8 @@ def _problems_in(number: int, which: str = "") -> str:
 
 @frozen(kw_only=True)
 class LintInput:
-    """What is judged.  `plugins`: those enabled; None: any that a key or the backend needs.
+    """The input of `lint`.  `plugins`: those enabled; None means any that a key or the backend
+    needs.
 
     `node`: the node's own name, where that is known.
     """
@@ -92,7 +93,7 @@ _NOT_COMMON = (Owner.CORE, Owner.AWS_LIBRARY)
 
 
 def lint(text: str | bytes, given: LintInput) -> Linted:
-    """Return what becomes of each setting of this `rabbitmq.conf`, and what is wrong with it."""
+    """Return the status of each setting of this `rabbitmq.conf`, and its problems."""
     lines, wrong = read(text)
     problems = [
         Problem(
@@ -278,7 +279,7 @@ def _nearest(key: str) -> str | None:
 
 
 def _from_environment(found: list[Found], given: LintInput) -> Iterator[Found]:
-    """Yield what the environment overrides: it wins over the file."""
+    """Yield the settings that the environment overrides: it wins over the file."""
     for setting in SETTINGS:
         status, why = setting.status(given.release)
         if status is SettingEffect.UNKNOWN or not given.knows(setting.owner):

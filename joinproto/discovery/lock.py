@@ -1,4 +1,4 @@
-"""What a release does, with a backend, against nodes that start at once.
+"""A release's protection, with a backend, against nodes that start at the same time.
 
 Source: discovery, D3.
 """
@@ -17,7 +17,7 @@ from joinproto.discovery.releases import Release
 
 
 class Guard(Enum):
-    """What keeps two nodes apart."""
+    """The means that keeps two nodes apart."""
 
     NOTHING = "nothing"
     DELAY = "delay"  # each waits for a random time: it makes a collision rare, not impossible
@@ -28,7 +28,7 @@ class Guard(Enum):
 
 @frozen
 class Guarded:
-    """What is done against the race."""
+    """The protection against the race."""
 
     guard: Annotated[Guard, Key("lock"), "what keeps two nodes apart"]
     retries: Annotated[int | None, "tries for the lock; null: none is taken"]
@@ -44,7 +44,7 @@ DELAYS = {values.AWS: (rules.AWS_DELAY, 5, 60), values.K8S: (rules.K8S_DELAY, 0,
 
 
 def guard(release: Release, backend: str, least: int | None, most: int | None) -> Guarded:
-    """Return what this release does.  `least`, `most`: the configured delay, in seconds."""
+    """Return the protection of this release.  `least`, `most`: the configured delay, in seconds."""
     name = values.ALIASES.get(backend, backend)
     if name == values.ETCD or (name == values.CONSUL and rules.CONSUL_LOCK.holds(release)):
         tries = LOCKED_TRIES if rules.LOCKED_BOOT.holds(release) else 1

@@ -13,12 +13,12 @@ _IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 
 
 def prefix_of(node: str) -> str:
-    """Return what stands before the @ of a node's name."""
+    """Return the part before the @ of a node's name."""
     return node.partition("@")[0]
 
 
 def host_of(node: str) -> str:
-    """Return what stands behind the @ of a node's name."""
+    """Return the part after the @ of a node's name."""
     return node.partition("@")[2]
 
 

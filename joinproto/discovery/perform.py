@@ -24,7 +24,7 @@ AnyFlow: TypeAlias = Generator[Any, Any, R]
 
 
 class Ports(Protocol[W_co]):
-    """What effects need; each returns what came of it, or what is waited for until that comes."""
+    """The ports for effects; each returns its result, or an awaitable of it."""
 
     def request(self, request: Request) -> W_co: ...
     def wait(self, seconds: float) -> W_co: ...

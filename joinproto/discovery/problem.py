@@ -11,7 +11,7 @@ from joinproto.codec.json_form import AtLeast
 
 
 class Severity(Enum):
-    """How bad it is; in the order in which they are printed."""
+    """The severity of a problem; problems are printed in this order."""
 
     ERROR = "error"  # the node does not start
     UNSAFE = "unsafe"  # it starts, and may split, remove a node it should not, or stand alone

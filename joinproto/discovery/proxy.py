@@ -19,7 +19,7 @@ from joinproto.discovery.exchange import Refused, netloc
 from joinproto.discovery.names import port_of
 
 METADATA_IPV6 = "fd00:ec2::254"
-"""What an instance of AWS asks of itself, besides a link-local address of IPv4."""
+"""Addresses that an instance of AWS requests about itself, besides a link-local address of IPv4."""
 PORT = 80
 """Of both proxies, where none is written."""
 
@@ -37,7 +37,9 @@ class Proxies:
 
 @frozen
 class Route:
-    """How a host is reached: `proxy` as an address, None: directly; and why."""
+    """The route to a host: the address of the `proxy`, None for a direct connection; and the
+    reason.
+    """
 
     proxy: str | None
     why: str

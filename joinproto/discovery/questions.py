@@ -1,4 +1,4 @@
-"""What `joinproto ask discovery.*` answers; of backends in `backend_questions.py`.
+"""The answers of `joinproto ask discovery.*`; those about backends are in `backend_questions.py`.
 
 Source: discovery, D1 to D6.
 """
@@ -27,7 +27,7 @@ from joinproto.errors import UsageProblem
 
 @frozen(kw_only=True)
 class Told:
-    """What a backend answered: one of the three."""
+    """The answer of a backend: one of the three fields."""
 
     list: Annotated[tuple[str, ...] | None, "all nodes it knows, in its order"] = None
     one: Annotated[str | None, "the one node that it selected"] = None
@@ -77,7 +77,7 @@ def answer_conf(
     environment: Annotated[Mapping[str, str], "variables of the node"] = MappingProxyType({}),
     node: Annotated[str | None, "the node's own name, where it is known"] = None,
 ) -> lint.Linted:
-    """What a release makes of the settings of a rabbitmq.conf, and what is wrong."""
+    """Return the effect of a rabbitmq.conf in a release, and its errors."""
     given = lint.LintInput(
         release=_release_of(release),
         plugins=None if plugins is None else frozenset(plugins),
@@ -199,7 +199,7 @@ def answer_lock(
         SECONDS, "randomized_startup_delay_range.max, seconds; null: not set"
     ] = None,
 ) -> lock.Guarded:
-    """What a release does with this backend against two nodes that start at once."""
+    """Return a release's protection, with this backend, against two nodes that start at once."""
     return lock.guard(_release_of(release), backend, delay_min, delay_max)
 
 
@@ -221,7 +221,7 @@ def answer_cleanup(
     only_log_warning: Annotated[bool, "the setting"] = True,
     patience: Annotated[float, AtLeast(0), "ours: seconds that one must be away"] = 3600.0,
 ) -> cleanup.CleanupResult:
-    """What becomes of members that are not seen."""
+    """Return the outcome for members that are not seen."""
     unknown = sorted(set(unseen) - set(members))
     if unknown:
         raise DoesNotFit("unseen", f"{unknown[0]!r} is not a member", next="name members only")

@@ -33,7 +33,7 @@ WHAT = "the register"
 
 @frozen
 class Stands:
-    """What stands there; None: nothing."""
+    """The value of a register; None if it has none."""
 
     value: str | None
 
@@ -42,10 +42,10 @@ class Register(Protocol):
     """Keys that are set once."""
 
     def set_once(self, name: str, value: str) -> Flow[Stands | Failed]:
-        """Set the key if it is absent; return what stands there then, whichever node set it."""
+        """Set the key if it is absent; return its value then, whichever node set it."""
 
     def read(self, name: str) -> Flow[Stands | Failed]:
-        """Return what stands there now; never what stood there once."""
+        """Return the present value, never an earlier one."""
 
 
 @frozen

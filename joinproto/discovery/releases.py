@@ -48,7 +48,7 @@ class Ages:
 
     @classmethod
     def read(cls, text: str) -> Ages:
-        """Return what a text as `3.8.4 3.9 !4.1` says."""
+        """Return the releases in a text like `3.8.4 3.9 !4.1`."""
         words = [(word[0] == "!", release(word.lstrip("!"))) for word in text.split()]
         gone = [one for is_gone, one in words if is_gone]
         return cls(tuple(one for is_gone, one in words if not is_gone), gone[0] if gone else None)
@@ -68,7 +68,7 @@ class Ages:
 
 
 def at_release(text: str, at: Release) -> str:
-    """Return what holds at a release, of a text as `10 3.13:30`: 10, and 30 from 3.13.0 on."""
+    """Return the value at a release, from a text like `10 3.13:30`: 10, and 30 from 3.13.0 on."""
     first, *later = text.split(" ")
     pairs = (one.partition(":") for one in later)
     held = [told for since, _, told in pairs if at >= release(since)]

@@ -62,7 +62,9 @@ def own_name(about: Configuration) -> str | None:
 
 
 def form_used(about: Configuration) -> str:
-    """Return which names the node uses, `long` or `short`; nothing where nothing says so."""
+    """Return the form of the node's names, `long` or `short`; "" if the configuration does not show
+    it.
+    """
     said = variable(about.environment, "USE_LONGNAME")
     if said:
         return "long" if said.lower() in ("true", "1", "yes", "on") else "short"
@@ -274,7 +276,7 @@ RISKS = tuple(map(_read, rows("risks.tsv")))
 
 
 def problems(about: Configuration) -> Iterator[Problem]:
-    """Yield what is unsafe or of no use in this configuration."""
+    """Yield the unsafe and the useless settings of this configuration."""
     if about.backend == values.CLASSIC:
         yield from _listed_once(about)
     for one in RISKS:

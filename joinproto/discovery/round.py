@@ -19,7 +19,7 @@ from joinproto.machine.tables import Case
 
 @frozen(kw_only=True)
 class Properties:
-    """What a node says of itself when it is asked."""
+    """The properties of a node, as it answers them."""
 
     members: Annotated[int, AtLeast(0), "nodes in its cluster; itself alone, blank or not: 1"] = 1
     started: Annotated[float, "when it started, in seconds; earlier is less"] = 0.0
@@ -47,7 +47,7 @@ class Round:
 
 @frozen
 class Decision(ByCase):
-    """What the node does next."""
+    """The node's next action."""
 
     step: Annotated[Step, "what the node does"]
     case: Annotated[Named[Case[Step]], "the case of the rules' table"]
@@ -58,7 +58,7 @@ class Decision(ByCase):
 
 
 def decide(about: Round, rules: Rules) -> Decision:
-    """Return what a blank node does next."""
+    """Return a blank node's next action."""
     listed = named(about.answer)
     order = sort(about, rules)
     peers = peers_of(about, rules, order)

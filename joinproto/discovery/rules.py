@@ -1,4 +1,4 @@
-"""What the releases do, rule by rule: since when, until when, and where their code says so.
+"""The rules of the releases: the first and the last release with each, and the place in their code.
 
 `rules.tsv` is the one table behind `lint`, `list`, `boot`, `would-it-split` and `ask discovery.*`;
 the page docs/discovery.md prints it.  Files are those of rabbitmq/rabbitmq-server at the release's

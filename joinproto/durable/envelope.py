@@ -45,7 +45,7 @@ _CHECKSUM_BYTES = len("sha256 ") + 64 + len("\n")
 
 
 class Validity(Enum):
-    """What one file of a store is good for."""
+    """The validity of one file of a store."""
 
     VALID = "valid"
     ABSENT = "absent"
@@ -86,7 +86,7 @@ def seal(envelope: Envelope) -> bytes:
 
 
 def unseal(data: bytes) -> Envelope | Fault:
-    """Return what the bytes of a file hold, or why they are not taken."""
+    """Return the payload of a file's bytes, or the reason why they are refused."""
     if len(data) < len(MAGIC) and MAGIC.startswith(data):
         return Fault(Validity.CORRUPT, f"ends after {len(data)} bytes, within its first line")
     if data.startswith(bytes(len(MAGIC))):

@@ -25,7 +25,7 @@ PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class FileSystem(Protocol):
-    """What a record and a lock ask of a disk; every method may raise `OSError`.
+    """The file system that a record and a lock need; every method may raise `OSError`.
 
     `directory` and `file` are file descriptors.  Places and sizes are bytes from 0.
     """
@@ -40,7 +40,7 @@ class FileSystem(Protocol):
         """Make a directory; raises `FileExistsError` if there is something of this name."""
 
     def names(self, directory: int) -> list[str]:
-        """Return what is in a directory, sorted."""
+        """Return the names in a directory, sorted."""
 
     def create(self, directory: int, name: str, mode: int = 0o644) -> int:
         """Open a file for reading and writing that was not there before."""
@@ -83,7 +83,7 @@ class FileSystem(Protocol):
 
 
 class JournalFileSystem(FileSystem, Protocol):
-    """What a journal needs alongside that: places in a file."""
+    """The further operations that a journal needs: access to offsets in a file."""
 
     def size(self, file: int) -> int:
         """Return how many bytes an open file has."""
@@ -117,7 +117,7 @@ class RealFileSystem:
         os.mkdir(name, mode, dir_fd=directory)
 
     def names(self, directory: int) -> list[str]:
-        """Return what is in a directory, sorted."""
+        """Return the names in a directory, sorted."""
         return sorted(os.listdir(directory))
 
     def create(self, directory: int, name: str, mode: int = 0o644) -> int:
@@ -301,7 +301,7 @@ def make_directories(
 
 @define
 class Progress:
-    """How far a write has come: what is being done, and whether it may already show."""
+    """The progress of a write: the current operation, and whether it may already show."""
 
     step: str = "nothing"
     may_show: bool = False

@@ -38,7 +38,9 @@ class LockState(Enum):
 
 @frozen
 class Holder:
-    """What a lock file says of the process that took the lock last; "" where it is silent."""
+    """The process that took the lock last, as the lock file names it; "" for a fact that it
+    lacks.
+    """
 
     pid: str = ""
     host: str = ""

@@ -67,7 +67,7 @@ from joinproto.errors import (
 T = TypeVar("T")
 
 META = "store.meta"
-"""How a store's metadata is called, a member's and a broker's."""
+"""The name of a store's metadata, a member's and a broker's."""
 
 ASK = "`joinproto recover inspect` shows what is left; do not put the previous file in its place"
 
@@ -77,7 +77,7 @@ ASK = "`joinproto recover inspect` shows what is left; do not put the previous f
 
 @frozen(kw_only=True)
 class Kind(Generic[T]):
-    """What sort of record it is.
+    """The kind of a record.
 
     `name`: of its file; "" where the file has the data's.  `decode`: what a payload says; raises
     `ValueError`.  `bare`: what a file without an envelope says, of versions that wrote none;
@@ -159,7 +159,7 @@ def _read_slot(files: FileSystem, room: int, at: Path, kind: Kind[T]) -> Slot[T]
 
 
 def judge(path: Path, raw: bytes, kind: Kind[T]) -> Slot[T]:
-    """Return what the bytes of one file say; never raises, whatever they are."""
+    """Return the slot of one file's bytes; never raises, whatever they are."""
     found: Envelope | Fault = unseal(raw)
     decode = kind.decode
     if kind.bare is not None and isinstance(found, Fault) and found.validity is Validity.FOREIGN:
@@ -273,7 +273,7 @@ def _in_the_way(previous: Slot[T]) -> StoreError | None:
 
 
 def _backwards(slots: Slots[T], kind: Kind[T]) -> str:
-    """Return what shows that the current file is not the newest generation, or ""."""
+    """Return the evidence that the current file is not the newest generation, or ""."""
     current, previous = slots.current, slots.previous
     if previous.validity is Validity.NEWER:
         return f"{kind.previous} was written by a newer version: {previous.problem}"
@@ -375,7 +375,9 @@ class Record(Generic[T]):
             raise StoreWriteFailed(f"{self.path}: writes no more: {self.ended}", next=_LOOK)
 
     def failed(self, *, may_show: bool = False) -> StoreWriteFailed:
-        """Return what to tell of the write that has `ended`; `may_show`: it may be there."""
+        """Return the error of the write that has `ended`; `may_show`: whether it may have taken
+        effect.
+        """
         former, new = self.generation, self.generation + 1
         old = f"generation {former}, whole" if self.raw else "no store"
         left = f"{old}, as before" if self.raw else "no store yet"
@@ -393,7 +395,7 @@ _LOOK = "end this process (it writes no more), look at the disk, then start it a
 
 
 def load(files: FileSystem, path: Path, kind: Kind[T]) -> T | None:
-    """Return what the record at `path` says, None where none is; it is durable.
+    """Return the record at `path`, which is durable, None if there is none.
 
     For the only process that writes it.  Raises `StoreError`.
     """

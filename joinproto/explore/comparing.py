@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from joinproto.explore.session import Opened, Session
 
 SECONDS = 4.0
-"""How long each of the two is searched before they are compared."""
+"""Seconds that each of the two is searched before they are compared."""
 
 STATES_MAX = 20_000
 """Of each, where the shortest run to a parting is looked for."""
@@ -195,7 +195,7 @@ def pair(session: Session, given: Json) -> Json:
 
 
 def _claims_at(one: Opened, run: Json, place: int) -> list[Json]:
-    """Return what each claim says after so many steps of a run."""
+    """Return each claim's verdict after so many steps of a run."""
     ids = run["ids"]
     via = (ids[place - 1], run["steps"][place - 1]["index"]) if place else None
     return one.judging.claims(ids[place], via)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 KINDS = ("disk-lost", "disk-older", "disk-torn", "disk-edited")
 
 STATES_MAX = 20_000
-"""How many of the states that were met are looked at for values of durable attributes."""
+"""Met states that are searched for values of durable attributes, at most."""
 
 VALUES_MAX = 24
 """Of one attribute."""
 
 Held = Mapping[str, Hashable]
-"""What a disk holds, frozen, by attribute."""
+"""The contents of a disk, frozen, by attribute."""
 
 
 def fault_of(graph: Graph, kind: str, member: str, given: Json) -> tuple[Injected, str]:
@@ -119,7 +119,7 @@ class _Write:
         return {**self.older, **{name: self.newer[name] for name in written}}
 
     def parts(self) -> Iterator[list[str]]:
-        """Yield which attributes may be all that was written: the first ones, or the last."""
+        """Yield the attributes that may be all that was written: the first ones, or the last."""
         names, found = self.names, []
         for count in range(1, len(names)):
             found += [one for one in (names[:count], names[count:]) if one not in found]
@@ -136,7 +136,7 @@ def _last_write(run: Sequence[Held]) -> _Write | None:
 
 
 def disks(session: Session, given: Json) -> Json:
-    """Return what a member's disk may become at the end of a run.
+    """Return the contents that a member's disk may have at the end of a run.
 
     `durable`: its attributes.  `copies`: [{`after`, `texts`}], older ones that differ.  `torn`:
     [{`written`, `texts`}], parts of its last write.  `values`: attribute to texts that were met on
@@ -173,7 +173,7 @@ def _durable(graph: Graph, member: str) -> Sequence[str]:
 
 
 def _disks_of(graph: Graph, member: str, given: Json) -> list[Held]:
-    """Return what a member's disk held in each state of a run."""
+    """Return the contents of a member's disk in each state of a run."""
     ids = follow(graph, number_of(given, "start"), keys_of(given))["ids"]
     place, durable = graph.names.index(member), _durable(graph, member)
     locals_ = (graph.state(at).locals[place] for at in ids)

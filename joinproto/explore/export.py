@@ -25,7 +25,7 @@ from joinproto.explore.session import Session
 STATIC = Path(__file__).with_name("static")
 STATES_MAX = 100_000
 VERBS = ("world", "state", "walk", "follow", "nearest", "levels", "search", "questions", "cover")
-"""What the file itself can answer, besides `graph` and `way`."""
+"""The questions that the exported file itself can answer, besides `graph` and `way`."""
 
 
 @define

@@ -108,13 +108,13 @@ class Graph:
     # -- as JSON -------------------------------------------------------------------------
 
     def texts(self, at: int) -> list[Mapping[str, str]]:
-        """Return what each member's local state says, in the world's order."""
+        """Return the text of each member's local state, in the world's order."""
         locals_ = self.state(at).locals
         members = zip(self.steps.codes.members, locals_, strict=True)
         return [self.told(code, local) for code, local in members]
 
     def told(self, code: Any, local: Any) -> Mapping[str, str]:
-        """Return what one local state of a member says, attribute to text."""
+        """Return one local state of a member, attribute to text."""
         key = code.name, local
         if key not in self._texts:
             self._texts[key] = {k: str(v) for k, v in code.describe(local).items()}

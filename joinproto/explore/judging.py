@@ -1,4 +1,4 @@
-"""What the claims of a world say of one state, and of the step that led there."""
+"""The verdicts of a world's claims on one state, and on the step that led there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Judging:
         return [self._one(item, at, via) for item in self.graph.world.properties]
 
     def holds(self, item: Property, at: int) -> bool:
-        """Return what a claim about states says here; of the other kinds, of its main part."""
+        """Return the verdict here of a claim about states, or of the main part of another kind."""
         steps, state = self.graph.steps, self.graph.state(at)
         key = item.name, steps.shown(state)
         if key not in self._known:
@@ -96,7 +96,7 @@ class Judging:
     # -- the parts of one ----------------------------------------------------------------
 
     def explained(self, name: Any, at: int, via: Via | None) -> Json:
-        """Return what a claim says here, with the parts of its expression."""
+        """Return a claim's verdict here, with the parts of its expression."""
         item = self.item(name)
         found = self._one(item, at, via)
         found["about"] = item.meaning
@@ -105,7 +105,7 @@ class Judging:
         return found
 
     def _cases(self, item: Property, at: int, via: Via | None) -> Iterator[Json]:
-        """Yield what the claim was asked with, and the parts of its answer."""
+        """Yield the claim's arguments, and the parts of its answer."""
         view = self.graph.view(at)
         asked = list(self._asked(item, view, via, at))
         wanted = item.kind == "sometimes"

@@ -24,7 +24,7 @@ class Taken:
         return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
 
     def address(self, token: str) -> str:
-        """Return what to open in a browser, without the fragment."""
+        """Return the address to open in a browser, without the fragment."""
         return f"http://127.0.0.1:{self.port}/{token}/"
 
 

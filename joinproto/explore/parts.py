@@ -1,4 +1,4 @@
-"""Which part of a claim does not hold: the parts of the expression that it returns, evaluated.
+"""The part of a claim that does not hold: the parts of the expression that it returns, evaluated.
 
 A claim is a Python function.  It is called once more, and what its frame held when it returned is
 kept; then the returned expression is read from its source, and each part of it that says yes or
@@ -26,7 +26,7 @@ DEPTH_MAX = 6
 """Parts within parts, and functions that are called in them."""
 
 ITEMS_MAX = 4
-"""How many items of a comprehension that decide are shown."""
+"""Deciding items of a comprehension that are shown, at most."""
 
 TEXT_MAX = 200
 
@@ -53,7 +53,7 @@ def source_of(call: Callable[..., Any]) -> str:
 
 @frozen
 class _Left:
-    """How a function returned: the line, and the names that it had."""
+    """The return of a function: its line, and its local names."""
 
     line: int
     names: Names

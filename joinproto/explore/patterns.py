@@ -62,7 +62,7 @@ def _any(phrases: Sequence[str], lines: Sequence[str]) -> bool:
 
 
 def phrases_of(step: Json) -> Iterator[str]:
-    """Yield what a step says of itself, in small letters."""
+    """Yield a step's phrases, in small letters."""
     member, message = step["member"], step["message"]
     names = step["members"]
     yield step["label"].lower()

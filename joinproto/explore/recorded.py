@@ -71,7 +71,7 @@ def by_cause(lines: Mapping[str, Sequence[RecordedLine]]) -> list[RecordedLine]:
 
 @define
 class Logs:
-    """What the verb `logs` answers."""
+    """The answer to the question `logs`."""
 
     nodes: list[str]
     lines: list[RecordedLine]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def stamp_of(file: Path | None) -> tuple[int, int]:
-    """Return what changes when the file does; zeros where there is none."""
+    """Return a stamp that changes when the file does; zeros if there is none."""
     try:
         held = file.stat() if file is not None else None
     except OSError:

@@ -1,4 +1,4 @@
-"""Which rows of decision tables a step took, and why the rows above them did not match.
+"""The rows of decision tables that a step took, and the reasons why the rows above did not match.
 
 The step is taken once more by the member's code, and every table that it reads is listened to.
 """

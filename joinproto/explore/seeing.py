@@ -1,4 +1,4 @@
-"""What a search has seen: what was taken and what never was, and its graph, projected."""
+"""The coverage of a search so far (steps taken and never taken), and its graph, projected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALUES_MAX = 8
 """Of texts, and of an enum twice as many: those are phases and roles, which a person asks for."""
 
 SAMPLE = 400
-"""How many states are looked at for what attributes there are, and what values."""
+"""States that are searched for attributes and their values, at most."""
 
 EDGE_WORDS = 48
 
@@ -58,7 +58,7 @@ def cover(searching: Searching) -> Json:
 def cover_json(
     states: int, rows: Mapping[str, int], actions: Mapping[str, int], *, partial: bool = False
 ) -> Json:
-    """Return what the verb `cover` answers."""
+    """Return the answer to the question `cover`."""
     found = {"rows": _counted(rows), "actions": _counted(actions)}
     return {"states": states, "partial": partial, **found}
 
@@ -132,7 +132,7 @@ def _kept(graph: Graph, at: int, by: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def kept_text(graph: Graph, name: str, texts: Mapping[str, str], by: Sequence[str]) -> str:
-    """Return what is kept of what one member's local state says."""
+    """Return the part of one member's local state that is kept."""
     if "" in texts and by and name not in graph.world.beside:
         return "down"
     return " ".join(texts[one] for one in by if one in texts)

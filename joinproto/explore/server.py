@@ -66,7 +66,7 @@ Answer = Callable[[str, Mapping[str, Any]], Json]
 
 @define
 class _Page:
-    """What the server hands out.  `names`: those it has in `Host`."""
+    """The page that the server delivers.  `names`: the accepted values of `Host`."""
 
     answer: Answer
     token: str

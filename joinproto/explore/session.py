@@ -41,7 +41,7 @@ class Logs(Protocol):
     """Logs of a real run, read: `recorded.py` has them."""
 
     def answer(self, session: Session, given: Json, /) -> Json:
-        """Return what the verb `logs` answers."""
+        """Return the answer to the question `logs`."""
 
 
 class Deep(Protocol):
@@ -62,22 +62,22 @@ class Deep(Protocol):
         """Search another world from now on."""
 
     def progress(self) -> Json:
-        """Return what the verb `search` answers."""
+        """Return the answer to the question `search`."""
 
     def searched(self) -> Json:
         """Return how far it has come: `states`, `levels` and `whole`."""
 
     def nearest(self, session: Session, given: Json) -> Json | None:
-        """Return what the verb `nearest` answers; None where it cannot say."""
+        """Return the answer to the question `nearest`, None if it is not known."""
 
     def cover(self) -> Json | None:
-        """Return what the verb `cover` answers; None before it has searched all."""
+        """Return the answer to the question `cover`, None before the whole search is done."""
 
     def way(self, session: Session, row: int) -> Json | None:
         """Return a shortest way to a row that `graph` said; None where it cannot say."""
 
     def graph(self, by: list[str], nodes_max: int) -> Json | None:
-        """Return what the verb `graph` answers; None where it cannot say."""
+        """Return the answer to the question `graph`, None if it is not known."""
 
 
 @define
@@ -107,7 +107,7 @@ class Opened:
 
 @define
 class Session:
-    """What one page asks of one world; it keeps the states that were met, by number.
+    """The session of one page with one world; it keeps the states that were met, by number.
 
     `begin`: the run to begin with, by its keys, and another one to compare it with.  `logs`: those
     of a real run, where it was given some.
@@ -162,7 +162,7 @@ class Session:
 
     @property
     def now(self) -> Opened:
-        """Return what is open; raises `UsageProblem` where nothing is."""
+        """Return the open session; raises `UsageProblem` if there is none."""
         if self.opened is None:
             raise UsageProblem("no world is open", next='ask "open" first, with a target')
         return self.opened
@@ -173,7 +173,7 @@ class Session:
         return self.opens(loaded_like(given.get("target"), given.get("options") or {}))
 
     def opens(self, loaded: Loaded) -> Json:
-        """Explore a world that is loaded; return what the verb `open` answers."""
+        """Explore a world that is loaded; return the answer to the question `open`."""
         stamp = stamp_of(loaded.file)
         self.replaces(Opened.of(loaded))
         self.stamp = stamp
@@ -186,7 +186,7 @@ class Session:
             self.deep.forget(opened)
 
     def world_json(self) -> Json:
-        """Return what can be known of the world before the first step."""
+        """Return the facts of the world before the first step."""
         now = self.now
         world, graph = now.graph.world, now.graph
         return {
@@ -293,7 +293,7 @@ class Session:
     # -- states that are asked for -------------------------------------------------------------
 
     def met_by(self, given: Mapping[str, Any]) -> tuple[str, Met]:
-        """Return what is asked for, in words, and as a question to a state by its number.
+        """Return the goal in words, and as a question about a state by its number.
 
         `where`: an expression.  `claim`: its name; `is`: what it shall be there, default false.
         """
@@ -307,7 +307,9 @@ class Session:
         return words, lambda at: self.now.judging.holds(item, at) is shall
 
     def changes(self, until: Any, at: int) -> Met:
-        """Return what ends a walk: an expression that is true, or a claim that changes."""
+        """Return the condition that ends a walk: an expression that is true, or a claim that
+        changes.
+        """
         if not isinstance(until, dict):
             raise UsageProblem("until takes a claim or an expression", next='{"where": "..."}')
         if until.get("where") is not None:
@@ -327,6 +329,6 @@ def mistakes_of(loaded: Loaded) -> dict[str, str]:
 
 
 def error_json(problem: JoinprotoError) -> Json:
-    """Return what went wrong as JSON."""
+    """Return the error as JSON."""
     place = problem.place if isinstance(problem, ModelProblem) else ""
     return {"message": problem.message, "next": problem.next, "place": str(place or "")}

@@ -1,4 +1,4 @@
-"""What a user asks of a state: an expression over its view, as a claim is written.
+"""A user's question about a state: an expression over its view, written like a claim.
 
     count("phase", "active") >= 2            running members that show phase = active
     n1.phase == n2.phase                     members by their names; DOWN of a stopped one
@@ -37,7 +37,7 @@ _BUILTINS: dict[str, Any] = {
     )
 }
 NAMES = (*_BUILTINS, "DOWN", "view", "up", "disk", "monitor", "split", "count", "text")
-"""What an expression may use, besides members' names."""
+"""The names that an expression may use, besides members' names."""
 
 _KINDS = (AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType, TracebackType)
 _OF_PYTHON = frozenset(name for kind in _KINDS for name in dir(kind) if "_" in name)
@@ -93,7 +93,9 @@ def wanted(text: Any, members: tuple[str, ...]) -> Predicate:
 
 
 def answered(text: str, ask: Predicate, view: View) -> Any:
-    """Return what an expression says of a view; raises `UsageProblem` where it cannot be asked."""
+    """Return the value of an expression on a view; raises `UsageProblem` if it cannot be
+    evaluated.
+    """
     try:
         return ask(view)
     except Exception as error:

@@ -132,7 +132,7 @@ class Cluster:
 
     @property
     def failure(self) -> Exception | None:
-        """Return what the member failed with, None as long as it did not."""
+        """Return the member's failure, None as long as it has none."""
         return self._failure
 
     @property

@@ -107,7 +107,7 @@ class Engine:
         return min(due, default=None)
 
     def step(self, items: Iterable[Item]) -> Iterator[Work]:
-        """Tell what happened, then the time, and do all that follows.
+        """Give the member the events, then the time, and perform all effects.
 
         Yields what blocks; it is done when the next one is asked for.  What the member's start
         asks for comes first, however late the first step is.

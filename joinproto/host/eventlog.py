@@ -37,7 +37,7 @@ def part(first: Path, number: int) -> Path:
 
 
 def cut(path: Path) -> Path:
-    """Return what a file is called whose rest could not be written."""
+    """Return the name of a file whose rest could not be written."""
     return path.with_name(f"{path.stem}.cut.jsonl")
 
 
@@ -80,7 +80,7 @@ PARTS = 8
 
 
 class EventLog(Protocol):
-    """Where lines go."""
+    """The destination of lines."""
 
     @property
     def is_on(self) -> bool:

@@ -9,7 +9,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 def what_helps(reason: Reason | None) -> str:
-    """Return what an operator does where a member waits for the next view for this reason."""
+    """Return the advice to an operator whose member waits for the next view for this reason."""
     if reason is Reason.NO_CLEAN_STORE:
         return "if no better store comes: stop all members, and `joinproto recover pick`"
     if reason is Reason.STORE_WENT_BACK:

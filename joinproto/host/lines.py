@@ -1,4 +1,4 @@
-"""What stands in an event log of a member: its start, its inputs, and what it asks for.
+"""The lines of a member's event log: its start, its inputs, and its requests.
 
 A line is written before its input or its action; `joinproto/cli/validate` reads them back.
 """
@@ -31,7 +31,7 @@ _CODEC = Codec()
 def start_line(
     config: Config, record: StoreRecord, seed: str, now: float, epoch: int
 ) -> dict[str, Any]:
-    """Return what is needed to make the same member again."""
+    """Return the facts that are needed to create the same member again."""
     return {
         "format": FORMAT,
         "config": config_as_json(config),
@@ -92,7 +92,7 @@ def position_as_json(position: Position | None) -> Any:
 
 
 def config_as_json(config: Config) -> dict[str, Any]:
-    """Return what a member was started with, field by field."""
+    """Return a member's configuration, field by field."""
     return dict(_CODEC.put(config))
 
 
@@ -119,7 +119,7 @@ def _message_as_json(message: Message) -> Any:
 
 
 def batch_as_json(batch: Batch, member: str) -> dict[str, Any]:
-    """Return what a batch asks for; views by their ids, but a `Learned` shows them whole."""
+    """Return the actions of a batch; views by their ids, but a `Learned` has them whole."""
     closing = [] if batch.close is None else [["CloseForClients", batch.close.value]]
     return {
         "persist": None if batch.persist is None else step_as_json(batch.persist, member),

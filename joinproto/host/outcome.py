@@ -1,4 +1,4 @@
-"""How a member became active: founded, joined or restored."""
+"""The way in which a member became active: founded, joined or restored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from joinproto.join.view import Kind, Seat
 
 
 class Outcome(Enum):
-    """What `wait_active` returns."""
+    """The result of `wait_active`."""
 
     FOUNDED = "founded"  # a new cluster, and this is one of its first members
     RESTORED = "restored"  # the cluster was started again from its stores, with this one

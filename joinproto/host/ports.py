@@ -1,4 +1,4 @@
-"""What a driver needs from the program around it: the host, in ports.
+"""The interface of a driver to the program around it: the host, in ports.
 
 All methods are called on one event loop, never two at once, and return soon: what blocks goes into
 `Service.work`.  None of them may raise for what a peer sent.
@@ -94,7 +94,7 @@ Item: TypeAlias = Up | Down | Came | Call
 
 
 class EventLoop(Protocol):
-    """What a service may ask of its driver, on the event loop only."""
+    """The operations of a driver that a service may call, on the event loop only."""
 
     @property
     def seat(self) -> Seat: ...
@@ -134,7 +134,7 @@ class EventLoop(Protocol):
 
 
 class Service(Protocol):
-    """What serves the clients, and has the frames."""
+    """The service, which serves the clients and has the frames."""
 
     def attach(self, loop: EventLoop) -> None:
         """Once, before anything else."""
@@ -185,7 +185,7 @@ class Reading(Protocol):
 
 
 class StateTransfer(Protocol):
-    """How data comes into a store, and goes out of it."""
+    """The transfer of data into a store, and out of it."""
 
     def start_update(self, update: StartUpdate) -> None:
         """Receive the data; replaces an earlier one.  `UpdateDone` to `EventLoop.tell` ends it."""
@@ -205,7 +205,7 @@ class Store(Protocol):
 
 
 class Inbox(Protocol):
-    """Where a transport tells what happens; a memory stream of anyio is one.
+    """The receiver of a transport's events; a memory stream of anyio is one.
 
     Raises `anyio.ClosedResourceError` or `BrokenResourceError` once no peer hears any more.
     """
@@ -251,10 +251,10 @@ class Gathering(Protocol):
     """A transport that can send in one piece what is sent in one step."""
 
     def gather(self) -> None:
-        """Keep what is sent from now on."""
+        """Hold back messages that are sent from now on."""
 
     def flush(self) -> None:
-        """Send what was kept, and keep nothing more."""
+        """Send the messages held back, and hold back no more."""
 
 
 class Register(Protocol):
@@ -265,10 +265,12 @@ class Register(Protocol):
     """
 
     async def chosen(self, parent: ViewId | None, view: View) -> View | None:
-        """Set `view` as the successor of `parent` if there is none; return which there is."""
+        """Set `view` as the successor of `parent` if there is none; return the successor that
+        stands.
+        """
 
     async def successor(self, parent: ViewId) -> View | NoSuccessor | None:
-        """Return which there is now; never one from a memory that others may have overtaken."""
+        """Return the present successor, never one from a cache that others may have overtaken."""
 
 
 class Clock(Protocol):

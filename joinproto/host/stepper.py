@@ -1,4 +1,4 @@
-"""When the engine steps: as soon as there is something to do, in the thread of the loop.
+"""The loop that steps the engine as soon as there is work, in the thread of the event loop.
 
 Blocking work is begun on a helper thread (`WorkerThread`) and waited for a moment; where it takes
 longer,
@@ -135,7 +135,7 @@ class Stepper:
         return None
 
     def _rest_of(self, work: Work) -> Work | None:
-        """Begin the work, and wait a moment; return what to wait for, None: it is done."""
+        """Begin the work, and wait a moment; return the rest to wait for, None if it is done."""
         if not isinstance(work, Brief):
             return work
         began = self._engine.now()

@@ -20,7 +20,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 class Admit(Enum):
-    """What the answer is."""
+    """The answer to a guest."""
 
     REFUSE = "refuse"
     TELL = "tell it the views it does not know"
@@ -192,7 +192,7 @@ def _is_founded_apart(hello: Hello, own: Lineage) -> bool:
 
 
 def mismatch(case: str, hello: Hello, own: Lineage, config: Config) -> tuple[str, str]:
-    """Return what was found and what was expected where this case refuses the sender of `hello`."""
+    """Return the found and the expected value where this case refuses the sender of `hello`."""
     status, tip = hello.status, own.tip
     if case == COPY:
         return (

@@ -126,7 +126,7 @@ def _no(*names: str) -> dict[str, bool]:
 
 
 def row_of(facts: Facts, heard: Observations, tip: View | None, config: Config, me: Seat) -> Wait:
-    """Return what the table is asked about a member."""
+    """Return the row of the table for a member."""
     return Wait(
         has_tip=facts.has_tip,
         founders_here=config.electors <= heard.in_reach | {me.member},
@@ -175,7 +175,7 @@ def unanswered(
     config: Config,
     me: Seat,
 ) -> str:
-    """Return which seats have not answered its own ballot, which has come to nothing yet."""
+    """Return the seats that have not answered its own ballot, which is without a result so far."""
     electors = frozenset() if tip is None else tip.electors
     proposed = attempt.proposed
     if proposed is not None:
@@ -194,7 +194,7 @@ def unanswered(
 
 
 def _here(seats: frozenset[Seat], heard: Observations) -> frozenset[Seat]:
-    """Return which of these are heard, with their own stores as far as is known."""
+    """Return the seats among these that are heard, with their own stores as far as is known."""
     names = heard.in_reach - heard.replaced
     return frozenset(seat for seat in seats if seat.member in names)
 

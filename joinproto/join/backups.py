@@ -58,7 +58,9 @@ def gone_back(it: Known, heard: Observations) -> frozenset[Seat]:
 
 
 def notice(m: StepContext, seats: frozenset[Seat]) -> list[str]:
-    """Note whose stores are older copies, of those that answered; return the names that are new."""
+    """Note the members whose stores are older copies, of those that answered; return the new
+    names.
+    """
     before = m.observations.went_back
     m.observations = m.observations.knowing(seats)
     new = sorted(m.observations.went_back - before)

@@ -150,7 +150,7 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
 
 
 def _answered(it: Known, peer: str, promise: Promise) -> Observations:
-    """Return what is heard with this answer; raises `Malformed` if it is not the voter's."""
+    """Return the observations with this answer; raises `Malformed` if it is not the voter's."""
     answer = promise.answer
     if answer is None or answer.seat != promise.voter:
         raise Malformed("answer", Verbatim(str(answer)), f"the status of {peer}, which sent it")

@@ -1,4 +1,4 @@
-"""What stores say to each other to choose a view, and what the choice asks of its host.
+"""Messages between stores that choose a view, and the requests of the choice to its host.
 
 Each message names the parent: the view whose successor must be chosen, None for the
 founding.  A message with another parent than the receiver's tip is about another choice.
@@ -116,7 +116,8 @@ class Chosen:
     def telling(
         cls, to: str, parent: ViewId | None, number: int, record: StoreRecord
     ) -> Chosen | None:
-        """Return what tells a store with the tip `parent`, of this number, the rest of the chain.
+        """Return the message that tells a store with the tip `parent`, of this number, the rest of
+        the chain.
 
         None: it is too old; what would show that its chain goes on there is forgotten.
         """

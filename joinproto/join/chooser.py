@@ -1,4 +1,4 @@
-"""What every way to choose a view has in common: a record, a tip, and how a chain is learned.
+"""The common part of all ways to choose a view: a record, a tip, and learning a chain.
 
 Two ways there are: `Choice`, votes among the electors, and `OutsideChoice`, a register with
 an atomic compare-and-set.  Both are values: each action returns the next value, and the effects
@@ -57,7 +57,7 @@ class Attempt:
 
 @frozen
 class Step:
-    """What an action leads to."""
+    """The result of an action."""
 
     choice: Chooser
     effects: tuple[ChoiceEffect, ...] = ()

@@ -1,4 +1,4 @@
-"""What a member is started with.
+"""The configuration that a member is started with.
 
 Source: join protocol, section 2; rules W1, I1, I2.
 """
@@ -14,7 +14,7 @@ from joinproto.errors import MisuseError
 
 
 class TotalFailure(Enum):
-    """What happens when all members have failed and no member is sure of the last view (P3)."""
+    """The behaviour when all members have failed and no member is sure of the last view (P3)."""
 
     MANUAL = "manual"  # the operator's mark permits the restart, as the note says
     AUTOMATIC = "automatic"  # a standing permission: go on wherever that is provably safe
@@ -92,5 +92,5 @@ class Config:
 
     @property
     def digest(self) -> str:
-        """Return what must be the same in all members: the options, and N."""
+        """Return the digest of the options and N, which must be the same in all members."""
         return f"{self.options}/{self.wait_for}"

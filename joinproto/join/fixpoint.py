@@ -28,7 +28,7 @@ from joinproto.machine.vocabulary import Store
 
 
 def facts(it: Known) -> Facts:
-    """Return what the table of phases is asked about."""
+    """Return the row for the table of phases."""
     choice = it.choice
     record, seat = choice.record, choice.seat
     tip = record.tip
@@ -78,7 +78,7 @@ def settle(m: StepContext, now: float) -> None:
 
 
 def say_for_whom(m: StepContext) -> None:
-    """Say which members it waits for, where it has nothing to choose and does not serve."""
+    """Report the members it waits for, if it has no choice to make and does not serve."""
     about = m.observations, m.view, m.config, m.seat
     table = awaiting()
     case = table.choose((row_of(facts(m), *about),), 0)

@@ -20,7 +20,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 def hello(it: Known, to: str = "") -> Hello:
-    """Return what it says of itself to a member that it meets."""
+    """Return its greeting to a member that it meets."""
     lineage = it.record.lineage
     tip = lineage.tip
     return Hello(
@@ -35,7 +35,7 @@ def hello(it: Known, to: str = "") -> Hello:
 
 
 def meeting(it: Known, peer: str) -> str:
-    """Return what stands for this process and its connection to `peer`."""
+    """Return the identifier of this process and its connection to `peer`."""
     return f"{it.setup.seed}.{_times(it, peer)}"
 
 
@@ -62,7 +62,7 @@ def tell(m: StepContext, peer: str, tip: ViewId | None, number: int) -> None:
 
 
 def row_of(it: Known, heard: Hello) -> Newcomer:
-    """Return what the table of admission is asked about a member that says hello."""
+    """Return the row of the admission table for a member that says hello."""
     return newcomer(
         heard,
         it.record.lineage,

@@ -1,4 +1,4 @@
-"""What is told of given members, as views of one chain, and what is taken where nothing is told.
+"""Given members as views of one chain, with defaults for facts that are not given.
 
 See `rules.py`, which asks the shipped tables about them.
 """
@@ -147,7 +147,7 @@ class HypotheticalView:
         return Lineage(tuple(views), ids[0] if ids else None)
 
     def answer(self, at: int, tip: View | None) -> Answer:
-        """Return what the member would say of itself, asked about `tip`."""
+        """Return the member's answer to a ballot about `tip`."""
         status, path = self.members[at], self.paths[at]
         ids = ids_of(path)
         held = next((view_id for view_id in reversed(ids) if view_id not in self.closes), None)
@@ -182,7 +182,7 @@ def ids_of(path: Path) -> tuple[str, ...]:
 
 
 def digest_of(options: Options, wait_for: int) -> str:
-    """Return what must be the same in all members: the options, and N (I2)."""
+    """Return the digest of the options and N, which must be the same in all members (I2)."""
     return _hash(f"{options!r} {wait_for}")
 
 

@@ -1,4 +1,4 @@
-"""What a view is called: a hash of all that it says, or, in a searched world, just that.
+"""Ids of views: a hash of all fields or, in a searched world, the fields themselves.
 
 Two ways to make an id, both a function `Digest` from facts to an id.  Equal facts give
 equal ids, and different facts give different ids: everything else rests on this.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from joinproto.join.view import Facts, Kind, Position, Seat
 
 Digest: TypeAlias = "Callable[[Facts], ViewId]"
-"""How ids are made; one for all members of a cluster."""
+"""The function that makes ids; one for all members of a cluster."""
 
 HEADER = b"joinproto view 1\n"
 """First bytes of every encoding: what is hashed, and in which version of the encoding.

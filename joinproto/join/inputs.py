@@ -1,4 +1,4 @@
-"""What a host tells a member, as values: `Member.tell` takes any of them, and so does a search.
+"""The inputs of a member, as values: a host gives them to `Member.tell`, and so does a search.
 
 What each one means to a host stands at the method of `Member` that makes it.
 """

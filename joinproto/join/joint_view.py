@@ -1,4 +1,5 @@
-"""Which members go on together: of those that answered, some that all hear each other.
+"""The choice of members for the next view: of those that answered, a group that all hear each
+other.
 
 A view is active once each member has heard of each other one that it is ready, and a member that
 does not hear a member of its view asks for another one.  So two that do not hear each other in one
@@ -18,7 +19,7 @@ from attrs import frozen
 from joinproto.join.view import Seat, View
 
 GROUPS_MAX = 1_000
-"""How many groups are looked at; with five members that are cut at random there are ten at most."""
+"""The most groups to compare; with five members that are cut at random there are ten at most."""
 
 
 @frozen(cache_hash=True)
@@ -37,7 +38,7 @@ class CutPairs:
         return islice((both | some for some in _groups(deaf)), GROUPS_MAX)
 
     def as_told_by(self, name: str, misses: frozenset[str]) -> CutPairs:
-        """Return what is known when `name` says anew which members it does not hear."""
+        """Return the cut pairs after `name` has reported again which members it does not hear."""
         others = {pair for pair in self.pairs if pair[0] != name}
         return CutPairs(frozenset(others | {(name, whom) for whom in misses}))
 
@@ -73,7 +74,8 @@ class JointView:
         *,
         was_active: bool,
     ) -> frozenset[Seat]:
-        """Return which members go on: all that are `there`, unless some of these are apart.
+        """Return the members of the next view: all that are `there`, unless some of these are
+        apart.
 
         One of each of the `needs` is in it; where no group has them, all go on.
         """

@@ -166,7 +166,7 @@ def verify_position(what: str, position: Position | None, lineage: Lineage) -> N
 
 
 class Order(Enum):
-    """What one lineage is, seen from another one."""
+    """The relation of one lineage to another."""
 
     EQUAL = "equal"
     BEHIND = "behind"  # the other one goes on where this one ends
@@ -178,7 +178,7 @@ class Order(Enum):
 
 @frozen
 class Comparison:
-    """How one lineage stands to another, and what shows it.
+    """The relation of one lineage to another, and its evidence.
 
     `common`: the last view known to be on both, None: none.  Its number is `common_number`,
     0 for none.  The last view that *is* on both has a number from `common_number` to
@@ -253,7 +253,7 @@ def _beyond(lineage: Lineage, number: int) -> tuple[View, ...]:
 
 
 def follow(own: Lineage, other: Lineage, *, keep: int = VIEWS_KEPT) -> Lineage:
-    """Return what a store that knows `own` knows after it has learned `other`.
+    """Return the lineage of a store that knows `own` after it has learned `other`.
 
     The longer of the two if it goes on where the shorter one ends.  Raises `Malformed`
     otherwise, also if that is not known: no store leaves its chain for

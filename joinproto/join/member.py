@@ -80,7 +80,7 @@ class Member:
 
     @property
     def record(self) -> StoreRecord:
-        """Return what must be on the disk once the present batch is performed."""
+        """Return the record that must be on the disk once the present batch is performed."""
         return self.state.record
 
     @property
@@ -127,7 +127,7 @@ class Member:
 
     @property
     def status(self) -> Answer:
-        """Return what it answers to a ballot now."""
+        """Return its present answer to a ballot."""
         return self.state.status
 
     @property
@@ -242,7 +242,7 @@ class Member:
     # -- the loop --------------------------------------------------------------------------
 
     def poll(self) -> Batch:
-        """Return what must be done, in the order of `Batch`; the same until `advance`."""
+        """Return the actions to perform, in the order of `Batch`; the same until `advance`."""
         return self._out.poll()
 
     def advance(self, batch: Batch) -> None:

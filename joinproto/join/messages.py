@@ -1,4 +1,4 @@
-"""What members say to each other besides the choice, and what a member asks of its host.
+"""Messages between members besides those of the choice, and a member's requests to its host.
 
 Every message may arrive late, twice, or never, also at a later process of that name.  Most
 tell a fact that stays true.  `Refused` and `Confirmed` say what they answer.  From the others
@@ -213,7 +213,7 @@ class CompareAndSet:
 
 @frozen
 class NoSuccessor:
-    """What a register answers where no successor stands."""
+    """The answer of a register that has no successor."""
 
 
 @frozen
@@ -325,7 +325,7 @@ class Sent:
 
 @frozen
 class Batch:
-    """What a host has to do now, field by field from the top; then `advance`.
+    """The actions that a host must do now, field by field from the top; then it calls `advance`.
 
     `close`: serve clients no more, and acknowledge nothing, before anything else is done; None:
     nothing of that.  `persist`: make this durable before anything is sent; None: nothing has

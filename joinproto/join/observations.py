@@ -1,4 +1,4 @@
-"""What a member has heard of the others: a value, forgotten when its process ends.
+"""A member's observations of the others: a value, lost when its process ends.
 
 Nothing here is on a disk, and most of it is about the tip, so a new view makes it worthless.
 
@@ -68,7 +68,7 @@ class Observations:
         return evolve(self, doubts=frozenset(left))
 
     def down(self, peer: str) -> Observations:
-        """Return what is left when `peer` is not heard of any more."""
+        """Return the observations left when `peer` is no longer heard."""
         return evolve(
             self,
             in_reach=self.in_reach - {peer},
@@ -81,7 +81,7 @@ class Observations:
         )
 
     def in_view(self, tip: View) -> Observations:
-        """Return what still counts in a new tip."""
+        """Return the observations that still count in a new tip."""
         guests = frozenset(seat for seat in self.guests if seat not in tip.members and tip.is_open)
         return Observations(
             in_reach=self.in_reach,
@@ -169,7 +169,7 @@ class Observations:
         )
 
     def silent(self, expected: set[str]) -> set[str]:
-        """Return which of these have not answered."""
+        """Return the seats among these that have not answered."""
         return expected - {item.seat.member for item in self.answers}
 
     def lacks(self, tip: View, me: Seat) -> bool:

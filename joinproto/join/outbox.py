@@ -30,7 +30,7 @@ class Outbox:
             self._next = evolve(self._next or NOTHING, persist=record)
 
     def poll(self) -> Batch:
-        """Return what must be done; the same until `advance`."""
+        """Return the actions to perform; the same until `advance`."""
         if self._polled is None:
             self._polled, self._next = self._next, None
         return NOTHING if self._polled is None else self._polled
@@ -48,7 +48,7 @@ class Outbox:
 
 
 def both(one: Batch, other: Batch) -> Batch:
-    """Return what `one` and then `other` ask for; a later record takes an older one's place."""
+    """Return the actions of `one` and then `other`; a later record replaces an older one."""
     first = one.actions
     if other.close is not None:
         # What waits to open must not open again behind it: a member that was active and

@@ -72,7 +72,7 @@ class OutsideChoice(Chooser):
         return self._to(self.record, asked).after((AskRegister(self.parent, view),))
 
     def decided(self, view: View) -> Step:
-        """Return what follows from the register's answer: `view` is the tip's successor.
+        """Return the result of the register's answer: `view` is the tip's successor.
 
         An answer about an older tip is late, and changes nothing.
         """

@@ -16,7 +16,8 @@ W_co = TypeVar("W_co", covariant=True)
 
 
 class Ports(Protocol[W_co]):
-    """What a batch needs of a host.  What one of these returns must be waited for, in order.
+    """The ports through which a host performs a batch.  The host must wait for the result of each
+    call, in order.
 
     `close`: serve no client any more.  `persist`: the record is durable when it returns, or when
     all is done that it returned.  One that raises ends the process: see duty 4.
@@ -30,7 +31,7 @@ class Ports(Protocol[W_co]):
 
 
 def performing(batch: Batch, ports: Ports[W_co]) -> Iterator[W_co]:
-    """Yield what `ports` want to be waited for while `batch` is performed.
+    """Yield the work of `ports` to wait for while `batch` is performed.
 
     Each must be done before the next one is asked for; nothing happens before the first.
     After what fails ask no more: what follows it in the batch must not happen.
@@ -47,7 +48,7 @@ def performing(batch: Batch, ports: Ports[W_co]) -> Iterator[W_co]:
 
 
 def perform(batch: Batch, ports: Ports[Never]) -> None:
-    """Do what `batch` asks for, with ports that return when it is done; then `advance`.
+    """Perform `batch` with ports that return when done; then call `advance`.
 
     Whatever a port raises comes through, and nothing that follows in the batch has happened.
     """

@@ -20,7 +20,7 @@ from joinproto.machine.terms import ALWAYS, Members
 
 
 class Phase(Enum):
-    """Where a member is between its start and its end."""
+    """The phase of a member between its start and its end."""
 
     INITIALIZING = "initializing"  # waits for the view that founds or restarts the cluster
     JOINING = "joining"  # knows the cluster, and is not in its view (J1, J2)
@@ -37,7 +37,7 @@ RUNNING = tuple(phase for phase in Phase if phase not in (Phase.STOPPED, Phase.A
 
 
 class Effect(Enum):
-    """What is done on the way into a phase."""
+    """The action on the way into a phase."""
 
     CLOSE_FOR_CLIENTS = "close for clients"
     OPEN_FOR_CLIENTS = "open for clients"
@@ -49,7 +49,7 @@ class Effect(Enum):
 
 @frozen(kw_only=True)
 class Facts:
-    """What the table is about: one member, seen by itself.
+    """The row of the table: one member, seen by itself.
 
     `has_options`: its own are those of the tip, or were when it became ready.  `has_data`: its
     data is where the tip starts, or has grown in it since.  `is_ready`: it was ready in the tip
@@ -78,7 +78,7 @@ MEMBERS = Members("I", Facts)
 _i = MEMBERS.fact
 
 ON_LEAVING = {Phase.ACTIVE: Effect.CLOSE_FOR_CLIENTS}
-"""What is done first, whatever case takes a member out of a phase."""
+"""The first action on the way out of a phase, whatever the next phase is."""
 
 
 @cache

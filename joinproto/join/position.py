@@ -25,7 +25,7 @@ from joinproto.join.view import Position, View
 
 
 class PositionOrder(Enum):
-    """What the data at one position is, seen from another one."""
+    """The relation of the data at one position to the data at another."""
 
     EQUAL = "equal"
     BEHIND = "behind"  # the other one has the same frames and more

@@ -248,7 +248,7 @@ def _joining(given: HypotheticalView, me: int) -> Case[Phase]:
 
 
 def _admitted(given: HypotheticalView, at: int, me: int) -> Case[Admit]:
-    """Return what the active member at place `at` answers in the end."""
+    """Return the final answer of the active member at place `at`."""
     host = given.members[at]
     seat = given.seat(at)
     path = given.paths[me]

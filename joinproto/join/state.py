@@ -24,7 +24,7 @@ from joinproto.join.view import Seat, View
 
 @frozen(cache_hash=True)
 class Setup:
-    """What never changes about a process.
+    """The constant part of a process's state.
 
     `seed`: drawn at random at each start; it goes into the nonces of views.  `epoch`:
     milliseconds since 1970 at which `now` was 0, for the times that views show.
@@ -62,7 +62,9 @@ class Reads:
 
 @define
 class Known:
-    """What a member knows: its fields, and what follows from them; states and drafts have both."""
+    """The knowledge of a member: its fields, and properties derived from them; states and drafts
+    have both.
+    """
 
     setup: Setup
     choice: Chooser
@@ -96,7 +98,7 @@ class Known:
 
     @property
     def record(self) -> StoreRecord:
-        """Return what must be on the disk once all that was asked for is performed."""
+        """Return the record that must be on the disk once all requested actions are performed."""
         return self.choice.record
 
     @property
@@ -130,7 +132,7 @@ class Known:
 
     @property
     def status(self) -> Answer:
-        """Return what it answers to a ballot now."""
+        """Return its present answer to a ballot."""
         return own_answer(
             self.record,
             self.config,
@@ -180,7 +182,7 @@ values_of = attrgetter(*(item.name for item in fields(Known)))
 
 
 def frozen_copy(it: Known) -> MemberState:
-    """Return what `it` knows as a state."""
+    """Return `it` as a frozen state."""
     return as_state(Known(*values_of(it)))
 
 

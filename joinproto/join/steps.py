@@ -124,7 +124,7 @@ def _begin(m: StepContext, now: float) -> None:
 
 
 def happen(m: StepContext, now: float, what: inputs.Input) -> None:
-    """Do what an input asks of the member."""
+    """Handle an input of the member."""
     match what:
         case inputs.Receive(peer, message):
             receive(m, now, peer, message)

@@ -1,4 +1,4 @@
-"""What a store keeps, as one value, and what follows from it.
+"""The record of a store, as one value, and facts derived from it.
 
 Whether a store is clean is never written down: it is read off the record, so no crash
 between two writes can leave a store that says clean and is not.
@@ -68,7 +68,9 @@ class StoreRecord:
     mark: ViewId | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what no correct member writes; the lineage was looked at when it was made."""
+        """Refuse records that no correct member writes; the lineage was checked when it was
+        made.
+        """
         require_text("store_id", self.store_id)
         require_type("transient", self.transient, bool)
         require_type("lineage", self.lineage, Lineage)
@@ -100,7 +102,7 @@ class StoreRecord:
 
     @property
     def state(self) -> StoreState:
-        """Return which of the note's sets it belongs to: T, E, C or D."""
+        """Return the note's set that it belongs to: T, E, C or D."""
         if self.transient:
             return StoreState.NONE
         if self.tip is None:

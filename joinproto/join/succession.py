@@ -21,7 +21,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 class Next(Enum):
-    """What the proposer does."""
+    """The action of the proposer."""
 
     WAIT = "wait"
     ABORT = "abort"

@@ -150,7 +150,7 @@ class Proposer:
         return tip.activated or any(item.was_active for item in answers)
 
     def _to_be_fed(self, evidence: Evidence, fit: Sequence[Answer]) -> list[Answer]:
-        """Return which members come in besides, where none of `fit` keeps what is written.
+        """Return the additional members where none of `fit` has a durable store.
 
         Nothing is acknowledged where no store has it: those that answered come in, and are fed
         in the view, before any client is served.
@@ -192,8 +192,7 @@ class Proposer:
     def _staying(
         self, tip: View, answers: Sequence[Answer], sources: Sequence[Answer], least: int = 0
     ) -> list[Answer]:
-        """Return which members are in the next view: all but those that leave, unless they are
-        needed.
+        """Return the members of the next view: all but those that leave, unless they are needed.
 
         A source must stay, to feed the others, and so must a member with a store, and `least`.
         """
@@ -211,7 +210,7 @@ class Proposer:
         *,
         was_active: bool,
     ) -> frozenset[Seat]:
-        """Return which members go on together: see `JointView`.
+        """Return the members that form the next view together: see `JointView`.
 
         As in `_staying`, one of them feeds the others, and one of them has a store.  The others
         stay electors, and come in when they hear all members that one of them hears.
@@ -268,7 +267,7 @@ class Proposer:
     def _electors(
         self, tip: View, members: frozenset[Seat], answers: tuple[Answer, ...]
     ) -> frozenset[Seat]:
-        """Return which seats vote next: as before, but where a member has another store now.
+        """Return the next electors: as before, but for members that have another store now.
 
         Where the cluster keeps nothing, no member votes, and the members stand for electors.
         A configured elector that joins votes, and a member that leaves votes no more, as long as
@@ -321,7 +320,7 @@ def own_answer(
     was_active: bool,
     leaves: bool,
 ) -> Answer:
-    """Return what a store with this record says of itself."""
+    """Return the answer of a store with this record."""
     return Answer(
         seat=Seat(config.member, record.store_id),
         transient=record.transient,

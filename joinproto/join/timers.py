@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from joinproto.join.store import Ballot
 
 ASKED_MAX = 16
-"""How many own ballots are remembered until their answers come."""
+"""Own ballots that are remembered until their answers come, at most."""
 
 TURNS_MAX = 4
 """After so many holders in vain the time that one is left grows no more."""

@@ -29,7 +29,7 @@ from joinproto.join.ids import Digest, Name, ViewId, by_hash, short
 
 
 class Kind(Enum):
-    """What a view is for."""
+    """The purpose of a view."""
 
     FOUND = "found"  # a new cluster (I3); its id is the initial signature
     CHANGE = "change"  # members join, leave or are given up
@@ -104,7 +104,7 @@ class Facts:
     time: int
 
     def __attrs_post_init__(self) -> None:
-        """Refuse whatever is wrong with a view by itself."""
+        """Refuse a view that is malformed by itself."""
         require_type("kind", self.kind, Kind)
         require_int("number", self.number, at_least=1)
         _require_seats("members", self.members)

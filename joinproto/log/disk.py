@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @frozen
 class Disk:
-    """What is open.  `record`: what the member starts from."""
+    """The open files of a store.  `record`: the one that the member starts from."""
 
     store: StoreHandle
     journal: Journal

@@ -1,4 +1,4 @@
-"""What a frame of the log holds: its submitter, its number there, and its data.
+"""The contents of a frame of the log: its submitter, its number there, and its data.
 
 The origin is one run of one member.  Its numbers grow, so a frame that is submitted twice is
 ordered once, and a member that submitted it recognizes it in the journal.
@@ -21,7 +21,7 @@ class Entry:
 
     @classmethod
     def of(cls, data: bytes) -> Entry:
-        """Return what a frame's data hold, whatever they hold."""
+        """Return the entry of a frame's data, whatever they are."""
         head, newline, body = data.partition(b"\n")
         origin, space, number = head.decode("utf-8", "replace").rpartition(" ")
         if newline and space and number.isascii() and number.isdigit() and len(number) < 20:
@@ -35,5 +35,5 @@ def packed(origin: str, number: int, body: bytes) -> bytes:
 
 
 def digest_of(data: bytes) -> str:
-    """Return what stands for the data in an event log: 16 hexadecimal digits."""
+    """Return the digest of the data in an event log: 16 hexadecimal digits."""
     return sha256(data).hexdigest()[:16]

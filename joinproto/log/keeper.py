@@ -22,7 +22,7 @@ from joinproto.log.snapshot import FILE, FLOOR, NEW, load, making, until
 log = logging.getLogger(__name__)
 
 LEFTOVERS = (NEW, dropped.NEW, dropped.INDEX_NEW, rebasing.NEW, rebasing.INDEX_NEW)
-"""What a process leaves that is killed while it makes one of the files."""
+"""Files that a process leaves if it is killed while it creates a file."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""What the logs of two members say to each other, as bytes and back.
+"""The codec of messages between the logs of two members.
 
     bytes       a line of JSON (an array: the name, then the fields), then the data of the frames
 
@@ -264,7 +264,7 @@ def _whole_behind(found: list[Any], rest: bytes) -> None:
 
 
 def _bodies_behind(found: list[Any], rest: bytes) -> None:
-    """Put what stands behind the line in the place of its sizes."""
+    """Replace the sizes in a line by the bodies behind it."""
     found[-1:] = [_cut(one, rest) for one in found[-1:]]
 
 

@@ -20,7 +20,7 @@ EARLY_MAX = 10_000
 """Frames that are submitted to a sequencer which has not opened yet."""
 
 SMALL_BYTES = 64 * 2**10
-"""What is written in about the time of its fsync."""
+"""Bytes that are written in about the time of their fsync."""
 
 GATHER_SECONDS = 0.05
 """If a commit takes less than this, frames that come during it wait for its end."""
@@ -87,7 +87,9 @@ class Ordering:
             self.sequencer.kept(peer, message.store_id, message.seq, is_gap=message.is_gap)
 
     def order(self, message: Submit | Submits, *, is_closed: bool) -> None:
-        """Take what another member hands in; `is_closed`: whether the log is, on this member."""
+        """Accept another member's submissions; `is_closed`: whether the log is closed on this
+        member.
+        """
         if self.sequencer is not None and self.sequencer.view.id == message.view:
             self.put(message)
         elif is_closed and len(self._early) < EARLY_MAX:
@@ -119,7 +121,7 @@ class Ordering:
     # -- frames --------------------------------------------------------------------------------
 
     def work(self) -> Iterator[Work]:
-        """Write what clients want written, and send it."""
+        """Write the clients' submissions, and send them."""
         while self.sequencer is not None and self._intake.queue and not self._intake.is_shut:
             sequencer = self.sequencer
             self._count(sequencer)  # clients do not wait for the next fsync, too

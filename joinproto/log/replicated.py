@@ -54,11 +54,13 @@ JournalFrame: TypeAlias = Frame
 """A frame of the journal, with what its view and its place are."""
 
 REST_SECONDS = 5.0
-"""How long a close waits until no frame is pending; then the cluster is closed all the same."""
+"""Seconds that a close waits until no frame is pending; then the cluster is closed all the same."""
 
 
 class Application(Protocol):
-    """What is made of the log.  Called on the event loop; `apply` in order, committed frames."""
+    """The application that consumes the log.  Called on the event loop; `apply` gets committed
+    frames, in order.
+    """
 
     def apply(self, frame: JournalFrame) -> None: ...
     def opened(self, view: View) -> None:
@@ -138,7 +140,7 @@ class ReplicatedLog:
 
     @property
     def origin(self) -> str:
-        """Return what stands in the entries that are submitted here, in this run."""
+        """Return the origin in the entries that are submitted here, in this run."""
         return self.submissions.origin
 
     @origin.setter

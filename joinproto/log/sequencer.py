@@ -25,7 +25,7 @@ BATCH_FRAMES = 1_000
 
 @define
 class Intake:
-    """What was handed in to the sequencer of one view: each frame once.
+    """The frames submitted to the sequencer of one view, each once.
 
     It outlives the sequencer: a member that hears no majority serves no client for a while, and
     then continues in the same view, where others submit again what they got no answer to.
@@ -101,7 +101,8 @@ class Sequencer:
         self._count()
 
     def offer(self, frames: Sequence[Frame]) -> None:
-        """Send what is about to be written here, so that all disks are written at once.
+        """Send the frames that are about to be written here, so that all disks write at the same
+        time.
 
         Nothing is committed before it is on its own disk as well, and nothing else ever has
         these numbers in this view: a process that has not written them continues in a later one.

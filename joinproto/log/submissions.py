@@ -1,4 +1,4 @@
-"""What clients of this member wrote, from the moment they did until they are answered.
+"""Writes of this member's clients, from submission until the answer.
 
 What was not committed when a view ended is looked for in the journal when the next one opens:
 there it is committed, or it never will be, and is submitted again.  So a frame is in the log
@@ -70,7 +70,7 @@ class Submissions:
         return bool(self._outgoing)
 
     def outgoing(self, view: str, *, several: bool) -> Iterator[Submit | Submits]:
-        """Yield what has come together, in messages that are not too long.
+        """Yield the collected submissions, in messages of limited length.
 
         `several`: whether the sequencer understands messages of several frames.
         """

@@ -1,1 +1,3 @@
-"""What all systems are written in: terms, decision tables, state machines made of them."""
+"""The parts that all systems are written in: terms, decision tables, state machines made of
+them.
+"""

@@ -1,4 +1,4 @@
-"""What tables mean, as plain Python functions: the quick reader of `terms.py`.
+"""Tables compiled to plain Python functions: the fast reader of `terms.py`.
 
 A table is turned into the text of one function, a line for each case, and compiled when it is
 first asked; a member settles many times a second.  There is no second source: the text is made of
@@ -43,7 +43,9 @@ from joinproto.machine.terms import (
 A = TypeVar("A")
 
 Branch = tuple[Condition, Iterable[tuple[Condition, A]]]
-"""Where the first condition holds, the answer next to the first of the others that holds."""
+"""The answer next to the first condition if it holds, else next to the first of the others that
+holds.
+"""
 
 
 def reader(branches: Iterable[Branch[A]]) -> Callable[[Sequence[object], int], A]:

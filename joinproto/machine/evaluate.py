@@ -1,4 +1,4 @@
-"""What a term means: the plain reader of `terms.py`, used at run time.
+"""The evaluator of terms: the plain reader of `terms.py`, used at run time.
 
 `members` are the rows one member knows of, in their order; `me` is its own place among
 them, counted from 0.

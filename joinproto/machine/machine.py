@@ -59,7 +59,9 @@ Reader = Callable[[Sequence[object], int], Step[P]]
 
 @define
 class _Question(Generic[P]):
-    """What travels through `transitions` with one trigger, and the answer it brings back."""
+    """The value that travels through `transitions` with one trigger, and the answer that it brings
+    back.
+    """
 
     members: Sequence[object]
     me: int
@@ -121,7 +123,7 @@ class StateMachine(Generic[P]):
     def declared(
         self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int
     ) -> Step[P]:
-        """Do what `step` does, by `transitions`: slower, and written by others."""
+        """Do the same as `step` with the library `transitions`: slower, and written by others."""
         question: _Question[P] = _Question(members, me)
         self.as_transitions.events[trigger].trigger(model, question)
         # _without_gaps: for each trigger and phase, some case always holds.

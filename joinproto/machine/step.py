@@ -46,7 +46,7 @@ class Step(Generic[State, Effect]):
 def performing(
     effects: Iterable[Effect], perform: Callable[[Effect], Iterable[Work] | None]
 ) -> Iterator[Work]:
-    """Yield what blocks, while `perform` performs these effects in their order.
+    """Yield blocking work while `perform` performs these effects in their order.
 
     Each piece of work must be done before the next one is asked for.  Nothing happens before
     the first is asked for.  After work that failed ask for no more: the effects behind it must

@@ -25,7 +25,7 @@ from joinproto.errors import MisuseError
 
 
 class _NoValue:
-    """What terms have in common: Python must not take one for a value."""
+    """The common base of terms: Python must not take one for a value."""
 
     __slots__ = ()
 

@@ -21,7 +21,7 @@ NEW: Final = "new"
 
 
 class Outcome(Enum):
-    """What becomes of one member."""
+    """The outcome of one member."""
 
     WAIT = "wait"
     ACTIVE = "active"  # from its own store, or as a founder
@@ -66,7 +66,7 @@ class RuleSet:
 
 @frozen
 class MemberVerdict:
-    """What becomes of the member `id`.
+    """The outcome of the member `id`.
 
     `sources`: the members it may get the state from.  `rule` and `case`: the label and the
     name of the case taken, both None for a member that is not affected.
@@ -90,7 +90,7 @@ class Verdict:
 
 
 def decide(rules: RuleSet, members: Sequence[Status]) -> Verdict:
-    """Return what becomes of each of `members`, in their order; their ids differ."""
+    """Return the outcome of each of `members`, in their order; their ids differ."""
     cases = [rules.choose(members, me) for me in range(len(members))]
     outcomes = tuple(_of(members, me, case) for me, case in enumerate(cases))
     return Verdict(rules.name, rules.initial(members, cases), outcomes)

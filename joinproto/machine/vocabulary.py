@@ -17,7 +17,7 @@ Options: TypeAlias = tuple[tuple[str, Hashable], ...]
 
 
 class Store(Enum):
-    """What lies on a member's disk."""
+    """The contents of a member's disk."""
 
     NONE = "none"  # transient: the member keeps nothing
     EMPTY = "empty"
@@ -26,7 +26,7 @@ class Store(Enum):
 
 
 class Phase(Enum):
-    """Where a member is between its start and its end."""
+    """The phase of a member between its start and its end."""
 
     STOPPED = "stopped"
     INITIALIZING = "initializing"  # started, and waits for enough members (I1)
@@ -53,7 +53,7 @@ class Reason(Enum):
 
 @frozen
 class Status:
-    """What a member tells the others about itself: the row that conditions read.
+    """The facts that a member tells the others about itself: the row that conditions read.
 
     `ready`: has the state, from its own store or by a finished update; unless said
     otherwise, as an active member has.  `wait_for`: its own N, 1 or more.

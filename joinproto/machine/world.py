@@ -35,7 +35,7 @@ Act = TypeVar("Act")
 
 
 class Damaged(Enum):
-    """What a record reads as that is neither the older nor the newer one: its reader refuses it."""
+    """A record that is neither the older nor the newer one: its reader refuses it."""
 
     DAMAGED = "damaged"
 
@@ -44,7 +44,7 @@ DAMAGED = Damaged.DAMAGED
 
 
 def as_torn(older: Any) -> Any:
-    """Return what a record reads as after a crash in the middle of its write."""
+    """Return the record as it reads after a crash in the middle of its write."""
     return older
 
 
@@ -140,7 +140,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
             self.perform(name, effect)
 
     def survives(self, name: str, *, is_write: bool = False) -> bool:
-        """Count what a machine is about to do as an effect; return whether it lives to do it."""
+        """Count the next effect of a machine; return whether the machine survives to perform it."""
         if is_write or name in self.unsynced:
             self.tearable = (*self.tearable, self.performed)
         self.performed += 1
@@ -158,7 +158,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         self.sync(name)
 
     def sync(self, name: str) -> None:
-        """Have what was written survive a power cut."""
+        """Make the written data survive a power cut."""
         self.unsynced.pop(name, None)
 
     def lose_power(self, name: str, *, is_writing: bool = False) -> None:
@@ -212,7 +212,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
                 yield sender, to
 
     def take(self, sender: str, to: str) -> Any:
-        """Return what comes next on a link, which has it no longer."""
+        """Remove and return the next message of a link."""
         first, *rest = self.links[sender, to]
         self.links[sender, to] = tuple(rest)
         return first

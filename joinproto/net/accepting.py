@@ -20,7 +20,7 @@ from anyio.abc import Listener, TaskGroup
 log = logging.getLogger(__name__)
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""What an accept may fail with and come again."""
+"""Errors of an accept after which it is tried again."""
 RETRY_SECONDS = 0.1
 KEPT_FREE = 200
 """File descriptors that clients leave for the disk, for peers, and for questions about the

@@ -14,7 +14,7 @@ from joinproto.net.tls import TlsFiles
 
 @frozen(kw_only=True)
 class Network:
-    """How a member is reached, and reaches others.
+    """The settings of a member's connections to others.
 
     `addresses`: of the members it may have to call; `only_these`: no other one may call.
     `silence`: seconds after which a peer that is not heard of is given up.  `secret`, `tls`: how

@@ -47,7 +47,7 @@ class Proofs:
         return files
 
     def warnings(self, top: Path) -> Iterator[str]:
-        """Yield which of the files all users of this machine may read."""
+        """Yield the files that all users of this machine may read."""
         for name, file in (("secret_file", self.secret_file), ("key", self.key)):
             if file is None:
                 continue

@@ -160,11 +160,11 @@ class TcpTransport:
             link.push(channel.value + data)
 
     def gather(self) -> None:
-        """Keep what is sent from now on."""
+        """Hold back messages that are sent from now on."""
         self._gathers = True
 
     def flush(self) -> None:
-        """Send what was kept, and keep nothing more."""
+        """Send the messages held back, and hold back no more."""
         self._gathers = False
         for link in self._links.values():
             link.flush()

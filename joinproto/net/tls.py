@@ -45,7 +45,7 @@ class TlsFiles:
         return context
 
     def stamp(self) -> tuple[object, ...]:
-        """Return what changes when one of the files does."""
+        """Return a stamp that changes when one of the files does."""
         found: list[object] = []
         for path in (self.certificate, self.key, self.ca):
             try:

@@ -27,7 +27,7 @@ def called(member: str) -> str:
 
 
 class State(Enum):
-    """What a directory holds.  Only the first four are the note's; the rest say less."""
+    """The state of a directory.  Only the first four are the note's; the rest say less."""
 
     NONE = "none"  # no store here
     EMPTY = "empty"  # a store without a cluster

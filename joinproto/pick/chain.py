@@ -1,4 +1,4 @@
-"""What stores of one cluster say together: stores of joinproto, which keep their chain.
+"""The verdict on several stores of one cluster: joinproto's own stores, which keep their chain.
 
 The words *never served* and *covers* are those of `Evidence`.  It was made for members that
 answer a ballot; here each store is an answer, because a store that lies on a disk stands
@@ -33,7 +33,7 @@ def examine(
     without: Collection[str] = (),
     outside: bool = False,
 ) -> Findings:
-    """Return what stores of at most one cluster show; unreadable and empty ones may be there.
+    """Return the evidence of stores of at most one cluster, unreadable and empty ones included.
 
     `without`: names of members that keep nothing (T), or whose store the operator says is
     lost: no member can supply it, and it is not waited for.  `outside`: an outside register chooses
@@ -199,7 +199,7 @@ def _newest_active(evidence: Evidence) -> View:
 def _highest(
     covering: Sequence[str], answers: dict[str, Answer], newest: Lineage
 ) -> tuple[set[str], set[str]]:
-    """Return which of the covering stores have the most, and which cannot be ordered."""
+    """Return the covering stores with the most frames, and those that cannot be ordered."""
     best: list[str] = []
     incomparable: set[str] = set()
     for name in covering:
@@ -237,7 +237,7 @@ def _beyond(
     *,
     outside: bool,
 ) -> frozenset[Seat]:
-    """Return which seats may know a view behind the tip."""
+    """Return the seats that may know a view after the tip."""
     if outside or any(item.record.promised == REGISTER for item in stores):
         # It lets any one go on alone, if N is 1, and no member here has heard what it holds.
         beyond = (tip.electors | tip.members) - supplied

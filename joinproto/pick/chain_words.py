@@ -1,4 +1,4 @@
-"""What stores of one cluster say together, in sentences for the operator."""
+"""The verdict on stores of one cluster, in sentences for the operator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lines_of(
     latest: Collection[str],
     newest: Lineage,
 ) -> Iterator[str]:
-    """Yield what these stores show; `evidence`: what those say that are believed."""
+    """Yield the findings about these stores; `evidence`: of the believed ones."""
     tip = newest.tip
     assert tip is not None
     yield (

@@ -1,4 +1,4 @@
-"""What one node has of a broker's definitions, and what it has that another one lacks.
+"""A broker's definitions on one node, and those that another node lacks.
 
 A key is a table and a key in it; of values only whether two are equal matters, so both are hashes.
 After a kill two nodes of one cluster differ: each wrote its log up to two seconds late.

@@ -1,4 +1,4 @@
-"""What several stores show together: the rows for the table, and what is said next to it."""
+"""The evidence of several stores: the rows for the table, and the sentences next to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Missing:
 
     @property
     def why(self) -> str:
-        """Return what it could change, in words."""
+        """Return its possible effect, in words."""
         if self.said:
             return self.said
         if self.was_older:
@@ -58,7 +58,9 @@ class Fork:
 
 @frozen(kw_only=True)
 class Place:
-    """How a store stands to the newest chain.  `views_behind`: None: not on it, or not known."""
+    """The relation of a store to the newest chain.  `views_behind`: None if the store is not on it,
+    or if not known.
+    """
 
     name: str = field(kw_only=False)
     order: str
@@ -92,7 +94,7 @@ class Findings:
 
 
 def row_of(candidate: Candidate) -> Row:
-    """Return what the table can be told of a store before it is compared with others."""
+    """Return the row of a store before it is compared with others."""
     is_readable = candidate.state.is_readable
     return Row(
         id=candidate.name,

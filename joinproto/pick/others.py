@@ -1,4 +1,4 @@
-"""What stores of other brokers say together: they keep no chain, so less follows.
+"""The verdict on several stores of other brokers: they keep no chain, so less can be proven.
 
     the same frame under a number (Galera)        one history: the larger number has more
     another frame under a number (Galera)         two histories
@@ -35,7 +35,7 @@ from joinproto.pick.wait_graph import Start, WaitGraph, clusters, wait_graph
 
 
 class Age(Enum):
-    """How one store's data stands to another's."""
+    """The relation of one store's data to another's."""
 
     SAME = "same"
     OLDER = "older"
@@ -51,7 +51,7 @@ def examine(
     nodes: int | None = None,
     uncounted: bool = False,
 ) -> Findings:
-    """Return what stores of at most one cluster show; unreadable and empty ones may be there.
+    """Return the evidence of stores of at most one cluster, unreadable and empty ones included.
 
     `nodes`: how many the cluster has, by the operator's word; None: not known.  `uncounted`: their
     files do not say it either, so another one may have gone on.
@@ -156,7 +156,7 @@ def _ages(
 
 
 def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
-    """Yield what says that two of the latest are of two sides."""
+    """Yield the evidence that two of the latest stores are of two sides."""
     for one, other in combinations(latest, 2):
         mine, theirs = one.last_view, other.last_view
         if mine is None or theirs is None or None in (mine.step, theirs.step):
@@ -172,8 +172,8 @@ def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
 def _ran(
     latest: Collection[Candidate], graph: WaitGraph | None
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return which nodes may have run when the latest stores stopped, or later; and which only if
-    forced.
+    """Return the nodes that may have run when the latest stores stopped, or later; and those that
+    did only if forced.
     """
     ran = frozenset[str]().union(
         *(

@@ -64,7 +64,7 @@ def pick(
     nodes: int | None = None,
     uncounted: bool = False,
 ) -> Pick:
-    """Return which of these stores is the latest, and whether that is proven.
+    """Return the latest of these stores, and whether that is proven.
 
     `candidates`: each with another name.  `without`: members that keep nothing, so that
     no member can supply their store; that they keep nothing is the operator's word.  `outside`:
@@ -102,7 +102,7 @@ def group(candidates: Sequence[Candidate]) -> tuple[Group, ...]:
 
 
 def _contradictions(candidates: Sequence[Candidate]) -> tuple[str, ...]:
-    """Return which stores of different clusters share a view: one signature must be wrong.
+    """Return the stores of different clusters that share a view: one signature must be wrong.
 
     A view's id stands for all views before it, the founding too.
     """

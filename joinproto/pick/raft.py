@@ -48,7 +48,7 @@ class Configuration:
 
 @frozen(kw_only=True)
 class RaftLog:
-    """What the store of one member says of one group.
+    """The facts of one group in the store of one member.
 
     `name`: where it lies, different for each store.  `member`: by the name that configurations use.
     `term`, `vote`: what it promised last ("": no vote).  `commit`: an index that it knows to be
@@ -75,7 +75,7 @@ class RaftLog:
 
     @property
     def end(self) -> tuple[int, int]:
-        """Return what orders two logs of one group."""
+        """Return the sort key of two logs of one group."""
         return self.last_term, self.last_index
 
     @property
@@ -95,7 +95,7 @@ class RaftLog:
 
 @frozen(kw_only=True)
 class RaftVerdict:
-    """What the stores of one group show.
+    """The verdict on the stores of one group.
 
     `latest`: names of the stores with the latest log; several have the same entries.  `voters`,
     `learners`: of the newest configuration in that log.  `missing`: voters whose stores are not
@@ -126,7 +126,7 @@ class RaftVerdict:
 
 
 def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
-    """Return which of these stores of one group has every committed entry.
+    """Return the stores of one group that have every committed entry.
 
     `logs`: at most one group's, each with another name; of learners and removed members, too.
     `at_commit`: a configuration is used once it is committed (etcd), else once it is in the log.
@@ -176,7 +176,7 @@ def _asked(best: RaftLog, committed: int) -> tuple[Configuration, ...]:
 
 
 def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
-    """Yield which two logs differ in what both know to be committed."""
+    """Yield the pairs of logs that differ in entries both know to be committed."""
     for one, other in combinations(logs, 2):
         both = min(one.commit, other.commit)
         # Where two logs are the same, so is all before.  Two branches may have terms of one number
@@ -203,7 +203,7 @@ def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
 
 
 def _counted(one: RaftLog, other: RaftLog) -> str:
-    """Return what shows that the data of two stores are not those of one log, in words.
+    """Return the evidence that the data of two stores are not those of one log, in words.
 
     Two stores that were restored from two snapshots have the same few entries in their new logs,
     and other data.
@@ -222,7 +222,8 @@ def _counted(one: RaftLog, other: RaftLog) -> str:
 
 
 def _forced(logs: Sequence[RaftLog]) -> Iterator[str]:
-    """Yield which member was started alone by force, and which other one has what it has not.
+    """Yield the members that were started alone by force, with the other one that has entries they
+    lack.
 
     Members change one by one; more are only left out by force, and then they have no such entry.
     """
@@ -246,7 +247,7 @@ def _forced(logs: Sequence[RaftLog]) -> Iterator[str]:
 
 
 def _impossible(log: RaftLog) -> str:
-    """Return what a store says that none can say which lost nothing, in words."""
+    """Return a store's statement that is impossible without a loss of data, in words."""
     if log.commit > log.last_index:
         return (
             f"{log.name} knows that entry {log.commit} is committed, and its log ends at"
@@ -263,7 +264,7 @@ def _went_back(
     is_majority: bool,
     spare: bool,
 ) -> Iterator[str]:
-    """Yield what no set of stores shows of which none was put back or wiped.
+    """Yield the evidence that a store was put back or wiped.
 
     `spare`: one voter more or less may have been in use, of which no trace is left: a leader had
     that in its log, and it was never committed.

@@ -23,7 +23,7 @@ OTHERS_MAY_HAVE_GONE_ON = "the others may have gone on"
 
 
 class Verdict(Enum):
-    """What is known about which store is the latest."""
+    """The knowledge about which store is the latest."""
 
     PROVEN = "proven"
     TIE = "tie"  # several have the same data: any of them is right

@@ -48,7 +48,7 @@ from joinproto.pick.definitions import Definitions
 
 @frozen(kw_only=True)
 class NodeList:
-    """What one node's directory says.
+    """The list of nodes in one node's directory.
 
     `members`: all nodes of the cluster, `disc`: those of them that keep data, `running`: those
     that ran when it stopped, itself included; None: not known.  `definitions`: what its disk has;
@@ -72,7 +72,7 @@ class NodeList:
 
 
 class Start(Enum):
-    """How the cluster is started so that nothing is lost."""
+    """The way to start the cluster so that no data is lost."""
 
     UNKNOWN = "unknown"  # no disc node says anything
     SPLIT = "split"  # two sides went on without each other: one of them is lost
@@ -143,7 +143,7 @@ class Waiting:
 
 @frozen(kw_only=True)
 class WaitGraph:
-    """What the lists of one cluster's nodes say together; every list of names is sorted.
+    """The wait-for graph from the lists of one cluster's nodes; every list of names is sorted.
 
     `last`: the disc nodes that ran longest, by the lists that are here; with SPLIT and
     UNORDERED they have different data.  `later`: disc nodes without a list here that may
@@ -191,7 +191,7 @@ def clusters(lists: Sequence[NodeList]) -> tuple[tuple[NodeList, ...], ...]:
 
 
 def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> WaitGraph:
-    """Return which nodes wait for which in one cluster (see `clusters`), and how it is started.
+    """Return the wait-for graph of one cluster (see `clusters`), and the way to start it.
 
     `gone`: nodes whose disc is lost for good, by the operator's word.
     """
@@ -320,7 +320,8 @@ def _contradicting(
 
 
 def _with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]:
-    """Return which of those that stopped together have all that the others have; all, if unread.
+    """Return those of the nodes that stopped together that have all data of the others; all if
+    unread.
 
     No member has it where each has something that another one lacks.
     """

@@ -136,7 +136,9 @@ def _run(finite: Finite, model: Any, states: list[Cells], taken: list[Taken]) ->
 
 @frozen
 class Searched:
-    """What was found of one world; `is_as_expected`: it broke after so many steps, or not."""
+    """The result for one world; `is_as_expected`: whether it broke after the expected number of
+    steps, or held.
+    """
 
     world: World
     run: Run | None
@@ -148,7 +150,7 @@ class Searched:
 
 
 def search(worlds: Iterable[World]) -> Iterator[Searched]:
-    """Yield what is found of each world."""
+    """Yield the result for each world."""
     for world in worlds:
         began = time.process_time()
         run = shortest(world)

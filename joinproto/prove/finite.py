@@ -204,7 +204,7 @@ class Finite:
         )
 
     def chosen(self, model: Any, choice: Choice) -> Thing:
-        """Return which thing is meant in the model."""
+        """Return the element that is meant in the model."""
         return next(
             thing for thing, bit in choice if z3.is_true(model.eval(bit, model_completion=True))
         )

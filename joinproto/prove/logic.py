@@ -165,7 +165,7 @@ class Some(Formula):
 
 @frozen
 class After(Formula):
-    """What `inner` says, after the step: only in claims about steps."""
+    """The value of `inner` after the step: only in claims about steps."""
 
     inner: Formula
 

@@ -25,7 +25,7 @@ from joinproto.prove.logic import (
 )
 
 DUAL = {And: Or, Or: And, Every: Some, Some: Every}
-"""What each becomes where it is denied."""
+"""The negation of each operator."""
 Join = type[And] | type[Or]
 Quantifier = type[Every] | type[Some]
 

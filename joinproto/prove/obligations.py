@@ -26,7 +26,7 @@ from joinproto.prove.small import smallest
 from joinproto.prove.to_z3 import Reader
 
 HASTY, PATIENT = 10_000_000, 40_000_000
-"""How much work Z3 may put into one question, at the first and at the last attempt.
+"""Z3's resource limit for one question, at the first and at the last attempt.
 
 In its own unit, about a million to a second: so the answer does not depend on what else the
 machine has to do.  Most questions take a thousandth of that.
@@ -114,7 +114,7 @@ def obligations(layer: Layer, claims: tuple[Claim, ...] | None = None) -> Iterat
 
 
 def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
-    """Return what Z3 says.  `small`: look for the smallest state against it."""
+    """Return Z3's answer.  `small`: look for the smallest state against it."""
     began = time.process_time()
     query = Query.of(obligation)
     found = query.check(HASTY)
@@ -207,7 +207,7 @@ class Query:
 
 @lru_cache(maxsize=1)
 def _given(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
-    """Return what all obligations take for granted, read once: the axioms, and the invariant."""
+    """Return the premises of all obligations, read once: the axioms, and the invariant."""
     reader = Reader()
     for sort in layer.sorts:
         reader.sort(sort)

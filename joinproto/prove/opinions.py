@@ -47,7 +47,7 @@ class Pending:
         wait([self.future], timeout=0.1)
 
     def result(self) -> Answer:
-        """Wait for cvc5, write what must be written, and return what it says."""
+        """Wait for cvc5, write the files, and return its answer."""
         try:
             opinion = self.future.result()
         except BrokenProcessPool as error:
@@ -141,7 +141,7 @@ class Opinions:
         return self.found.total() > self.found["proved"]
 
     def told(self) -> Second | None:
-        """Return what cvc5 said of all, None if it was not asked."""
+        """Return cvc5's answers for all, None if it was not asked."""
         if not self.second:
             return None
         from joinproto.prove.second import version

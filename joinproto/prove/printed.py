@@ -1,4 +1,4 @@
-"""What `joinproto prove --json` prints: the classes that are printed."""
+"""The classes that `joinproto prove --json` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was proved, linked and searched, as the lines of the command and as its JSON."""
+"""The report of proofs, links and searches, as the lines of the command and as its JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def outcome_told(
 
 
 def opinion_lines(opinions: Opinions) -> Iterator[str]:
-    """Yield what the second solver says of all, and where the questions were written."""
+    """Yield the second solver's answers, and where the questions were written."""
     told = opinions.told()
     if told is not None:
         asked = told.proved + told.failed + told.unknown
@@ -96,7 +96,7 @@ def lookup_told(looked: Lookup) -> printed.Looked:
 
 
 def search_lines(searched: Searched) -> Iterator[str]:
-    """Yield what a bounded search found."""
+    """Yield the results of a bounded search."""
     world, run = searched.world, searched.run
     word = "found   " if run is not None else "nothing "
     if not searched.is_as_expected:

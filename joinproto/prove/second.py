@@ -40,7 +40,7 @@ def version() -> str:
 
 
 def ask(script: Script, *, proof: bool = False) -> Opinion:
-    """Return what cvc5 says.  `proof`: with a proof, if it says `unsat`."""
+    """Return cvc5's answer.  `proof`: with a proof, if it says `unsat`."""
     began = time.process_time()
     for attempt in ATTEMPTS[script.expected]:
         solver = cvc5.Solver()
@@ -62,7 +62,7 @@ def ask(script: Script, *, proof: bool = False) -> Opinion:
 
 
 def _answers(solver: cvc5.Solver, text: str) -> Iterator[str]:
-    """Yield what each command of the script answers, but for those that answer nothing."""
+    """Yield the answer of each command of the script that has one."""
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "obligation")
     while not (command := parser.nextCommand()).isNull():

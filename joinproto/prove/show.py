@@ -105,7 +105,7 @@ def broken_by(obligation: Obligation, against: Counterexample) -> Env:
 
 
 def facts(state: Structure, layer: Layer, shown: frozenset[Relation]) -> list[str]:
-    """Return what is true of these relations; of an order only what is not reflexive."""
+    """Return the true facts of these relations; of an order only those that are not reflexive."""
     found = []
     for relation in layer.relations:
         if relation in shown:
@@ -119,7 +119,7 @@ def facts(state: Structure, layer: Layer, shown: frozenset[Relation]) -> list[st
 
 
 def changes(before: Structure, after: Structure, layer: Layer) -> list[str]:
-    """Return what is true only before, and what only afterwards."""
+    """Return the facts that are true only before, and those that are true only afterwards."""
     found = []
     for relation in layer.changing:
         gone = sorted(before.rows[relation] - after.rows[relation], key=str)

@@ -1,4 +1,4 @@
-"""What a term of a decision table means for Z3: the second reader of `joinproto.machine.terms`.
+"""Translation of terms of decision tables to Z3: the second reader of `joinproto.machine.terms`.
 
 `evaluate.py` reads the same terms in plain Python at run time; a test compares the two.  Rows
 are either a few given ones (`Few`), so that sets can be counted, or any number (`Many`); there

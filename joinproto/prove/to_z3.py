@@ -1,4 +1,4 @@
-"""What a formula means for any number of things: the reader of `logic.py` for Z3."""
+"""Translation of formulas to Z3, for any number of elements: the reader of `logic.py` for Z3."""
 
 from __future__ import annotations
 

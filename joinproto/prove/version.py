@@ -1,4 +1,4 @@
-"""Which solver it is that proves, and what it shall not do."""
+"""The solver that proves: its version, and the options that it must not have."""
 
 import z3
 

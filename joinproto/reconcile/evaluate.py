@@ -19,7 +19,7 @@ from joinproto.reconcile.target import Wanted, wanted
 
 @frozen
 class Decision:
-    """What to do now, and everything its explanation is made of.
+    """The next action, and all facts for its explanation.
 
     `nodes`: those to add or to remove; more than one only where the shipped broker removes.
     `spots`, `me`: the rows that the table read.
@@ -47,7 +47,7 @@ class Decision:
 
 
 def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
-    """Return what this variant does with the queue now.  `place`: instead of the settings'."""
+    """Return this variant's decision for the queue now.  `place`: instead of the settings'."""
     target = wanted(situation.queue.target, situation.variant)
     spots = spots_of(situation, target.count)
     here = situation.evaluates or ""

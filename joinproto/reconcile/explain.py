@@ -75,7 +75,7 @@ def why(decision: Decision) -> str:
 
 
 def would_change(decision: Decision) -> str | None:
-    """Return what would make this a change; None where it is one already."""
+    """Return the conditions that would make this a change, None if it is one already."""
     if decision.action in (Action.ADD, Action.REMOVE):
         return None
     return CHANGES[_case(decision)].format_map(_words(decision))
@@ -171,7 +171,9 @@ def _although(down: Sequence[str], gone: Sequence[str]) -> str:
 
 
 def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Sequence[str]) -> str:
-    """Return what would make it add or remove where enough are there."""
+    """Return the conditions under which it would add or remove a replica of a queue that has
+    enough.
+    """
     situation, spare = decision.situation, counted - decision.wanted.count
     more = f"a number over {counted}" if spare else "a higher number"
     if situation.variant is Variant.REAL:
@@ -190,7 +192,7 @@ def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Seq
 
 
 def _room_made(decision: Decision, down: Sequence[str], gone: Sequence[str]) -> str:
-    """Return what would let it add one where too few are there."""
+    """Return the conditions under which it would add a replica to a queue that has too few."""
     room = _room(decision, len(decision.situation.members))
     if decision.situation.variant is not Variant.REAL:
         return room
@@ -213,7 +215,7 @@ def _mended(decision: Decision, down: Sequence[str], gone: Sequence[str], *, als
 
 
 def _room(decision: Decision, size: int, *, loses: bool = False) -> str:
-    """Return which nodes are missing so that a queue of this size gets one more, if any are.
+    """Return the nodes that are missing so that a queue of this size gets one more, if any are.
 
     `loses`: once a replica of it is lost.
     """

@@ -1,4 +1,4 @@
-"""What `reconcile run` does next: which queues are looked at, what is begun, what is awaited.
+"""The next actions of `reconcile run`: queues to inspect, changes to begin, changes to wait for.
 
 A value and pure steps; times are arguments, in seconds of one clock.  The host reads the
 broker, writes each intent down before it acts on it, and tells what came of it.
@@ -65,7 +65,7 @@ class Intent:
 
 
 class Ended(Enum):
-    """What became of a change."""
+    """The outcome of a change."""
 
     NOT_YET = "under way"
     DONE = "done"
@@ -169,7 +169,7 @@ class Keeper:
         return [key for *_, key in sorted(order)]
 
     def judge(self, key: Key, now: float, replicas: tuple[Replica, ...] | None = None) -> Verdict:
-        """Return what must be done with a queue.  `replicas`: what its leader said just now."""
+        """Return the due action for a queue.  `replicas`: its leader's latest answer."""
         decision = evaluate(self._situation(key, now, replicas), self.rules.place)
         if not decision.nodes:
             return Verdict(decision)
@@ -181,7 +181,7 @@ class Keeper:
         return Verdict(decision, intent)
 
     def follow(self, intent: Intent, now: float, replicas: tuple[Replica, ...] | None) -> Ended:
-        """Return what became of a change; `replicas` None: its leader did not answer."""
+        """Return the outcome of a change; `replicas` None: its leader did not answer."""
         is_add = intent.action is Action.ADD
         away = self.down_since.get(intent.node)
         interval = self.rules.settings.failure_interval
@@ -208,7 +208,7 @@ class Keeper:
     def after(
         self, intent: Intent, ended: Ended, now: float, replicas: tuple[Replica, ...] | None
     ) -> Verdict | None:
-        """Return what follows from a change that has ended; None: the list may say.
+        """Return the result of a change that has ended, None if only the list can tell.
 
         A call that ends half-way may have changed the list and not the group, and a list that
         looks well is not doubted again: so what the leader said decides at once.  After one that
@@ -308,7 +308,7 @@ def _members(
 
 
 def _events(before: tuple[Node, ...], after: tuple[Node, ...]) -> Iterator[Happens]:
-    """Yield what happened to nodes between two looks; nothing before the first."""
+    """Yield the events of nodes between two looks, none before the first."""
     if not before or before == after:
         return
     was = {node.name: node for node in before}

@@ -51,7 +51,7 @@ class Unread:
 
 @frozen
 class LeaderReply:
-    """What the leader that was asked says; None: it does not answer, and `why`."""
+    """The reply of the leader; None if it does not answer, with the reason in `why`."""
 
     replicas: tuple[Replica, ...] | None
     now: float
@@ -150,7 +150,7 @@ class State:
 
 
 def step(state: State, event: Event) -> Step[State, Effect]:
-    """Return what follows from an event."""
+    """Return the next state and effects for an event."""
     match event:
         case Start(intents):
             return Step(evolve(state, keeper=evolve(state.keeper, intents=intents)))

@@ -43,7 +43,7 @@ class Ports(Protocol[W_co]):
 
 
 def perform(effect: Effect, ports: Ports[W]) -> Iterable[W] | None:
-    """Begin one effect; return what must be waited for before the next one."""
+    """Begin one effect; return the work to wait for before the next one."""
     match effect:
         case Ask(key, kind, node):
             return ports.ask(key, kind, node)

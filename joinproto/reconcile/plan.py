@@ -31,7 +31,7 @@ STEPS_MAX = 100
 
 @frozen(kw_only=True)
 class Limits:
-    """What repairing may cost (Q5)."""
+    """Limits on the cost of repairs (Q5)."""
 
     copies_at_once: Annotated[
         int, AtLeast(1), "copies that a node sends and receives at a time"
@@ -63,7 +63,7 @@ class Change:
 
 @frozen(kw_only=True)
 class Load:
-    """What a node gets to do."""
+    """The load that a change puts on a node."""
 
     node: Annotated[str, "its name"]
     adds: Annotated[Count, "replicas it gets"]
@@ -90,7 +90,7 @@ _ALL = ""
 
 
 class _Copies:
-    """Which nodes copy until when; asked at times that never go back."""
+    """The nodes that copy, and until when; queried at times that never decrease."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -111,7 +111,8 @@ class _Copies:
 
 
 Turn = tuple[int, int, int, int]
-"""How many replicas a queue can lose, its bytes, its place in the list, how often it has changed.
+"""The key of a queue: replicas that it can lose, its bytes, its place in the list, its number of
+changes.
 """
 
 
@@ -152,7 +153,7 @@ class _Waiting:
 
 
 class _Loads:
-    """How loaded each node is, with all that was decided."""
+    """The load of each node, with all decisions so far."""
 
     def __init__(self, situations: Sequence[Situation]) -> None:
         self.of = {node.name: node.load for one in situations for node in one.nodes}

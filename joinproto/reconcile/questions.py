@@ -1,4 +1,4 @@
-"""What `joinproto ask reconcile.*` answers.
+"""The answers of `joinproto ask reconcile.*`.
 
 Source: reconciliation, Q1 to Q3.
 """
@@ -28,7 +28,7 @@ from joinproto.reconcile.timers import Event, Look, Timers, looks
     policy=5,
 )
 def answer_target(target: Target, variant: WHOSE = Variant.OURS) -> Wanted:
-    """How many replicas a queue must have, and what says so."""
+    """Return the number of replicas that a queue must have, and the source that sets it."""
     return wanted(target, variant)
 
 
@@ -43,7 +43,9 @@ class AskQueue(Queue):
     dice: Annotated[int, AtLeast(0), "which candidate a random placement takes"] = 0
 
     def situation(self) -> Situation:
-        """Return what is evaluated; raises `UsageProblem` for nodes or members told twice."""
+        """Return the situation to evaluate; raises `UsageProblem` for nodes or members given
+        twice.
+        """
         refuse_twice("nodes", [node.name for node in self.nodes])
         refuse_twice("members", list(self.members or ()))
         self._check_names()
@@ -75,7 +77,7 @@ class AskQueue(Queue):
             )
 
     def _check_replicas(self) -> None:
-        """Refuse what is told of replicas that are nowhere: a misspelt name would be ignored."""
+        """Refuse facts about replicas that do not exist: a misspelt name would be ignored."""
         if not self.members:
             return
         told = [*((f"behind[{at}]", name) for at, name in enumerate(self.behind))]
@@ -92,7 +94,7 @@ class AskQueue(Queue):
 
 @frozen(kw_only=True)
 class QueueAnswer(Answer):
-    """What the evaluation does, and why."""
+    """The action of the evaluation, and the reason."""
 
     action: Annotated[Action, "what is done now"]
     nodes: Annotated[tuple[str, ...], "the nodes that it adds or removes"]
@@ -171,7 +173,7 @@ def answer_timer(
         tuple[float, ...], "for each, the first look from this second on changes something"
     ] = (),
 ) -> TimerAnswer:
-    """When evaluations happen, for a list of timed events."""
+    """Return the times of evaluations, for a list of timed events."""
     if pace.interval == 0:
         raise DoesNotFit("pace.interval", "expected more than 0", next="null: the default")
     if until / max(pace.between(variant), 1e-9) > 1e5:

@@ -1,4 +1,4 @@
-"""What a queue's leader knows when it evaluates: the queue, the nodes, the settings.
+"""The knowledge of a queue's leader when it evaluates: the queue, the nodes, the settings.
 
 Source: reconciliation, Q1 to Q4.
 """
@@ -15,7 +15,7 @@ from joinproto.codec.json_form import AtLeast
 
 
 class Variant(Enum):
-    """Which rules: the design's, those of the broker that shipped, ours."""
+    """The variant of the rules: the design's, those of the shipped broker, or ours."""
 
     SEED = "seed"
     REAL = "real"
@@ -35,7 +35,7 @@ class Kind(Enum):
 
 
 class Placing(Enum):
-    """Where a replica goes (Q3)."""
+    """The placement of a replica (Q3)."""
 
     RANDOM = "random"
     LEAST_LOADED = "least-loaded"
@@ -56,7 +56,7 @@ class Node:
 
 @frozen(kw_only=True)
 class Target:
-    """How many replicas each source asks for; null: it says nothing."""
+    """The number of replicas that each source asks for; null if it names none."""
 
     argument: Annotated[int | None, AtLeast(0), "of the queue, by its declaration"] = None
     policy: Annotated[int | None, AtLeast(0), "the user's"] = None
@@ -66,7 +66,7 @@ class Target:
 
 @frozen(kw_only=True)
 class Settings:
-    """What holds for all queues."""
+    """Settings for all queues."""
 
     auto_remove: Annotated[
         bool | None, "drop replicas that count no more; null: real no, seed and ours yes"
@@ -120,7 +120,7 @@ class Situation:
     variant: Variant = Variant.OURS
     at: str | None = None
     dice: int = 0
-    """Which of the candidates a random placement takes: the rest of its division."""
+    """The candidate that a random placement takes: the remainder of its division."""
 
     @property
     def members(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a broker's management API and its tools answer, as queues, nodes and replicas.
+"""Queues, nodes and replicas, from the answers of a broker's management API and its tools.
 
 An answer that is not whole says nothing: `HalfAnswer`, and the caller changes nothing.  One
 queue that cannot be understood has a problem in words; the others go on.
@@ -70,7 +70,7 @@ class Replica:
 
 
 def facts_of(nodes: Any, queues: Any, target: int | None, zones: Mapping[str, str]) -> Facts:
-    """Return what `/api/nodes` and `/api/queues` say; `target`: of the configuration."""
+    """Return the facts from `/api/nodes` and `/api/queues`; `target`: of the configuration."""
     known: dict[Key, Queue] = {}
     problems: dict[Key, str] = {}
     doubted: set[Key] = set()
@@ -134,7 +134,7 @@ def _leader(kind: Kind, one: Mapping[str, Any]) -> Any:
 
 
 def replicas_of(kind: Kind, answer: Any) -> tuple[Replica, ...]:
-    """Return what `quorum_status` or `stream_status` says of each replica."""
+    """Return each replica as `quorum_status` or `stream_status` reports it."""
     found = []
     for one in _list(answer, "the status"):
         if kind is Kind.QUORUM:

@@ -18,7 +18,7 @@ from joinproto.reconcile.queue import Variant
 
 
 class Action(Enum):
-    """What an evaluation ends with."""
+    """The result of an evaluation."""
 
     NOTHING = "noop"
     WAIT = "wait"  # something is under way: look again soon

@@ -15,9 +15,10 @@ from joinproto.reconcile.queue import Target, Variant
 
 RULE = "Q1"
 ANY = 1_000_000
-"""What the shipped broker takes a queue's argument for, whatever it says: the argument is compared
-as a pair with its type, and in the order of terms of the broker's language any pair is larger than
-any number.  Looked at in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 17307, 17310)."""
+"""The shipped broker's reading of a queue's argument, which is the same for any value: the argument
+is compared as a pair with its type, and in the order of terms of the broker's language any pair is
+larger than any number.  Looked at in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 17307, 17310).
+"""
 
 
 @frozen

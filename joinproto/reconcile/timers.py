@@ -27,7 +27,7 @@ from joinproto.reconcile.queue import Variant
 
 
 class Happens(Enum):
-    """What the broker tells the machine."""
+    """An event that the broker gives to the machine."""
 
     NODE_UP = "node_up"
     NODE_DOWN = "node_down"
@@ -59,7 +59,7 @@ class Timers:
 
 
 class Armed(Enum):
-    """What the machine waits for."""
+    """The timer or event that the machine waits for."""
 
     OFF = "off"
     RESTING = "resting"  # the next look is an interval away
@@ -68,7 +68,7 @@ class Armed(Enum):
 
 @frozen(kw_only=True)
 class Tick:
-    """What the machine's tables read."""
+    """The row that the machine's tables read."""
 
     enabled: bool = True
     hears: bool = True
@@ -121,7 +121,9 @@ HEARD_BY = {
     - {Happens.NODE_DRAINED, Happens.NODE_UNDRAINED, Happens.MEMBER_LEFT},
     Variant.OURS: frozenset(Happens),
 }
-"""Which listens to what: the seed looks periodically, real hears nothing of maintenance."""
+"""The events that each variant listens to: the seed looks periodically, real hears nothing of
+maintenance.
+"""
 
 
 @frozen(kw_only=True)
@@ -192,7 +194,7 @@ class Clock:
 
 
 class _Model:
-    """What `CLOCK` moves."""
+    """The model that `CLOCK` moves."""
 
     def __init__(self, phase: Armed) -> None:
         self.phase = phase

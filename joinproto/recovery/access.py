@@ -1,4 +1,4 @@
-"""What the system refused, and what helps: another path, other rights, another disk.  No I/O."""
+"""Errors of the system, with the remedy: another path, other rights, another disk.  No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a verdict: the sentence, what to do next, what was not examined.  No I/O."""
+"""The texts of a verdict: the sentence, the next step, and the facts not examined.  No I/O."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _same_definitions(found: Pick, stores: Sequence[Found]) -> str:
 
 
 def state_of(one: Found) -> str:
-    """Return what is wrong with a store that cannot be read; of an error of the system, which."""
+    """Return the error of a store that cannot be read; for an error of the system, its text."""
     is_refused = one.state is State.UNREADABLE and one.problems
     return f"{one.state.value}: {one.problems[0]}" if is_refused else one.state.value
 
@@ -229,7 +229,7 @@ def in_order(found: Pick, advice: str, lost: Collection[str]) -> str:
 
 
 def without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
-    """Return what can be done where all that is missing is lost, "" where that is not so."""
+    """Return the advice if all missing stores are lost, "" if that does not apply."""
     missing = found.findings.missing
     is_ours = found.findings.has_chain and found.verdict is Verdict.UNPROVEN and found.latest
     if not is_ours or not missing or not {item.member for item in missing} <= set(lost):

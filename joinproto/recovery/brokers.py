@@ -48,7 +48,7 @@ STATES = {Mark.CLEAN: State.CLEAN, Mark.DIRTY: State.DIRTY, Mark.EMPTY: State.EM
 
 
 def read(raw: Raw) -> Found:
-    """Return what a broker's directory says; never raises, whatever the bytes are."""
+    """Return the contents of a broker's directory; never raises, whatever the bytes are."""
     if raw.problem:
         return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
     refused_files = [f"{n}: {raw.file(n).problem}" for n in NAMES if raw.file(n).problem]

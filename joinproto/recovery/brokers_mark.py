@@ -42,7 +42,7 @@ def target_of(judgement: Judgement, path: Path) -> Found:
 
 
 def hash_of(judgement: Judgement, one: Found) -> str:
-    """Return what binds an agreement to what was looked at."""
+    """Return the hash that binds an agreement to the examined stores."""
     seen = sorted([each.name, each.raw.digest] for each in judgement.stores)
     return canonical_hash(["mark-clean standby", one.name, seen])
 

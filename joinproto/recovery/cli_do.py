@@ -253,7 +253,7 @@ def _mark_broker(
 
 
 def _not_again(agreed: Plan, host: str) -> list[str]:
-    """Say which stores of the plan cannot be looked at again from here."""
+    """Return the stores of the plan that cannot be examined again from here."""
     near = writing.beside(agreed, host)
     step = agreed.step
     far = [

@@ -40,7 +40,7 @@ def _keep(context: click.Context, _parameter: click.Parameter, wanted: bool | No
 
 
 def look_with_progress(words: Sequence[str], **how: Any) -> Sources:
-    """Return what `look` finds, with a line of progress where it is wanted, or there is a terminal.
+    """Return the findings of `look`, with a line of progress if requested, or on a terminal.
 
     With `--json` it is not there unless it is asked for: such a call is a program's.
     """

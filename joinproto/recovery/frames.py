@@ -1,4 +1,4 @@
-"""Where a store's frames really end: the journal of joinproto's own log, read and left alone.
+"""The real end of a store's frames: the journal of joinproto's own log, read only.
 
 A host writes positions into the metadata only now and then; alongside each frame it writes them
 always.  So where there is a journal (`joinproto/durable/journal/journal.py`), it says how far the
@@ -33,7 +33,7 @@ _RUNS = Written(
 
 @frozen(kw_only=True)
 class Journal:
-    """What a journal holds: runs of frames, in order.
+    """The contents of a journal: runs of frames, in order.
 
     `problem`: why it cannot be believed; `is_unread`: because the system did not give it.
     `is_torn`: behind the runs is a part of a frame.
@@ -63,7 +63,7 @@ class Journal:
 
 
 def look_at_journal(files: JournalFileSystem, directory: int) -> Journal | None:
-    """Return what the journal in an open data directory holds, None: there is none."""
+    """Return the contents of the journal in an open data directory, None if there is none."""
     try:
         file = files.open_to_read(directory, FILE)
     except FileNotFoundError:

@@ -59,7 +59,7 @@ def reader_of(kind: Format) -> Any:
 
 
 def read(raw: Raw, known: Known | None = None) -> Found:
-    """Return what was found in a directory, by the reader of its format.
+    """Return the findings in a directory, by the reader of its format.
 
     `known`: given with each of many stores, so that what they share is decoded once.
     """
@@ -222,7 +222,7 @@ def _is_node(name: str) -> bool:
 
 
 def _digested(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
-    """Return what is kept of Galera's cache, which is too large to be carried."""
+    """Return the digest of Galera's cache, which is too large to be carried."""
     try:
         file = files.open_to_read(directory, gcache.FILE)
     except OSError:
@@ -249,7 +249,7 @@ def _flags(files: JournalFileSystem, typed: Path) -> tuple[RawFile, ...]:
 
 
 def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
-    """Return what is kept of the logs of RabbitMQ's Raft groups, which are too large, too."""
+    """Return the digest of the logs of RabbitMQ's Raft groups, which are also too large."""
     try:
         return tuple(RawFile(name, data) for name, data in ra.digests(files, directory))
     except OSError as error:
@@ -259,7 +259,7 @@ def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
 def _large(
     files: JournalFileSystem, directory: int, kind: Format, *, is_asked: bool
 ) -> RawFile | None:
-    """Return what is carried of a directory with large files; None: it is none of this format."""
+    """Return the digest of a directory with large files, None if it has another format."""
     reader = reader_of(kind)
     tree = OnDisk(files, directory)
     try:
@@ -274,7 +274,7 @@ def _large(
 
 
 def _server_in(path: Path, file: str) -> str:
-    """Return which process that this file names runs in this directory, "" if none is known."""
+    """Return the process named in this file that runs in this directory, "" if none is known."""
     if not file:
         return ""
     try:
@@ -291,7 +291,7 @@ def _server_in(path: Path, file: str) -> str:
 
 
 def _user_of(path: Path, locked: Sequence[str]) -> str:
-    """Return which process has locked one of these files, "" if none that this system tells of.
+    """Return the process that has locked one of these files, "" if this system knows of none.
 
     A lock is not tried, because a program that starts in this moment would find it.
     """
@@ -313,7 +313,9 @@ def _user_of(path: Path, locked: Sequence[str]) -> str:
 
 
 def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
-    """Return what tells whose directory it is, of those that are not read; else what is in it."""
+    """Return the names that identify a directory of an unsupported program, else all names in
+    it.
+    """
     try:
         names = {name for name in files.names(directory) if name[0] != "."} - NOT_DATA
     except OSError:

@@ -23,7 +23,7 @@ def chained(history: Sequence[Entry], fields: Mapping[str, str]) -> tuple[Any, .
 
 
 def broken_link(history: Sequence[Entry]) -> str:
-    """Return which entry is not as it was written, "" if all are."""
+    """Return the entry that is not as it was written, "" if all are."""
     last: object = None
     for number, entry in enumerate(history, start=1):
         rest = {key: value for key, value in entry.items() if key != "hash"}

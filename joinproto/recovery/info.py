@@ -27,7 +27,7 @@ ARCHIVES = (
     ("bzip2", 0, b"BZh"),
     ("zstd", 0, b"\x28\xb5\x2f\xfd"),
 )
-"""What people pack directories with: a name, and the bytes that tell it, at their place."""
+"""Formats in which people pack directories: a name, and the bytes that tell it, at their place."""
 
 
 def write(stores: Sequence[Raw], *, tool: str) -> str:
@@ -70,5 +70,5 @@ def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
 
 
 def _packed(data: bytes) -> str:
-    """Return which archive this is; "" if it is none."""
+    """Return the kind of this archive, "" if it is none."""
     return next((kind for kind, at, sign in ARCHIVES if data[at : at + len(sign)] == sign), "")

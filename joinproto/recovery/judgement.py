@@ -1,4 +1,4 @@
-"""What a command found out: verdict, evidence, what is missing, what to do next.  No I/O.
+"""The result of a command: verdict, evidence, missing stores, next step.  No I/O.
 
 Here the verdict of `joinproto.pick` meets the operator: exit code and the next command.
 """
@@ -327,7 +327,7 @@ def _of_product(
 
 
 def _problems(stores: Sequence[Found]) -> list[str]:
-    """Return what is wrong with stores; what is so with several is said once."""
+    """Return the problems of the stores; one that several share is listed once."""
     names: dict[str, list[str]] = {}
     for one in stores:
         for problem in one.problems:
@@ -357,8 +357,7 @@ def _of_cluster(stores: Sequence[Found], cluster: str) -> tuple[list[Found], lis
 
 
 def _told(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ...], str]:
-    """Return what only the readers of other brokers' files can say of several of them, and what
-    they advise."""
+    """Return the joint findings and advice of the readers of other brokers' files."""
     formats = {one.format for one in stores}
     if Format.RABBITMQ in formats:
         from joinproto.recovery.foreign import rabbitmq
@@ -372,7 +371,9 @@ def _told(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ..
 
 
 def _safety(found: Pick) -> tuple[str, ...]:
-    """Return what the operator most wants to know: whether an acknowledged frame can be lost."""
+    """Return the most important answer for the operator: whether an acknowledged frame can be
+    lost.
+    """
     if not found.findings.has_chain or not found.latest:
         return ()
     if found.loses_nothing:
@@ -413,7 +414,7 @@ def store_told(found: Found) -> schema.Store:
 
 
 def groups_told(stores: Sequence[Found]) -> tuple[schema.Group, ...]:
-    """Return which stores belong together, as `--json` shows it."""
+    """Return the groups of stores that belong together, as `--json` shows them."""
     groups = group([one.candidate for one in stores])
     return tuple(schema.Group(each.cluster, tuple(each.names)) for each in groups)
 

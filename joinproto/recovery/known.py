@@ -50,14 +50,14 @@ _FRAME: Mapping[str, Any] = {
 
 @define
 class Known:
-    """What was read in one run.  `views`: by their text.  `links`: see `_linked`."""
+    """The records read in one run.  `views`: by their text.  `links`: see `_linked`."""
 
     views: dict[bytes, View] = Factory(dict)
     links: dict[ViewId, int] = Factory(dict)
     lineages: dict[tuple[ViewId, ViewId, int], Lineage] = Factory(dict)
 
     def judge(self, path: Path, raw: bytes) -> Slot:
-        """Return what the bytes of one file say, as `joinproto.store.slots.judge` does.
+        """Return the slot of one file's bytes, as `joinproto.store.slots.judge` does.
 
         `contents.source` may lack views: it is not for writing.
         """

@@ -54,7 +54,7 @@ class LiveWait:
 
 @frozen(kw_only=True)
 class Live:
-    """What a running member says of itself, as far as it is looked at: see `joinproto status`."""
+    """The parts of a running member's status that are used here: see `joinproto status`."""
 
     member: Annotated[str, "its name"]
     store_id: Annotated[str, "of its store"]
@@ -74,7 +74,7 @@ class Live:
 
 
 def ask(path: Path) -> Live | str:
-    """Return what the node at this control socket says, or why it does not."""
+    """Return the status of the node at this control socket, or the reason why it gives none."""
     try:
         if not stat.S_ISSOCK(path.stat().st_mode):
             return "is not a socket"

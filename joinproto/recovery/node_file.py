@@ -31,7 +31,7 @@ class NodeFile:
 
 
 def read_node_file(path: Path) -> NodeFile:
-    """Return what the file says; raises `UsageProblem` that names the place in it."""
+    """Return the file's settings; raises `UsageProblem` that names the place in it."""
     tree = read_toml(path)
     top = path.resolve().parent
     data = top / _text(path, tree, "data")

@@ -36,7 +36,7 @@ SALVAGED_MAX = 120
 
 
 def read(raw: Raw, known: Known | None = None, *, has_log: bool = False) -> Found:
-    """Return what the files of a store say; never raises, whatever the bytes are.
+    """Return the contents of a store's files; never raises, whatever the bytes are.
 
     `known`: shared by stores that are read together.  `has_log`: its frames are in joinproto's
     own log, whether it says so or not.
@@ -256,7 +256,7 @@ def _time(file: RawFile) -> str:
 
 
 def _damaged(slot: Slot) -> tuple[Fact, ...]:
-    """Return what can be read of a file that is not taken: to look at, never to go on from."""
+    """Return the readable part of a refused file: for display, never for a restart."""
     name = slot.path.name
     if slot.validity in (Validity.ABSENT, Validity.UNREADABLE):
         return (Fact(name, slot.validity.value),)

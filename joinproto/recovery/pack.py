@@ -167,7 +167,9 @@ def checksum(data: bytes, before: int = 0) -> int:
 
 
 def finished(register: int, size: int) -> int:
-    """Return what `cksum` prints for a file of `size` bytes that left the register so."""
+    """Return the checksum that `cksum` prints for a file of `size` bytes, from the final
+    register.
+    """
     length = size.to_bytes((size.bit_length() + 7) // 8, "little")
     register = checksum(length, register)
     return int(f"{register:032b}"[::-1], 2) ^ 0xFFFFFFFF

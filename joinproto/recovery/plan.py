@@ -133,7 +133,9 @@ class Step:
 
 @frozen(kw_only=True)
 class Plan:
-    """What `apply` does, and what it rests on.  `lineage`: of a force; the chain it goes on."""
+    """The plan of `apply`, and its evidence.  `lineage`: for a forced restart, the chain that it
+    continues.
+    """
 
     cluster: Annotated[str, "its initial signature"]
     cluster_name: Annotated[Shown, "its name"]
@@ -152,7 +154,7 @@ class Plan:
 
     @property
     def to_type(self) -> str:
-        """Return what the operator types to agree: more where less is proven."""
+        """Return the words that the operator types to agree: more if less is proven."""
         if self.step.force is not None:
             return f"force {self.cluster_name}"
         return self.cluster_name if self.is_proven else f"{self.cluster_name} unproven"
@@ -375,7 +377,7 @@ def load(data: bytes, *, name: str) -> Plan:
 
 
 def describe(plan: Plan) -> tuple[str, ...]:
-    """Return what the plan writes, for a person."""
+    """Return the plan's changes, for a person."""
     step = plan.step
     if step.force is None:
         what = f"a permission to restart from view {short(step.tip)}, once"

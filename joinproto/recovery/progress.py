@@ -1,4 +1,4 @@
-"""How far reading is, on standard error: the logs of some products have gigabytes.
+"""The progress of reading, on standard error: the logs of some products have gigabytes.
 
 A line is shown once reading has taken `AFTER_SECONDS`, and is kept up to date: on a terminal in
 place, elsewhere as lines of their own.  Standard output is left alone.
@@ -15,7 +15,7 @@ from joinproto.durable.filesystem import REAL, JournalFileSystem, RealFileSystem
 
 AFTER_SECONDS = 1.5
 EVERY_SECONDS = {True: 0.2, False: 5.0}
-"""How often the line is written, on a terminal and elsewhere."""
+"""Seconds between two lines, on a terminal and elsewhere."""
 
 NAME_CHARACTERS_MAX = 48
 MEGABYTE = 1_000_000

@@ -1,4 +1,4 @@
-"""What the store of one member of a Raft group says: of etcd, and of Kafka's controllers."""
+"""The facts in the store of one member of a Raft group: of etcd, and of Kafka's controllers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Term:
 
 @frozen(kw_only=True)
 class RaftFacts:
-    """Where the log of a member ends, what it promised, and its voters."""
+    """The end of a member's log, its promises, and its voters."""
 
     cluster: Annotated[str, "the cluster's id"] = ""
     member: Annotated[str, "the member's id"] = ""
@@ -57,7 +57,7 @@ class RaftFacts:
     ] = False
 
     def log(self, name: str) -> RaftLog:
-        """Return what is judged."""
+        """Return the log to judge."""
         return RaftLog(
             name=name,
             member=self.member,

@@ -1,4 +1,5 @@
-"""What `joinproto recover ... --json` prints: one object, whichever command.
+"""The object that every `joinproto recover ... --json` prints. --json` prints: one object,
+whichever command.
 
 A failure is {"error": {"code", "message", "next"}}, as with every command of joinproto.
 """
@@ -90,7 +91,7 @@ class Asked:
 
 @frozen(kw_only=True)
 class OtherPolicy:
-    """What a program of the operator's chooses (`--policy`)."""
+    """The choice of an operator's program (`--policy`)."""
 
     answer: Annotated[str | None, "a node, `wait` or `refuse`; null: it does not know"]
     agrees: Annotated[bool, "whether it chooses one of `latest`, or none where none is named"]
@@ -126,7 +127,7 @@ class Refusal:
 
 @frozen(kw_only=True)
 class Rehearsed:
-    """What can follow from one choice."""
+    """The possible outcomes of one choice."""
 
     choice: Annotated[str, "what is done before the start"]
     marks: Annotated[tuple[str, ...], "members whose stores get a mark"]

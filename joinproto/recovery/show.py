@@ -1,4 +1,4 @@
-"""How it looks on a terminal at three in the morning.
+"""The output on a terminal, for an operator at three in the morning.
 
 Colour is never the only sign: whatever is coloured carries a mark or a word, too.
 """
@@ -195,7 +195,7 @@ _QUOTED = r"\$'(?:\\.|[^'\\])*'|'[^']*'"
 _WORD = rf"(?:{_QUOTED}|[^\s;,()']|[,;](?=[^\s]))+"
 _PROGRAMS = r"(?:rabbitmqctl|etcdctl|etcdutl|etcd(?= --)|pg_rewind)"
 _COMMAND = re.compile(rf"joinproto recover .*?(?=;|   \(|$)|(?<![\w./-]){_PROGRAMS}(?: {_WORD})*")
-"""What is typed as it stands: `recover` to a semicolon, others to a mark outside of quotes."""
+"""A command in a text, kept whole: `recover` to a semicolon, others to a mark outside of quotes."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -209,7 +209,7 @@ def next_text(after: str) -> str:
 
 
 def verification_text(found: Verification) -> str:
-    """Return what running members say, with the answer first."""
+    """Return the text about running members, with the answer first."""
     word = found.word.upper()
     colour = "green" if found.code == 0 else "yellow" if found.code == 5 else "red"
     plain = wrapped(f"{word}: {clean(found.sentence)}")

@@ -25,7 +25,7 @@ INFO_BYTES_MAX = info.FILE_BYTES_MAX
 LEVELS_MAX = 3
 DIRECTORIES_MAX = 1_000
 DIRECTORIES_SHOWN_MAX = 8
-"""How far above and below a wrong path stores are looked for."""
+"""Levels above and below a wrong path that are searched for stores."""
 
 
 def this_host() -> str:
@@ -53,7 +53,7 @@ def look(
     command: str = "pick",
     files: JournalFileSystem = REAL,
 ) -> Sources:
-    """Return what is found in these directories and .info files (`-`: standard input).
+    """Return the findings in these directories and .info files (`-`: standard input).
 
     `command`: of `recover`, what is typed again where a directory holds several stores.
     What is wrong with a store is part of what is found.  Raises `StoreError` for an .info
@@ -98,7 +98,7 @@ def look(
 
 
 def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ...]:
-    """Return what each says; equal names with equal bytes are one store, others are two."""
+    """Return the store of each; equal names with equal bytes are one store, others are two."""
     found: dict[str, Found] = {}
     known = Known()
     for raw, source in raws:
@@ -214,7 +214,7 @@ _AGAIN = {
     "rehearse": "joinproto recover rehearse {}",
     "undo": "joinproto recover undo {}",
 }
-"""What is typed again, with the stores in it."""
+"""The commands to type again, with `{}` in place of the stores."""
 
 
 def _place(path: Path) -> tuple[int, int] | None:
@@ -230,7 +230,7 @@ def _key(word: str) -> str:
 
 
 def _positions(positions: Sequence[str]) -> dict[str, bytes]:
-    """Return what `--position DIR=SEQNO` gives; SEQNO may be a file with a log."""
+    """Return the values of `--position DIR=SEQNO`; SEQNO may be a file with a log."""
     found: dict[str, bytes] = {}
     for text in positions:
         word, equals, value = text.rpartition("=")

@@ -60,8 +60,8 @@ class AskedMember:
 
 @frozen(kw_only=True)
 class Verification:
-    """What follows.  `verdict`: None: it runs, or none answers; `missing`: members that take no
-    part.
+    """The result of a verification.  `verdict`: None if the cluster runs or no member answers;
+    `missing`: members that take no part.
     """
 
     asked: tuple[AskedMember, ...]
@@ -143,7 +143,7 @@ def _judged(asked: Sequence[AskedMember]) -> tuple[int, Verdict | None, str, str
 
 
 def _apart(asked: Sequence[AskedMember]) -> str:
-    """Return what shows two clusters among those that answer, "" if nothing does."""
+    """Return the evidence of two clusters among the members that answer, "" if there is none."""
     for item in asked:
         live = item.live
         if live is None:
@@ -166,7 +166,7 @@ def _apart(asked: Sequence[AskedMember]) -> str:
 
 
 def _forked(asked: Sequence[AskedMember]) -> str:
-    """Return what shows that two of them are on different branches, "" if nothing does."""
+    """Return the evidence that two of them are on different branches, "" if there is none."""
     for one, other in combinations(asked, 2):
         if one.lineage is None or other.lineage is None:
             continue
@@ -233,7 +233,7 @@ def _lines(item: AskedMember) -> Iterator[str]:
 
 
 def _of_mark(item: AskedMember, mark: Mapping[str, Any]) -> str:
-    """Say what became of the permission to restart that this store was given."""
+    """Return the fate of the permission to restart that this store was given."""
     by = f"{mark.get('what')} of {mark.get('when', 'an unknown time')} by {mark.get('who', '?')}"
     said = f"{item.name}: the {by}, from view {short(str(mark.get('tip')))}"
     lineage = item.lineage or Lineage()

@@ -9,7 +9,7 @@ _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
 
 
 def typed(word: str) -> str:
-    """Return what a shell takes for this word; in one line, and plain to read."""
+    """Return the word as it is typed in a shell, in one readable line."""
     if word.isprintable():
         return quote(word)
     # Characters that cannot be printed are written as bash reads them.

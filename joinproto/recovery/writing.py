@@ -55,7 +55,7 @@ class Stale(JoinprotoError):
 
 
 class Outcome(Enum):
-    """What was found and done."""
+    """The findings and the changes."""
 
     DONE = "done"
     DONE_BEFORE = "done before"
@@ -64,7 +64,9 @@ class Outcome(Enum):
 
 @frozen(kw_only=True)
 class Done:
-    """What was done.  `said`: one sentence each.  `backup`: the path of the former metadata."""
+    """The changes made.  `said`: one sentence for each.  `backup`: the path of the former
+    metadata.
+    """
 
     outcome: Outcome
     said: tuple[str, ...]
@@ -72,7 +74,7 @@ class Done:
 
 
 def check(plan: Plan, *, host: str, files: JournalFileSystem = REAL) -> Done | None:
-    """Return what was done if the plan was applied before, None if it can be applied now.
+    """Return the changes if the plan was applied before, None if it can be applied now.
 
     Changes nothing.  Raises `Stale`, or `StoreError`.
     """
@@ -261,7 +263,7 @@ def _require_given(name: str, raw: Raw) -> None:
 
 
 def _again(one: Input, raw: Raw) -> Input:
-    """Return what `one` is now that `raw` was read, with the position that was given for it."""
+    """Return `one` as it is now that `raw` was read, with the position that was given for it."""
     return Input.of(one.name, evolve(raw, recovered=one.recovered.encode("latin-1")))
 
 

@@ -36,7 +36,7 @@ class Action(Enum):
 
 @frozen
 class DiskRecord:
-    """What a member keeps through a crash."""
+    """The part of a member's state that survives a crash."""
 
     store: Store
     initial: Signature | None = None

@@ -43,7 +43,7 @@ from joinproto.reference.events import (
 
 @frozen
 class Identity:
-    """What of a member never changes while it runs."""
+    """The part of a member that never changes while it runs."""
 
     id: str
     options: Options = ()
@@ -74,7 +74,7 @@ class TabledMember(ABC):
 
     @property
     def status(self) -> Status:
-        """What this member tells the others now."""
+        """Return the status that this member tells the others now."""
         return Status(
             self.me.id,
             self.store,
@@ -88,7 +88,7 @@ class TabledMember(ABC):
 
     @property
     def kept(self) -> DiskRecord:
-        """What this member keeps now: what `Persist` makes durable."""
+        """Return the record that `Persist` makes durable now."""
         return DiskRecord(self.store, self.initial, self.final, self.data)
 
     def state_for(self) -> UpdateDone:
@@ -108,7 +108,7 @@ class TabledMember(ABC):
         return list(self.react(event))
 
     def react(self, event: Event) -> Iterator[Effect]:
-        """Yield what `receive` returns, one by one.
+        """Yield the effects of `receive`, one by one.
 
         At each effect this member has changed exactly so far: at a `Persist`, the attributes
         named in `persistent` are what it keeps.  Take all of them, or throw the member away.

@@ -87,7 +87,9 @@ def lost(state: Following) -> Following:
 
 
 def follow(state: Following, sender: str, content: Content) -> Step:
-    """Return what a backup does with a message of its primary; of another one: nothing."""
+    """Return a backup's step for a message of its primary; a message of another broker has no
+    effect.
+    """
     if sender != state.primary:
         return Step(state)
     if isinstance(content, Refuse):

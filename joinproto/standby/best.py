@@ -27,7 +27,7 @@ NO_VIEW = View()
 
 @frozen
 class Best:
-    """Which one to start from."""
+    """The broker to start from."""
 
     store: Annotated[Store | None, Key("best"), NAME, "the broker; null: none can be named"]
     proven: Annotated[bool, "whether no other store can be better"]

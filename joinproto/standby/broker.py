@@ -17,7 +17,7 @@ from joinproto.machine.values import evolve
 
 
 class Variant(Enum):
-    """Which rules: the document's, those of the broker that shipped, ours."""
+    """The variant of the rules: the document's, those of the shipped broker, or ours."""
 
     SEED = "seed"
     REAL = "real"
@@ -25,7 +25,7 @@ class Variant(Enum):
 
 
 class Role(Enum):
-    """What a broker is; in `catchup` and `connecting` it lacks data or a primary."""
+    """The role of a broker; in `catchup` and `connecting` it lacks data or a primary."""
 
     STANDALONE = "standalone"
     CONNECTING = "connecting"
@@ -37,7 +37,7 @@ class Role(Enum):
 
 
 SHIPPED = {Role.CONNECTING: "joining", Role.BACKUP: "ready", Role.PRIMARY: "active"}
-"""What the broker that shipped calls them."""
+"""The names that the shipped broker uses."""
 WORDS = {word: role for role, word in SHIPPED.items()} | {role.value: role for role in Role}
 
 
@@ -66,7 +66,7 @@ WAS_PRIMARY = Annotated[bool, "whether it was that primary"]
 
 
 class Mark(Enum):
-    """What a broker's disk says of its last end."""
+    """The mark of a broker's last end on its disk."""
 
     CLEAN = "clean"
     DIRTY = "dirty"
@@ -75,7 +75,7 @@ class Mark(Enum):
 
 @frozen(kw_only=True)
 class Store:
-    """What stands on one broker's disk."""
+    """The contents of one broker's disk."""
 
     name: Annotated[str, "the broker"]
     mark: Annotated[Mark, "clean: stopped in order; dirty: it crashed; empty: nothing is there"]

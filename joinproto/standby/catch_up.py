@@ -1,4 +1,4 @@
-"""What a primary and a backup exchange for one queue, so that the backup has what it has.
+"""The messages that a primary and a backup exchange for one queue until both hold the same.
 
 Source: hot standby, H5, H9; LM1 and LM2 of the document.
 """
@@ -37,7 +37,7 @@ class Message:
 
 @frozen
 class Exchange:
-    """What they exchange."""
+    """The messages exchanged."""
 
     replaced: Annotated[bool, "the backup's queue goes as a whole"]
     drops: Annotated[tuple[str, ...], "what the backup gives up"]
@@ -56,7 +56,7 @@ def catch_up(
     same_queue: bool = True,
     order: Order = Order.LIFO,
 ) -> Exchange:
-    """Return what they exchange.  Both lists are from the front of the queue to its back."""
+    """Return the exchange.  Both lists are from the front of the queue to its back."""
     if variant is Variant.SEED:
         return _by_position(primary, backup, order)
     if not same_queue:

@@ -35,7 +35,7 @@ def may_promote(chain: View, name: str) -> bool:
 
 
 def heard(chain: View, peers: Iterable[Peer]) -> tuple[Peer, ...]:
-    """Return what others answered, as a promotion takes it: of generations the chain says.
+    """Return the others' answers in the form for a promotion; the chain names the generations.
 
     Else a former primary that must not be promoted would stand in every broker's way, and so
     would a backup that was dropped, and runs on: it is not better than a member of the last view.
@@ -69,7 +69,7 @@ def turn(chain: View, me: str, there: Collection[str]) -> int | None:
 
 
 def seen(name: str, role: Role, standing: Role, mark: Mark, view: View) -> Store | None:
-    """Return what a broker's store holds, by what it says of itself.
+    """Return the contents of a broker's store, from the broker's own report.
 
     None: it has been something since it started, so this is no total failure any more.
     """

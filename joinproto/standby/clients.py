@@ -1,4 +1,4 @@
-"""Which client may enter a broker, as a table; and how a client finds the primary.
+"""The clients that may enter a broker, as a table; and how a client finds the primary.
 
 Source: hot standby, H11.
 """
@@ -17,7 +17,7 @@ from joinproto.standby.variants import practice_of
 
 
 class Entrance(Enum):
-    """What becomes of a connection."""
+    """The outcome of a connection."""
 
     ADMITTED = "admitted"
     SENT_ON = "sent on"  # refused, and told where the primary is
@@ -80,7 +80,7 @@ def admit(
     is_admin: bool = False,
     is_broker: bool = False,
 ) -> Admission:
-    """Return what becomes of a connection.  `primary`: address of the one it follows, if any."""
+    """Return the outcome of a connection.  `primary`: address of the one it follows, if any."""
     visit = Visit(role=role, is_admin=is_admin, is_broker=is_broker, follows=primary is not None)
     case = ENTERING.choose((visit,), 0)
     if case.outcome is Entrance.SENT_ON:

@@ -1,4 +1,4 @@
-"""When a primary confirms, and which backups it counts as up to date.
+"""Confirmations of a primary, and the backups that it counts as up to date.
 
 Source: hot standby, H4, H8; LM4, LM5, LC2.
 """
@@ -60,8 +60,8 @@ def _view_written(state: PrimaryState) -> Told:
 
 
 def wanted(state: PrimaryState) -> tuple[str, ...]:
-    """Return which brokers should be in the view: those that have all, and those that had it and
-    may come back.
+    """Return the brokers that should be in the view: those that have all messages, and those that
+    had them and may come back.
     """
     queues = state.stock.copied()
     members = {state.who.me, *state.awaited, *(state.members & state.followers.keys())}

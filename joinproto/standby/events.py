@@ -1,4 +1,4 @@
-"""What happens to a broker, and what it has its host do.
+"""Events of a broker, and effects for its host.
 
 Effects are done in the order given: what is kept is durable before the next one is begun
 (`perform.py`).
@@ -95,7 +95,7 @@ class New:
 
 @frozen(kw_only=True)
 class Draft:
-    """What a client does to one queue."""
+    """A client's changes to one queue."""
 
     queue: str
     puts: tuple[New, ...] = ()

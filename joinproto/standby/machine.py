@@ -81,7 +81,7 @@ class Broker:
 
     @property
     def leading(self) -> PrimaryState | None:
-        """Return what it knows as a primary; None: it is none."""
+        """Return its state as a primary, None if it is none."""
         return self.side if isinstance(self.side, PrimaryState) else None
 
     @property
@@ -132,7 +132,7 @@ def _stepped(state: Broker, event: Event) -> Step:
 
 
 def _mark(state: Broker, event: Stop) -> Mark:
-    """Return what this end leaves on the disk: H10."""
+    """Return the mark that this end leaves on the disk: H10."""
     facts = Facts(
         dirty=state.mark is Mark.DIRTY,
         copying=state.standing is Role.CATCHUP,
@@ -280,7 +280,7 @@ def _promoted(state: Broker, event: Promote) -> Step:
 
 
 def _as(state: Broker) -> Role:
-    """Return what it is promoted as: H8."""
+    """Return the role in which it is promoted: H8."""
     if state.serves or state.side is None or not state.who.practice.keeps_standing:
         return state.role
     return state.standing

@@ -1,5 +1,5 @@
-"""What the manager that is built in does: which broker's turn it is, what is written, which broker
-serves no more.
+"""The actions of the built-in manager: whose turn it is, what is written, and which broker stops
+serving.
 
 Each broker has one.  It reads the chain of views (`chain.py`), which all read in one order.  A view
 that it wants there it hands in, and sees in the chain whether it came to stand there.
@@ -60,7 +60,7 @@ class Now:
 
 
 class Due(Enum):
-    """What must be done."""
+    """The actions that are due."""
 
     NOTHING = "nothing"
     TURN = "serve no more"
@@ -80,7 +80,7 @@ def appended(state: Managing, view: View) -> tuple[Managing, bool]:
 
 
 def decided(state: Managing, view: View, *, fits: bool) -> tuple[Managing, Due]:
-    """Return what is due where a view has come, which is in the chain or not (`fits`)."""
+    """Return the due actions for a view that has come, which is in the chain or not (`fits`)."""
     if view == state.writing:
         return evolve(state, writing=None), Due.WRITTEN if fits else Due.NOTHING
     if view == state.asked:
@@ -104,7 +104,8 @@ def promotion(
     timeout: float = 10.0,
     view: View | None = None,
 ) -> Promote:
-    """Return what this manager says to its broker; `view`: None: what would be written now.
+    """Return this manager's promotion of its broker; `view` None means the one that would be
+    written now.
 
     `continues`: it may go on by itself after a total failure.
     """
@@ -124,7 +125,7 @@ def is_emptied(state: Managing, me: Broker) -> bool:
 
 
 def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answer:
-    """Return what this broker would answer to a promotion by the chain as it is now."""
+    """Return this broker's answer to a promotion by the chain as it is now."""
     name = me.who.me
     if me.serves:
         return Answer(Verdict.IGNORED, "H3", f"{name} is {me.role.value} already")
@@ -143,7 +144,9 @@ def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answ
 def ticked(
     state: Managing, me: Broker, around: PeerReports, event: Promote, now: Now
 ) -> tuple[Managing, Due]:
-    """Return what time has brought: a turn to be promoted, or the end of what is cut off."""
+    """Return the actions that time has made due: a promotion in its turn, or the end of a cut-off
+    primary.
+    """
     if not now.is_open:
         since = now.at if state.closed_at is None else state.closed_at
         is_late = now.at - since > now.silence

@@ -1,4 +1,4 @@
-"""What a primary and a backup send each other, and what both keep of it.
+"""Messages between a primary and a backup, and the parts that both store.
 
 One link goes from a backup to the primary.  All that the primary sends on it has one order, and the
 n-th of them is called by its number n, from 1; a backup says up to which number it has done, and
@@ -37,18 +37,20 @@ class View:
     ] = ()
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what no broker says: it would be kept, and the store be refused for ever."""
+        """Refuse values that no broker sends: they would be stored, and the store be refused for
+        ever.
+        """
         if self.generation < 0 or self.number < 0:
             raise ValueError(f"a view of generation {self.generation}, number {self.number}")
 
     @property
     def age(self) -> tuple[int, int]:
-        """Return what orders views, the older one first."""
+        """Return the sort key of views, the older one first."""
         return (self.generation, self.number)
 
 
 class Kind(Enum):
-    """What wiring is made of."""
+    """The kinds of wiring."""
 
     QUEUE = "queue"
     EXCHANGE = "exchange"
@@ -69,13 +71,13 @@ class Thing:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return what no two of them share at one time."""
+        """Return a key that no two of them share at one time."""
         return (self.kind.value, self.name)
 
 
 @frozen(kw_only=True)
 class Change:
-    """What happens to one queue: new messages at its back, others gone."""
+    """A change of one queue: new messages at its back, others removed."""
 
     queue: Annotated[str, "its name"]
     puts: Annotated[tuple[Message, ...], "new messages, in their order"] = ()
@@ -150,7 +152,9 @@ class Deleted:
 
 @frozen(kw_only=True)
 class Surplus:
-    """What the backup has of a queue and the primary has not: it gives that up (H9)."""
+    """The messages of a queue that the backup has and the primary lacks: the backup gives them up
+    (H9).
+    """
 
     queue: Annotated[str, "its name"]
     drops: Annotated[tuple[str, ...], "identities; they need not be there any more"]

@@ -1,4 +1,4 @@
-"""What a broker knows of the others, and what follows from it.
+"""A broker's knowledge of the others, and facts derived from it.
 
 Each broker tells each other one what it is, as often as that changes.  A backup that hears of a
 primary makes a link to it; a primary that hears of a younger generation serves no more.
@@ -27,7 +27,7 @@ SERVING = (Role.PRIMARY, Role.RECOVERING)
 
 @frozen(kw_only=True)
 class PeerReport:
-    """What a broker says of itself."""
+    """A broker's report about itself."""
 
     role: Annotated[Role, "what it is"] = Role.CONNECTING
     # Earlier versions did not say these two.
@@ -42,7 +42,7 @@ class PeerReport:
 
 
 def said_by(broker: Broker, cluster: str | None = None) -> PeerReport:
-    """Return what a broker says of itself; `cluster`: that its store belongs to."""
+    """Return a broker's report about itself; `cluster`: the one that its store belongs to."""
     return PeerReport(
         role=broker.role,
         standing=broker.standing,
@@ -74,17 +74,17 @@ class PeerReports:
         }
 
     def primary(self) -> str | None:
-        """Return which other broker serves, as far as it is known."""
+        """Return the other broker that serves, as far as it is known."""
         there = {name: one.view.age for name, one in self.ours().items() if one.serves}
         return max(there, key=lambda name: there[name]) if there else None
 
     def peers(self) -> tuple[Peer, ...]:
-        """Return what the others said, as a promotion takes it; one that is away says nothing."""
+        """Return the others' reports in the form for a promotion; one that is away has none."""
         ours = self.ours()
         return tuple(_peer(name, ours.get(name)) for name in self.others)
 
     def stores(self, me: Broker) -> dict[str, Store | None]:
-        """Return what the stores of all brokers hold; None: it was not seen."""
+        """Return the contents of the stores of all brokers, None for one that was not seen."""
         ours = {**self.ours(), me.who.me: said_by(me)}
         return {name: _store(name, ours.get(name)) for name in (me.who.me, *self.others)}
 
@@ -114,7 +114,7 @@ def _store(name: str, one: PeerReport | None) -> Store | None:
 
 
 def met(around: PeerReports, name: str, said: PeerReport | None = None) -> PeerReports:
-    """Return what is known once there is a session with this broker, or it says something.
+    """Return the knowledge after a new session with this broker, or a report from it.
 
     One that was left may be followed again once it says something new.
     """
@@ -126,7 +126,7 @@ def met(around: PeerReports, name: str, said: PeerReport | None = None) -> PeerR
 
 
 def parted(around: PeerReports, name: str) -> PeerReports:
-    """Return what is known once the session with this broker is gone."""
+    """Return the knowledge after the end of the session with this broker."""
     return evolve(around, others={**around.others, name: None})
 
 
@@ -140,7 +140,7 @@ class Learned:
 
 
 def learned(me: Broker, around: PeerReports, name: str) -> Learned:
-    """Return what follows from what this broker said last."""
+    """Return the facts that follow from this broker's last report."""
     ours = around.ours()
     if name not in ours:
         other = around.others[name]

@@ -56,7 +56,7 @@ class Ports(Protocol[Task_co]):
 
 
 def perform(effect: Effect, ports: Ports[Task_co]) -> Task_co:
-    """Have one effect performed; return what is left to be done of it."""
+    """Perform one effect; return the rest of its work."""
     match effect:
         case Send(to, content):
             return ports.send(to, content)

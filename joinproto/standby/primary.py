@@ -88,7 +88,7 @@ Step: TypeAlias = step.Step[PrimaryState, Effect]
 
 
 def lead(state: PrimaryState, event: Received | Gone | OfPrimary) -> Step:
-    """Return what a primary does on an event."""
+    """Return a primary's step for an event."""
     match event:
         case Received(sender, content):
             return _received(state, sender, content)

@@ -1,5 +1,5 @@
-"""What a primary knows: its backups' links, which of them must have what, what is not confirmed
-yet.
+"""The state of a primary: its backups' links, the messages that each must have, and those not
+confirmed yet.
 
 Source: hot standby, H4, H5, H8.
 """
@@ -22,7 +22,7 @@ from joinproto.standby.variants import VariantRules, practice_of
 
 
 class Keeper(Enum):
-    """What keeps the views, and says which broker is primary."""
+    """The manager that keeps the views, and names the primary."""
 
     BUILT_IN = "built in"  # the view chain: a view is written once it is in the chain
     OUTSIDE = "outside"  # no broker: a view stands in the stores of those that are in it
@@ -30,7 +30,7 @@ class Keeper(Enum):
 
 @frozen(kw_only=True)
 class Who:
-    """What never changes of a broker."""
+    """The constant part of a broker's state."""
 
     me: str
     variant: Variant = Variant.OURS
@@ -74,7 +74,7 @@ class Follower:
 
 @frozen(kw_only=True)
 class Pending:
-    """What a client waits for.  `queues`: whose messages it changed, of those that replicate.
+    """A confirmation that a client waits for.  `queues`: the replicated queues that it changed.
 
     `sent`: the number under which each backup was told; `written`: by our own store.
     """
@@ -132,8 +132,8 @@ class PrimaryState:
 
     @property
     def members(self) -> frozenset[str]:
-        """Return which brokers may be promoted now: by the view that is written, or by that to
-        come.
+        """Return the brokers that may be promoted now: by the view that is written, or by the next
+        one.
         """
         coming = () if self.proposal is None else self.proposal.view.members
         return frozenset((*self.view.members, *coming)) - {self.who.me}

@@ -76,7 +76,7 @@ class Promotion:
 
 @frozen
 class Promoted(ByCase):
-    """What it answers, and what it is then."""
+    """The answer to a promotion, and the broker's role after it."""
 
     verdict: Annotated[Verdict, "refused: the manager's script fails; ignored: nothing to do"]
     case: Annotated[Named[Case[Verdict]], "the case of the variant's table"]

@@ -1,4 +1,4 @@
-"""What `joinproto ask standby.*` answers.
+"""The answers of `joinproto ask standby.*`.
 
 Source: hot standby, H1 to H5, H7, H9, H10.
 """
@@ -162,7 +162,7 @@ def answer_catch_up(
     same_queue: Annotated[bool, "it is one queue, not two of one name"] = True,
     order: Annotated[Order, "in which the primary sends what was there before"] = Order.LIFO,
 ) -> catching_up.Exchange:
-    """What a new primary and a backup exchange for one queue."""
+    """Return the messages that a new primary and a backup exchange for one queue."""
     of_primary, of_backup = _messages("primary", primary), _messages("backup", backup)
     return catching_up.catch_up(variant, of_primary, of_backup, same_queue=same_queue, order=order)
 

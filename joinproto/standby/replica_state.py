@@ -1,4 +1,4 @@
-"""What a broker has: its wiring, and the messages of its queues; and how that changes.
+"""The data of a broker: its wiring and the messages of its queues; and changes of them.
 
 Primary and backups have the same value and change it by the same functions.
 
@@ -86,7 +86,7 @@ class Mirrored:
 
 
 def mirrored(practice: VariantRules, stock: ReplicaState, things: Iterable[Thing]) -> Mirrored:
-    """Return what a backup does when it is told all wiring of the primary: H6.
+    """Return a backup's step on the whole wiring of its primary: H6.
 
     What is there and not at the primary goes, unless it does not replicate; what has another
     identity is replaced.  The prototype does neither (LC3, LC4).

@@ -15,7 +15,7 @@ from joinproto.standby.broker import Variant
 
 
 class Level(Enum):
-    """What of a queue replicates."""
+    """The parts of a queue that replicate."""
 
     NONE = "none"
     CONFIGURATION = "configuration"  # that it is there, and its bindings
@@ -23,7 +23,7 @@ class Level(Enum):
 
 
 class Default(Enum):
-    """What is done where a queue says nothing."""
+    """The level of a queue that does not name one."""
 
     NONE = "none"
     CONFIGURATION = "configuration"  # real, ours
@@ -33,7 +33,7 @@ class Default(Enum):
 
 @frozen
 class Replicates:
-    """What replicates."""
+    """The rules of replication."""
 
     level: Annotated[Level, "of the queue"]
     message: Annotated[bool, "whether this message does"]
@@ -50,7 +50,8 @@ def replicates(
     durable_queue: bool = False,
     durable_message: bool = False,
 ) -> Replicates:
-    """Return what replicates.  `queue`, `message`: what each says of itself; None: nothing.
+    """Return the parts that replicate.  `queue`, `message`: each one's own setting, None if it has
+    none.
 
     The shipped broker numbers messages by their place in the queue, so one message cannot say
     otherwise there.

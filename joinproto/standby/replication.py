@@ -1,4 +1,4 @@
-"""What a primary sends to its backups: wiring, what was there before, and what happens now.
+"""The messages of a primary to its backups: wiring, older data, and current changes.
 
 Source: hot standby, H4 to H7, H9.
 """
@@ -84,7 +84,9 @@ def is_mirrored(state: PrimaryState, thing: Thing) -> bool:
 
 
 def subscribed(state: PrimaryState, name: str, wants: Subscribe) -> Told:
-    """Return what is done for a backup that wants a queue: its surplus, then what it lacks."""
+    """Return the actions for a backup that wants a queue: its surplus, then the messages that it
+    lacks.
+    """
     queue = state.stock.queues.get(wants.queue)
     if name not in state.followers or queue is None or queue.id != wants.id:
         return state, ()  # it was deleted meanwhile: the backup is told on this link

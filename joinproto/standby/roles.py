@@ -1,4 +1,4 @@
-"""What a broker is, as a state machine: its tables say what follows from what happened.
+"""The roles of a broker as a state machine: its tables map events to roles.
 
 Source: hot standby, H1 to H3, H8.
 """
@@ -78,7 +78,7 @@ MARKED = Table(
         Case("H10", "it fails", ALWAYS, Mark.DIRTY),
     ),
 )
-"""What an end leaves on the disk."""
+"""The marks that an end leaves on the disk."""
 
 
 @cache

@@ -17,7 +17,7 @@ from joinproto.standby.broker import Mark, Role, Variant
 
 
 class Verdict(Enum):
-    """What becomes of a promotion."""
+    """The outcome of a promotion."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"  # the manager's script fails, and it tries the next one

@@ -1,4 +1,4 @@
-"""What each variant does, rule by rule: the one place where the variants of the machine differ.
+"""The rules of each variant: the only place where the variants of the machine differ.
 
 Source: hot standby, H2, H4 to H9, and the document's limits LM1 to LM5, LC1 to LC6.
 """
@@ -14,7 +14,7 @@ from joinproto.standby.broker import Variant
 
 @frozen(kw_only=True)
 class VariantRules:
-    """What is done.
+    """The rules of one variant.
 
     `generations` (H2): raised by each promotion; what is older is refused.
     `holds_transfers` (H4): a transfer is confirmed when all that are up to date have it, and
@@ -75,5 +75,5 @@ PRACTICES: Mapping[Variant, VariantRules] = {
 
 
 def practice_of(variant: Variant) -> VariantRules:
-    """Return what the variant does."""
+    """Return the rules of the variant."""
     return PRACTICES[variant]

@@ -101,7 +101,7 @@ def encode(contents: Contents) -> bytes:
 
 
 def decode(payload: bytes) -> Contents:
-    """Return what the payload says; raises `Malformed` for whatever no version of us wrote."""
+    """Return the decoded payload; raises `Malformed` for one that no version of joinproto wrote."""
     tree: dict[str, Json] = parsed(payload, "payload")
     require("payload", isinstance(tree, dict), tree, "an object")
     verify_carried("payload", tree)

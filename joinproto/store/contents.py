@@ -1,4 +1,4 @@
-"""What the metadata of a store says: the record, whose it is, and what operators did."""
+"""The metadata of a store: the record, its owner, and operators' actions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Contents:
     source: Mapping[str, Json] = field(factory=dict, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what cannot be on a disk; raises `Malformed`."""
+        """Refuse contents that cannot be on a disk; raises `Malformed`."""
         require_text("member", self.member)
         require_type("record", self.record, StoreRecord)
         require(

@@ -55,7 +55,7 @@ class StoreHandle:
         """Take over the open directory and the lock; for this module alone."""
         self.path = path
         self.problems: tuple[str, ...] = ()
-        """What was found and is no reason to refuse; the host tells its operator."""
+        """Findings that are no reason to refuse; the host tells its operator."""
         self._kept = Record(files, room, path / ROOM, KIND)
         self._lock = lock
         self._pid = os.getpid()

@@ -20,7 +20,7 @@ from joinproto.store.slots import KIND, ROOM, Slot, problems, refusal
 
 @frozen(kw_only=True)
 class Inspection:
-    """What lies in the data directory `path` of a member.
+    """The contents of the data directory `path` of a member.
 
     `problems`: what is wrong, one sentence each.  `refusal`: why no member may run on it,
     "" if one may.  `leftovers`: names of files that were being written; alongside a running
@@ -51,12 +51,12 @@ class Inspection:
 
     @property
     def contents(self) -> Contents | None:
-        """Return what a member would run on, None if it may not."""
+        """Return the contents that a member would run on, None if it may not."""
         return self.current.contents if self.is_sound else None
 
 
 def inspect(path: Path, *, files: FileSystem = REAL) -> Inspection:
-    """Return what is found in the data directory `path`; raises `StoreError` if nothing is.
+    """Return the contents of the data directory `path`; raises `StoreError` if there are none.
 
     `StoreMissing`: there is no directory of a store.  `StoreUnreadable`: it cannot be read.
     """

@@ -41,7 +41,7 @@ CURRENT, PREVIOUS = KIND.name, KIND.previous
 
 
 def judge(path: Path, raw: bytes) -> Slot:
-    """Return what the bytes of one file say; never raises, whatever they are."""
+    """Return the slot of one file's bytes; never raises, whatever they are."""
     return record.judge(path, raw, KIND)
 
 
@@ -51,5 +51,5 @@ def refusal(slots: Slots) -> StoreError | None:
 
 
 def problems(slots: Slots) -> tuple[str, ...]:
-    """Return what is wrong with either file, one sentence each, the worst first."""
+    """Return the problems of both files, one sentence each, the worst first."""
     return record.problems(slots, KIND)

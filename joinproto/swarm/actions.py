@@ -1,4 +1,4 @@
-"""What happens to a cluster: each action of a scenario, done to a simulation."""
+"""Actions of a scenario, applied to a simulation."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class _Open:
 
 @define(eq=False)
 class _Copying:
-    """What is on a disk, as it is or as a loss of power leaves it."""
+    """The contents of a disk, as they are or as a loss of power leaves them."""
 
     chance: Random
     steady: frozenset[str]
@@ -139,13 +139,13 @@ CALLS = (
     *("truncate", "sync", "sync_data", "sync_directory", "rename", "link", "unlink"),
     *("lock", "close"),
 )
-"""What can fail."""
+"""The operations that can fail."""
 
 READS = {
     *("open_directory", "open_directory_in", "names", "open_to_read", "is_same"),
     *("read", "size", "read_at", "lock", "close"),
 }
-"""What changes nothing on the disk."""
+"""The operations that change nothing on the disk."""
 
 
 @define(eq=False)
@@ -357,7 +357,7 @@ class Disk:
     # -- small parts -------------------------------------------------------------------------------
 
     def _of(self, file: int) -> _Open:
-        """Return what is open under this number; in a process, it may be another one's by now."""
+        """Return the file with this descriptor; another process may have it by now."""
         if file not in self._open:
             self.never_opened.append(file)
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))

@@ -11,7 +11,7 @@ from joinproto.swarm.rest import Up, newest, who_must_serve
 from joinproto.swarm.simulation import Simulation
 
 PATIENCES_MOST = 400
-"""How many times its patience a cluster has to come to rest."""
+"""The time that a cluster has to come to rest, in multiples of its patience."""
 
 SERVES_MOST = 100
 """And so many to serve again, once a member that is asked has permitted it."""

@@ -60,7 +60,7 @@ _decode = lru_cache(maxsize=4096)(decode)  # the same bytes come from many, and 
 
 
 class World(Protocol):
-    """What a process asks of the run around it."""
+    """The services of the run around a process."""
 
     def send(self, to: str, channel: Channel, content: object) -> None: ...
     def drop(self, peer: str) -> None: ...
@@ -70,7 +70,7 @@ class World(Protocol):
 
 
 class Watcher(Protocol):
-    """What is told of all that a process does; it may raise."""
+    """An observer of all that a process does; it may raise."""
 
     def wrote(self, process: Process) -> None: ...
     def saw(self, process: Process, event: object) -> None: ...
@@ -321,7 +321,7 @@ class Process:
 
 @define(eq=False)
 class Clients:
-    """What is made of the log here: it is only looked at."""
+    """An application that only reads the log."""
 
     process: Process | None = None
 

@@ -22,12 +22,12 @@ AT_ONCE = 5
 """Seeds that a process plays before it says what came of them."""
 
 FAILED_KEPT = 20
-"""How many failed runs of one claim are kept, the earliest seeds; all are counted."""
+"""Failed runs of one claim that are kept, the earliest seeds; all are counted."""
 
 
 @define
 class Tally:
-    """What many runs came to.  `failed`: outcomes that broke a claim, by its name.
+    """The totals of many runs.  `failed`: outcomes that broke a claim, by its name.
 
     `configurations`: how many different ones there were, whatever happened in them.
     """
@@ -77,7 +77,7 @@ def many(
     tell: Callable[[Tally], None] = lambda tally: None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Tally:
-    """Play runs from `seed` on, `runs` of them, or for `seconds`; return what they came to.
+    """Play runs from `seed` on, `runs` of them, or for `seconds`; return their totals.
 
     `jobs`: processes; with more than one, `start` must be a function of a module.  `tell`: called
     after each run.  `interrupted`: asked before each; once it says so, no more are begun.

@@ -20,11 +20,13 @@ from joinproto.join.wire import LATEST, encode
 from joinproto.swarm.scenario import Scenario
 
 OLD_KEPT = 200
-"""How many of the messages from one to another may come again at any time."""
+"""Messages from one member to another that may come again at any time, at most."""
 
 
 class Ends(Protocol):
-    """What the network asks of the run: the time, and those at the ends of its links."""
+    """The services of the run for the network: the time, and the processes at the ends of its
+    links.
+    """
 
     now: float
 

@@ -28,15 +28,15 @@ class Died(BaseException):
 
 
 class Keeps(Protocol):
-    """Whatever writes a record durably."""
+    """Any object that writes a record durably."""
 
     def write(self, record: StoreRecord) -> None: ...
 
 
 @define(eq=False)
 class Opened:
-    """What a process has open.  `record`: what the member starts from; `lost`: what should be there
-    and is not, "" if all is.
+    """The open files of a process.  `record`: the one that the member starts from; `lost`: data
+    that should exist and does not, "" if none.
     """
 
     record: StoreRecord
@@ -90,7 +90,7 @@ class Place:
             self.step()
 
     def open(self) -> Opened:
-        """Return what a process starts with; raises `StoreError`."""
+        """Return the files that a process starts with; raises `StoreError`."""
         if self.is_transient:
             self.wipe()
         ends = self.is_end  # opening writes, too

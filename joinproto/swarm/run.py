@@ -19,7 +19,7 @@ from joinproto.swarm.simulation import Simulation
 
 @frozen(kw_only=True)
 class Outcome:
-    """What came of a run.  `claim`: what did not hold, "": all did; `what`: as it was seen.
+    """The outcome of a run.  `claim`: the broken one, "" if all held; `what`: the evidence.
 
     `opened`: how often a member began to serve.  `acked`: frames that were acknowledged.
     """
@@ -45,7 +45,7 @@ class Outcome:
 def run(
     scenario: Scenario, *, start: Callable[..., Member] = Member.start, tells: bool = False
 ) -> Outcome:
-    """Play the scenario and return what came of it; the same for the same scenario.
+    """Play the scenario and return its outcome, which is the same for the same scenario.
 
     `start`: makes the members, as `Member.start` does.  `tells`: with the story.
     """

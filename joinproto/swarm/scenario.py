@@ -14,7 +14,7 @@ from joinproto.join.config import Config, TotalFailure
 
 
 class What(Enum):
-    """What is done to a cluster, by its operators or by chance."""
+    """An action on a cluster, by its operators or by chance."""
 
     START = "is started"
     CRASH = "is killed"
@@ -99,7 +99,7 @@ class Scenario:
     ends: bool = False
 
     def config(self, name: str, *, options: str = "default") -> Config:
-        """Return what this member is started with."""
+        """Return this member's configuration."""
         return Config(
             member=name,
             electors=frozenset(self.electors),

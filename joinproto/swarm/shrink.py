@@ -31,7 +31,7 @@ PLAIN: dict[str, Any] = {
     "found_with": None,
     "automatic": True,
 }
-"""What is taken for an option, if the run fails all the same."""
+"""The plain value that is tried for an option while shrinking, if the run still fails with it."""
 
 
 def shrink(

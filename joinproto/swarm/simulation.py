@@ -292,7 +292,7 @@ class Simulation:
 
 @define(eq=False)
 class _Wires:
-    """What one process asks of the simulation."""
+    """The services of the simulation for one process."""
 
     simulation: Simulation
     name: str

@@ -1,4 +1,4 @@
-"""What a member says, in words for a story."""
+"""A member's events, in words for a story."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from joinproto.join.messages import Learned, PhaseChanged, Proposes, Refusal, Wa
 
 
 def told(event: object) -> str:
-    """Return what it says, to stand behind the member's name."""
+    """Return its words for a story, to stand after the member's name."""
     match event:
         case PhaseChanged(before, after, label, case):
             return f"is {after.value}, was {before.value} ({label}: {case})"

@@ -36,7 +36,7 @@ FAMILIES = {
     "standby": "Qpid's hot standby: one primary, and backups that follow it",
     "zen": "Elasticsearch's Zen discovery",
 }
-"""What the worlds of a family are about, in the order in which they are listed."""
+"""The subjects of the worlds of a family, in listed order."""
 
 
 def family_of(item: Entry) -> str:
@@ -45,7 +45,7 @@ def family_of(item: Entry) -> str:
 
 
 def mistake(mutant: str) -> str:
-    """Return what a mutant does wrong, in a sentence."""
+    """Return a mutant's mistake, in a sentence."""
     return MISTAKES[mutant]
 
 

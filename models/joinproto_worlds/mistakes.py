@@ -1,4 +1,4 @@
-"""What each mistake is that a world can have built in (`--mutant`), in words."""
+"""Descriptions of the mistakes that a world can have built in (`--mutant`)."""
 
 from __future__ import annotations
 

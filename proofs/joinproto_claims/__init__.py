@@ -1,1 +1,1 @@
-"""What is claimed of any number of members, and the mappings that link it to the worlds."""
+"""Claims for any number of members, and the mappings that link them to the worlds."""

@@ -69,5 +69,5 @@ def _base(name: str) -> str:
 
 
 def assumptions(name: str | None) -> tuple[str, ...]:
-    """Return what is assumed and not proved, of the layers that the claim stands in."""
+    """Return the unproved assumptions of the layers that the claim stands in."""
     return tuple(dict.fromkeys(one for layer, _ in wanted(name) for one in layer.assumes))

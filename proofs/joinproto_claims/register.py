@@ -59,7 +59,7 @@ def _upto(one: Var, other: Var) -> Formula:
 
 
 def _promise(seat: Term) -> dict[Relation, Update]:
-    """Return what a promise of `b` by this seat changes."""
+    """Return the changes of a promise of `b` by this seat."""
     others = ~same(x, seat)
     return {
         promised: Update((x, c), (promised(x, c) & others) | (same(x, seat) & _upto(c, b))),
@@ -68,7 +68,7 @@ def _promise(seat: Term) -> dict[Relation, Update]:
 
 
 def _answer(seat: Term) -> dict[Relation, Update]:
-    """Return what the answer to `b` says: all that the seat keeps of earlier ballots."""
+    """Return the answer to `b`: all that the seat keeps of earlier ballots."""
     is_it = same(x, seat) & same(d, b) & before(c, b)
     return {
         answered: Update((x, c), answered(x, c) | (same(x, seat) & same(c, b))),

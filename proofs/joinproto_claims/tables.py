@@ -1,4 +1,4 @@
-"""What is proved of the decision tables themselves, as they ship.
+"""Proofs about the decision tables themselves, as they ship.
 
 every case can be reached        with a few rows, which `evaluate.py` then judges the same
 no gap                           some case holds, for any number of rows
@@ -113,7 +113,7 @@ def _of_systems() -> Iterator[Table[Any]]:
 
 @frozen
 class Finding:
-    """What was found of one table: `result` proved, fails or unknown; `example`: in words.
+    """The finding about one table: `result` proved, fails or unknown; `example`: in words.
 
     `script`: the question to a solver, None where plain Python looked at all cases.
     """
@@ -126,7 +126,7 @@ class Finding:
 
 
 def findings() -> Iterator[Finding]:
-    """Yield what is found of every shipped table."""
+    """Yield the findings about every shipped table."""
     for item in shipped():
         for case in item.table.cases:
             yield reaches(item, case)

@@ -158,7 +158,7 @@ def fields_of(name: str) -> list[str]:
 
 @cache
 def checker_of(name: str) -> Any:
-    """Return what raises where an answer does not fit its schema."""
+    """Return a check that raises if an answer does not fit its schema."""
     return fastjsonschema.compile(schema_of(BY_NAME[name].answers))
 
 

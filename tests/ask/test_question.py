@@ -15,7 +15,7 @@ from joinproto.standby.promote import Promotion
 
 @frozen(kw_only=True)
 class Size:
-    """How large."""
+    """The size."""
 
     width: Annotated[int, "in steps"]
     height: Annotated[int, "in steps"] = 2
@@ -23,7 +23,7 @@ class Size:
 
 @frozen(kw_only=True)
 class Area(Answer):
-    """What it covers."""
+    """The subjects that it covers."""
 
     area: Annotated[int, "in square steps"]
     hint: Annotated[str, Last(10), "what else"] = "none"
@@ -39,7 +39,7 @@ class Row:
 
 @frozen
 class Chosen(ByCase):
-    """What a table chose."""
+    """The choice of a table."""
 
     case: Annotated[Named[Row], "the case"]
     why: Annotated[Why, "in short"]
@@ -47,7 +47,7 @@ class Chosen(ByCase):
 
 @question("test.area", "A size, and how often.", width=3)
 def area(size: Size, times: Annotated[int, "how often"] = 1) -> Area:
-    """How much is covered."""
+    """Return the covered area."""
     assert type(size) is Size
     return Area(area=size.width * size.height * times, rule="T1", why="by counting")
 

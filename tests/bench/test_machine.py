@@ -32,7 +32,7 @@ def test_memory_and_system_are_read() -> None:
 
 
 def test_this_machine_can_be_described() -> None:
-    """Whatever it is, it has a processor, memory and Python."""
+    """Any machine has a processor, memory and Python."""
     found = describe()
 
     assert found.processors >= 1

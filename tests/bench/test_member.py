@@ -1,4 +1,4 @@
-"""What a member costs: that the right thing is measured, and that it is told."""
+"""The cost of a member: the right code is measured, and the figures are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What three nodes do: that it is measured on real ones, and told alongside etcd."""
+"""The benchmark of three nodes: real ones are measured, and printed alongside etcd."""
 
 from __future__ import annotations
 

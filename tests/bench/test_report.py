@@ -1,4 +1,4 @@
-"""What is printed and written."""
+"""The printed and written reports."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How long a restart takes: what is said of it, and a quick run with a real node."""
+"""The duration of a restart: its report, and a quick run with a real node."""
 
 from __future__ import annotations
 

@@ -46,7 +46,9 @@ REST = [case for case in QUICK if case not in CHOSEN]
 
 
 def features(world: World, name: str, mutant: str | None) -> Iterator[str]:
-    """Yield what a searcher must do right for this world; `name`, `mutant`: of its report."""
+    """Yield the features that a searcher must support for this world; `name`, `mutant`: of its
+    report.
+    """
     yield f"ends: {searched(name, mutant).result}"
     yield f"network: {type(world.network).__name__}"
     yield f"start: {world.start}"

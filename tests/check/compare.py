@@ -28,7 +28,7 @@ GRAPH = ON_RUNS
 
 
 def explored(world: World, states_max: int) -> Explored | None:
-    """Return what the reference search finds, or None for a world larger than `states_max`."""
+    """Return the report of the reference search, or None for a world larger than `states_max`."""
     found = explore(world, states_max=states_max, keep_edges=True)
     return None if found.stopped else found
 

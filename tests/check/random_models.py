@@ -63,7 +63,7 @@ class Act:
 
 @frozen
 class Cell:
-    """What a member does with one event in one phase."""
+    """The actions of a member for one event in one phase."""
 
     phase: int
     acts: tuple[Act, ...] = ()

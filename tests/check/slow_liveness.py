@@ -36,7 +36,7 @@ class Runs:
             self.duty[source].append((target, self.duty_of(self.states[source], move)))
 
     def duty_of(self, state: State, move: Move) -> Hashable:
-        """Return what fairness calls this step, or None where it never forces it."""
+        """Return the name of this step in fairness, or None if fairness never forces it."""
         if move.is_fault:
             return None
         if move.together is not None:

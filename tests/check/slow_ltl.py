@@ -45,7 +45,7 @@ def implies(a: Formula, b: Formula) -> Formula:
 
 
 def formula_of(item: Property) -> Formula:
-    """Return what a claim says, in the logic's own words."""
+    """Return a claim as a formula of the logic."""
     holds: Formula = ("atom", item.holds)
     premise: Formula = ("atom", item.premise)
     match item.kind:
@@ -82,7 +82,7 @@ class Duty:
 
 
 def duties_of(found: Explored) -> list[Duty]:
-    """Return what the world's fairness asks for, straight from what its words mean."""
+    """Return the duties of the world's fairness, straight from the definition."""
     runs, world = Runs(found), found.reference.world
     groups: list[tuple[bool, set[int]]] = []
     for fair in world.fairness:
@@ -165,7 +165,7 @@ class Product:
         )
 
     def reached(self) -> set[Node]:
-        """Return what a run can come to that makes the formula true."""
+        """Return the states reachable by a run in which the formula is true."""
         first = [n for n in self.out if n[0] in self.begins and self.holds(self.formula, n)]
         return self._from(first, set(self.out))
 

@@ -168,7 +168,7 @@ def with_a_body(file: Path, body: bytes) -> None:
 
 
 def naming(kind: str) -> Callable[[Path], None]:
-    """Return what lets a file name a class or function that it must not."""
+    """Return bytes that let a file name a class or function that it must not."""
 
     def harm(file: Path) -> None:
         text = json.dumps({"leaves": [], "names": [kind.split()], "arrays": []}).encode()

@@ -91,7 +91,7 @@ def test_a_search_in_two_parts_tells_what_one_tells(
 
 
 def test_a_search_that_is_killed_twice_at_any_moment_goes_on(tmp_path: Path) -> None:
-    """What was written last is whole, whatever was under way when the process ended."""
+    """The last checkpoint is complete, at whatever moment the process ended."""
     assert_killed_and_gone_on(tmp_path / "kept", members=6, seconds=0.15)
 
 
@@ -145,7 +145,7 @@ def test_another_search_is_refused_with_what_differs(tmp_path: Path) -> None:
 
 
 def test_other_code_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What members answered follows from their code."""
+    """The answers of members follow from their code."""
     stopped(tmp_path / "kept")
     monkeypatch.setattr("joinproto.check.engine.checkpoint.code_of", lambda tables: "another")
 
@@ -306,6 +306,6 @@ def test_rows_that_are_all_read_take_no_more_memory_than_a_piece(tmp_path: Path)
 
 
 def file_bytes() -> int:
-    """Return what pages of files this process holds in memory."""
+    """Return the bytes of file pages that this process has in memory."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(re.search(r"RssFile:\s+(\d+)", status)[1])  # type: ignore[index]

@@ -120,7 +120,7 @@ def test_files_are_for_replay_and_for_others(
 
 
 def test_a_run_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where no folder is named."""
+    """Without a folder, it is printed."""
     done = run_here(capsys, "cover", "note-rejoin")
 
     assert 0 == done.code

@@ -44,12 +44,12 @@ COSTS = ("seconds", "cpu_seconds", "peak_rss_bytes", "bytes_per_state", "numbere
 
 @pytest.fixture(params=[0, 3, 1000])
 def _slowly(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many states are asked the slow way before the fast one is taken."""
+    """States asked the slow way before the fast one is taken."""
     monkeypatch.setattr(direct_member, "SLOWLY", request.param)
 
 
 def found(report: Report | None) -> dict[str, Any]:
-    """Return what a report says of the world; not what it cost, and which way was taken."""
+    """Return the report's findings, without costs and without the way that was taken."""
     assert report is not None
     said = asdict(report, recurse=False)
     for name in (*COSTS, "method", "row_bits"):

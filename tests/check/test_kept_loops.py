@@ -1,4 +1,4 @@
-"""Where compiled loops are kept: always fresh, and never in the way of a search.
+"""The cache of compiled loops: always fresh, and never in the way of a search.
 
 The search must work in a read-only installation, without a home, and without any folder
 it may write to; it then compiles anew and says so.
@@ -243,7 +243,7 @@ def test_a_machine_without_any_folder_to_write_to_works(tmp_path: Path) -> None:
 
 
 def test_what_loops_do_not_use_is_absent_for_a_moment_only() -> None:
-    """What was loaded before stays; what was not can be loaded after."""
+    """A function that was loaded before stays; one that was not can be loaded later."""
     loaded = sys.modules["os"]
     sys.modules.pop("this", None)
 

@@ -201,7 +201,7 @@ def test_other_names_are_refused(module: str, name: str) -> None:
     "kind", [kept_values.FROM_PARTS, kept_values.ENUM, kept_values.DERIVED, kept_values.OBJECT]
 )
 def test_no_init_is_called_by_any_kind_of_value(kind: int) -> None:
-    """Whatever the bytes say how the class must be used."""
+    """This holds for any way in which the class is used."""
     before = Notes.made
     name = [kept_values.NAME, 1, 0, kept_values.LEAF, 1, 0]
     content = bytes_of([[__name__, "Notes"]], [*name, kind, 1, 0], [1])

@@ -1,4 +1,4 @@
-"""Where the fields of a row lie when they grow."""
+"""The places of the fields of a row when they grow."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Cached(Plain):
 
 
 class Watched(Plain):
-    """Whatever is stored as `b` is stored one higher."""
+    """Any value stored as `b` is stored one higher."""
 
     def __init__(self) -> None:
         super().__init__()

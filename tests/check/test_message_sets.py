@@ -1,4 +1,4 @@
-"""Which messages of a set are one: by sender and addressee, or by content alone."""
+"""Equality of messages in a set: by sender and addressee, or by content alone."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_what_one_search_left_serves_the_others(tmp_path: Path, workers: int) ->
 
 
 def test_a_search_that_is_stopped_covers_what_it_met(tmp_path: Path) -> None:
-    """Whatever another one numbered for it beyond that."""
+    """Numbers that another search added beyond them change nothing."""
     world = load_world("durable-vote-wiped")
     cold = check(world, states_max=5)
     check(world, answers=kept_at(tmp_path / "kept"))

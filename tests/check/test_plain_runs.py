@@ -55,7 +55,7 @@ def test_claims_about_steps(plan: Plan, limit: int, words: frozenset[str]) -> No
 @few
 @given(plans(), st.integers(0, 3), st.integers(1, 3))
 def test_worlds_that_implement_others(plan: Plan, most: int, part: int) -> None:
-    """Where a state stands for none of the abstract world's, too."""
+    """Also where a state corresponds to none of the abstract world."""
     abstract = World(
         name="held",
         members={"held": lambda: Held(most)},

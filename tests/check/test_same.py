@@ -96,7 +96,9 @@ def all_of(view: View) -> Any:
 @settings(max_examples=25)
 @given(plans())
 def test_a_view_of_everything_leaves_nothing_out(plan: Plan) -> None:
-    """What the view does not show (the network, disks, faults left) is compared as it is."""
+    """The parts that the view does not show (the network, disks, faults left) are compared as they
+    are.
+    """
     world = evolve(build(evolve(plan, shows="all")), properties=NOTHING)
     found = explored(world, 300)
     assume(found is not None)

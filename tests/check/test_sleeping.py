@@ -122,7 +122,7 @@ def test_several_workers_leave_out_as_much_and_no_more(
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_is_walked_between_two_levels_is_not_counted(workers: int) -> None:
-    """Where a member gave no answer, say; and nothing that was counted before is lost."""
+    """For example, where a member gave no answer; no earlier count is lost."""
     with asleep_if_possible(), mock.patch.object(workers_room, "ROWS_MIN", 1):
         plain = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
         walked = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
@@ -175,7 +175,7 @@ def test_in_join_some_successors_need_not_be_written(faults: dict[str, int]) -> 
 
 
 def test_marks_are_of_one_level() -> None:
-    """Which member led to a row is forgotten once its level is expanded."""
+    """The member that led to a row is forgotten once its level is expanded."""
     states, marks = RowSet(2, Budget(1 << 30), room=1 << 12), np.array([1, 2], np.uint16)
     rows = np.array([[1 << 63, 1], [1 << 63, 2]], np.uint64)
     states.marks.expand(0, 0)

@@ -1,4 +1,4 @@
-"""What a first start is not, and which crashes there are between two effects of a step."""
+"""First starts, and the possible crashes between two effects of a step."""
 
 from __future__ import annotations
 

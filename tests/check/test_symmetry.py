@@ -352,7 +352,7 @@ def test_what_one_does_all_do_that_are_renamed() -> None:
 
 
 def test_a_step_stands_for_its_renamings() -> None:
-    """How many of them each member took was chance: which state is kept follows from numbers."""
+    """The split among its members was chance: the state that is kept follows from numbers."""
     report = check(load_world("zen-one-term"), symmetry=True)
 
     taken = report.coverage.actions

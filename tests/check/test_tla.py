@@ -122,7 +122,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def other(modules: str, world: Exported, folder: Path) -> dict[str, Any]:
-    """Return what tla-checker finds: the kind of error, states, steps of the run."""
+    """Return the findings of tla-checker: the kind of error, states, steps of the run."""
     files = map(str, world.write(folder)[:2])
     done = subprocess.run(
         ["node", str(SCRIPT), modules, *files], capture_output=True, text=True, check=True

@@ -202,7 +202,7 @@ def spoil(value: Any) -> None:
 
 @given(VALUES, st.booleans())
 def test_a_thawed_value_that_is_changed_changes_no_other(value: Any, backwards: bool) -> None:
-    """How a value is thawed is kept; what a step does to one must not stay in it."""
+    """The way to thaw a value is kept; a step's change of one value must not stay in it."""
     known = freeze(value)
 
     spoil(thaw(known, backwards=backwards))

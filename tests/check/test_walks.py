@@ -51,7 +51,7 @@ def test_a_violating_run_is_one_that_the_reference_can_take(name: str) -> None:
 
 
 def test_no_run_is_shorter_than_the_shortest() -> None:
-    """What a search finds first, walks cannot undercut."""
+    """Walks cannot find a shorter run than a search."""
     for name in ("note-lone-restart", "note-partition", "note-wrong-mark"):
         world = load_world(name)
         report = check(world)

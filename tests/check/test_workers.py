@@ -352,7 +352,7 @@ def _digits() -> World:
 def test_more_broken_rows_than_there_is_room_for_are_all_told(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """Which of them come first depends on the number of workers."""
+    """The first of them depend on the number of workers."""
     wanted = Search(_digits(), stop_at_violation=False).run()
     monkeypatch.setattr(watching, "_BAD_MOST", 2)
     monkeypatch.setattr(watching, "_SHARED_LEAST", 2)

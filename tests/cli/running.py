@@ -24,7 +24,7 @@ _PROGRESS = re.compile(r"compiling the search|level \d+: .* distinct of ")
 
 @frozen
 class Done:
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -37,13 +37,13 @@ class Done:
 
     @property
     def remarks(self) -> str:
-        """Return what standard error says, but for what a slow search says of its progress."""
+        """Return the lines of standard error, without the progress of a slow search."""
         lines = self.err.splitlines(keepends=True)
         return "".join(line for line in lines if not _PROGRESS.match(line))
 
     @property
     def error(self) -> Any:
-        """Return what is inside the error object."""
+        """Return the contents of the error object."""
         return self.object["error"]
 
 

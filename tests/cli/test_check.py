@@ -136,7 +136,7 @@ def test_a_limit_exits_3_and_says_what_is_unknown(run: Run, limit: tuple[str, st
 
 
 def test_a_violation_found_before_the_limit_is_a_violation(run: Run) -> None:
-    """What was found holds, whatever the rest is."""
+    """A violation is one whatever the rest of the search finds."""
     assert 1 == run(*BROKEN, "--max-states", "1000").code
 
 
@@ -401,7 +401,7 @@ def test_the_help_shows_a_real_example(run: Run) -> None:
 
 
 def test_the_help_names_every_exit_code(run: Run) -> None:
-    """What a script must know of `check`: a search that ends early is neither 0 nor 1."""
+    """A script must know of `check` that a search that ends early is neither 0 nor 1."""
     said = " ".join(run("--help").out.split())
 
     assert "Exit code 0: all hold; 1: violated" in said

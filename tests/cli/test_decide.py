@@ -244,7 +244,7 @@ BAD: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("request_", "message"), BAD, ids=[message for _, message in BAD])
 def test_bad_input_is_named_by_its_field(run: Run, request_: object, message: str) -> None:
-    """Where, what was expected, what was found; and what to do next."""
+    """The place, the expected and the found value, and the next step."""
     code, out = run(request_, "--json")
     error = json.loads(out)["error"]
 

@@ -60,7 +60,7 @@ def test_one_of_several_worlds_is_chosen_by_name(run: Run, tmp_path: Path) -> No
 
 
 def test_the_only_world_of_a_file_needs_no_name(run: Run, tmp_path: Path) -> None:
-    """Whatever it is called; a function must say that it returns a World."""
+    """The world may have any name; a function must say that it returns a World."""
     made = FUNCTION.replace("def world(", "def counters(").replace("top=3):", "top=3) -> World:")
 
     assert 0 == run(model(tmp_path, world=WORLD.replace("world =", "mine ="))).code

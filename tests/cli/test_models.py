@@ -20,7 +20,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_every_world_is_listed(run: Run) -> None:
-    """What each shows, members, expected result."""
+    """Each with its subject, members and expected result."""
     listed = run("--json").object["worlds"]
 
     assert [item.name for item in ENTRIES] == [row["name"] for row in listed]

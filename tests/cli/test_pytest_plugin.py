@@ -64,7 +64,7 @@ def project(folder: Path, settings: str, **files: str) -> None:
 
 
 def run(folder: Path, *words: str) -> str:
-    """Return what pytest prints in a folder, with our plugin and no other."""
+    """Return the output of pytest in a folder, with our plugin and no other."""
     environment = {
         **os.environ,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",

@@ -83,7 +83,7 @@ def test_a_violation_exits_1_and_shows_its_shortest_run(run: Run) -> None:
 
 
 def test_the_same_seed_gives_the_same_output(run: Run) -> None:
-    """Whatever the process did before."""
+    """Earlier work of the process makes no difference."""
     one, two = (timeless(run(*BROKEN, "--seed", "3", "--json").object) for _ in range(2))
     other = timeless(run(*BROKEN, "--seed", "4", "--json").object)
 

@@ -1,4 +1,4 @@
-"""How fast commands start: what they import before they need it.
+"""The start-up time of commands: the modules that they import before they need them.
 
 NumPy, numba and scipy take half a second together; an operator on a broken machine may not
 have them at all.

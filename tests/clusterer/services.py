@@ -42,7 +42,7 @@ class NoEnd:
     """It lacks what a node calls when it ends."""
 
     def __init__(self, **_: object) -> None:
-        """Take what every service takes."""
+        """Accept the arguments of every service."""
 
     boot = stop = wipe = status = forget = print
 

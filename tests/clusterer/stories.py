@@ -55,7 +55,7 @@ def shipped(name: str, **more: Any) -> Story:
 
 
 def steps_of(story: Story) -> tuple[StepTold, ...]:
-    """Return what each step comes to, in the plain order."""
+    """Return the result of each step, in the plain order."""
     return play(story)
 
 

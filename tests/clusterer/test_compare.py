@@ -1,4 +1,4 @@
-"""Which of two configs is younger: Clusterer, U1; and the commands about configs."""
+"""The younger of two configs: Clusterer, U1; and the commands about configs."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Logs:
         raise AssertionError(f"{name} to {line!r}: {said}\n{self.fleet.told()}")
 
     def read(self, name: str) -> list[str]:
-        """Return what was written, as this node reads it."""
+        """Return the written file, as this node reads it."""
         return [line.partition(" ")[2] for line in self.asked(name, "read")[:-1]]
 
 
@@ -106,7 +106,7 @@ def test_one_of_two_electors_that_is_reset_says_for_what_it_waits(
 
 
 def says(fleet: Fleet, name: str) -> dict[str, str]:
-    """Return what the service of a node says of itself."""
+    """Return the service's own facts on a node."""
     found: dict[str, str] = ((fleet.status(name) or {}).get("service") or {}).get("says", {})
     return found
 

@@ -34,7 +34,7 @@ def named_gospel(nodes: str, formed_with: str | None, *, is_off: bool, at: str =
 
 
 def ends(told: Story, orders: int) -> list[StepTold]:
-    """Return what the last step comes to, in the plain order and in others."""
+    """Return the result of the last step, in the plain order and in others."""
     return [play(told)[-1], *(play(told, Random(seed).randrange)[-1] for seed in range(orders))]
 
 

@@ -1,4 +1,6 @@
-"""What a running node is given: settings, messages, an operator's words; else refused."""
+"""The input of a running node: settings, messages, an operator's words; anything else is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +187,7 @@ def test_apply_says_what_does_not_answer(tmp_path: Path, run: Run) -> None:
 
 
 def spoken(one: tuple[int, int], other: tuple[int, int]) -> int | str:
-    """Return which version the node that speaks `other` takes from `one`, or why it does not."""
+    """Return the version that the node that speaks `other` takes from `one`, or its refusal."""
     said = Hello(node="a", release=Release.SEED, newest=one[1])
     try:
         return wire.hello_of(wire.hello(said, one[0]), Release.SEED, other).newest

@@ -22,7 +22,7 @@ IDS = Notes.of({"a": "a~1", "b": "b~1=a~1"})
 
 
 def sets_of(told: Story, orders: int) -> set[frozenset[str | None]]:
-    """Return which data the ready nodes have in the end, for each order."""
+    """Return the final data of the ready nodes, for each order."""
     ends = (play(told, Random(seed).randrange)[-1] for seed in range(orders))
     return {
         frozenset(one.data for one in end.nodes.values() if one.state == "ready") for end in ends

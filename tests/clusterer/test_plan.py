@@ -1,4 +1,4 @@
-"""What a new config will do, said beforehand: Clusterer, U3 to U7."""
+"""Predictions of a new config's effect: Clusterer, U3 to U7."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AB = config(1, "ab", "a")
 
 
 def said(found: Plan) -> dict[str, str]:
-    """Return what happens to each node, with `!` where data are lost."""
+    """Return the plan's effect on each node, with `!` where data are lost."""
     return {one.name: one.does.value + ("!" if one.wiped else "") for one in found.nodes}
 
 
@@ -76,7 +76,7 @@ def test_a_node_that_never_hears_of_the_config_is_said_not_to_stay() -> None:
 def test_a_status_file_that_does_not_fit_is_named(
     text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """What was found where, and what fits; no option that the command has not."""
+    """The error names the place, and what fits; it names no option that the command lacks."""
     (tmp_path / "now").write_text(as_toml(config(1, "ab", "a")))
     (tmp_path / "statuses").write_text(text)
     files = str(tmp_path / "now"), str(tmp_path / "now"), "--status", str(tmp_path / "statuses")
@@ -107,7 +107,7 @@ def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str], tmp_pat
 
 
 def asked(sim: Simulator) -> dict[str, NodeSaid]:
-    """Return what the running nodes of a simulation say of themselves."""
+    """Return the statuses of the running nodes of a simulation."""
     return {
         one.name: NodeSaid(
             name=one.name,

@@ -99,7 +99,7 @@ def test_a_reset_gospel_with_a_younger_config_wipes_the_others(fleet: Fleet) -> 
 
 
 def seen_by(fleet: Fleet, name: str) -> frozenset[str]:
-    """Return which nodes ran, by the file of one that runs.
+    """Return the nodes that ran, by the file of one that runs.
 
     `load` is for its writer alone: it removes what the node is just about to rename.
     """

@@ -137,7 +137,7 @@ class Failing(RealFileSystem):
 
 
 def test_errors_of_the_disk_are_named(tmp_path: Path) -> None:
-    """What failed, and whether the new config may be there."""
+    """The failed operation, and whether the new config may be stored."""
     with pytest.raises(StoreWriteFailed, match=r"fsync of .*Input/output error\n.* no store yet"):
         StoredConfig(tmp_path / "data", files=Failing()).keep(ONE, "a#1")
     with pytest.raises(StoreUnreadable):

@@ -1,4 +1,4 @@
-"""What the format of stories says, sentence by sentence: docs/clusterer.md."""
+"""The format of stories, sentence by sentence: docs/clusterer.md."""
 
 from __future__ import annotations
 

@@ -234,5 +234,5 @@ def drawn() -> dict[str, list[Drawn]]:
 
 
 def golden(rows: list[Drawn]) -> str:
-    """Return what a file holds: a line for each, its name and its bytes as a text of JSON."""
+    """Return the contents of a file: a line for each, its name and its bytes as a text of JSON."""
     return "".join(f"{one.name} {json.dumps(one.data.decode('latin-1'))}\n" for one in rows)

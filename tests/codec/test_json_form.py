@@ -94,7 +94,9 @@ class Wrong:
 
 
 def test_a_type_without_a_place_in_json_is_refused() -> None:
-    """When the schema is made, which a test does: nobody prints what cannot be described."""
+    """The refusal comes when the schema is made, which a test does: no command prints a value
+    without a schema.
+    """
     with pytest.raises(TypeError, match="no place in a JSON object"):
         schema_of(Wrong)
 
@@ -111,7 +113,7 @@ PLACE = Written(tuple[float, float], lambda z: [z.real, z.imag], lambda at: comp
 
 @frozen(kw_only=True)
 class Kept:
-    """What is written and read again."""
+    """A value that is written and read again."""
 
     colour: Annotated[Colour | None, "of which colour"]
     inner: Annotated[tuple[Inner, ...], "those in it"] = ()

@@ -1,4 +1,4 @@
-"""How long a packet of an MQTT client may be: read by amqtt's own classes."""
+"""The longest packet of an MQTT client, read by amqtt's own classes."""
 
 from __future__ import annotations
 

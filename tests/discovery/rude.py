@@ -13,7 +13,7 @@ from attrs import define, field
 
 
 class Manner(Enum):
-    """What it does with a connection."""
+    """The server's behaviour on a connection."""
 
     REFUSES = "refuses"  # no node listens
     HANGS = "hangs"  # takes the request, and says nothing

@@ -189,7 +189,7 @@ def test_the_private_address_replaces_only_the_plain_path() -> None:
 
 
 def test_a_name_and_an_address_that_become_one_are_one_host() -> None:
-    """What the plugin's own test says: of [privateDnsName], [privateIpAddress] the address."""
+    """As the plugin's own test has it: of [privateDnsName], [privateIpAddress] the address."""
     both = (("privateDnsName",), ("privateIpAddress",))
     text = page(instance("a", more="<privateIpAddress>10.0.16.29</privateIpAddress>"))
 

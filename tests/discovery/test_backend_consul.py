@@ -37,7 +37,7 @@ def entry(node: str, created: int | None, *checks: str, **service: object) -> di
 
 
 def listed(about: Consul, *entries: dict[str, object]) -> tuple[str, ...] | None:
-    """Return which nodes a list names."""
+    """Return the nodes in a list."""
     return play(ConsulBackend(about).list_nodes(), ok(list(entries))).nodes
 
 

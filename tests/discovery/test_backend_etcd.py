@@ -23,7 +23,7 @@ HEADER = {"header": {"revision": "5"}}
 
 
 def text(encoded: str) -> str:
-    """Return what the gateway's base64 says."""
+    """Return the text in the gateway's base64."""
     return b64decode(encoded).decode()
 
 

@@ -1,4 +1,4 @@
-"""Which way a request goes; discovery, D1."""
+"""The route of a request; discovery, D1."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_the_example_of_the_reference_is_met() -> None:
 
 
 def botocores(request: Request, by: Signing, headers: tuple[Header, ...]) -> str:
-    """Return what AWS's own signer makes of the same headers."""
+    """Return the signature by AWS's own signer over the same headers."""
     theirs = AWSRequest(
         method=request.method,
         url=f"https://{request.host}{request.target}",
@@ -137,7 +137,7 @@ def test_the_shipped_headers_are_signed_with_the_time_in_date() -> None:
 
 
 def test_a_request_is_signed_once_and_its_keys_do_not_travel() -> None:
-    """What is sent has the signature, and no key."""
+    """The request has the signature, and no key."""
     request = Request(method="GET", scheme="https", host="h", port=443, path="/", signing=KEYS)
     sent = signed(request, TIME)
 

@@ -20,7 +20,7 @@ BOOTING = Properties(started=-1, ready=False)
 def boots(
     rules: Rules, answer: Answer = ABC, tries: int | None = 5, **seen: Properties
 ) -> tuple[Step, str]:
-    """Return what `b` does, and by which case."""
+    """Return the action of `b`, and the case."""
     found = decide(Round(me="b", answer=answer, seen={"b": BLANK, **seen}, tries=tries), rules)
     return found.step, found.case.name
 

@@ -40,7 +40,7 @@ NEEDS = {
 
 
 def boots(*words: str) -> dict[str, Any]:
-    """Run the command, and return what it printed."""
+    """Run the command, and return its output."""
     need(*(name for word in words for name in NEEDS.get(word, ())))
     command = [sys.executable, "-m", "tools.boots", "--json", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -226,7 +226,7 @@ def test_it_registers_again_what_the_service_forgot_and_unregisters_at_its_end(
 
 
 def test_more_than_expected_is_refused_and_says_so(tmp_path: Path) -> None:
-    """Where others would found two clusters: exit code 2, names, and what to do."""
+    """Others would found two clusters: exit code 2, names, and the next step."""
     settings = (
         'backend = "config"\n[discovery.settings]\nclassic_config.nodes ='
         ' ["n@127.0.0.31", "n@127.0.0.32", "n@127.0.0.33"]'

@@ -39,7 +39,7 @@ SHOWS = {
     23: "the code drops it before the client sees it",
     24: "holds",
 }
-"""What the command prints."""
+"""The output of the command."""
 ROW = re.compile(r"^\| (\d+) \| .*? \| `joinproto ([^`]+)` \| .+ \|$", re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Which node is removed once it is not seen.
+"""Removal of nodes that are not seen.
 
 Source: discovery, D4.
 """

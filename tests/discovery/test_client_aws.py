@@ -35,7 +35,7 @@ KEYS = Signing(access_key="testing", secret_key="testing", region="", service=""
 
 @define(eq=False)
 class MetadataServer(Recorded):
-    """What an instance knows of itself: version 2, with tokens."""
+    """The metadata service of an instance: version 2, with tokens."""
 
     instance: str = ""
     tokens: bool = True
@@ -145,7 +145,7 @@ def backend(
 
 
 def hosts(instances: list[dict[str, Any]], key: str = "PrivateDnsName") -> list[str]:
-    """Return what the nodes of these instances are called."""
+    """Return the names of the nodes of these instances."""
     return sorted(f"rabbit@{one[key]}" for one in instances)
 
 

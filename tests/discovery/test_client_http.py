@@ -70,7 +70,9 @@ def test_however_a_server_misbehaves_its_list_is_an_error_in_time(manner: Manner
 
 @pytest.mark.parametrize("manner", [Manner.HANGS, Manner.HALF, Manner.S500, Manner.REFUSES])
 def test_however_a_server_misbehaves_writing_is_an_error(manner: Manner) -> None:
-    """What may not have been written was not; real says ok for etcd v3, and that is its defect."""
+    """A write without a clear answer counts as an error; real says ok for etcd v3, and that is its
+    defect.
+    """
     with rude(manner) as server:
         for name, backend in backends(server.port).items():
             if not backend.registers:

@@ -165,7 +165,7 @@ def test_what_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) 
 def test_a_register_that_gives_no_answer_is_told_once_with_its_address(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What a node waits for is never silent: where it was asked, and why nothing came."""
+    """A node's wait is never silent: the log has the address, and why no answer came."""
 
     async def asked() -> None:
         async with Patient() as http:

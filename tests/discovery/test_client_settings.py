@@ -33,7 +33,7 @@ def conf(backend: str, **keys: object) -> str:
 
 
 def of(text: str, at: str = "4.2", variant: Variant = Variant.OURS, **env: str) -> Chosen:
-    """Return what a file chooses."""
+    """Return the choice in a file."""
     given = LintInput(release=release(at), environment=env, node="rabbit@a.example")
     return chosen(text, given, variant=variant)
 

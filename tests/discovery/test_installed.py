@@ -1,4 +1,4 @@
-"""What `lint` says of a configuration, against the RabbitMQ that is installed here."""
+"""The findings of `lint`, against the RabbitMQ that is installed here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release makes of a rabbitmq.conf.
+"""A release's reading of a rabbitmq.conf.
 
 Source: discovery, D6.
 """
@@ -23,7 +23,7 @@ F = "cluster_formation"
 
 
 def problems(found: Linted) -> list[tuple[str, int, str]]:
-    """Return what is wrong: how bad, where, with what."""
+    """Return the problems: severity, place, subject."""
     name = f"{F}."
     return [
         (one.severity.value, one.line, (one.key or "").removeprefix(name)) for one in found.problems
@@ -161,7 +161,7 @@ def test_what_helps_is_of_the_same_backend_and_what_has_no_effect_is_said(
 
 
 def test_a_backend_whose_plugin_is_off_cannot_be_asked() -> None:
-    """Whatever its own keys say."""
+    """The backend's own keys make no difference."""
     text = f"{F}.peer_discovery_backend = consul"
 
     assert not [one for one in of(text).problems if "not enabled" in one.why]
@@ -229,7 +229,7 @@ def examples() -> dict[int, str]:
 
 
 def judged(number: int, text: str) -> list[str]:
-    """Return what is said of an example: by 3.8 and 3.13 what they refuse, by 4.3 all."""
+    """Return the problems of an example: from 3.8 and 3.13 the refused settings, from 4.3 all."""
     told = [
         f"{number} {at} {one.severity.value}: {(one.key or '').removeprefix(f'{F}.')}: {one.why}"
         for at in ("3.8", "3.13", "4.3")
@@ -324,7 +324,7 @@ def test_in_the_older_form_no_node_refuses_what_no_node_reads() -> None:
     ],
 )
 def test_terms_that_cannot_be_read_are_told(text: bytes, why: str) -> None:
-    """Whatever it is: an error with a line, and no traceback."""
+    """Any unreadable input: an error with a line, and no traceback."""
     (problem,) = [one for one in lint(text, LintInput()).problems if one.severity is Severity.ERROR]
 
     assert why in problem.why

@@ -1,4 +1,6 @@
-"""What a kind of durable state is, for the schedules: how it is opened, and what it may be then."""
+"""The kinds of durable state for the schedules: how each is opened, and its possible contents
+then.
+"""
 
 from __future__ import annotations
 

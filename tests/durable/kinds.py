@@ -1,4 +1,4 @@
-"""What is kept durably, each kind as the product opens and writes it, on a disk of the tests.
+"""Durable state, each kind as the product opens and writes it, on a disk of the tests.
 
 A kind's value is what its file says.  A step says what the value is when it has returned, and
 what it may be if the process or the power ends before.

@@ -44,7 +44,7 @@ FILES = {
     "joinproto/apps/reconcile/journal.py": ("changes",),
     "joinproto/recovery/writing.py": (),
 }
-"""What is mutated, and the kinds whose schedules must notice; the quickest first."""
+"""The modules to mutate, and the kinds whose schedules must notice; the fastest first."""
 
 NOTICED_BY = {
     "tests/durable/test_chosen.py::test_a_base_that_ends_before_it_says_is_damaged": (

@@ -1,4 +1,4 @@
-"""Whatever is kept durably is there after a loss of power at any call, and no torn part of it is.
+"""All durable state survives a loss of power at any call, and no torn part of it is read.
 
 `schedules.py` says what must hold, `kinds.py` what is kept, `disk.py` what is believed of a disk.
 """
@@ -22,7 +22,7 @@ from tools.mutate.unit import TooLong, limited
 EACH = 10
 ALL = 1_000
 SEEDS = 64
-"""How many schedules a mutation may need; most are noticed by the first."""
+"""Schedules that a mutation may need; most are noticed by the first."""
 DAMAGED = 16
 MOST_SECONDS = 6
 """Seconds of the processor, for one seed: a loop without an end is noticed; many seeds are none."""

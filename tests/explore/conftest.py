@@ -12,7 +12,7 @@ from tests.needs import need
 
 @pytest.fixture(scope="session")
 def libraries() -> None:
-    """What `make web` brings; the page without it is a test of its own."""
+    """The libraries that `make web` fetches; the page without them has a test of its own."""
     from tools.web import LIBRARIES, VENDOR, bring
 
     if not (VENDOR / "uplot.js").is_file():

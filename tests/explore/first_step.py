@@ -1,4 +1,4 @@
-"""How long it takes until the first step is on screen, in Chromium that runs already.
+"""The time until the first step is on screen, in a running Chromium.
 
     python -m tests.explore.first_step join
     python -m tests.explore.first_step two-phase-commit dist/playground
@@ -33,7 +33,7 @@ def descendants(process: int) -> Iterator[int]:
 
 
 def cpu_seconds() -> dict[int, float]:
-    """Return what each process that this one began has used, in seconds of CPU."""
+    """Return the seconds of CPU used by each child process."""
     found = {}
     for process in descendants(os.getpid()):
         try:
@@ -65,7 +65,7 @@ def stepped(page: Any, world: str, address: str) -> None:
 
 
 def said(page: Any) -> None:
-    """Print what passed since `page` was made."""
+    """Print the time since `page` was made."""
     began, before = page.began
     used = sum(now - before.get(process, 0.0) for process, now in cpu_seconds().items())
     print(f"{time.perf_counter() - began:.2f} s by the clock, {used:.2f} s of CPU", flush=True)

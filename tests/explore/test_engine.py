@@ -15,7 +15,7 @@ def nodes_of(graph: Json) -> list[tuple[str, int, bool, bool]]:
 
 
 def edges_of(graph: Json) -> set[tuple[str, str]]:
-    """Return what leads where, by the nodes' texts."""
+    """Return the edges, by the nodes' texts."""
     text = {node["id"]: node["text"] for node in graph["nodes"]}
     return {(text[o["from"]], text[o["to"]]) for o in graph["edges"] if o["from"] != o["to"]}
 

@@ -65,7 +65,7 @@ def taken(session: Session, *wanted: str) -> list[Any]:
 
 
 def disk_of(session: Session, found: dict[str, Any], name: str) -> dict[str, str]:
-    """Return what a member's disk says at the end of an answer's run."""
+    """Return a member's disk at the end of an answer's run."""
     state = asked(session, "state", id=found["run"]["ids"][-1])
     (member,) = [one for one in state["members"] if one["name"] == name]
     return {key: text for key, text in member["texts"].items() if key.endswith("*")}

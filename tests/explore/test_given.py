@@ -1,4 +1,4 @@
-"""What the command takes besides a world: runs, and logs of real runs."""
+"""The arguments of the command besides a world: runs, and logs of real runs."""
 
 import json
 import re

@@ -39,7 +39,7 @@ class Exhausted:
 
 
 def served(errors: list[int]) -> tuple[list[str], list[bool]]:
-    """Return what was answered, and whether the spare descriptor was given up for it."""
+    """Return the answer, and whether the spare descriptor was given up for it."""
     answered: list[str] = []
 
     async def told() -> None:

@@ -17,7 +17,7 @@ CHAIN = views("F C X")
 
 
 class Register:
-    """What it was asked; behind F it has C, and nothing behind that."""
+    """The register's questions; its entry F has the successor C, and C has none."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[object, ...]] = []

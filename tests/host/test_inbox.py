@@ -1,4 +1,4 @@
-"""What waits for a member, and how a task that waits is told: under asyncio and under trio."""
+"""Items that wait for a member, and the wake-up of a waiting task: under asyncio and under trio."""
 
 from __future__ import annotations
 

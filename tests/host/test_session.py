@@ -198,7 +198,7 @@ def test_a_stranger_cannot_make_us_wait_for_a_large_frame() -> None:
     st.sampled_from(["joinproto", "cluster", "from", "to", "nonce"]),
 )
 def test_a_greeting_with_odd_fields_is_refused(value: object, name: str) -> None:
-    """Whatever JSON stands in a field, the connection is refused or goes on, and nothing else."""
+    """With any JSON in a field, the connection is refused or continues, without another error."""
     dialer, acceptor = pair()
     (greeting,) = Session(acceptor.me, None)._reader.feed(dialer.take_out())
     tree = json.loads(greeting)

@@ -73,7 +73,7 @@ Said: TypeAlias = "bytes | FrameSent | FrameKept | Data"
 
 @frozen
 class Envelope:
-    """What is on its way."""
+    """A message under way."""
 
     sender: str
     to: str
@@ -98,7 +98,7 @@ class Disk:
     _store: Store | None = None
 
     def open(self) -> StoreRecord:
-        """Return what a process finds that starts now."""
+        """Return the files that a process finds at its start."""
         if self.path is not None and not self.record.transient:
             if self.path.exists():
                 self._store = open_store(self.path)
@@ -149,7 +149,7 @@ class Host:
         return self.is_up and self.member.phase in RUNNING
 
     def perform(self) -> None:
-        """Do what the member asks for."""
+        """Perform the member's actions."""
         while batch := self.member.poll():
             perform(batch, self)
             self.member.advance(batch)

@@ -97,7 +97,7 @@ class Story:
     _last: dict[tuple[str, str], str] = field(factory=dict)
 
     def tell(self, file: str, happens: tuple[str, ...]) -> list[str]:
-        """Do what the lines say, and return what came of it."""
+        """Perform the lines of a story, and return the result."""
         self._lines = []
         for line in happens:
             verb, *words = line.split()
@@ -222,7 +222,7 @@ class Story:
     # -- what came of it -------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Tell what is new at each host: on its disk, on the wire, told to it, said by it."""
+        """Write the news of each host: on its disk, on the wire, told to it, said by it."""
         envelopes = [one for one in self.bus.wire if all(one is not old for old in self._envelopes)]
         self._envelopes = list(self.bus.wire)
         self._words.meet(self.bus, envelopes)

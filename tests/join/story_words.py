@@ -1,4 +1,4 @@
-"""How a story calls things: views by their kind and number, and everything else in a line."""
+"""The names in a story: views by their kind and number, and all else in a line."""
 
 from __future__ import annotations
 

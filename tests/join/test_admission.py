@@ -1,4 +1,4 @@
-"""Which members may come in: which fact counts first, and what a hello shows of its sender."""
+"""Admission: which fact counts first, and what a hello shows of its sender."""
 
 from __future__ import annotations
 

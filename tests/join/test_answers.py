@@ -1,4 +1,6 @@
-"""What answers show: a view that was never served, stores that cover it, that are sure, clean."""
+"""The evidence of answers: a view that was never served, and stores that cover it, are sure, or are
+clean.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which members a member waits for: each row of the table is taken, and each names a member."""
+"""The members that a member waits for: each row of the table is taken, and each names a member."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which member's turn it is, and when it may begin a ballot."""
+"""The order of members' turns, and the time when a member may begin a ballot."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ BOTH = tuple(TotalFailure)
 
 @frozen
 class Copy:
-    """What a disk held at some moment."""
+    """The contents of a disk at some moment."""
 
     record: StoreRecord
     frames: Frames
@@ -34,7 +34,7 @@ class Copy:
 
 @frozen
 class History:
-    """What was on the disks at each moment, oldest first, and which frames were acknowledged."""
+    """The contents of the disks at each moment, oldest first, and the acknowledged frames."""
 
     moments: tuple[dict[str, Copy], ...]
     acknowledged: Frames
@@ -76,7 +76,7 @@ def history() -> History:
 
 
 def ages(*names: str) -> list[dict[str, Copy]]:
-    """Return what these members' disks held, all at one moment, and then differently."""
+    """Return copies of these members' disks, first all of one moment, then of different moments."""
     found: list[dict[str, Copy]] = []
     for moment in history().moments:
         some = {name: moment[name] for name in names}
@@ -96,7 +96,7 @@ def restarted(old: dict[str, Copy], total_failure: TotalFailure, order: str = "a
 
 
 def lost(bus: Bus) -> Iterator[str]:
-    """Yield which members serve without a frame that was acknowledged."""
+    """Yield the members that serve without an acknowledged frame."""
     for name in bus.up():
         missing = set(history().acknowledged) - set(bus.disks[name].frames)
         if bus[name].serves is not None and missing:
@@ -104,7 +104,7 @@ def lost(bus: Bus) -> Iterator[str]:
 
 
 def verdicts(bus: Bus) -> str:
-    """Return which member has ended because its store went back."""
+    """Return the members that have ended because their store went back."""
     return "".join(
         name
         for name, host in sorted(bus.hosts.items())

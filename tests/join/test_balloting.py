@@ -1,4 +1,4 @@
-"""When a member has a view chosen, and what it makes of what is answered."""
+"""Ballots: when a member has a view chosen, and its use of the answers."""
 
 from __future__ import annotations
 

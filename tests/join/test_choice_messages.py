@@ -1,4 +1,4 @@
-"""What a store that knows a chain tells another one, which ends somewhere on it."""
+"""The answer of a store that knows a chain to another whose chain ends somewhere on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both ways to choose have in common, and the register's own."""
+"""The common part of both ways to choose, and the register's own."""
 
 from __future__ import annotations
 

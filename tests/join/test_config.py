@@ -1,4 +1,4 @@
-"""What a member may be started with."""
+"""The configurations that a member may be started with."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_member_has_a_name() -> None:
     ("electors", "least"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (6, 4), (7, 5), (8, 6), (9, 6)]
 )
 def test_founders_that_could_found_two_clusters_are_refused(electors: int, least: int) -> None:
-    """How many names are asked, and must meet a majority of those that a FOUND names."""
+    """The names that are asked must meet a majority of those that a FOUND names."""
     names = "abcdefghi"[:electors]
     for few in range(1, least):
         with pytest.raises(MisuseError, match=f"found_with is {few}"):

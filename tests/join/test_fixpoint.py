@@ -1,4 +1,4 @@
-"""What follows from the facts after each event, and which facts these are."""
+"""The fixpoint after each event, and the facts that it depends on."""
 
 from __future__ import annotations
 

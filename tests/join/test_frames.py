@@ -1,4 +1,4 @@
-"""Which frames may be written, and what durable ones change."""
+"""The frames that may be written, and the effects of durable ones."""
 
 from __future__ import annotations
 

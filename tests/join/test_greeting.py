@@ -1,4 +1,4 @@
-"""What a member answers to a hello, and which members cannot be in one cluster."""
+"""A member's answers to a hello, and members that cannot be in one cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def held_of(chain: Lineage) -> ViewId | None:
 
 
 def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello:
-    """Return what `d` says, which knows this chain and has nothing of its data."""
+    """Return the hello of `d`, which knows this chain and has none of its data."""
     said = Answer(seat=D, options="options", update_unfinished=True, **status)  # type: ignore[arg-type]
     tip = chain.tip
     assert tip is not None

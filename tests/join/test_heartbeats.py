@@ -1,4 +1,4 @@
-"""What a heartbeat makes a member say, and whom it takes for gone on."""
+"""A member's reactions to a heartbeat, and the members that it takes for gone on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which members go on together: groups that all hear each other; which one a proposer takes."""
+"""The group of the next view: members that all hear each other; and the group that a proposer
+takes.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,7 @@ def tip_of(members: str, electors: str) -> View:
 
 
 def answered(tip: View, members: str, **more: Answer) -> Evidence:
-    """Return what these say, all of which ran on."""
+    """Return the answers of these members, all of which ran on."""
     answers = [
         more.get(
             name,

@@ -1,4 +1,4 @@
-"""What a chosen view ends and begins in a member, and what it makes of others that are ready."""
+"""The effects of a chosen view on a member, and on its knowledge of ready members."""
 
 from __future__ import annotations
 

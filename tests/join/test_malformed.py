@@ -1,4 +1,4 @@
-"""What no correct member makes: which numbers, and how a found value is shown."""
+"""Malformed input: numbers out of range, and the display of a found value."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def written(bus: Bus, name: str = "a") -> Position:
 
 
 def waits(host: Host) -> Waiting:
-    """Return what the member waits for, as it said last."""
+    """Return the member's last report of what it waits for."""
     return all_of(Waiting, list(host.seen))[-1]
 
 

@@ -1,4 +1,4 @@
-"""What a member asks of its host."""
+"""A member's requests to its host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member has heard of the others: what a new view leaves of it, and what follows."""
+"""A member's observations of the others: the part that survives a new view, and derived facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member asks of its host, until the host has done it."""
+"""A member's requests to its host, until the host has performed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a member lets others have their turns first, which may hear more of each other."""
+"""A proposer that lets others, which may hear more of each other, have their turns first."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ SIDES = [("ab", "cd"), ("acd", "b"), ("abc", "d"), ("a", "bcd"), ("ad", "bc"), (
 
 @define
 class History:
-    """What is durable anywhere, and which claim broke first.
+    """The durable data of all members, and the claim that broke first.
 
     `votes`: which seats accepted a view in a ballot.  `chosen`: the successor of a view.
     `holders`: at which seats a frame is durable.  `ready`: which seats were ready in a view.

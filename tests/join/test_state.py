@@ -1,4 +1,4 @@
-"""What follows from what a member knows."""
+"""Facts derived from a member's knowledge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DUES = ("patience_until", "next_beat", "free_until", "says_at")
 
 @pytest.mark.parametrize("order", list(permutations(DUES)), ids=" ".join)
 def test_the_deadline_is_the_earliest_of_what_it_waits_for(order: tuple[str, ...]) -> None:
-    """Whatever else is due, and where nothing else is."""
+    """Also where other times are due, and where none is."""
     m = draft()
     assert m.deadline is None
 

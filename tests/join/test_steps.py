@@ -150,7 +150,7 @@ def test_a_shutdown_that_no_member_heard_lasts_on_when_a_majority_is_heard(
 
 
 def test_a_member_is_no_peer_of_itself() -> None:
-    """Whatever a host's list of connections says: it would greet itself."""
+    """A host's list of connections might name the member itself: it would greet itself."""
     m = draft("F C")
 
     steps.peer_up(m, 1.0, "a")

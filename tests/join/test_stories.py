@@ -23,7 +23,7 @@ def cited(story: Path) -> list[str]:
 
 
 def anchors() -> set[str]:
-    """Return what may follow `protocol.md#`: the rules, and each heading as a page names it."""
+    """Return the anchors of `protocol.md`: the rules, and each heading as a page names it."""
     text = PROTOCOL.read_text()
     headings = re.findall(r"(?m)^#+ (.+)$", text)
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)

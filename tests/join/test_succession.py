@@ -1,4 +1,4 @@
-"""Which view follows: of two reasons, the first one counts."""
+"""The next view: of two reasons, the first one counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which members vote in the next view, where one leaves and a newcomer comes in at once."""
+"""The electors of the next view, where one leaves and a newcomer comes in at once."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_one_store_is_enough_for_the_others_to_leave() -> None:
 
 
 def says(tip: View, name: str, seq: int | None = None, **more: object) -> Answer:
-    """Return what one says that ran on, at the frame `seq` of the tip."""
+    """Return the answer of a member that ran on, at the frame `seq` of the tip."""
     at = None if seq is None else Position(tip.id, seq)
     ran: dict[str, object] = {"held": tip.id, "ran_on": True, "was_active": True, **more}
     return Answer(seat=SEATS[name], position=at, options=OPTIONS, **ran)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""How long ballots may take: measured, and left to those that can finish them.
+"""The duration of ballots: measured, and left to members that can finish them.
 
 Simulated: three members, messages that take their time, and one that crashes again and again.
 """
@@ -96,7 +96,7 @@ class Slow:
 
 @frozen
 class Ports:
-    """What the batches of one of the members need."""
+    """The ports for the batches of one of the members."""
 
     slow: Slow
     name: str

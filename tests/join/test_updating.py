@@ -105,7 +105,7 @@ def test_a_member_that_is_ready_in_a_view_feeds_those_that_want_its_data(
 
 
 def test_a_member_that_knows_no_view_feeds_no_member() -> None:
-    """Whatever is asked of it: another cluster's member may have its address."""
+    """Another cluster's member may have its address, and ask."""
     m = draft()
 
     hear_want_update(m, "b", WantUpdate(TIP.id))

@@ -196,7 +196,7 @@ def test_a_seat_names_a_member_and_its_store(member: Any, store: Any) -> None:
 
 
 def test_a_long_value_is_cut_in_the_message() -> None:
-    """What a peer sent must not fill the operator's screen."""
+    """A peer's value must not fill the operator's screen."""
     with pytest.raises(Malformed) as caught:
         Seat("x" * 1_000 + "\n", "store")
 

@@ -102,7 +102,7 @@ def plain(facts: Facts) -> list[object]:
 
 @given(all_facts())
 def test_an_encoding_can_be_read_back(facts: Facts) -> None:
-    """What can be read back has no second reading, so no two views have one encoding."""
+    """An encoding that can be read back has one reading, so no two views have the same encoding."""
     encoded = encode(facts)
 
     values, rest = read_back(encoded.removeprefix(HEADER))

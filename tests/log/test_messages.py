@@ -1,4 +1,4 @@
-"""What logs say to each other: there and back, and nothing else."""
+"""Messages between logs: encoded and decoded, and anything else refused."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ class Three:
                 self.logs[to].work()
 
     def hear_of(self, sender: str, to: str) -> None:
-        """Let what was sent to `sender` arrive, and its answers at `to`, which does not act."""
+        """Deliver the messages to `sender`, and its answers to `to`, which does not act."""
         for one, other in ((to, sender), (sender, to)):
             for item in [item for item in self.wire if item[:2] == (one, other)]:
                 self.wire.remove(item)
@@ -424,7 +424,7 @@ def test_a_local_read_waits_for_no_member(three: Three) -> None:
 
 
 def test_reads_are_refused_when_the_log_closes(three: Three) -> None:
-    """Whatever is confirmed later: the client asks again, here or elsewhere."""
+    """A later confirmation makes no difference: the client asks again, here or elsewhere."""
     told: list[str] = []
     b = three["b"]
     b.log.barrier(lambda seq: told.append("answered"), told.append)

@@ -188,7 +188,7 @@ def test_a_restart_begins_with_the_state_in_the_place_of_dropped_frames(drops: T
 
 @pytest.mark.parametrize("has", ["nothing", "some frames", "a tail of its own"])
 def test_a_joiner_is_updated_by_a_source_that_dropped_its_frames(drops: Town, has: str) -> None:
-    """What stands for them comes in one piece; then frame by frame, as ever."""
+    """The snapshot that stands for them comes in one piece; the frames after it come one by one."""
     texts = submit(drops, count=2)
     stop(drops, "c")
     drops.calm(5)
@@ -262,7 +262,7 @@ def test_earlier_versions_refuse_a_store_with_dropped_frames_by_its_format(
 
 
 def test_a_source_of_another_branch_than_the_dropped_frames_is_given_up(drops: Town) -> None:
-    """What was dropped cannot be cut; the next source may have it."""
+    """Dropped frames cannot be cut; the next source may have them."""
     submit(drops, count=30)
     drops.calm(2)
     one = drops.members["a"]

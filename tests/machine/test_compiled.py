@@ -96,7 +96,7 @@ def test_a_compiled_machine_steps_as_transitions_does(machine: StateMachine[Any]
 
 @pytest.mark.parametrize("machine", [note_machine(), *MACHINES.values()], ids=lambda one: one.name)
 def test_a_host_inspects_a_machine_through_transitions(machine: StateMachine[Any]) -> None:
-    """Which triggers a phase has, and to which phases each leads."""
+    """The triggers of a phase, and the phases that each leads to."""
     offered = machine.as_transitions
     for phase in machine.phases:
         triggers = {one.trigger for one in machine.arrows if machine.can(phase, one.trigger)}

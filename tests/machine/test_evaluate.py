@@ -1,4 +1,4 @@
-"""What terms mean: the evaluator against a slower one, over terms of every kind."""
+"""The evaluator of terms against a slower one, over terms of every kind."""
 
 import pytest
 from hypothesis import given

@@ -65,7 +65,7 @@ def test_the_first_case_that_holds_is_taken() -> None:
 def test_a_table_with_a_gap_or_a_dead_case_cannot_be_made(
     cases: tuple[Case[Colour], ...], problem: str
 ) -> None:
-    """What can be seen without trying a single set of members."""
+    """Faults that are visible without evaluating a single set of members."""
     with pytest.raises(MisuseError, match=problem):
         Table("t", "", cases)
 

@@ -42,7 +42,7 @@ FAILS = {
     ("chain-register-founding", "accepted-not-honoured"): ("one_successor", 8),
     ("chain-register-found-with", "found-with-too-few"): ("one_successor", 8),
 }
-"""Which claim breaks without a rule, and in how many steps."""
+"""The claim that breaks without each rule, and the number of steps."""
 
 NOTICED = {
     ("chain-register", "promise-not-persisted"): 12,

@@ -24,7 +24,7 @@ FAILS = {
     ("join-pick-some", "picks-without-members"): ("nobody_has_more", 12),
     ("join-pick-some", "picks-without-electors"): ("latest_is_latest", 19),
 }
-"""Which claim breaks without a rule of `pick`, and in how many steps."""
+"""The claim that breaks without each rule of `pick`, and the number of steps."""
 
 
 @pytest.mark.soak("join-worlds")

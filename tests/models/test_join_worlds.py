@@ -177,7 +177,7 @@ FAILS = {
     **{("join-two", mutant): found for mutant, found in TWO.items()},
     **{("join", mutant): found for mutant, found in THREE.items()},
 }
-"""Which claim breaks without a rule, and in how many steps."""
+"""The claim that breaks without each rule, and the number of steps."""
 
 ALSO = {
     ("dirty-not-written", "dirty_before_serving"): 22,
@@ -258,7 +258,7 @@ def test_every_row_of_every_table_is_taken_in_some_world() -> None:
 @pytest.mark.soak(LARGE)
 @pytest.mark.parametrize(("mutant", "claim"), ALSO)
 def test_the_harm_itself_comes_later(mutant: str, claim: str) -> None:
-    """What a user would notice: data that is gone, a disk that lies."""
+    """The harm that a user would notice: lost data, a disk with wrong contents."""
     world = load_world("join-two", mutant=mutant)
     only = [item for item in world.properties if item.name == claim]
 

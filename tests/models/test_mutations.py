@@ -33,7 +33,7 @@ TABLES = {
     ("joinproto.reference.note.machine", "note_machine"),
     ("joinproto.standby.roles", "machine"),
 }
-"""What is read as a table: the module, and what its readers call."""
+"""The tables that are read: the module, and the functions that its readers call."""
 
 
 def read(module: str, name: str) -> Any:

@@ -26,7 +26,7 @@ SAME_SIZES = [
 def test_a_model_of_one_set_of_messages_has_the_same_levels(
     nodes: int, terms: int, versions: int, values: int, messages: int
 ) -> None:
-    """Where nothing is forgotten; states with too many messages are left out of both."""
+    """Without forgetting; states with too many messages are left out of both."""
     names = frozenset(f"n{i + 1}" for i in range(nodes))
     levels, broken = Model(names, terms, versions, values, messages).explore()
     world = build(nodes, None, terms, versions, values, messages, forgets=False)
@@ -111,7 +111,7 @@ BREAKS = {
     ),
     "commits-former": ("zen-two", 14, {"commits have a quorum of the configuration before"}),
 }
-"""Where each mutant is seen with two nodes, in how many steps, and what it breaks then."""
+"""The number of steps to each mutant's error with two nodes, and the claim that it breaks."""
 
 
 def test_every_mutant_is_listed_here() -> None:

@@ -29,7 +29,7 @@ def write(fleet: Fleet, name: str, acknowledged: list[str], count: int = 5) -> N
 
 
 def put_back(fleet: Fleet, old: str) -> list[str]:
-    """Kill all, and give these members older copies; return what was acknowledged.
+    """Kill all, and give these members older copies; return the acknowledged frames.
 
     Their former data lie next to it as `newest`.
     """

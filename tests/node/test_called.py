@@ -25,7 +25,7 @@ class Transport:
 
 
 def calling(*answers: Answer) -> list[frozenset[str]]:
-    """Return which members are called after each of these answers to a node without a view."""
+    """Return the members that are called after each of these answers to a node without a view."""
     about: Any = SimpleNamespace(
         backend=SimpleNamespace(backend="config"),
         expected=3,

@@ -1,4 +1,4 @@
-"""What docs/running.md says of changing a cluster: done, step by step, with real processes."""
+"""The steps of docs/running.md for changing a cluster, done with real processes."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Return what a node runs on."""
+    """Return the backend that a node runs on."""
     return "asyncio"
 
 

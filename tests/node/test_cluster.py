@@ -228,7 +228,7 @@ def test_a_stopped_process_is_given_up_and_comes_back(fleet: Make) -> None:
 
 @pytest.mark.soak("nodes")
 def test_one_way_is_no_connection(fleet: Make) -> None:
-    """What a says does not arrive at b, the rest does; two of three go on."""
+    """Messages from a do not arrive at b, all others do; two of three continue."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
     three.wait_active()

@@ -44,7 +44,7 @@ FACTS: dict[str, Any] = {
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Return what the node runs on."""
+    """Return the backend that the node runs on."""
     return "asyncio"
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Return what a node runs on."""
+    """Return the backend that a node runs on."""
     return "asyncio"
 
 

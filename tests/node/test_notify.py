@@ -1,4 +1,4 @@
-"""What a service manager hears of a node; here a socket as systemd makes one."""
+"""A node's notifications to a service manager; here a socket as systemd makes one."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def written(fleet: Fleet, name: str, over: threading.Event, sure: dict[int, str]
 
 
 def read(fleet: Fleet, name: str) -> dict[int, str]:
-    """Return what is there to be read, by its number."""
+    """Return the readable entries, by number."""
     where = fleet[name].clients
     with socket.create_connection((where.host, where.port), 30) as link:
         link.sendall(b"read\n")

@@ -26,7 +26,7 @@ def texts(fleet: Fleet, name: str) -> list[str]:
 
 
 def stop_all(three: Fleet, order: str, pause: float) -> Ledger:
-    """Stop them one after another, while clients write; return what was acknowledged."""
+    """Stop them one after another, while clients write; return the acknowledged frames."""
     ledger = Ledger()
     writers = Writers([three[name].clients for name in "abc"], ledger, count=3)
     until(lambda: len(ledger.acknowledged) > 20)

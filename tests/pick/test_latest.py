@@ -126,7 +126,7 @@ def _do(life: Life, step: str, number: int) -> None:
 
 
 def candidates(life: Life, names: str) -> list[Candidate]:
-    """Return what these disks say."""
+    """Return the candidates of these disks."""
     return [
         Candidate(
             name=name,

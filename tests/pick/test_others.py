@@ -1,4 +1,4 @@
-"""How two stores of other brokers stand to each other, by each thing that they say.
+"""The relation of two stores of other brokers, by each fact in them.
 
 Source: recovery, "Foreign formats".
 """

@@ -68,7 +68,7 @@ class Cluster:
         )
 
     def boot(self, order: Iterable[Collection[str]], *, force: str = "") -> Mapping[str, set[int]]:
-        """Return what each node has after a start in these stages; those that wait are left out."""
+        """Return each node's data after a start in these stages; those that wait are left out."""
         started: set[str] = set()
         loaded: dict[str, set[int]] = {}
         for stage in order:

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def address(folder: Path) -> Iterator[str]:
-    """Where a plain file server has it."""
+    """Return the address of a plain file server."""
     with serve(folder, []) as found:
         yield found
 
@@ -57,7 +57,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def wrong() -> list[str]:
-    """What went wrong in the page's scripts; it must be empty in the end."""
+    """Errors of the page's scripts; the list must be empty at the end."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""What the page is answered, asked here without a browser."""
+"""The answers for the page, requested here without a browser."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ FIRST = (ROOT / "docs/examples/my_first_try.py").read_text("utf-8")
 
 
 def check(page: Any, tab: str) -> str:
-    """Press Check; return what is said."""
+    """Press Check; return the page's message."""
     page.locator(f"#{tab} button.primary").click()
     page.locator(f"#{tab} .headline, #{tab} .failure").wait_for()
     return str(page.locator(f"#{tab} .outcome").inner_text())

@@ -217,7 +217,7 @@ PURE = (
     "joinproto.standby",
     MACHINE,
 )
-"""What decides: no I/O, clock or chance."""
+"""The deciding modules: no I/O, clock or chance."""
 
 ATTRS = {"attr", "attrs"}
 BASE = {*ATTRS, "click", "transitions"}
@@ -336,7 +336,7 @@ def _imports(node: ast.AST, *, lazy: bool) -> Iterator[Import]:
 
 
 def problems(module: str, source: str) -> list[str]:
-    """Return what is wrong with the imports of `module` (a dotted name), one line each."""
+    """Return the forbidden imports of `module` (a dotted name), one line each."""
     if not any(covers(place, module) for place in OURS):
         return [f"{module}: no row in the tables of {Path(__file__).name}"]
     place = max((p for p in OURS if covers(p, module)), key=len)
@@ -414,7 +414,7 @@ def dotted(path: Path) -> str:
 
 
 def test_every_import_follows_the_arrows() -> None:
-    """What a place may import, this repository over."""
+    """The allowed imports of each place, for the whole repository."""
     files = [file for room in PLACES for file in sorted((ROOT / room).rglob("*.py"))]
 
     found = [line for file in files for line in problems(dotted(file), file.read_text("utf-8"))]

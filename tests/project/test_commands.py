@@ -31,7 +31,7 @@ NOT_RUN = ("old/my_model.py", "my_ring.py", "processes=10")
 
 
 NO_COMMAND = "joinproto view 1"
-"""What a view's id begins with: bytes, in the protocol's section 3.1."""
+"""The first bytes of a view's id, in the protocol's section 3.1."""
 
 
 def commands(text: str, *, also_inline: bool = True) -> Iterator[list[str]]:

@@ -28,7 +28,7 @@ IMPORT = re.compile(
 
 
 def deeper(text: str) -> list[str]:
-    """Return what a text of Python, or with Python in it, imports besides the public names."""
+    """Return the non-public names that a text with Python code imports."""
     return [name for found in IMPORT.finditer(text) for name in _refused(found[0].strip())]
 
 
@@ -42,7 +42,7 @@ def _refused(line: str) -> Iterator[str]:
 
 
 def readable() -> list[Path]:
-    """Return what a reader copies code from: the examples and the documents."""
+    """Return the texts from which a reader copies code: the examples and the documents."""
     return [*sorted((ROOT / "docs" / "examples").glob("*.py")), *docs.documents()]
 
 

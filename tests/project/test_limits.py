@@ -1,4 +1,4 @@
-"""How long a file, a class and a function may be."""
+"""The longest file, class and function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_compiled(node: ast.AST) -> bool:
 
 
 def longer(path: str, text: str) -> Iterator[str]:
-    """Yield what is over its limit in a file."""
+    """Yield the parts of a file that exceed their limits."""
     if len(text.splitlines()) > FILE_LINES:
         yield path
     for node in ast.walk(ast.parse(text)):

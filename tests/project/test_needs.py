@@ -100,7 +100,7 @@ def test_a_test_that_lacks_something_skips(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_in_ci_only_an_ability_of_the_machine_may_lack(tmp_path: Path, workers: str) -> None:
-    """Whatever way a test skips in, and also where it runs in a worker."""
+    """A test may skip in any way, and also in a worker."""
     assert {
         "passed": ["all_is_there"],
         "skipped": ["ability", "expected"],

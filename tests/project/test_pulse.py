@@ -48,7 +48,7 @@ def pytest_configure(config):
 
 
 def run(folder: Path, *options: str) -> str:
-    """Return what pytest prints over a long and a short test."""
+    """Return the output of pytest over a long and a short test."""
     (folder / "test_some.py").write_text(TESTS)
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "pytest.ini").write_text("[pytest]\n")

@@ -1,4 +1,4 @@
-"""What holds for the files of the project, whatever they say: names, lists, paths."""
+"""Checks of the project's files regardless of their contents: names, lists, paths."""
 
 import ast
 import os
@@ -70,7 +70,7 @@ def test_no_file_names_a_path_of_one_machine() -> None:
 
 
 def test_no_file_names_a_package_registry() -> None:
-    """Where packages come from is for the installer to decide."""
+    """The installer decides where packages come from."""
     assert [] == hits(REGISTRIES, texts())
 
 

@@ -15,7 +15,7 @@ ENGINE = ROOT / "joinproto" / "check" / "engine"
 NAMES = {name for name in vars(shapes) if name[0].isupper() and name not in ("Any", "TypeAlias")}
 
 _SHAPE = re.compile(r"(u?int\d+|bool|float64|dtype) ?\([a-z0-9]")
-"""How an alias or a field says it: `int64 (question, 4)`."""
+"""The form in an alias or a field: `int64 (question, 4)`."""
 
 _ARRAY = re.compile(r"\b(NDArray|ndarray)\b")
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SYSTEMS = ("standby", "clusterer", "reconcile", "discovery")
 UNPROVED = ("discovery",)
 OWED: dict[str, set[str]] = {}
-"""What a system that is being built still owes.  Remove a line by adding the part."""
+"""Parts that a system under construction still lacks.  Remove a line by adding the part."""
 PARTS = (
     "joinproto/{}/__init__.py",
     "joinproto/apps/{}/__init__.py",
@@ -34,7 +34,7 @@ def recipe() -> str:
 
 
 def lacks(root: Path, system: str) -> Iterator[str]:
-    """Yield what a system that has begun still lacks."""
+    """Yield the parts that a system under construction still lacks."""
     if not (root / "joinproto" / system).is_dir():
         return
     for part in PARTS:
@@ -63,7 +63,7 @@ def test_a_system_that_lacks_a_part_is_found(tmp_path: Path) -> None:
 
 
 def test_the_recipe_names_every_part_and_only_files_that_are_there() -> None:
-    """What it says of `standby` is what is asked for; what else it names exists."""
+    """The parts that it lists for `standby` are the required ones; all other names in it exist."""
     named = set(re.findall(r"`([\w./-]+/[\w./-]*)`", recipe()))
     own = {name for name in named if "standby" in name}
 

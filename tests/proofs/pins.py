@@ -1,4 +1,4 @@
-"""Which obligation fails without a part of a layer, read from `pins.toml`.
+"""The obligation that fails without each part of a layer, read from `pins.toml`.
 
 A layer has hundreds of obligations, and without a part most of them are still proved.  So the
 table names one that fails, and only that one is discharged.  `pytest --rewrite` finds a new one
@@ -21,7 +21,7 @@ from joinproto.prove.obligations import HASTY, Obligation, Query
 FILE = Path(__file__).with_name("pins.toml")
 HEAD = "# A part of a layer, and an obligation that fails without it.  See pins.py.\n"
 EFFORTS = (25_000, 100_000, 1_000_000, HASTY)
-"""How much work Z3 may put into a question while a new pin is looked for: the cheap ones first."""
+"""Z3's resource limits while a new pin is searched: the cheap ones first."""
 
 
 def pins() -> dict[str, str]:

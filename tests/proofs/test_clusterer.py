@@ -113,7 +113,7 @@ def test_a_rule_left_out_of_the_code_is_rejected(world: str, mutant: str, action
     [("rejoin", "ran-forgotten"), ("leave", "contacts-kept"), ("spread", "waits-uninterrupted")],
 )
 def test_what_the_relation_leaves_open_is_accepted(world: str, mutant: str) -> None:
-    """Which node wrote last, which are told, and that anything happens: worlds look at these."""
+    """The last writer, the informed nodes, and progress: worlds check these."""
     assert _begins(f"clusterer-{world}", mutant) is None
 
 

@@ -25,7 +25,7 @@ def _few(world: str, near: int, far: int = 0) -> Linked:
 
 @pytest.fixture(scope="module")
 def explored() -> list[Found]:
-    """Return what a short look at the join world finds."""
+    """Return the states that a short search of the join world finds."""
     return link(_few("join-two", 1_500, 400))
 
 
@@ -126,7 +126,7 @@ def test_a_state_that_occurs_is_said_to_be_reachable(explored: list[Found]) -> N
 
 
 def test_a_state_that_never_occurs_is_excluded_by_a_lemma(explored: list[Found]) -> None:
-    """What was left out is found again: with the lemma, the obligation is proved."""
+    """A state that was left out is found again: with the lemma, the obligation is proved."""
     layer = chain.LAYER.without("ready_is_known")
     step = next(one for one in layer.steps if one.name == "keep a frame")
     subject = next(one for one in layer.conjuncts if one.name == "data_is_known")

@@ -28,11 +28,13 @@ PROMISED = {
     "latest_is_latest",
     "stranger_never_votes",
 }
-"""What must be proved, after the join protocol, section 4; the last one is 3.6."""
+"""The obligations of the join protocol, section 4; the last one is 3.6."""
 
 
 def _about(layer: Layer, step: str | None = None) -> list[Obligation]:
-    """Return what may fail, of one step or of all; the claims first, as a reader knows them."""
+    """Return the obligations that may fail, of one step or of all; the claims first, as a reader
+    knows them.
+    """
     return [
         one
         for one in reversed([*obligations(layer)])

@@ -149,7 +149,7 @@ def test_the_three_readers_say_the_same(formula: Formula, state: Structure) -> N
 @settings(max_examples=60, deadline=None)
 @given(formulas(), states())
 def test_after_a_step_is_the_same_for_both(formula: Formula, state: Structure) -> None:
-    """What a step leads to: computed, or read through its changes."""
+    """The state after a step, computed or read through its changes."""
     env = {x: "a0", z: "b1"}
     finite = Finite(TOY, {A: 2, B: 2}, {near: state.rows[near]})
     for thing, value in state.values[home].items():

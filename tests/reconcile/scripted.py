@@ -41,7 +41,7 @@ class Broker:
         self.nodes = [{"name": one, "running": one not in down} for one in names + down]
 
     def has(self, name: str, members: str, *, online: str | None = None, at: int = 9) -> None:
-        """Say which nodes have a replica, in the API and by its leader, the first of them."""
+        """Set the nodes that have a replica, in the API and by its leader, the first of them."""
         up = members if online is None else online
         self.queues[name] = {
             "name": name,
@@ -57,7 +57,7 @@ class Broker:
     def says(
         self, name: str, members: str, *, online: str | None = None, at: int = 9, file: str = ""
     ) -> None:
-        """Say what the leader answers; a node that is not online has no index."""
+        """Set the leader's answer; a node that is not online has no index."""
         up = members if online is None else online
         status = [
             {
@@ -73,7 +73,7 @@ class Broker:
         (self.room / (file or f"{name}.json")).write_text(json.dumps(status))
 
     def on(self, verb: str, script: str) -> None:
-        """Say what a tool does when it is called with this verb."""
+        """Set a tool's behaviour for a call with this verb."""
         (self.room / f"on-{verb}").write_text(script)
 
     @property

@@ -16,7 +16,9 @@ def situation(
     variant: Variant = Variant.OURS,
     **queue: object,
 ) -> Situation:
-    """Return what the first of the members evaluates; all run unless `running` says which."""
+    """Return the situation that the first of the members evaluates; all run unless `running` names
+    those that do.
+    """
     up = nodes if running is None else running
     told: dict[str, object] = {
         "members": tuple(members),

@@ -133,7 +133,7 @@ def test_the_shortlist_holds_whom_all_nodes_would_give() -> None:
 
 
 def test_an_idle_clock_looks_at_the_same_times() -> None:
-    """What is left out changes nothing: the next look is the one it would have come to."""
+    """The skipped times change nothing: the next look is the one it would have come to."""
     for variant in (Variant.SEED, Variant.OURS):
         clock = Clock(variant=variant, pace=Timers(interval=50), queue="q").start(0.0)
         slow = clock

@@ -48,7 +48,7 @@ class Rig:
     now: list[float] = field(factory=list)
 
     def rounds(self, count: int = 1) -> list[str]:
-        """Return what the tools were called for in all rounds so far."""
+        """Return the tools' calls in all rounds so far."""
         for _ in range(count):
             self.now[0] += 10
             self.loop.round()

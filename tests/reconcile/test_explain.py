@@ -1,4 +1,4 @@
-"""What would change a decision, held against the decision: what is said is done, and it changes."""
+"""Explanations of what would change a decision: each is applied, and the decision changes."""
 
 from __future__ import annotations
 

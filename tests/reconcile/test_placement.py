@@ -1,4 +1,4 @@
-"""Where a replica goes: reconciliation, Q3."""
+"""The placement of a replica: reconciliation, Q3."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ ROWS = [
     for row in WORKED
     for removes in ((None, True, False) if row[4] is None and row[0] != "ABCD" else (row[4],))
 ]
-"""Where the worked table says any, each."""
+"""Each value, where the worked table says any."""
 
 
 @pytest.mark.parametrize(("members", "nodes", "running", "drained", "removes", "does"), ROWS)
@@ -247,7 +247,7 @@ def test_settings_may_keep_replicas_of_nodes_that_left() -> None:
 
 
 def ended(asked: Situation) -> list[str]:
-    """Return which nodes have a replica when nothing is left to do."""
+    """Return the nodes that have a replica when no change is left."""
     for _ in range(20):
         decision = evaluate(asked)
         members = set(asked.members)

@@ -44,7 +44,7 @@ class Keeping:
         ]
 
     def case(self, queue: str) -> str:
-        """Return what it says last of a queue."""
+        """Return the last case for a queue."""
         return str([one["case"] for one in self.lines("decision") if one["queue"] == queue][-1])
 
     def looks_again(self) -> None:

@@ -1,4 +1,4 @@
-"""How many replicas: reconciliation, Q1."""
+"""The number of replicas: reconciliation, Q1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When evaluations happen: reconciliation, Q2 and Q5."""
+"""The times of evaluations: reconciliation, Q2 and Q5."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class Life:
     # -- the host ------------------------------------------------------------------------------
 
     def perform(self, name: str) -> None:
-        """Do what a member asks for."""
+        """Perform a member's actions."""
         while name in self.members and (batch := self.members[name].poll()):
             member = self.members[name]
             perform(batch, Host(self, name))
@@ -271,7 +271,7 @@ class Life:
 
 @frozen
 class Host:
-    """What a batch of the member `name` needs."""
+    """The ports for a batch of the member `name`."""
 
     life: Life
     name: str

@@ -1,4 +1,4 @@
-"""What is not there, what may not be read, and what the disk refuses: each is named as that.
+"""Missing paths, forbidden ones, and errors of the disk: each is reported as such.
 
 Exit codes: 2 another path or other rights, 1 the disk gave an error, 9 a write failed.
 """

@@ -377,7 +377,7 @@ def test_a_damaged_store_is_shown_field_by_field(
 def test_damage_that_does_not_matter_is_said_and_does_not_matter(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Who left long ago cannot change the answer; the damage is named all the same."""
+    """A member that left long ago cannot change the answer; the damage is named all the same."""
     disks = lay(tmp_path, "F C1:ab@F.5", a="C1 C1.6", b="C1 C1.7", c="F F.5 of F")
     (disks["c"] / CURRENT).write_bytes(b"")
 

@@ -41,7 +41,7 @@ class Step:
 
 
 def run(steps: list[Step], files: Recording) -> Enumerated:
-    """Return what a crash may leave at any moment of these steps."""
+    """Return the states that a crash may leave at any moment of these steps."""
     with TemporaryDirectory() as name:
         path = Path(name)
         files.diary.append(Legal(frozenset({None, FIRST})))

@@ -49,7 +49,7 @@ def look(path: Path) -> Journal | None:
 
 
 def as_member(path: Path) -> object:
-    """Return what a member finds in a copy: the runs, or that it must not start."""
+    """Return a member's findings in a copy: the runs, or that it must not start."""
     with TemporaryDirectory() as name:
         copy = Path(shutil.copytree(path, Path(name) / "copy"))
         try:
@@ -66,7 +66,7 @@ def as_member(path: Path) -> object:
 def test_it_says_what_a_member_finds(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the pieces are in which it is read."""
+    """The size of the pieces in which it is read makes no difference."""
     monkeypatch.setattr(frames, "CHUNK_BYTES", chunk)
     write(tmp_path, ("F", 2), ("C1", 30), size=70)
     before = snapshot(tmp_path)

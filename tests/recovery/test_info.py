@@ -1,4 +1,4 @@
-"""What is carried between machines: small, whole, and no way to fill a memory."""
+"""Files carried between machines: small, complete, and unable to exhaust memory."""
 
 from __future__ import annotations
 

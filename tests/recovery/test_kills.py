@@ -53,7 +53,7 @@ def undo(path: Path, files: Recording) -> Outcome:
 
 
 def says(path: Path) -> str:
-    """Return what `inspect` says of the mark."""
+    """Return the output of `inspect` about the mark."""
     found = look(path)
     assert not found.problems
     (mark,) = [fact.value for fact in found.facts if fact.name == "mark"]
@@ -155,7 +155,7 @@ def test_every_moment_is_tried(action: str, tmp_path: Path) -> None:
 
 @frozen
 class Told:
-    """What the operator is told of a state: `mark`, and what `apply` would find."""
+    """The report about a state: `mark`, and the finding of `apply`."""
 
     mark: str
     is_done: bool

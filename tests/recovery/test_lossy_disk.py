@@ -44,7 +44,7 @@ class Disk:
     last: str = ""
 
     def copy(self) -> None:
-        """Keep what a loss of power now would leave, if it is news."""
+        """Store the disk that a loss of power would leave now, if it is a new one."""
         data = self.image.read_bytes()
         digest = sha256(data).hexdigest()
         if digest != self.last:
@@ -126,7 +126,7 @@ class NeverSynced(Copying):
 
 
 def found_in(copy: Path, data: Path) -> str:
-    """Return what the tool says of the mark on this copy."""
+    """Return the tool's finding about the mark on this copy."""
     at = copy.with_name("again")
     mount(copy, at)
     try:

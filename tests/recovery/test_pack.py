@@ -78,7 +78,7 @@ def said(tmp_path: Path, *words: str | Path) -> tuple[int, str, str]:
 
 
 def test_the_script_alone_says_what_it_is_for(tmp_path: Path) -> None:
-    """Which directory to give, and what to do with the pack."""
+    """The directory to give, and the use of the pack."""
     code, out, err = said(tmp_path)
 
     assert (2, "") == (code, out)

@@ -1,4 +1,4 @@
-"""How far reading is: on standard error, late, and never where a program reads."""
+"""The progress of reading: on standard error, late, and never where a program reads."""
 
 from __future__ import annotations
 

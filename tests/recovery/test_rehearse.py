@@ -32,7 +32,7 @@ searches = pytest.mark.needs("numpy")
 
 
 def died(*orders: str) -> Life:
-    """Return what is left of a cluster of three whose members died in these orders."""
+    """Return the stores of a cluster of three whose members died in these orders."""
     life = Life("abc", wait_for=2)
     alive(life, "abc")
     for order in orders:
@@ -71,7 +71,9 @@ def judged(records: dict[str, StoreRecord]) -> Pick:
 @settings(deadline=None)
 @given(lives)
 def test_smaller_stores_are_judged_as_the_real_ones(steps: Steps) -> None:
-    """What is left out makes no difference: not to `pick`, and not to the order of any two."""
+    """The omitted frames make no difference: not to `pick`, and not to the order of any two
+    stores.
+    """
     life = live(steps)
     real = dict(life.disks)
     if not any(one.tip for one in real.values()):

@@ -1,4 +1,4 @@
-"""What an operator types that is not used, or is not what the command takes: it is said.
+"""Unused or wrong words on an operator's command line: each is reported.
 
 Source: recovery, "Exit codes"; an option that changes nothing is named, never dropped in silence.
 """
@@ -24,7 +24,7 @@ ETCD = sorted((DATA / "etcd-histories" / "cut-1064").glob("*.info"))
 
 
 def told(capsys: pytest.CaptureFixture[str], stores: list[Path], *options: str) -> list[str]:
-    """Return which options `pick` says that it did not use; text and JSON say the same."""
+    """Return the options that `pick` reports as unused; text and JSON agree."""
     _, found = ask_json(capsys, "pick", *stores, *options)
     out = " ".join(ask(capsys, "pick", *stores, *options).out.split())
     unused: list[str] = found.get("unused", [])
@@ -147,7 +147,7 @@ def test_undo_leaves_alone_what_apply_never_writes_into(
 def test_an_empty_file_is_said_to_be_empty(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a shell leaves where `collect > a.info` failed."""
+    """A shell leaves such a file where `collect > a.info` failed."""
     (tmp_path / "a.info").touch()
 
     done = ask(capsys, "pick", tmp_path / "a.info")

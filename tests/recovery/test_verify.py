@@ -73,7 +73,7 @@ def configured(folder: Path, name: str, *, cluster: str = "cluster") -> Path:
 
 
 def status(name: str, **more: Any) -> dict[str, Any]:
-    """Return what a node says that serves in view 2."""
+    """Return the status of a node that serves in view 2."""
     initial = lay_initial()
     return {
         "member": name,
@@ -276,7 +276,7 @@ values = st.recursive(
 
 @given(key=st.sampled_from([*status("a")]), value=values)
 def test_any_answer_is_a_status_or_a_sentence(key: str, value: object) -> None:
-    """Whatever listens there, no traceback."""
+    """Any listener gets a status or a sentence, and no traceback."""
     try:
         found = live._said(json.dumps({**status("a"), key: value}).encode())
     except (KeyError, TypeError, ValueError):

@@ -93,7 +93,7 @@ BASES: tuple[Callable[[Path], None], ...] = (
 
 
 def _harm(random: Random, folder: Path) -> str:
-    """Do one thing that disks, copies and people do; return what it was."""
+    """Damage a directory as disks, copies or people do; return the kind of damage."""
     victim, other = random.choice("abc"), random.choice("abc")
     file = folder / victim / random.choice(FILES)
     if not file.exists() or file.is_symlink() or not file.is_file():

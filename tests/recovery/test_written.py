@@ -26,7 +26,7 @@ def disks(tmp_path: Path) -> dict[str, Path]:
 def test_its_directories_are_read(
     disks: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where they end, and which is the latest."""
+    """The end of each, and the latest."""
     code, said = ask_json(capsys, "pick", *disks.values())
 
     assert (0, "tie", ["a", "b"]) == (code, said["verdict"], names(said["latest"]))

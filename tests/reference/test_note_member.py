@@ -302,7 +302,7 @@ def test_at_each_persist_the_attributes_are_what_is_kept() -> None:
 def test_every_member_answers_every_event_that_it_can_get(
     kept: DiskRecord, reading: Readings
 ) -> None:
-    """Whatever the table asks for can be done; what comes out is persisted as it is then."""
+    """The table's actions can all be done; the result is persisted as it is then."""
     events: dict[str, Event] = {
         "start": Start(1),
         "update_done": UpdateDone("b", 1, 5, ("x",)),

@@ -1,4 +1,4 @@
-"""What Qpid really does, one fact per test.
+"""The real behaviour of Qpid, one fact per test.
 
 Verdicts first, in the order of the questions that the note leaves open; then the life of a
 store; then the traps, as stories of several brokers.

@@ -23,7 +23,7 @@ def on_spark(world: World, context: Any, plan: Plan | None = None) -> Report:
 
 
 def same(world: World, context: Any, **more: Any) -> Report:
-    """Search it twice and compare; return what Spark found."""
+    """Search it twice and compare; return Spark's report."""
     seed = more.pop("seed", 1)
     here = check(world, **more)
     there = on_spark(world, context, Plan(seed=seed, symmetry=more.get("symmetry", False)))

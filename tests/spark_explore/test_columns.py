@@ -1,4 +1,4 @@
-"""What members hold, as columns: with their types, and the same by DuckDB and by Spark."""
+"""Members' attributes as columns: with their types, and the same by DuckDB and by Spark."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_duckdb_and_spark_give_the_same_answers(lasting: Any, tmp_path: Path) ->
 
 
 def test_a_column_may_be_called_by_the_end_of_its_name() -> None:
-    """Where that is one column; texts, comments, functions and fields are no columns."""
+    """Also where that is one column; texts, comments, functions and fields are no columns."""
     columns = ("a_phase", "register_chosen", "level", "a_opts", "a_end")
 
     assert (

@@ -114,7 +114,7 @@ def test_what_a_limit_cut_off_is_not_in_it(tmp_path: Path) -> None:
 
 
 def test_names_are_ones_that_sql_takes() -> None:
-    """Whatever a claim or a member is called."""
+    """A claim or a member may have any name."""
     assert "no_split_brain" == column_of("No split-brain!")
     assert "_2_active" == column_of("2 active")
 

@@ -1,4 +1,4 @@
-"""What Spark lacks on a machine: exit 4, and what to install."""
+"""Missing requirements of Spark: exit 4, and what to install."""
 
 from __future__ import annotations
 

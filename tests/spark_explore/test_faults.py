@@ -1,4 +1,4 @@
-"""Whatever dies in the middle of a search, it finds the same states and the same run."""
+"""A search finds the same states and the same run whichever process dies in the middle."""
 
 from __future__ import annotations
 

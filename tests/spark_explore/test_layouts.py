@@ -11,7 +11,7 @@ from spark_explore.layouts import roomy
 
 
 def numbered(counts: list[int], slots: int) -> Any:
-    """Return what a layout asks of tables; the last field is that of the surroundings."""
+    """Return the tables of a layout; the last field is that of the surroundings."""
     return SimpleNamespace(
         value_counts=lambda: counts,
         slots=slots,

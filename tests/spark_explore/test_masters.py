@@ -23,7 +23,7 @@ SMALL = "--conf spark.executor.memory=512m"
 
 
 class Context:
-    """What `owners_for` asks a context."""
+    """The parts of a context that `owners_for` reads."""
 
     defaultParallelism = 2  # noqa: N815  Spark's own name
 

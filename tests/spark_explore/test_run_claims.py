@@ -38,7 +38,7 @@ def _no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def judged(world: World, context: Any) -> Report:
-    """Return what executors say, after a comparison with a search here."""
+    """Return the executors' verdicts, after a comparison with a search here."""
     here, there = check(world), on_spark(world, context)
 
     assert "" == there.stopped_by

@@ -90,7 +90,7 @@ def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int)
 )
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
 def test_random_models_are_the_same_on_spark(context: Any, plan: ModelPlan) -> None:
-    """Whatever a world can have: each network, each fault, joint steps, a monitor."""
+    """All features of a world: each network, each fault, joint steps, a monitor."""
     world = build(plan)
     found = explored(world, 600)
     assume(found is not None and found.distinct > 20)

@@ -42,7 +42,7 @@ def follows(core: Core, view: View) -> None:
 
 @define
 class Wire(asyncio.Transport):
-    """What a port writes, and whether it has ended."""
+    """The bytes written by a port, and whether it has ended."""
 
     written: bytes = b""
     has_ended: bool = False

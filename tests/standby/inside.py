@@ -31,7 +31,7 @@ Delivered: TypeAlias = list[tuple[str, bool]]
 """The body of each message, and whether it is marked as delivered before."""
 
 SECONDS = 60.0
-"""How long, in virtual time, a wait may take."""
+"""Seconds of virtual time that a wait may take."""
 
 
 @define
@@ -193,7 +193,7 @@ def play(
 
 
 def _answer(ask: Callable[[Callable[[Any], None]], None]) -> Awaitable[Any]:
-    """Return what is answered, within virtual time."""
+    """Return the answer, within virtual time."""
     answered = asyncio.get_running_loop().create_future()
     ask(lambda found: None if answered.done() else answered.set_result(found))
     return asyncio.wait_for(answered, SECONDS)

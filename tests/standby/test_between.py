@@ -1,4 +1,4 @@
-"""What goes between brokers: in pieces where it is long, on its own link, queue alongside queue.
+"""Messages between brokers: in pieces if long, on their own link, queue alongside queue.
 
 Source: hot standby, H4, H5.
 """
@@ -27,7 +27,7 @@ from tests.standby.host import follows, says
 
 
 def comes(session: Session, envelope: Envelope) -> list[Envelope]:
-    """Return what the pieces of this one come to at the other side."""
+    """Return the joined pieces of this message at the other side."""
     return [one for piece in envelope.pieces() if (one := session.taken(piece)) is not None]
 
 

@@ -34,7 +34,7 @@ for name in ("fsync", "fdatasync"):
         sync(file)
     setattr(os, name, sync)
 """
-"""What Python runs as it starts: a sync takes five seconds while a file is there."""
+"""The code that Python runs as it starts: a sync takes five seconds while a file exists."""
 
 
 def test_a_disk_that_takes_five_seconds_costs_latency_and_no_backup(
@@ -64,7 +64,7 @@ def test_a_disk_that_takes_five_seconds_costs_latency_and_no_backup(
 
 @contextmanager
 def files_max(count: int) -> Iterator[None]:
-    """Have what is started meanwhile open so many files at most."""
+    """Limit the open files of processes that are started meanwhile."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
     try:

@@ -1,4 +1,4 @@
-"""What follows from what the others say, and what the manager that is built in does then.
+"""Conclusions from the others' reports, and the actions of the built-in manager.
 
 Source: hot standby, H2, H3, H8, H10.
 """

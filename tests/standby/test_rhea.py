@@ -46,7 +46,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def told(modules: str, what: str, *addresses: str) -> dict[str, Any]:
-    """Return what the client says in the end."""
+    """Return the client's final output."""
     done = subprocess.run(
         ["node", str(SCRIPT), what, str(COUNT), *addresses],
         env={**os.environ, "NODE_PATH": modules},

@@ -43,7 +43,9 @@ def _leading(it: Cluster) -> PrimaryState:
 
 
 def _nexts(it: Cluster) -> Iterator[Cluster]:
-    """Yield what may follow: a delivery, a copy, a view on the disk, a client, the link's end."""
+    """Yield the possible next steps: a delivery, a copy, a view on the disk, a client, the link's
+    end.
+    """
     actions: list[Callable[[Cluster], None]] = [
         partial(Cluster.pass_on, sender=one, to=to) for (one, to), had in it.links.items() if had
     ]

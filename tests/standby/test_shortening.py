@@ -34,7 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def actions(number: int, stay: int = 5) -> list[Action]:
-    """Return what is done in one write: two messages come, and two that came before go."""
+    """Return the actions in one write: two messages come, and two that came before go."""
     came = [put(2 * number), put(2 * number + 1)]
     gone = [Taken("q", f"1.a.{2 * (number - stay) + at}") for at in (0, 1)]
     return [*came, *(gone if number > stay else ())]

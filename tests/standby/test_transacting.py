@@ -1,4 +1,4 @@
-"""What a connection's transactions hold, and what makes one fail.
+"""The contents of a connection's transactions, and the causes of a failure.
 
 Source: hot standby, LM3; AMQP 1.0, part 4.
 """
@@ -53,7 +53,7 @@ def transactions(commits: Commits) -> Transactions:
 
 
 def asked(transactions: Transactions, name: str, *values: Any) -> Reply:
-    """Return what is answered to a request."""
+    """Return the answer to a request."""
     found: list[Reply] = []
     body = Message(body=Described(symbol(f"amqp:{name}:list"), [*values])).encode()
     transactions.ask(None, body, found.append)
@@ -63,7 +63,9 @@ def asked(transactions: Transactions, name: str, *values: Any) -> Reply:
 def test_what_one_holds_has_a_bound_also_for_messages_without_content(
     transactions: Transactions, commits: Commits
 ) -> None:
-    """What is not sent costs nothing, and a commit of a million messages holds up all others."""
+    """Messages without content cost no bytes, but a commit of a million of them delays all
+    others.
+    """
     name = asked(transactions, "declare").id
     for _ in range((64 << 20) // EACH_BYTES + 1):
         assert transactions.put(name, "q", b"", True)
@@ -89,7 +91,7 @@ def test_a_message_that_is_not_taken_fails_all_of_it(
 
 @define
 class Delivery:
-    """What a client said of one."""
+    """A client's statement about one delivery."""
 
     data: Any
     remote_state: int = TRANSACTIONAL

@@ -1,4 +1,4 @@
-"""What may lie on a disk after the power failed: every state, from a diary of operations.
+"""The possible contents of a disk after a power failure: every state, from a log of operations.
 
 What is believed of a disk, which is less than what most of them keep:
 
@@ -73,7 +73,9 @@ class _Disk:
                         self.names[place] = {self.now[place]}
 
     def states(self) -> Iterator[Files | None]:
-        """Return what may be there: the files of the store's directory, None: no directory."""
+        """Return the possible states: the files of the store's directory, None if there is no
+        directory.
+        """
         room = self.names.get((DATA, self.room), {None})
         if None in room:
             yield None
@@ -112,7 +114,7 @@ class Enumerated:
 def enumerate_crashes(
     diary: Sequence[Operation], judge: "Judge", *, room: str = ROOM
 ) -> Enumerated:
-    """Return what a crash after each operation may leave, up to the first bad state."""
+    """Return the states that a crash after each operation may leave, up to the first bad one."""
     disk = _Disk(room)
     legal: frozenset[object] = frozenset({None})
     states = choices = 0

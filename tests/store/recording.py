@@ -174,7 +174,7 @@ class Recording(RealFileSystem):
 
 
 class Leaves(Enum):
-    """Which step of writing is left out."""
+    """The step of writing that is left out."""
 
     NOTHING = "nothing"
     FILE_SYNC = "the fsync of the file"

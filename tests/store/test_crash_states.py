@@ -41,7 +41,7 @@ Step = Write | Reopen
 
 
 def run(steps: list[Step], files: Recording) -> Enumerated:
-    """Return what a crash may leave at any moment of these steps."""
+    """Return the states that a crash may leave at any moment of these steps."""
     with TemporaryDirectory() as name:
         _live(Path(name), steps, files)
     return enumerate_crashes(files.diary, JUDGE)

@@ -32,7 +32,7 @@ def image(number: int, *, generation: int = 7) -> bytes:
 
 
 def looked(current: bytes, previous: bytes) -> Slots:
-    """Return what these two files are judged to be."""
+    """Return the verdict on these two files."""
     return Slots(judge(NOWHERE / CURRENT, current), judge(NOWHERE / PREVIOUS, previous))
 
 
@@ -94,7 +94,7 @@ def test_damage_of_the_previous_file_is_told(damages: Damages) -> None:
 
 @given(st.data())
 def test_a_file_with_several_damages_is_never_read_as_another_record(data: st.DataObject) -> None:
-    """Whatever is done to the bytes: the record that was written, or an error."""
+    """For any change of the bytes: the record that was written, or an error."""
     whole = image(4)
     start = data.draw(st.integers(0, len(whole)))
     end = data.draw(st.integers(start, len(whole)))

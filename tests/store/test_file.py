@@ -80,7 +80,7 @@ def test_the_file_is_read_back() -> None:
 
 @given(trees(), st.data())
 def test_every_record_comes_back_as_it_was(tree: Tree, data: st.DataObject) -> None:
-    """Whatever the member makes with ids by hash; a name of a searched world has no file."""
+    """Any record of a member with ids by hash; a name of a searched world has no file."""
     tip = data.draw(st.sampled_from(tree.views))
     record = StoreRecord(
         store_id="s",
@@ -379,7 +379,7 @@ def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     ],
 )
 def test_what_json_cannot_carry_is_refused_before_it_is_written(entry: Any) -> None:
-    """What an operator's record may hold: what JSON holds, and what a terminal can show."""
+    """An operator's record may hold what JSON holds, and what a terminal can show."""
     with pytest.raises(Malformed, match=r"history\[0\]"):
         Contents(member="a", record=life()[0], history=(entry,))
 

@@ -18,7 +18,7 @@ from tests.store.records import life
 
 
 def number_of(record: StoreRecord) -> int:
-    """Return which of the writes this record is, 0 for the one at the making."""
+    """Return the number of the write that made this record, 0 for the first."""
     return 0 if record.promised is None else record.promised.round
 
 

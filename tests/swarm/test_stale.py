@@ -33,7 +33,7 @@ KINDS: dict[str, Callable[[float], list[Action]]] = {
         Action(at - 1.4, What.HEAL),
     ],
 }
-"""What else happens to it, in a round in which it is taken for lost at a time."""
+"""Further events of that member, in a round in which it is taken for lost at a time."""
 
 
 def scenario(kind: str, rounds: int) -> Scenario:

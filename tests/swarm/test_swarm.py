@@ -30,7 +30,7 @@ ALWAYS = {
     "signature_never_changes",
     "makes_sense",
 }
-"""What holds of plain scenarios whatever else is mended or not."""
+"""Plain scenarios hold in all variants."""
 
 QUICK_SEEDS = range(300, 306)
 
@@ -177,7 +177,7 @@ def test_members_start_late_and_serve() -> None:
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("seed", ONCE_FAILED)
 def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
-    """What went wrong, and the same on a bus, stands in `tests/join/test_runs.py`."""
+    """The failure, and the same on a bus, is described in `tests/join/test_runs.py`."""
     done = run(draw(seed))
 
     assert "" == done.claim, done.what

@@ -145,7 +145,7 @@ def test_the_last_is_taken_for_the_greatest_and_a_part_of_a_key_goes() -> None:
 
 
 def test_it_is_said_before_it_is_done_and_positions_are_numbers_alone() -> None:
-    """What follows each other changes places; two views are not told apart."""
+    """Two consecutive actions change places; two views are not told apart."""
     found = patched(
         "def f(self, position):\n"
         "    yield self.write\n"
@@ -194,7 +194,7 @@ def named(name: str) -> Mutation:
 
 
 def tried(mutation: Mutation, *asked: Asked) -> Result:
-    """Return what comes of it, in a process of its own: pytest does not run inside itself."""
+    """Return the result, in a process of its own: pytest does not run inside itself."""
     given = json.dumps([asdict(mutation), asdict(Baseline({}, list(asked)))])
     program = (
         "import json, sys; from attrs import asdict\n"

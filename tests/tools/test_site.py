@@ -21,7 +21,7 @@ LEAST_BYTES = 20_000
 
 @define
 class Page(HTMLParser):
-    """What a page links to, what it has an anchor for, and what it loads."""
+    """The links, anchors and loaded files of a page."""
 
     links: list[str] = field(factory=list)
     loads: list[str] = field(factory=list)
@@ -125,7 +125,7 @@ def test_a_browser_draws_the_pictures(site: Path) -> None:
 
 
 def _browser(*options: object) -> str:
-    """Run a browser without a window, and return what it prints."""
+    """Run a browser without a window, and return its output."""
     program = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     return subprocess.run(
         [*program, "--virtual-time-budget=15000", *map(str, options)],
@@ -149,7 +149,7 @@ def _browser(*options: object) -> str:
     ],
 )
 def test_a_link_is_written_as_the_site_needs_it(page: str, text: str, wanted: str) -> None:
-    """What is not in the site becomes plain text."""
+    """A link to a file outside the site becomes plain text."""
     assert wanted == places.relinked(text, page)
 
 

@@ -1,4 +1,4 @@
-"""How much code there is: what counts, and that nothing of the wheel is left out."""
+"""The size of the code: the lines that count, and that no file of the wheel is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member costs: the time of one round, and its memory, in a cluster of five.
+"""The cost of a member: the time of one round, and its memory, in a cluster of five.
 
 A round is `receive`, `poll` and `advance`: what a host does for every message that arrives.
 Two sorts are told apart: a heartbeat that reaches an active member, which is most of its
@@ -117,7 +117,7 @@ class Cluster:
 
 
 def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
-    """Return what a member costs.  Rounds and triggers take turns."""
+    """Return the cost of a member.  Rounds and triggers take turns."""
     Cluster().live(Phase.ACTIVE)  # the shared machine is made, and loops are warm
     life: list[float] = []
     for _ in range(lives):
@@ -158,7 +158,7 @@ def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
 
 
 def bytes_of_one(*, clusters: int = 20) -> int:
-    """Return what a member of an active cluster keeps, on the average."""
+    """Return the average bytes of a member of an active cluster."""
     gc.collect()
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
@@ -175,7 +175,7 @@ def bytes_of_one(*, clusters: int = 20) -> int:
 
 
 def bytes_of_views(tip: View) -> int:
-    """Return what all views that a store keeps weigh, each learned from a message of its own."""
+    """Return the bytes of all views that a store keeps, each learned from a message of its own."""
     messages = []
     for number in range(VIEWS_KEPT):
         position = Position(tip.id, number + 1)

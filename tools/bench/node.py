@@ -1,4 +1,5 @@
-"""What the three-node demo does on this machine: writes a second, and the time after kill -9.
+"""The performance of the three-node demo on this machine: writes a second, and the time after kill
+-9.
 
 Three nodes on loopback, each frame on three disks (fsync) before it is acknowledged.  Clients
 are threads, each with one write at a time.  Next to it etcd, where it is installed: three
@@ -277,7 +278,7 @@ def seconds_after_kill(trio: Trio, victim: str) -> float:
 
 @frozen
 class Found:
-    """What was measured on one of them; the seconds after a kill are medians."""
+    """The measurements of one system; the seconds after a kill are medians."""
 
     founded: float
     rate: float
@@ -319,7 +320,7 @@ def measure(
 
 
 def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS) -> NodeCost:
-    """Return what three nodes do, and etcd where it is installed."""
+    """Return the speed of three nodes, and of etcd if it is installed."""
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
         (Path(folder) / "ours").mkdir()

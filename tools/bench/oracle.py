@@ -1,4 +1,4 @@
-"""What a search has to count: a wrong count is found out."""
+"""The expected counts of a search: a wrong count is an error."""
 
 from attrs import frozen
 

@@ -1,4 +1,4 @@
-"""What a confirmed read costs: the reads of three nodes, with and without asking a majority.
+"""The cost of a confirmed read: reads of three nodes, with and without asking a majority.
 
 Two clusters of three nodes on loopback run at once, one with `reads = "confirmed"`,
 one with `"local"`, which is what nodes did before there was the other one.  They are asked in turn,

@@ -84,7 +84,7 @@ def comparisons_table(results: Results, world: str) -> str:
 
 
 def starts_table(results: Results) -> str:
-    """Return what small commands cost."""
+    """Return the costs of small commands."""
     named = [(f"`{start.command}`", start) for start in results.starts]
     if results.cold is not None:
         named.append((f"`{results.cold.command}`, the first time ever", results.cold))
@@ -95,7 +95,7 @@ def starts_table(results: Results) -> str:
 
 
 def member_table(cost: MemberCost) -> str:
-    """Return what a member costs that a broker embeds, besides what is promised."""
+    """Return the cost of a member that a broker embeds, next to the promised one."""
     per_trigger = cost.trigger_us
     promised = f"{ROUND_MICROSECONDS_MAX} us"
     kib = f"{MEMBER_BYTES_MAX // 1024:,} KiB"
@@ -128,7 +128,7 @@ def member_table(cost: MemberCost) -> str:
 
 
 def node_table(cost: NodeCost) -> str:
-    """Return what three nodes do, alongside etcd on the same machine."""
+    """Return the speed of three nodes, alongside etcd on the same machine."""
     etcd = "etcd, not installed" if cost.etcd is None else f"etcd {cost.etcd}"
     return table(
         ["what:", "joinproto", etcd, "ratio"],
@@ -214,7 +214,7 @@ def machine_lines(machine: Machine) -> list[str]:
 
 
 def terminal(results: Results) -> str:
-    """Return what the command prints at its end."""
+    """Return the text that the command prints at its end."""
     parts = []
     for world in dict.fromkeys(row.world for row in results.rows):
         parts += [world, rows_table([row for row in results.rows if row.world == world])]
@@ -362,7 +362,7 @@ etcd waits only for a new leader. `ratio` is our figure by etcd's.
 
 
 def node_head(cost: NodeCost) -> str:
-    """Return what stands above that table."""
+    """Return the text above that table."""
     load = "" if cost.load is None else f"The load of the machine was {cost.load:.1f} before.\n"
     return NODE_HEAD.format(load=load)
 
@@ -376,7 +376,7 @@ tools.bench --only-restart`). The load of the machine was {load:.1f} before.
 
 
 def restart_head(cost: RestartCost) -> str:
-    """Return what stands above that table."""
+    """Return the text above that table."""
     return RESTART_HEAD.format(frames=cost.frames, mega=cost.journal_bytes / 1e6, load=cost.load)
 
 

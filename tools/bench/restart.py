@@ -1,4 +1,4 @@
-"""How long a node with many frames takes to start: the first time, and when it has a snapshot.
+"""The start-up time of a node with many frames: the first time, and when it has a snapshot.
 
 One node that is its own majority, as a process, killed with -9 each time; its frames are on the
 disk in the journal's format, written in one go, because a client would take an hour.  The first
@@ -35,7 +35,7 @@ PATIENCE = 600.0
 
 
 def cost(*, frames: int = FRAMES, restarts: int = RESTARTS) -> RestartCost:
-    """Return what a start takes with so many frames of 20 bytes."""
+    """Return the duration of a start with so many frames of 20 bytes."""
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
         fleet = Fleet.make(

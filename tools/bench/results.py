@@ -1,4 +1,4 @@
-"""What a benchmark found: plain values, kept as docs/benchmarks.json.
+"""The results of a benchmark: plain values, stored as docs/benchmarks.json.
 
 `read_json` refuses what does not fit these classes: they are the file's schema.
 """
@@ -38,7 +38,7 @@ MEMBERS_OF_BASE = 3
 
 @frozen
 class Seen:
-    """What one run counted.  `depth` in states; None where the tool does not tell."""
+    """The counts of one run.  `depth` in states; None where the tool does not print it."""
 
     distinct: int
     generated: int | None
@@ -90,7 +90,7 @@ class Comparison:
 
 @frozen
 class Start:
-    """What a command costs that does next to nothing."""
+    """The cost of a command that does next to nothing."""
 
     command: str
     costs: tuple[Cost, ...]
@@ -273,17 +273,17 @@ _converter = cattrs.Converter(forbid_extra_keys=True)
 
 
 def read_member(text: str) -> MemberCost:
-    """Return what `python -m tools.bench.member` printed."""
+    """Return the results that `python -m tools.bench.member` printed."""
     return _converter.structure(json.loads(text), MemberCost)
 
 
 def read_node(text: str) -> NodeCost:
-    """Return what `python -m tools.bench.node` printed."""
+    """Return the results that `python -m tools.bench.node` printed."""
     return _converter.structure(json.loads(text), NodeCost)
 
 
 def read_restart(text: str) -> RestartCost:
-    """Return what `python -m tools.bench.restart` printed."""
+    """Return the results that `python -m tools.bench.restart` printed."""
     return _converter.structure(json.loads(text), RestartCost)
 
 

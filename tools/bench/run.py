@@ -1,4 +1,4 @@
-"""What is measured, in which order.
+"""The measurements, in order.
 
 Whole commands in child processes, one at a time; the tools take turns (A B A B), so that
 another load on the machine meets all of them.  CPU seconds are user and system together.
@@ -47,7 +47,7 @@ OTHERS = ("paxos-founding", "join")
 """Worlds that are measured with 3 members, besides two-phase commit; SPIN's if it has a model."""
 
 STATES_OF_PART = 20_000
-"""How many of their states the plain search visits, which would take hours for all."""
+"""The number of states that the plain search visits, where all would take hours."""
 
 # The plain search makes some 50 thousand steps in a second: 7 members take a minute, 8 ten.
 # It takes part in the least size, if that is no larger than this.
@@ -354,12 +354,12 @@ class Bench:
 
 
 def cost_of_member() -> MemberCost:
-    """Return what a member costs, measured in a process of its own."""
+    """Return the cost of a member, measured in a process of its own."""
     return read_member(_printed("tools.bench.member"))
 
 
 def cost_of_node() -> NodeCost:
-    """Return what three nodes do, and etcd, measured by a process of its own."""
+    """Return the speed of three nodes, and of etcd, measured by a process of its own."""
     return read_node(_printed("tools.bench.node"))
 
 

@@ -1,4 +1,4 @@
-"""What a search on Spark costs past this machine: from finished runs, worked out for a cluster.
+"""The cost of a search on Spark beyond this machine: computed for a cluster from finished runs.
 
     joinproto check two-phase-commit --members 8 --engine spark --master 'local[2]' --out SMALL
     joinproto check two-phase-commit --members 9 --engine spark --master 'local[2]' --out LARGE
@@ -32,7 +32,7 @@ from tools.bench.figures import short, table
 
 @frozen
 class Costs:
-    """What was measured: seconds of CPU, bytes.
+    """The measured costs: seconds of CPU, bytes.
 
     `state`: CPU of a distinct state, `block` of a block, `question` of the driver for one;
     `sent`: bytes of a state if no double is dropped, `written`: of its files; `counts`: what one
@@ -72,7 +72,7 @@ class Cluster:
 
 
 def block_seconds(blocks: int = 5000, rows: int = 64) -> float:
-    """Return what Python's CPU takes to send and to take in one small block."""
+    """Return the seconds of CPU in Python to send and to receive one small block."""
     some = bytes(8 * rows)
     began = time.process_time()
     for owner in range(blocks):
@@ -83,7 +83,7 @@ def block_seconds(blocks: int = 5000, rows: int = 64) -> float:
 
 
 def question_seconds(asks: int = 2000) -> float:
-    """Return what the driver's CPU takes to answer an executor that has all there is."""
+    """Return the seconds of the driver's CPU to answer an executor that is up to date."""
     from spark_explore.rpc import packed, unpacked
     from spark_explore.table_server import TableServer
     from spark_explore.worker_cache import Address, RemoteTables
@@ -111,7 +111,7 @@ def counts_bytes(members: int = 8) -> int:
 
 
 def costs_of(small: Path, large: Path) -> Costs:
-    """Return what two finished runs cost, of the same world in two sizes."""
+    """Return the costs of two finished runs of the same world in two sizes."""
     one, other = (json.loads((run / "report.json").read_bytes()) for run in (small, large))
     levels = json.loads((large / "search" / "growth.json").read_bytes())["levels"]
     on_spark = [level for level in levels if level["engine"] == "spark"]
@@ -167,7 +167,7 @@ def spent(states: float, costs: Costs, cluster: Cluster, *, together: bool) -> d
 
 
 def limits(costs: Costs, cluster: Cluster, *, together: bool) -> list[str]:
-    """Return what ends a search on this cluster, whatever time it has."""
+    """Return the limits of a search on this cluster, whatever time it has."""
     told = isqrt(cluster.owners) if together else cluster.owners
     found = []
     if told * costs.counts * 6 > cluster.result_bytes:

@@ -91,7 +91,7 @@ _NUMBER = r"([\d.]+(?:e[+-]?\d+)?)"
 
 @frozen
 class SpinResult:
-    """What SPIN printed.  Counts above eight digits are rounded to eight: it prints no more.
+    """The output of SPIN.  Counts above eight digits are rounded to eight: it prints no more.
 
     `depth_steps`: of the longest path it was on, in steps.  `is_complete`: it says that it
     searched everything.  `errors`: assertions that failed (it stops at the first).
@@ -118,7 +118,7 @@ def rounded(count: int) -> str:
 
 
 def missing() -> EnvironmentProblem | None:
-    """Return what this machine lacks for SPIN, if anything."""
+    """Return the missing requirement of SPIN on this machine, if any."""
     absent = [name for name in ("spin", "gcc") if shutil.which(name) is None]
     if not absent:
         return None
@@ -176,7 +176,7 @@ def build_launcher(folder: Path) -> Path:
 
 
 def read(printed: str) -> SpinResult:
-    """Return what SPIN found; raises ValueError when `printed` is no report of SPIN."""
+    """Return the result of SPIN; raises ValueError when `printed` is no report of SPIN."""
 
     def number(pattern: str) -> int:
         match = re.search(pattern, printed, re.MULTILINE)

@@ -120,7 +120,7 @@ def main(
 
 
 def _report(told: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print what came of all boots."""
+    """Print the results of all boots."""
     if as_json:
         click.echo(json.dumps(told))
         return

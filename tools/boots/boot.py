@@ -31,7 +31,7 @@ from tools.faults.ports import free_ports
 
 SERVES_WITHIN = 180.0
 QUIET_SECONDS = 10.0
-"""How long a node that has found the others may wait for them without naming them."""
+"""Seconds that a node that has found the others may wait for them without naming them."""
 ASKED_EVERY = 0.1
 PRELOAD = ["joinproto.apps.node.process", "joinproto.apps.node.discovering", "tools.boots.running"]
 TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"
@@ -42,8 +42,8 @@ _processes.set_forkserver_preload(PRELOAD)
 
 @frozen(kw_only=True)
 class Booted:
-    """What came of one boot.  `clusters`: initial signatures; `silent`: nodes that did not serve
-    and said nothing of why; `waits`: all reasons that were said.
+    """The result of one boot.  `clusters`: initial signatures; `silent`: nodes that did not serve
+    and gave no reason; `waits`: all reasons given.
     """
 
     clusters: tuple[str, ...]

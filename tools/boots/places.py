@@ -1,4 +1,5 @@
-"""What nodes need to find each other by a backend: a server, their names, and their settings.
+"""The requirements of nodes that find each other by a backend: a server, their names, and their
+settings.
 
 Names of nodes end in the host at which the others reach them, an address; where the
 server gives the names, as AWS does, `[members]` says where that is.
@@ -66,7 +67,7 @@ class Place:
     state: K8sServer | None = None
 
     def of(self, cluster: str) -> Found:
-        """Return what the nodes of one cluster need."""
+        """Return the requirements of one cluster's nodes."""
         hosts = self.hosts
         names = [f"n@{host}" for host in hosts]
         where = dict(zip(names, hosts, strict=True))
@@ -120,7 +121,7 @@ def _below(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def foul(backend: str, kinds: tuple[Weather, ...]) -> tuple[Weather, ...]:
-    """Return which of these there are for a backend: a file has no server."""
+    """Return the faults that exist for a backend: a file has no server."""
     return () if backend == "config" else tuple(one for one in kinds if one in FOUL)
 
 

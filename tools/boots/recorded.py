@@ -33,7 +33,7 @@ class Recorded(ABC):
     port: int = 0
 
     def asked(self, method: str, target: str, headers: dict[str, str], body: str) -> Answer:
-        """Note a request, and return what is answered."""
+        """Note a request, and return the answer."""
         parts = urlsplit(target)
         path = [unquote(one) for one in parts.path.strip("/").split("/")]
         query = dict(parse_qsl(parts.query, keep_blank_values=True))

@@ -1,4 +1,5 @@
-"""What lies between the nodes and a server, and does at random moments what servers do.
+"""A proxy between the nodes and a server, which fails at random moments in the ways of real
+servers.
 
 A proxy for TCP, and one for DNS.  Whatever it does, it does to all nodes alike; fair weather comes
 back at last.
@@ -22,7 +23,7 @@ HANGS_SECONDS = 60.0
 
 
 class Weather(Enum):
-    """What the server seems to do."""
+    """The server's apparent behaviour."""
 
     FAIR = "fair"
     KILLED = "killed"  # no node listens

@@ -158,7 +158,7 @@ def as_svg(runs: list[dict[str, Any]], about: str) -> str:
 
 
 def main() -> int:
-    """Print what was measured, and draw it; 1 where it is otherwise than said."""
+    """Print the measurements, and draw them; return 1 if they differ from the page."""
     parser = argparse.ArgumentParser(prog="python -m tools.failover.chase", description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--rate", type=float, default=300.0, help="published and taken, a second")

@@ -136,7 +136,7 @@ class Storm(MessagingHandler):  # type: ignore[misc]
         self.accept(event.delivery)
 
     def told(self) -> dict[str, Any]:
-        """Return what was counted."""
+        """Return the counts."""
         return {
             "published": self.count,
             "confirmed": len(self.confirmed),

@@ -1,4 +1,4 @@
-"""What a manager outside must keep, shown on real brokers: one that keeps it loses nothing.
+"""The guards of a manager outside, shown on real brokers: one that keeps them loses no message.
 
     python -m tools.failover.condition
 
@@ -53,7 +53,7 @@ class Counting:
             _closed(connection)
 
     def lost(self) -> list[str]:
-        """Return what was confirmed, and is not at the primary that is there in the end."""
+        """Return the confirmed messages that the last primary lacks."""
         connection = BlockingConnection(
             self.manager.url(self.manager.serving()), timeout=SECONDS, reconnect=False
         )
@@ -154,7 +154,7 @@ RUNS: Mapping[str, tuple[Callable[[Manager, Counting], None], bool]] = {
 
 
 def run(top: Path, name: str) -> dict[str, Any]:
-    """Return what was confirmed in a run, and what of it was lost."""
+    """Return the confirmed messages of a run, and the lost ones among them."""
     actions, loses = RUNS[name]
     top.mkdir(exist_ok=True)
     own, more = name == "built-in", 'events = "events"'

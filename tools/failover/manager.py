@@ -97,8 +97,7 @@ class Manager:
         return ""
 
     def serving(self, seconds: float = PATIENCE_SECONDS, *, but: str = "") -> str:
-        """Return which broker is primary, once one is, and no other broker serves any more; "": no
-        broker.
+        """Return the primary, once there is one and no other broker serves; "" if there is none.
 
         `but`: another broker, which may be stopped or cut off, and is not asked.
         """
@@ -133,7 +132,7 @@ class Manager:
         return Agent(read_settings(self.files[name]), self.files[name])
 
     def status(self, name: str) -> dict[str, object]:
-        """Return what a broker says of itself; empty if it says nothing."""
+        """Return a broker's status, empty if it does not answer."""
         return self.agent(name)._status() or {}
 
     def until(self, name: str, role: str, seconds: float = PATIENCE_SECONDS) -> bool:

@@ -18,7 +18,9 @@ def is_here() -> bool:
 
 @contextmanager
 def running() -> Iterator[Callable[[str], tuple[str, str]]]:
-    """Yield what declares a queue, and returns the broker's URL and the queue's address there."""
+    """Yield a function that declares a queue and returns the broker's URL and the queue's address
+    there.
+    """
     with cluster() as nodes:
         # A client without a name is this user: the client is the one that joinproto's broker has.
         (nodes.root / "rabbitmq.conf").write_text("amqp1_0.default_user = guest\n", "utf-8")

@@ -33,13 +33,13 @@ from tools.faults.storm import CUTS, Judged, Storm, System
 SECONDS = 30.0
 STUCK_SECONDS = 60.0
 AHEAD = 2_000
-"""How many more than are confirmed may be published."""
+"""Messages that may be published beyond those confirmed."""
 FEW = 20
-"""How many must be confirmed until all is taken to be well."""
+"""Confirmations after which the cluster is taken to be well."""
 
 
 class Ways(Network):
-    """What lies between brokers: a network for each of their ports."""
+    """The network between brokers: one for each of their ports."""
 
     def __init__(self, names: tuple[str, ...], ways: tuple[Network, ...]) -> None:
         self.names, self._ways = names, ways
@@ -181,7 +181,7 @@ class Brokers(System):
             time.sleep(0.1)
 
     def _able(self) -> list[str]:
-        """Return which brokers a manager outside may promote; none where not all answer."""
+        """Return the brokers that a manager outside may promote; none if some do not answer."""
         told: list[dict[str, Any]] = [dict(self.manager.status(name)) for name in self.names]
         if self.manager.is_built_in or not all(told):
             return []

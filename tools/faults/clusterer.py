@@ -159,14 +159,14 @@ class Fleet:
         return Address("127.0.0.1", self.ports[name])
 
     def status(self, name: str) -> dict[str, Any] | None:
-        """Return what a node says of itself; None: it does not answer."""
+        """Return a node's status, None if it does not answer."""
         try:
             return ask(self.address(name), {"op": "status"}, 10.0, self.secret)
         except JoinprotoError:
             return None
 
     def apply(self, name: str, config: Config) -> str:
-        """Return what a node answers to a config."""
+        """Return a node's answer to a config."""
         from joinproto.clusterer.config import Held
 
         try:
@@ -197,7 +197,7 @@ class Fleet:
             )
 
     def told(self) -> str:
-        """Return what every node says of itself."""
+        """Return the status of every node."""
         rows = []
         for name in self.names:
             found = self.status(name)

@@ -24,7 +24,7 @@ from tools.faults.network import Network
 
 BRIDGE, NOBODY = "bridge", "02:00:00:00:00:00"
 BRIDGE_HOST = "10.77.0.254"
-"""Where what is in none of the nodes' namespaces is reached."""
+"""The network outside the nodes' namespaces."""
 MARK = "JOINPROTO_TORTURE_INSIDE"
 PROBE = f"""
 ip link add dev {BRIDGE} type bridge
@@ -35,7 +35,7 @@ unshare --net nsenter --net=/proc/self/ns/net -- ip link set lo up
 
 
 def missing() -> str:
-    """Return what this machine lacks for namespaces, "" if nothing."""
+    """Return the missing requirement of namespaces on this machine, "" if there is none."""
     lacks = [name for name in ("ip", "unshare", "nsenter") if shutil.which(name) is None]
     if lacks:
         return f"no {', '.join(lacks)}"
@@ -52,7 +52,7 @@ def _unshare() -> list[str]:
 
 
 def possible(wanted: str) -> str:
-    """Return which network it will be, "namespaces" or "proxy", for one of these or "auto"."""
+    """Return the network to use, "namespaces" or "proxy", for one of these or "auto"."""
     if wanted == "proxy" or is_inside():
         return "proxy" if wanted == "proxy" else "namespaces"
     lacks = missing()

@@ -1,4 +1,4 @@
-"""What lies between the nodes, and can be broken: proxies on loopback, or a network of our own.
+"""The network between the nodes, which can be cut: proxies on loopback, or a network namespace.
 
 Proxies need nothing.  Namespaces are closer to a real network: each node has an address, an
 interface and a kernel's TCP of its own, and packets are lost, not held.

@@ -121,7 +121,7 @@ class Node:
         return self.process.wait(seconds)
 
     def status(self) -> dict[str, Any]:
-        """Return what it says of itself, {} if no node answers."""
+        """Return its status, {} if no node answers."""
         try:
             return ask_control(self.control, "status")
         except EnvironmentProblem:
@@ -207,7 +207,7 @@ class Fleet:
         node.config.write_text("\n".join([*lines, tables, own, ""]))
 
     def member(self, name: str) -> str:
-        """Return what a node calls itself."""
+        """Return the member's name of a node."""
         return name if self.register is None else member(name)
 
     def __getitem__(self, name: str) -> Node:

@@ -22,7 +22,7 @@ KINDS = ("register_kill", "register_hang", "register_cut")
 
 
 def member(name: str) -> str:
-    """Return what a node is called that finds its peers."""
+    """Return the name of a node that finds its peers."""
     return f"{name}@{HOST}"
 
 

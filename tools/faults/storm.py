@@ -75,7 +75,7 @@ class System(ABC):
         """Return once all are back and serve; raises where they do not within so long."""
 
     def recover(self, storm: Storm) -> None:
-        """Do what an operator does after all were killed, and start them."""
+        """Recover the cluster like an operator after all nodes were killed, and start them."""
         for name in self.names:
             self.start(name)
 

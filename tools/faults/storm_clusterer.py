@@ -31,7 +31,7 @@ MESSAGES = 5
 
 
 class Links(Network):
-    """What lies between the nodes of a fleet."""
+    """The links between the nodes of a fleet."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.names, self._fleet = fleet.names, fleet

@@ -153,7 +153,7 @@ class Nodes(System):
         self.fleet.start()
 
     def judge(self) -> Judged:
-        """Read what every node shows, end them all, and judge their event logs."""
+        """Read every node's data, end all nodes, and judge their event logs."""
         if self._writers is not None:
             self._writers.stop()
         found: dict[str, list[str] | None] = {}
@@ -197,7 +197,7 @@ class Nodes(System):
 
 
 def compare(ledger: Ledger, found: dict[str, list[str] | None]) -> list[str]:
-    """Return what is wrong with what the nodes show, measured against what they promised."""
+    """Return the differences between the nodes' data and their promises."""
     problems = [f"{name} does not show its log" for name, texts in found.items() if texts is None]
     shown = {name: texts for name, texts in found.items() if texts is not None}
     if not shown:

@@ -26,7 +26,7 @@ BINARIES = (".DCD", ".DCL", ".LOG", "schema.DAT", "galera.cache")
 def damaged(
     history: History, before: Judged, *, count: int, chance: random.Random, folder: Path
 ) -> Iterator[str]:
-    """Yield what is wrong with verdicts about `count` damaged copies, made below `folder`."""
+    """Yield the wrong verdicts on `count` damaged copies, made below `folder`."""
     for number in range(count):
         place = folder / f"damaged-{number}"
         copies = _linked(history.stores, place)
@@ -55,7 +55,7 @@ def _linked(stores: Mapping[str, Path], place: Path) -> dict[str, Path]:
 
 
 def _damage(chance: random.Random, copies: Mapping[str, Path]) -> str:
-    """Damage one file of one store; return what was done."""
+    """Damage one file of one store; return a description."""
     node = chance.choice(sorted(copies))
     files = _files(copies[node])
     if not files:

@@ -85,7 +85,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Do what a last line says on copies of the stores; None: it names nothing to start."""
+    """Follow a last line on copies of the stores; return None if it names no node to start."""
     whole, _, alone = line.partition("or, if only one can run:")
     named = [name for name, store in history.stores.items() if f"{store})" in whole]
     if not whole.startswith("start ") or not named:

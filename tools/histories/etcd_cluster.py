@@ -45,7 +45,7 @@ def packed(text: str) -> str:
 
 @frozen(kw_only=True)
 class Settings:
-    """How the members are started."""
+    """The settings with which the members are started."""
 
     snapshot: int
     token: str
@@ -53,7 +53,9 @@ class Settings:
 
 @frozen(kw_only=True)
 class Asked:
-    """What a member said of itself, and whether it was killed then.  `index`: that is committed."""
+    """A member's own status, and whether it was killed then.  `index`: of the last committed
+    entry.
+    """
 
     cluster: str
     member: str

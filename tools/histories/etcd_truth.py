@@ -1,4 +1,4 @@
-"""What etcd's own programs say of directories, against what our reader says.
+"""The verdicts of etcd's own programs on directories, compared with those of our reader.
 
 A member is asked for its status just before it is ended, and `etcdutl snapshot status` (before 3.5
 `etcdctl`) reads the database that it left, with bbolt's own check of all its pages.
@@ -20,7 +20,7 @@ from tools.histories.etcd_cluster import API, Asked
 
 
 def faults(stores: Mapping[str, Path], asked: Mapping[str, Asked]) -> Iterator[str]:
-    """Yield what our reader says and etcd contradicts.
+    """Yield the facts of our reader that etcd contradicts.
 
     `asked`: of those stores that were not put back.
     """
@@ -38,7 +38,7 @@ def faults(stores: Mapping[str, Path], asked: Mapping[str, Asked]) -> Iterator[s
 
 
 def of_status(name: str, said: Asked, facts: RaftFacts) -> Iterator[str]:
-    """Yield what a member said of itself, and our reader does not say."""
+    """Yield the facts of a member's own status that our reader does not report."""
     if (said.cluster, said.member) != (facts.cluster, facts.member):
         yield f"{name} is {said.member} of {said.cluster}, not {facts.member} of {facts.cluster}"
     if facts.term < said.term or facts.last_index < said.index:

@@ -17,7 +17,7 @@ EVAL = re.compile(rf"rabbitmqctl -n '?({NODE})'? eval ('(?:[^']|'\"'\"')*')")
 
 @frozen(kw_only=True)
 class Steps:
-    """Which node is forced ("": none), and the nodes that start together, stage by stage.
+    """The node that is forced ("": none), and the nodes that start together, stage by stage.
 
     `evals`: what is evaluated in the end, and on which node.
     """
@@ -29,7 +29,8 @@ class Steps:
 
 @frozen(kw_only=True)
 class Followed:
-    """What came of it.  `lost`: of what was kept.  `is_said`: the line says that some is lost.
+    """The outcome.  `lost`: lost messages of those kept.  `is_said`: whether the line says that
+    some are lost.
 
     `is_assumed`: a store went back unseen, and the line rests on that it did not.
     `messages`: how many confirmed ones each queue lacks.  `queues`: how many that were called
@@ -67,7 +68,7 @@ class Followed:
 
 
 def steps_of(line: str) -> Steps | None:
-    """Return what a last line tells to do, where it gives an order or a forced start."""
+    """Return the steps in a last line that gives an order or a forced start."""
     # What is in brackets is for the case that the rest does not do.
     line = re.sub(r"\([^()]*\)", "", line)
     force = FORCE.search(line)

@@ -192,7 +192,7 @@ KINDS = tuple(PLOTS)
 
 
 def scenario_of(seed: int, kind: str) -> Scenario:
-    """Return what is played."""
+    """Return the scenario to play."""
     if kind == "any":
         return evolve(draw_any(seed), outside=False, transients="", apart=(), ends=False)
     chance = random.Random(f"{seed} {kind}")

@@ -28,7 +28,7 @@ NAMED = (*CLAIMS, Verdict.UNPROVEN, Verdict.DIVERGED)
 
 @frozen(kw_only=True)
 class History:
-    """What was done to a cluster, and what it left.
+    """The actions on a cluster, and the directories it left.
 
     `kind`: the sort of history, `events`: in words, in order.  `stores`: the directory of each
     node, as it was left and never started since, or what was collected of it.  `has`: of each node
@@ -59,11 +59,11 @@ class History:
 
     @property
     def kept(self) -> frozenset[str]:
-        """Return what was acknowledged and is in some store."""
+        """Return the acknowledged messages that some store has."""
         return self.acknowledged & frozenset[str]().union(*self.has.values())
 
     def lacks(self, node: str) -> frozenset[str]:
-        """Return what was acknowledged, is in some store, and not in this one."""
+        """Return the acknowledged messages that some store has, and this one lacks."""
         return self.kept - self.has[node]
 
 

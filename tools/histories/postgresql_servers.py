@@ -191,7 +191,7 @@ class Servers:
         self.events.append(f"{len(told)} rows committed on {name} meanwhile")
 
     def rows_of(self, data: Path) -> frozenset[str] | None:
-        """Return which rows a directory has; it is started alone, and ended in order.
+        """Return the rows of a directory, which is started alone, and ended in order.
 
         None: it does not start alone.
         """

@@ -1,4 +1,5 @@
-"""What PostgreSQL's own programs say of directories: where two part, and where each log ends.
+"""The verdicts of PostgreSQL's own programs on directories: where two diverge, and where each log
+ends.
 
 `pg_rewind --dry-run` says where two part ("servers diverged at WAL location ...", "no rewind
 required"), on copies that were ended in order.  `pg_waldump` says behind which record no other one
@@ -37,7 +38,7 @@ def faults(
     run: Run,
     rows_of: Callable[[Path], object],
 ) -> Iterator[str]:
-    """Yield what our reader says and PostgreSQL contradicts.
+    """Yield the facts of our reader that PostgreSQL contradicts.
 
     `copies`: of each directory, which are started and ended here where that was not done.
     """
@@ -78,7 +79,7 @@ def _ends(store: Path, name: str, control: Control, run: Run) -> Iterator[str]:
 
 
 def _ours(mine: Control, theirs: Control) -> str:
-    """Return what our reader says of two directories, as `pg_rewind` would."""
+    """Return our reader's verdict on two directories, in the form of `pg_rewind`."""
     found = parting(mine, theirs)
     if found is None:
         return "no common ancestor"
@@ -97,7 +98,7 @@ class _Pair:
     promoted: Collection[str]
 
     def said(self, run: Run, *, is_target_stopped: bool) -> str:
-        """Return what `pg_rewind` says of two directories."""
+        """Return the verdict of `pg_rewind` on two directories."""
         said = run(
             *("pg_rewind", "--dry-run", "--target-pgdata", str(self.copies[self.target])),
             *("--source-pgdata", str(self.copies[self.source])),

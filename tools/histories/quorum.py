@@ -75,7 +75,7 @@ DRAWN = tuple(kind for kind in KINDS if kind not in ASKED)
 """Those that a seed draws; the others are asked for."""
 ASSUMED = ("wiped", "copy")
 ANSWER = re.compile(r"\{ok,\s*(\d+),")
-"""What Ra's leader answers a query."""
+"""The answer of Ra's leader to a query."""
 MARK = r"m-[-0-9a-z]+:[0-9]+;"
 SYSTEMS = ("quorum", "coordination")
 STARTED = re.compile(r"start (?:all these nodes|([\w@., -]+)): each group elects")
@@ -164,7 +164,7 @@ def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = Fal
 
 
 def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[str]]:
-    """Return which messages each store has, by Ra itself on copies."""
+    """Return the messages of each store, read by Ra itself from copies."""
     places: dict[Path, str] = {}
     for name, store in stores.items():
         for system in SYSTEMS:
@@ -286,7 +286,7 @@ def _messages(cluster: Nodes, queue: str) -> frozenset[str]:
 
 
 def _exchanges(cluster: Nodes) -> frozenset[str]:
-    """Return which exchanges of histories a majority of the nodes that run agrees to know."""
+    """Return the exchanges of histories that a majority of the running nodes knows."""
     for node in NODES:
         with suppress(EnvironmentProblem):
             cluster.ask(node, "khepri:fence(rabbitmq_metadata, 60000).", seconds=70)
@@ -331,7 +331,7 @@ def judge(history: History, given: tuple[str, ...]) -> Judged:
 
 
 def _wanted(history: History, row: Row) -> frozenset[str]:
-    """Return what was confirmed in a queue: its messages tell the history, and its number."""
+    """Return the confirmed messages of a queue, which name the history and their number."""
     return frozenset(one for one in history.kept if history.queues.get(one) == _group(row))
 
 

@@ -109,7 +109,7 @@ def _drawn(chance: random.Random, kind: str) -> list[str]:
 def alone(
     cluster: Nodes, stores: Mapping[str, Path], folder: Path
 ) -> tuple[Mapping[str, frozenset[str]], Sequence[str]]:
-    """Return what each store has when a node is started on a copy of it, without the others.
+    """Return the data of each store, read by a node that is started alone on a copy of it.
 
     A store that does not start has nothing; which ones did not is returned, too.
     """

@@ -83,7 +83,7 @@ class Nodes(Cluster):
         }
 
     def prepare(self, directories: Mapping[str, Path] | None = None) -> None:
-        """Write what nodes are started with, and copy their data directories to their places."""
+        """Write the nodes' configuration, and copy their data directories to their places."""
         self.root.mkdir(parents=True)
         cookie = self.root / ".erlang.cookie"
         cookie.write_text(self.cookie, "utf-8")
@@ -162,7 +162,7 @@ class Nodes(Cluster):
         return self.ask(node, "rabbit_khepri:is_enabled().") == "true"
 
     def force(self, node: str) -> None:
-        """Do what `rabbitmqctl force_boot` does: the node's next start waits for no other."""
+        """Act like `rabbitmqctl force_boot`: the node's next start waits for no other."""
         (self.directory(node) / FORCE).touch()
 
     def part(self, lone: str, *others: str) -> None:
@@ -206,7 +206,7 @@ def _plugins() -> Path:
 
 @cache
 def release() -> tuple[int, ...]:
-    """Return which release of RabbitMQ is installed, such as (4, 0, 5)."""
+    """Return the installed release of RabbitMQ, such as (4, 0, 5)."""
     return tuple(map(int, re.findall(r"\d+", _plugins().parent.name)))
 
 

@@ -1,4 +1,4 @@
-"""What was found in histories: a line for each one, and a table by kind."""
+"""The findings in histories: a line for each one, and a table by kind."""
 
 from __future__ import annotations
 

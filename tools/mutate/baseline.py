@@ -25,7 +25,7 @@ REST = (
     *("models", "proofs", "joinproto/check", "joinproto/prove", "joinproto/swarm"),
     *("joinproto/log", "joinproto/durable/journal"),
 )
-"""What decides, alongside the protocol itself, whether a mutation is noticed."""
+"""The modules that decide, alongside the protocol itself, whether a mutation is noticed."""
 
 STATES_MOST = 120_000
 
@@ -123,7 +123,7 @@ def _part(one: Asked) -> str:
 
 
 def forked(looks: Sequence[Callable[[], T]], jobs: int) -> Iterator[T]:
-    """Yield what these return, as they come; `jobs`: processes, forks of this warm one."""
+    """Yield the results of these calls as they come; `jobs`: processes, forks of this warm one."""
     if jobs == 1:
         yield from (look() for look in looks)
         return
@@ -137,7 +137,7 @@ def forked(looks: Sequence[Callable[[], T]], jobs: int) -> Iterator[T]:
 
 
 def counted(look: Callable[[], Any]) -> tuple[Any, Lines]:
-    """Return what `look` returns, and which lines of the protocol ran; imports included."""
+    """Return the result of `look`, and the lines of the protocol that ran, imports included."""
     counter = _counter(JOIN)
     forget()
     counter.start()

@@ -18,12 +18,12 @@ from tools.mutate.patched import patch
 from tools.mutate.patches import JOIN, Mutation, source_of
 
 SECONDS_MOST = 28.0
-"""What all but the tests may cost a mutation, as it was measured with lines counted."""
+"""The limit for all checks but the tests of a mutation, as measured with lines counted."""
 
 
 @frozen
 class Result:
-    """What came of one mutation.
+    """The result of one mutation.
 
     `kind`: of the catcher that noticed, "" where none did; `who`: its test, world or seed;
     `what`: the claim, or how it failed; `by`: "claim", "pin" (another count alone), "time-out",
@@ -53,7 +53,9 @@ Found = dict[str, str]
 def try_one(
     mutation: Mutation, base: Baseline, catchers_hash: str, *, tests_alone: bool = False
 ) -> Result:
-    """Return what notices this mutation first: import, tests, worlds, link, random runs."""
+    """Return the first check that notices this mutation: import, tests, worlds, link, random
+    runs.
+    """
     source = source_of(mutation.path)
     made = mutation.apply(source)
     first, last = mutation.lines
@@ -147,7 +149,7 @@ def _others(mutation: Mutation, made: bytes, asked: Sequence[Asked]) -> Found:
 
 
 def _ask(one: Asked) -> Found:
-    """Return what this catcher says; without `by`, a run only went another way."""
+    """Return this catcher's finding; without `by`, a run only went another way."""
     match one.kind:
         case "world":
             said = catchers.world(one.name, 2 * one.pin[0] + 1_000)

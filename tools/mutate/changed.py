@@ -1,4 +1,4 @@
-"""Which mutations are asked for: by name, or by what a commit touches."""
+"""The selected mutations: by name, or by the files that a commit touches."""
 
 from __future__ import annotations
 

@@ -17,12 +17,16 @@ from attrs import frozen
 TIME_OUT = "time-out"
 DIED = "died"
 WALL = 15
-"""How many times its processor time a task may take in all, where others use the machine."""
+"""The wall-clock limit of a task, in multiples of its processor time, for a machine that others
+use.
+"""
 
 
 @frozen
 class Ended:
-    """How a task ended: "ok", "time-out", "died" (by a signal) or "raised"; what it returned."""
+    """The end of a task: "ok", "time-out", "died" (by a signal) or "raised"; and its return
+    value.
+    """
 
     how: str
     value: Any = None

@@ -41,7 +41,9 @@ ROOMS = {
     "reconcile": _room("reconcile"),
     "discovery": _room("discovery"),
 }
-"""What keeps data, and what decides.  Files that are durable: `tests/durable/mutations.py`."""
+"""The packages that keep data, and those that decide.  Files that are durable:
+`tests/durable/mutations.py`.
+"""
 
 JOIN = ROOMS["join"]
 

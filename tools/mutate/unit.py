@@ -24,7 +24,7 @@ OPTIONS = ("-W", _HAVE, "-q", *_QUICK)
 
 @define(eq=False)
 class Measure:
-    """What each test costs, and which test lines are counted for: `counter`, if any."""
+    """The cost of each test, and the test lines that are counted: `counter`, if any."""
 
     counter: Any = None
     seconds: dict[str, float] = field(factory=dict)
@@ -107,7 +107,7 @@ test_run.__test__ = False  # type: ignore[attr-defined]
 
 
 def catch(ids: Sequence[str], usual: dict[str, float]) -> dict[str, str]:
-    """Return which of these tests fails first, and how; nothing where all pass."""
+    """Return the first of these tests that fails, with its error; empty if all pass."""
     plugin = Limit(usual=usual)
     test_run([f"{ROOT}/{name}" for name in ids], plugin, "-x")
     if not plugin.seconds and not plugin.failed:

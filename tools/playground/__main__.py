@@ -35,7 +35,7 @@ from tools.pyz import CHECKOUT, SOURCES, dependencies
 
 HERE = Path(__file__).parent
 PACKAGES = CHECKOUT / "build/playground"
-"""Where npm puts what `package.json` names."""
+"""The folder where npm puts the packages of `package.json`."""
 
 RESCUE = EXAMPLES / "rescue"
 PYODIDE = (
@@ -54,7 +54,7 @@ NOT_COPIED = ("index.html", "editor.entry.js")
 LEFT_OUT = re.compile(
     r"joinproto/(check/engine|prove|contrib|drivers|tables|cli/rehearse|cli/validate)/"
 )
-"""What a page cannot run: it needs NumPy, Z3, threads or sockets."""
+"""Commands that a page cannot run: they need NumPy, Z3, threads or sockets."""
 
 
 def packages() -> Path:

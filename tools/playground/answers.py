@@ -38,7 +38,7 @@ from joinproto.explore.session import Session
 from joinproto_worlds.entries import ENTRIES
 
 LIMITS = Bounds(states=400_000, steps=4_000_000, calls=400_000, tries=20_000_000)
-"""What fits into a page's memory; the search of a larger world says what to type instead."""
+"""Limits that fit a page's memory; the search of a larger world says what to type instead."""
 
 MODEL = "model.py"
 """The file of the user's model, in the working folder."""

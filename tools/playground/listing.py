@@ -1,4 +1,4 @@
-"""What the page lists before Python is there: the worlds that it searches, and first models."""
+"""The lists of the page before Python is loaded: the worlds that it searches, and first models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def listing() -> dict[str, Any]:
 
 
 def _described(item: Entry) -> dict[str, Any]:
-    """Return what the page says of one world, and the options that it has."""
+    """Return the page's description of one world, and the world's options."""
     least, most = item.members
     world, made = catalogue.load_world(item.name), catalogue.builder(item)
     others = [name for name in catalogue.parameters(item) if name not in ("members", "mutant")]
@@ -56,7 +56,7 @@ def _described(item: Entry) -> dict[str, Any]:
 
 
 def _usual(item: Entry, name: str) -> str:
-    """Return what an option is where it is not given, as it is typed."""
+    """Return the default of an option, as it is typed."""
     value = item.given.get(name, catalogue.parameters(item)[name].default)
     if value is inspect.Parameter.empty:
         return ""

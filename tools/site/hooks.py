@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds the site (`hooks` in mkdocs.yml).
+"""The hooks that MkDocs calls while it builds the site (`hooks` in mkdocs.yml).
 
 Pages of the checkout's root and the examples join the pages of `docs/`, links are written as the
 site needs them, and words of the glossary become links.

@@ -1,4 +1,4 @@
-"""Where a file of the checkout is in the site, and how its links are written there.
+"""The place of a checkout's file in the site, and the form of its links there.
 
 Four pages in the checkout's root are pages of the site, and so is each file of `docs/examples`.
 """
@@ -92,7 +92,7 @@ def examples() -> dict[str, str]:
 
 
 def _about(path: Path) -> str:
-    """Return what the first line of a Python file says of it."""
+    """Return the first line of a Python file's docstring."""
     if path.suffix != ".py":
         return ""
     first = path.read_text(encoding="utf-8").partition("\n")[0]

@@ -1,4 +1,4 @@
-"""What is claimed of the states and runs of a plain search, from the definitions."""
+"""Claims about the states and runs of a plain search, evaluated by their definitions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Space:
         return bool(met & without - waits) or self._can_stay(on_way, on_way)
 
     def _onward(self, first: Part, region: Part) -> Part:
-        """Return what is reached from `first` without leaving `region`."""
+        """Return the states reachable from `first` without leaving `region`."""
         return {*reached(first & region, lambda at: region & {to for _, to in self.out[at]})}
 
     def _can_stay(self, region: Part, wanted: Part) -> bool:

@@ -66,7 +66,7 @@ ATOMS = (enum.Enum, str, bytes, type(None), float, int, decimal.Decimal, dt.date
 
 
 def told(value: Any, seen: dict[int, int] | None = None) -> Hashable:
-    """Return what `value` is, types and second names included, dicts in any order."""
+    """Return a form of `value` for comparison, with types and aliases, dicts in any order."""
     kind: Any = type(value)
     if isinstance(value, ATOMS) and not isinstance(value, frozenset):
         return kind.__qualname__, repr(value)
@@ -274,7 +274,9 @@ class Plain:
                 state.net.append((sender, other, copied(content)))
 
     def seen(self, state: State) -> dict[str, Any]:
-        """Return what claims see: what each member shows, or DOWN; what the monitor shows."""
+        """Return the view of claims: the observation of each member, or DOWN, and of the
+        monitor.
+        """
         found: dict[str, Any] = {}
         for name in self.names:
             member = copied(state.held.get(name))

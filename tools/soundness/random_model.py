@@ -301,7 +301,7 @@ class _Writer:
         return found
 
     def test(self, shows: str, has_monitor: bool) -> str:
-        """Return what is asked of the view `v`."""
+        """Return the answer of the question about the view `v`."""
         if has_monitor and self.chance(0.2):
             return f"v['monitor'] == {self.one('(0, 0)', '(1, 1)', '(2, 2)')}"
         who = self.one("'a'", "'b'")
@@ -317,7 +317,7 @@ class _Writer:
         return self.one(f"{down} or {test}", f"not ({down}) and {test}", down)
 
     def fairness(self) -> list[tuple[bool, tuple[str, ...], str | None]]:
-        """Return what runs are fair to."""
+        """Return the fairness of runs."""
         if self.chance(0.5):
             return [(False, (), None)]
         words: list[tuple[str, ...]] = [(), ("timeout",), ("receive",), ("start", "receive")]

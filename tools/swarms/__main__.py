@@ -21,7 +21,7 @@ from tools.swarms.loop import silent
 
 @frozen
 class Played:
-    """What one run came to.  `counts`: all steps, and what else is added up over runs.
+    """The result of one run.  `counts`: all steps, and other totals over runs.
 
     `shorter`: within so many seconds, the lines of the shortest run found that fails alike.
     """

@@ -48,7 +48,7 @@ class Chain:
             self._there -= {name}
 
     def look(self) -> None:
-        """See which brokers are in touch with a majority; called every now and then."""
+        """Note the brokers that are in touch with a majority; called at short intervals."""
         there = frozenset(self.members.keys() - self.loop.apart)
         if len(there) <= len(self.names) // 2:
             there = frozenset()
@@ -71,7 +71,7 @@ class Chain:
 
 @define(eq=False)
 class Member:
-    """What a manager has of it (`ReplicatedLog`)."""
+    """The manager's view of a log (`ReplicatedLog`)."""
 
     chain: Chain
     name: str

@@ -41,7 +41,7 @@ STOP_SECONDS = 10.0
 
 @frozen
 class Found:
-    """What one run came to.  `steps`: calls of the node's step; `events`: what was drawn."""
+    """The result of one run.  `steps`: calls of the node's step; `events`: the drawn ones."""
 
     seed: int
     problems: tuple[str, ...]
@@ -264,7 +264,9 @@ class Swarm(Oracle):
             self._settle_messages()
 
     async def _rested(self) -> list[str]:
-        """Return what is wrong, once nothing has been for a while, or after `REST_SECONDS`."""
+        """Return the errors at rest: none once all is well for a while, else those after
+        `REST_SECONDS`.
+        """
         loop = asyncio.get_running_loop()
         end = loop.time() + REST_SECONDS
         found = ["never looked"]
@@ -297,7 +299,7 @@ class Swarm(Oracle):
 
 
 def run(seed: int, bursts: int, names: str = "") -> Found:
-    """Return what a run of this seed comes to."""
+    """Return the result of a run of this seed."""
     from joinproto.clusterer import coordinator
 
     chance = Random(seed)

@@ -43,7 +43,7 @@ class Killed(BaseException):
 
 @define
 class Broker:
-    """What is on a machine's disk besides its node's files, and whether the broker runs.
+    """The broker's data on a machine's disk, and whether the broker runs.
 
     `members`: of its cluster, itself included.  Two are of one cluster where each names the other.
     """
@@ -112,7 +112,7 @@ class Broker:
             self.copy({*there})
 
     def copy(self, beside: set[str] | None = None) -> None:
-        """Have what those have that run already.  `beside`: of these; None: of all."""
+        """Copy the messages of a running peer.  `beside`: one of these; None means any."""
         if peers := [one for one in self.peers() if beside is None or one.name in beside]:
             self.kept = list(peers[0].kept)
 
@@ -282,7 +282,7 @@ class Machine:
 
 @define
 class _Port:
-    """What a host has for a network."""
+    """The network port of a host."""
 
     machine: Machine
     process: Process

@@ -27,7 +27,7 @@ class Gospels:
     met: set[tuple[str, str]] = Factory(set)
 
     def stepped(self, before: State, event: Event, after: State) -> str | None:
-        """Return what is wrong with a step, if anything is."""
+        """Return the error of a step, if there is one."""
         if after.runs and after.held is not None:
             one = _node(after.identity)
             self.met.update((one, _node(other)) for _, other in after.held.ids.pairs)
@@ -49,12 +49,12 @@ class Gospels:
 
 
 def _node(identity: str | None) -> str:
-    """Return what an identity says of the node, without its data."""
+    """Return the node in an identity, without its data."""
     return (identity or "").partition("~")[0]
 
 
 def _stops(before: State, after: State) -> str | None:
-    """Return what is wrong where a ready node gives up data that its next config wants."""
+    """Return the error of a ready node that gives up data that its next config wants."""
     me, old, new = before.who.me, before.held, after.held
     if not (before.runs and after.status is Status.JOINING) or old is None or new is None:
         return None
@@ -81,7 +81,7 @@ class Message:
 
 @define
 class Oracle:
-    """What must be, of one run.  `configs`, `were_cut`: since all were at rest last."""
+    """The expected facts of one run.  `configs`, `were_cut`: since all nodes were last at rest."""
 
     machines: Machines
     chance: Random
@@ -100,7 +100,7 @@ class Oracle:
         return list(self.machines.all.values())
 
     def _means(self, config: Config) -> None:
-        """Note what the operator gives up by a config."""
+        """Note the data that the operator gives up by a config."""
         self.configs.append(config)
         for one in self.messages:
             self._judge(one, config)
@@ -138,7 +138,7 @@ class Oracle:
         return youngest if is_news and youngest is not None and one.name in youngest.nodes else None
 
     def _unrest(self) -> list[str]:
-        """Return which nodes are neither ready nor left out."""
+        """Return the nodes that are neither ready nor left out."""
         found = []
         for one in self.all:
             host = one.host
@@ -155,7 +155,7 @@ class Oracle:
         return found
 
     def _wrong(self) -> list[str]:
-        """Return what is not as it must be at rest."""
+        """Return the violated conditions at rest."""
         found = []
         ready = [one for one in self.all if one.is_ready]
         for one in ready:

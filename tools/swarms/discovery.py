@@ -298,7 +298,7 @@ def _etcd(node: str) -> Backend:
 
 
 def run(seed: int, events: int, rules: Rules = Rules.OURS) -> Found:
-    """Return what a run of this seed comes to; `rules`: others than ours found two clusters."""
+    """Return the result of a run of this seed; `rules`: others than ours found two clusters."""
     playing = Run(seed, rules)
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         problem = runner.run(playing.play(events))

@@ -59,7 +59,7 @@ KINDS = {
 
 @frozen
 class Happening:
-    """What happens after `wait` seconds; `pick` says to which node, as a share of all."""
+    """An event after `wait` seconds; `pick` chooses the node, as a share of all."""
 
     kind: str
     wait: float
@@ -232,7 +232,7 @@ class Run:
         return self._keeper
 
     def _lacks(self) -> str:
-        """Return which queue survives less than its target promises.
+        """Return the queue that survives fewer failures than its target promises.
 
         Where the list says that it does not, or that no majority runs, a program
         that reads no more cannot know better.  A target above the number of nodes promises nothing.
@@ -314,7 +314,7 @@ class Run:
 
 
 def run(scenario: Scenario) -> Found:
-    """Return what a run of this scenario comes to."""
+    """Return the result of a run of this scenario."""
     playing = Run(scenario)
 
     def counted(*given: Any) -> Any:

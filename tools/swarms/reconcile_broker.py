@@ -29,9 +29,9 @@ from attrs import define, field
 
 COPIES = 2
 LOST_SECONDS = 60.0
-"""How long a node must be away until its replicas may be dropped."""
+"""Seconds that a node must be away until its replicas may be dropped."""
 LATEST_SECONDS = 45.0
-"""How long after its tool's end a command may still take effect; `settle` is longer."""
+"""Seconds after its tool's end in which a command may still take effect; `settle` is longer."""
 
 
 @define(eq=False)

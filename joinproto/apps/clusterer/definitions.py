@@ -1,5 +1,5 @@
-"""What RabbitMQ's tables hold on a node that is down, so that the one that starts first lacks
-nothing.
+"""The definitions in RabbitMQ's tables on a stopped node, read so that the first node to start has
+them all.
 
 After a power cut the lists of nodes that ran are equal where the data are not: each node wrote its
 log up to two seconds late.  The node that starts first decides what is kept, and the others take
@@ -114,7 +114,7 @@ def _put(found: Definitions) -> Mapping[str, str]:
 
 
 def _taken(said: Mapping[str, str]) -> Definitions | None:
-    """Return what a node said, None where it is not known or not as it is written here."""
+    """Return a node's definitions, None if they are missing or in another form than ours."""
     if said.get(TABLES) != READ or "entries" not in said:
         return None
     size = KEY_BYTES + VALUE_BYTES

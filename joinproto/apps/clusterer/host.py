@@ -180,11 +180,11 @@ class Host(Ports[Awaitable[None]]):
                 await self._step(event)
 
     def doubt(self, is_doubtful: bool) -> str:
-        """Return what an operator should know before the service boots; "": nothing."""
+        """Return a warning for the operator before the service boots, "" if there is none."""
         return (LOOKS if isinstance(self.service, Holder) else DOUBTFUL) if is_doubtful else ""
 
     async def says(self) -> Mapping[str, str]:
-        """Return what the service says of itself or, before a boot, of what lies on its disk."""
+        """Return the service's own facts or, before a boot, those of its disk."""
         try:
             if not self.begun:
                 return dict(await self._call(partial(holdings, self.service)))

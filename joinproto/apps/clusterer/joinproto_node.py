@@ -200,7 +200,7 @@ class JoinprotoNode:
         return None
 
     def _asked(self) -> dict[str, Any] | None:
-        """Return what it says at its control socket; None: it does not answer."""
+        """Return the answer of its control socket, None if it does not answer."""
         with suppress(EnvironmentProblem):
             return ask_control(self.data.resolve() / "control.sock", "status", SOCKET_SECONDS)
         return None

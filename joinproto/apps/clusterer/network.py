@@ -1,4 +1,4 @@
-"""What nodes say to each other: one connection with each, whichever side called, or silence.
+"""Connections between nodes: one with each peer, whichever side called.
 
 The connections are those of all systems (`joinproto/net/tcp.py`).  A question that was not answered
 is asked once more after a connection broke; a node that cannot be reached is reported as
@@ -124,8 +124,9 @@ class Timing:
 
 @frozen(kw_only=True)
 class MessageReceiver:
-    """What the host is called back with: a message, a message that no node heard, an end; what an
-    operator asks, and whether it has gone; an unexpected error."""
+    """Callbacks into the host: a message, an undelivered message, the end of a connection, an
+    operator's request or its cancellation, an unexpected error.
+    """
 
     message: Callable[[str, Any], None]
     lost: Callable[[str, Any], None]
@@ -184,7 +185,7 @@ class Network:
     # -- towards others ----------------------------------------------------------------------
 
     def peer(self, name: str) -> Peer:
-        """Return what is known of a node."""
+        """Return the peer state of a node."""
         if name not in self.peers:
             self.peers[name] = Peer(name, self.addresses.get(name))
         return self.peers[name]

@@ -26,7 +26,7 @@ def ask(
     secret: bytes = b"",
     tls: TlsFiles | None = None,
 ) -> dict[str, Any]:
-    """Return what the node at this address answers; raises `EnvironmentProblem`, `PeerError`.
+    """Return the answer of the node at this address; raises `EnvironmentProblem`, `PeerError`.
 
     `tls`: with a certificate that names `OPERATOR`.
     """

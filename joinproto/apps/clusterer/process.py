@@ -139,7 +139,7 @@ def _events(settings: Settings) -> EventLog:
 
 
 class _Port:
-    """What operators are answered."""
+    """Answers to operators."""
 
     def __init__(self, host: Host, settings: Settings) -> None:
         self.host, self.settings = host, settings

@@ -38,7 +38,7 @@ LOOK_SECONDS = 2.0
 PAUSE_SECONDS = 10.0
 """Between two checks for a pause: each one starts an Erlang VM."""
 ERL_LAST = "ERL_ZFLAGS"
-"""What Erlang puts behind all its other words."""
+"""The environment variable whose words Erlang appends to all others."""
 DECISION_MS = 10_000
 NOT_MEMBER = ("not_a_cluster_node", "not in the cluster", "not a member")
 
@@ -191,7 +191,7 @@ class RabbitMQ:
         raise ServiceFailed(f"{self.server[0]}: not started; see {place}", next="mend the server")
 
     def _decides_alone(self) -> dict[str, str]:
-        """Return what lets a first node start that was killed within a transaction.
+        """Return the settings that let a first node start that was killed within a transaction.
 
         Mnesia asks the others how it ended, without end, and `force_boot` does not change that;
         the others wait for this node.  An entry that none of them has as committed is given up.

@@ -27,7 +27,7 @@ class ServiceFailed(PeerError):
 
 @frozen(kw_only=True)
 class Booting:
-    """How the service must boot.
+    """The manner in which the service must boot.
 
     `nodes`, `ram`: of the config.  `running`: other nodes of the config whose service runs with it,
     and what each says of itself.  `members`: of the former cluster; `forget`: those of them that do
@@ -44,7 +44,7 @@ class Booting:
 
 @frozen(kw_only=True)
 class ServiceStatus:
-    """What there is.  `says`: to the services of other nodes, and to operators.
+    """The state of the broker.  `says`: facts for the services of other nodes, and for operators.
 
     `paused`: it is there, and something else has stopped its broker, and will start it again.
     """
@@ -85,7 +85,9 @@ class Holder(Protocol):
     """A service that can tell what lies on its disk, so that the node with most starts first."""
 
     def holds(self) -> Mapping[str, str]:
-        """Return what its data are, while it does not run; to `look` of another node's service."""
+        """Return facts about its data while it does not run, for `look` of another node's
+        service.
+        """
 
     def look(self, others: Mapping[str, Mapping[str, str] | None]) -> None:
         """Return where it may start before the others; raises `NotFirst`.
@@ -95,7 +97,7 @@ class Holder(Protocol):
 
 
 def holdings(service: Service) -> Mapping[str, str]:
-    """Return what lies on the disk of a service that does not run, {} where it cannot tell."""
+    """Return facts about the disk of a stopped service, {} if it cannot tell."""
     return service.holds() if isinstance(service, Holder) else {}
 
 
@@ -106,7 +108,7 @@ def look(service: Service, others: Mapping[str, Mapping[str, str] | None]) -> No
 
 
 LOST_AND_FOUND = "lost+found"
-"""What a file system has of its own where it is mounted; often only root may remove it."""
+"""Entries that a file system has at its mount point; often only root may remove them."""
 
 
 def empty(data: Path) -> None:

@@ -103,7 +103,7 @@ class NodeFile:
 
 @frozen(kw_only=True)
 class Settings:
-    """What a node needs, checked.  `service`: makes it; it loads what only that kind needs."""
+    """Validated settings of a node.  `service`: makes it; it loads what only that kind needs."""
 
     node: str
     data: Path

@@ -70,7 +70,7 @@ KINDS: Mapping[str, type] = {
     "service?": AskService,
     "service": ServiceTold,
 }
-"""What nodes say to each other, by the word for it."""
+"""Messages between nodes, by their word on the wire."""
 _WORDS = {kind: word for word, kind in KINDS.items()}
 
 

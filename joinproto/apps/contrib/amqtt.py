@@ -58,7 +58,7 @@ END_SECONDS = 3.0
 
 
 class Limited(ReaderAdapter):  # type: ignore[misc]  # amqtt ships no types
-    """What a client sends, up to the first packet longer than `most` bytes: that is its end.
+    """A client's stream, which ends at the first packet longer than `most` bytes.
 
     `end`: ends its connection, which amqtt would leave open.
     """
@@ -306,7 +306,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         data: bytes | bytearray | None,
         qos: int | None = None,
     ) -> None:
-        """Keep what the broker says of itself; what clients say is kept by `apply`."""
+        """Retain the broker's own messages; `apply` retains those of clients."""
         if source_session is None or topic_name is None:
             await super().retain_message(source_session, topic_name, data, qos)
             return

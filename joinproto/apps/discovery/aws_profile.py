@@ -26,7 +26,7 @@ PORTS = {"http": 80, "https": 443}
 
 @frozen
 class Profile:
-    """What was found; None: nothing."""
+    """The settings of a profile; a field is None where the profile lacks it."""
 
     keys: Signing | None = None
     region: str | None = None
@@ -35,7 +35,7 @@ class Profile:
 
 
 def profile(environment: Mapping[str, str], home: Path) -> Profile:
-    """Return what the environment and the files say; raises `UsageProblem`."""
+    """Return the profile from the environment and the files; raises `UsageProblem`."""
     name = environment.get("AWS_PROFILE") or environment.get("AWS_DEFAULT_PROFILE") or DEFAULT
     credentials = _section(
         _place(environment, "AWS_SHARED_CREDENTIALS_FILE", home / ".aws" / "credentials"), name

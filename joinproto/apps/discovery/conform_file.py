@@ -39,7 +39,7 @@ ASKED = (values.DNS, values.AWS, values.K8S)
 
 @frozen(kw_only=True)
 class StandIns:
-    """What takes the place of the system's resolver, the machine's metadata, AWS's addresses."""
+    """Replacements for the system's resolver, the machine's metadata, AWS's addresses."""
 
     resolver: Resolver | None = None
     metadata: Metadata | None = None
@@ -53,7 +53,7 @@ def conform_file(
     node: str | None = None,
     stand_ins: StandIns | None = None,
 ) -> Conformance:
-    """Return what the backend of this file does right and wrong.
+    """Return the passed and failed checks of this file's backend.
 
     Raises `UsageProblem`, or `EnvironmentProblem` where no server answers.
 

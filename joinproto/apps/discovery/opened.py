@@ -41,7 +41,7 @@ from joinproto.errors import UsageProblem
 
 @frozen
 class Address:
-    """Where one of them is."""
+    """The address of one client."""
 
     host: str
     port: int
@@ -70,7 +70,9 @@ class Failover:
 
 
 def addressed(exchange: Exchange, addresses: Sequence[Address]) -> Exchange:
-    """Return what asks these addresses in turn; the request's own where there is only one."""
+    """Return a flow that asks these addresses in turn, or the request's own if there is only
+    one.
+    """
     return Failover(exchange, list(addresses)) if len(addresses) > 1 else exchange
 
 

@@ -44,9 +44,9 @@ log = logging.getLogger(__name__)
 
 CLIENTS_MAX = 1_000
 IDLE_SECONDS = 600.0
-"""How long a client may say nothing."""
+"""Seconds that a client may be silent."""
 SLOW_SECONDS = 10.0
-"""How long a line may take to come, and a piece of an answer to be taken."""
+"""Seconds for a line to arrive, and for a piece of an answer to be accepted."""
 READS_AT_ONCE = 4
 """Pieces that are read on the member's event loop before it does something else."""
 PENDING_MAX = 10_000
@@ -54,7 +54,7 @@ PENDING_BYTES_MAX = 16 * 2**20
 NO_SUCH_COMMAND = b"no such command: append TEXT, read [FIRST], get SEQ, quit\n"
 BUFFER_BYTES = 64 * 2**10
 LOOK_SECONDS = 1.0
-"""How often slow clients are looked for."""
+"""Seconds between two checks for slow clients."""
 
 
 @define
@@ -85,7 +85,7 @@ class ClientPort:
 
     @property
     def kind(self) -> str:
-        """Return what the log is: its frames are the data, and there is no other state."""
+        """Return the kind of log: its frames are the data, and there is no other state."""
         return "lines"
 
     def state(self) -> Iterator[bytes]:
@@ -225,7 +225,7 @@ class ClientPort:
             client.served()
 
     async def _read(self, client: Connection, wanted: int | None) -> None:
-        """Send what is committed from `wanted` on, piece by piece; None: all that is there."""
+        """Send committed frames from `wanted` on, piece by piece; None means all of them."""
         upto = await self._committed()
         if isinstance(upto, bytes):
             await client.send(upto)

@@ -45,15 +45,15 @@ class Front(Application, Protocol):
 
     @property
     def count(self) -> int:
-        """How many clients are connected."""
+        """The number of connected clients."""
 
     @property
     def acknowledged(self) -> int:
-        """How many of their frames were acknowledged."""
+        """The number of their acknowledged frames."""
 
     @property
     def opened_views(self) -> int:
-        """How often it began to serve."""
+        """The number of views in which it began to serve."""
 
     async def serve(self, cluster: Cluster, log: ReplicatedLog) -> None:
         """Serve clients while the log is open, until cancelled."""

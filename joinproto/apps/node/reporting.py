@@ -1,4 +1,4 @@
-"""What a node writes to its log: what happened, and what it waits for as often as that changes."""
+"""The log of a node: events, and each change of the reason why it waits."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class OneLine(logging.Formatter):
 
 
 def log_to_stderr(member: str, *, verbose: bool) -> None:
-    """Show what happens, one line for each, with the member's name."""
+    """Print events, one line for each, with the member's name."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(f"%(asctime)s {member} %(levelname)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.DEBUG if verbose else logging.INFO)

@@ -37,21 +37,21 @@ TOLD = "docs/running.md names all fields, and shows a whole file"
 
 
 class Stopping(Enum):
-    """What the first SIGTERM means."""
+    """The meaning of the first SIGTERM."""
 
     AWAY = "away"  # it ends, stays a member and an elector, and comes back when it is started
     LEAVE = "leave"  # the others choose a view without it; then it ends
 
 
 class Reads(Enum):
-    """What must confirm a read before it is answered."""
+    """The confirmation that a read needs before it is answered."""
 
     CONFIRMED = "confirmed"  # a majority: all that was acknowledged before is in the answer
     LOCAL = "local"  # no member: see `ReplicatedLog.barrier` for what may be missing, and how long
 
 
 class OnFull(Enum):
-    """What becomes of a member whose event log cannot be written."""
+    """The fate of a member whose event log cannot be written."""
 
     GO_ON = "go-on"  # the log ends
     END = "end"  # the member ends: nothing happens of which the log is silent
@@ -73,7 +73,7 @@ class Timing:
 
 @frozen(kw_only=True)
 class Security(Proofs):
-    """How members prove which ones they are.
+    """The proof of members' identities.
 
     `insecure`: ports (`listen`, `clients`, `http`) that other machines may reach although nothing
     protects them.
@@ -132,9 +132,9 @@ class NodeFile:
 
 @frozen(kw_only=True)
 class Settings:
-    """What a node needs, checked.  `http`, `events`: None: not wanted.  `discovery`: None: the
-    file names all electors; else those of `config` are stand-ins, until they are found.
-    `warnings`: what may be meant so, and is dangerous.
+    """Validated settings of a node.  `http`, `events`: None if not wanted.  `discovery`: None if
+    the file names all electors; otherwise the electors of `config` are placeholders until discovery
+    finds the real ones.  `warnings`: settings that are valid but dangerous.
     """
 
     config: Config
@@ -278,7 +278,7 @@ def _discovery(file: NodeFile, listen: Address, members: Mapping[str, Address]) 
 
 
 def _digest(options: Mapping[str, Any]) -> str:
-    """Return what stands for the options that must be the same in all members (I2)."""
+    """Return the digest of the options that must be the same in all members (I2)."""
     if not options:
         return "default"
     said = repr(sorted((name, repr(value)) for name, value in options.items()))

@@ -1,4 +1,4 @@
-"""What a node says about itself: for `joinproto status`, health and metrics."""
+"""The status that a node reports, for `joinproto status`, health and metrics."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Wait:
 
 @frozen(kw_only=True)
 class Discovered:
-    """What came of the last round of discovery."""
+    """The result of the last round of discovery."""
 
     backend: Annotated[str, "the backend that was asked"]
     register: Annotated[str | None, "outside: a register chooses the views; null: the electors"]

@@ -1,5 +1,4 @@
-"""What a stop in order leaves in the store: the permission to continue from where it was
-stopped."""
+"""The mark that an orderly stop leaves in the store: permission to continue from there."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Tools:
     timeout: float = 60.0
 
     def replicas(self, key: Key, kind: Kind, node: str) -> tuple[Replica, ...]:
-        """Return what this node says of a queue's replicas; raises `CommandFailed`."""
+        """Return a queue's replicas as this node reports them; raises `CommandFailed`."""
         words = (STATUS[kind], f"--vhost={key.vhost}", "--formatter=json", "--", key.name)
         said = self._run(kind, node, words)
         try:

@@ -67,12 +67,12 @@ class Reporter:
             )
 
     def change(self, key: Key, said: str, ended: str, action: str) -> None:
-        """Tell what became of a change."""
+        """Report the end of a change."""
         self._changes.labels(action, ended).inc()
         self._tell("change", key, does=said, ended=ended)
 
     def problem(self, what: str, message: str, key: Key | None = None) -> None:
-        """Tell what went wrong; the same again only counts."""
+        """Report an error; a repetition is only counted."""
         self._errors.labels(what).inc()
         if self._said.get((what, key)) != (message,):
             self._said[what, key] = (message,)

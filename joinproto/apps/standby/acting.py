@@ -1,4 +1,4 @@
-"""What each effect of the machine is in this process.
+"""The action of this process for each effect of the machine.
 
 Each method takes hold at once of what its effect is about: the link of now, the contents of its
 messages.  It returns the rest, which is done once all effects before it are.
@@ -69,7 +69,7 @@ class Acting:
         return lambda: [self._to_keep(clean=mark is Mark.CLEAN)]
 
     def _to_keep(self, **changes: Any) -> Work:
-        """Return what has our own store keep these, behind all that was done before."""
+        """Return an effect that stores these after all earlier changes."""
         return partial(self.core.disk.keep, self.core.bodies.unwritten(), **changes)
 
     def _say_view(self, view: View) -> None:

@@ -68,7 +68,7 @@ SCORES = {Role.PRIMARY: 1_000, Role.RECOVERING: 1_000, Role.BACKUP: 100, Role.CO
 
 @frozen
 class ActionResult:
-    """How an action ended.  `why`: for the manager's log."""
+    """The result of an action.  `why`: for the manager's log."""
 
     code: Exit
     why: str = ""

@@ -49,7 +49,7 @@ from joinproto.apps.standby.transacting import (
 HEADER_SHORT = b"\x00\x53\x70"
 HEADER_LONG = b"\x00\x80\x00\x00\x00\x00\x00\x00\x00\x70"
 LISTS = {0xC0: 3, 0xD0: 9}
-"""Where the first item begins, behind constructor, size and count."""
+"""The offset of the first item, after constructor, size and count."""
 
 
 def is_durable(body: bytes) -> bool:

@@ -126,7 +126,7 @@ class Bodies:
         self.has_unwritten = self.has_unwritten or not is_awaited
 
     def unwritten(self) -> list[Action]:
-        """Return what was done since the last time, as far as it is durable: for `Disk.append`."""
+        """Return the durable changes since the last call, for `Disk.append`."""
         self.has_unwritten = False
         actions, self._unwritten = self._unwritten, []
         return actions

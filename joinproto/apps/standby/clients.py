@@ -1,4 +1,4 @@
-"""What clients have of a primary: its queues, what is on its way, what is confirmed.
+"""The client side of a primary: its queues, deliveries under way, and confirmations.
 
 What they do in one turn of the event loop is one commit of the machine.
 
@@ -279,7 +279,7 @@ class Clients:
             done("")
 
     def commit(self) -> None:
-        """Have what clients did in this turn be one commit."""
+        """Commit the clients' changes of this turn as one."""
         gathered, self._gathered = self._gathered, TouchedQueues()
         if not gathered.work or not self.core.serves:
             return
@@ -311,7 +311,7 @@ class Clients:
                 self.core.bodies.forget(draft.queue, message)
 
     def _say(self, gathered: TouchedQueues) -> None:
-        """Say what is done to messages that are durable, and replicate: others may be lost."""
+        """Log changes of messages that are durable and replicate: others may be lost."""
         work = {
             name: one
             for name, one in gathered.work.items()

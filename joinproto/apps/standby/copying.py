@@ -1,4 +1,4 @@
-"""What was there before is copied to backups: as their connections take it, or slower.
+"""Copies of older messages to backups, as fast as their connections take them or slower.
 
 Source: hot standby, H5.
 """

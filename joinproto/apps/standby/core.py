@@ -171,7 +171,9 @@ class Core:
             asyncio.get_running_loop().call_soon(self.turn_ends)
 
     def turn_ends(self) -> None:
-        """Have what clients did in this turn of the event loop be a commit, and on the disk."""
+        """Commit the clients' changes of this turn of the event loop, and write them to the
+        disk.
+        """
         self._turn_is_due = False
         if self.ended.is_set():
             return
@@ -183,7 +185,7 @@ class Core:
         self._line.put(partial(self.acting.has_view, view))
 
     def tick(self) -> None:
-        """See what time has brought."""
+        """Handle due timers."""
         self.do(Tick(self.now()))
         if self.manager is not None:
             self.manager.tick()

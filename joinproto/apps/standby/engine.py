@@ -21,7 +21,9 @@ OPEN_SECONDS = 10.0
 """A connection on which no client has opened one by then is ended."""
 TICK_SECONDS = 5.0
 BROKEN = (ProtonException, UnicodeError, RecursionError)
-"""What Proton raises of bytes: also of text that is no UTF-8, and of lists in lists without end."""
+"""Exceptions that Proton raises for malformed bytes, including text that is not UTF-8 and lists
+nested too deep.
+"""
 
 
 @define(eq=False)
@@ -44,7 +46,7 @@ class EnginePort(asyncio.Protocol, ABC):
 
     @abstractmethod
     def _see(self, event: Event) -> None:
-        """Do what an event means."""
+        """Handle an event."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -87,7 +89,7 @@ class EnginePort(asyncio.Protocol, ABC):
             asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
-        """Send what the engine has to send."""
+        """Send the engine's output."""
         self._is_due = False
         if self._wire is None:
             return

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("joinproto.standby")
 
 ASK_SECONDS = 1.0
-"""How long a promotion waits for the answers of brokers with a session."""
+"""Seconds that a promotion waits for the answers of brokers with a session."""
 LENGTH_BYTES = 4
 
 
@@ -93,7 +93,7 @@ class Links:
 
     @property
     def around(self) -> PeerReports:
-        """Return what is known of the others."""
+        """Return the known state of the others."""
         return evolve(self._around, cluster=self.core.kept.cluster)
 
     @property
@@ -104,7 +104,7 @@ class Links:
 
     @property
     def primary(self) -> str | None:
-        """Return which broker serves, as far as it is known."""
+        """Return the broker that serves, as far as it is known."""
         return self.core.settings.broker if self.core.serves else self.around.primary()
 
     def cluster_of(self, view: View, teller: str | None) -> str | None:
@@ -188,7 +188,7 @@ class Links:
         return joined if is_answer else self._link
 
     def bound(self, to: str, content: Content) -> Outgoing:
-        """Return what the machine sends, for the link of now, with the contents of its messages."""
+        """Return the machine's message for the present link, with the contents of its messages."""
         bodies = self.core.bodies
         parts = tuple(bodies.body(queue, name) for queue, name in _messages(content))
         return Outgoing(to, self.link_of(to, content), content, parts)

@@ -58,7 +58,7 @@ log = logging.getLogger("joinproto.standby")
 
 KEPT_FRAMES = 1_000
 ANSWER_SECONDS = 5.0
-"""How long a requested promotion waits for the chain."""
+"""Seconds that a requested promotion waits for the chain."""
 
 
 @define(eq=False)
@@ -273,7 +273,7 @@ class Manager:
     # -- what is shown ---------------------------------------------------------------------
 
     def told(self) -> dict[str, Any]:
-        """Return what `joinproto standby status` shows of it."""
+        """Return its part of `joinproto standby status`."""
         return {
             "open": self.is_open,
             "there": sorted(self.there),

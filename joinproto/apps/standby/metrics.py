@@ -1,4 +1,4 @@
-"""What a broker shows of itself to Prometheus."""
+"""The metrics of a broker for Prometheus."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 PIECE_BYTES = 1 << 20
 WHOLE_BYTES_MAX = 1 << 30
 MORE, LAST = b"+", b"."
-"""How a piece begins; a body that is whole begins with a brace."""
+"""The first byte of a piece; a whole body begins with a brace."""
 BEAT = "beat"
 HELLO = "hello"
 
@@ -96,7 +96,7 @@ class Session:
     _pieces: bytearray = field(factory=bytearray)
 
     def taken(self, data: bytes) -> Envelope | None:
-        """Return what these bytes complete; raises `Refused`."""
+        """Return the messages that these bytes complete; raises `Refused`."""
         if data[:1] not in (MORE, LAST):
             return Envelope.parse(data)
         self._pieces += data[1:]

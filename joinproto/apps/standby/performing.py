@@ -24,9 +24,9 @@ from joinproto.machine.step import performing
 Done: TypeAlias = Callable[[BaseException | None], None]
 """Called in the loop's thread, with what went wrong."""
 Work: TypeAlias = Callable[[], object]
-"""What blocks: done before anything else is."""
+"""Blocking work, which ends before anything else begins."""
 Task: TypeAlias = Callable[[], Iterable[Work] | None]
-"""What is left to be done of an effect, in the loop's thread; it yields what blocks."""
+"""The rest of an effect, in the loop's thread; it yields blocking work."""
 
 
 def _only(work: Work) -> None:

@@ -31,7 +31,7 @@ log = logging.getLogger("joinproto.standby")
 
 TICK_SECONDS = 0.05
 ACCEPTED_AT_ONCE = 50
-"""How many connections of clients are accepted at once: fewer than are kept free for others."""
+"""Connections of clients accepted at once: fewer than the file descriptors kept free for others."""
 QUEUED_MAX = 1_024
 
 

@@ -32,7 +32,7 @@ class MessageTaker(Protocol):
 
     @property
     def credit(self) -> int:
-        """How many more it takes now."""
+        """The number of further messages that it accepts now."""
 
     def send(self, held: Held) -> None:
         """Take one."""

@@ -1,4 +1,4 @@
-"""What a broker shows of itself, and what of its settings can be changed while it runs."""
+"""The status of a broker, and the settings that can be changed while it runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def change_setting(core: Core, words: str) -> dict[str, Any]:
 
 
 def status_of(core: Core) -> dict[str, Any]:
-    """Return what `joinproto standby status` shows."""
+    """Return the data of `joinproto standby status`."""
     state = core.shown
     view, me, leading = state.view, core.settings.broker, core.state.leading
     return {
@@ -58,7 +58,7 @@ def status_of(core: Core) -> dict[str, Any]:
 
 
 def numbers_of(core: Core) -> dict[str, Any]:
-    """Return what is measured."""
+    """Return the measurements."""
     leading = core.state.leading
     return {
         **core.clients.counts,

@@ -1,4 +1,4 @@
-"""What a client's connection and the broker behind it know of each other, whatever is spoken.
+"""The interface between a client's connection and the broker, for any protocol.
 
 The broker implements `Service`, and `joinproto/apps/standby/amqp.py` implements `Port`.  Only
 the files that speak AMQP import Proton, so the rest runs and is tested without it.
@@ -27,7 +27,7 @@ class Refusal:
 
 
 class Commits(Protocol):
-    """What stands behind transactions."""
+    """The interface behind transactions."""
 
     def commit_whole(
         self,
@@ -39,7 +39,7 @@ class Commits(Protocol):
 
 
 class Service(Commits, Protocol):
-    """What stands behind a port."""
+    """The interface behind a port."""
 
     @property
     def message_bytes_max(self) -> int:

@@ -65,8 +65,8 @@ class Timing:
 
 @frozen(kw_only=True)
 class Copying:
-    """How backups catch up (H5).  `order`: "fifo" need never end, and is there to compare.
-    `per_second`: so many messages at most, to each; None: as fast as it goes.
+    """The catch-up of backups (H5).  `order`: "fifo" need never end; it exists for comparison.
+    `per_second`: messages at most, to each backup; None if unlimited.
     """
 
     order: Order = Order.LIFO
@@ -105,8 +105,8 @@ class QueueSettings:
 
 @frozen(kw_only=True)
 class Settings:
-    """What a broker needs, checked.  `brokers`: all of them, with where each is called.
-    `secret`, `tls`: how they prove to each other which brokers they are.
+    """Validated settings of a broker.  `brokers`: the address of each broker. `secret`, `tls`: the
+    proof of a broker's identity to the others.
 
     `chain`: where they call each other as members of the view chain; empty: the manager is outside.
     `continues`: after a total failure it continues by itself, where all stores were seen and one is

@@ -32,7 +32,7 @@ OUTCOMES = {
 }
 OPEN_MAX = 100
 BYTES_MAX = 64 << 20
-"""What all transactions of a connection may hold."""
+"""Limits for all transactions of a connection together."""
 EACH_BYTES = 4 << 10
 """A message counts as so much more: while a commit is done nothing else is."""
 
@@ -144,7 +144,9 @@ class Transactions:
         return True
 
     def take(self, name: bytes, taken: Taken) -> bool:
-        """Keep what a consumer took in a transaction; return whether there is such a one."""
+        """Record a consumer's acknowledgement in a transaction; return whether the transaction
+        exists.
+        """
         work = self.work.get(name)
         if work is None:
             return False
@@ -199,6 +201,6 @@ def say_in(delivery: Delivery, name: bytes) -> None:
 
 
 def say_declared(delivery: Delivery, name: bytes) -> None:
-    """Say which one was declared."""
+    """Log the declaration."""
     delivery.local.data = [name]
     delivery.update(DECLARED)

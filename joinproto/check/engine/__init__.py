@@ -78,14 +78,14 @@ from attrs import define, field, frozen
 from joinproto.check.folders import can_write, loops_name, loops_places
 
 _GENERATIONS = 4
-"""How many folders of other versions stay, for users who change between them."""
+"""Folders of other versions that stay, for users who switch between versions."""
 
 _SECONDS_SILENT = 1.0
 
 
 @frozen
 class LoopCache:
-    """Where compiled loops are kept.  `folder`: None where none could be made.
+    """The cache of compiled loops.  `folder`: None if none could be created.
 
     `lasting`: whether the next run finds them.
     """
@@ -148,7 +148,7 @@ def _load_loops() -> LoopCache:
 
 
 def _unread() -> list[str]:
-    """Return what reads numba's file of settings, where there is none."""
+    """Return a reader of numba's settings for the case that there is no file."""
     return [] if Path(".numba_config.yaml").exists() else ["yaml"]
 
 

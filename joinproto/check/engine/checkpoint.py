@@ -55,10 +55,10 @@ FORMAT = b"joinproto checkpoint 1\n"
 FILE, NEW, LOCK = "checkpoint.bin", "checkpoint.new", "lock"
 
 SECONDS = 15.0
-"""How long a search goes on before it writes the next one."""
+"""Seconds that a search continues before it writes the next checkpoint."""
 
 _PIECE = 1 << 18
-"""How many rows are renamed or compared at once."""
+"""Rows that are renamed or compared at once."""
 
 
 @define
@@ -234,7 +234,7 @@ class Checkpoint:
         return Found(levels=head["levels"], generated=head["generated"], hits=hits)
 
     def _head(self) -> tuple[dict[str, Any], bytes]:
-        """Return what stands before the numbering, and that.  Raises `UsageProblem`."""
+        """Return the head of the file, and the numbering after it.  Raises `UsageProblem`."""
         held = (self.folder / FILE).read_bytes()
         if not held.startswith(FORMAT):
             raise self._damaged("it is of another version of joinproto, or no checkpoint")

@@ -23,7 +23,7 @@ from joinproto.check.engine.symmetry.symmetry import Restart
 from joinproto.check.memory import Ended, TooMany, collected_seldom, resident_bytes
 
 _ASK_AFTER = 32
-"""How many batches are taken in before a limit that takes a moment to look at is looked at."""
+"""Batches taken in between two checks of a limit that takes a moment to check."""
 
 _TICK_SECONDS = 0.2
 
@@ -76,7 +76,7 @@ class Search(Space):
         return self.found
 
     def keep_answers(self) -> None:
-        """Keep what members answered, for the next search of this world."""
+        """Store members' answers for the next search of this world."""
         if self.answers is not None and not self.found.stopped_by:
             self.tables.states_before = self.states.count
             world = self.world
@@ -147,7 +147,9 @@ class Search(Space):
         return self.found.judge(self.judge, len(self.found.levels) - 2, self.rows(), joint=joint)
 
     def _expand_level(self, begin: int, end: int, numbers: Ints | None, stops: Stops) -> str:
-        """Take in all successors of rows begin to end; return what stopped that, if anything."""
+        """Take in all successors of rows begin to end; return the reason if it was stopped, else
+        None.
+        """
         if numbers is not None:
             self.expander.refresh()
         for count in self._level(begin, end, numbers):

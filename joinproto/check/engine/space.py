@@ -109,7 +109,7 @@ class Space:
         self._begin()
 
     def judge_anew(self, *, sorted_form: bool) -> None:
-        """Make what judges and renames, of the tables as they are.
+        """Build the judge and the renaming from the present tables.
 
         `sorted_form`: as of `Symmetry`, where members are renamed.
         """
@@ -146,7 +146,7 @@ class Space:
         self.share_out()
 
     def expand_anew(self) -> None:
-        """Make what expands rows, of the tables as they are."""
+        """Build the expander from the present tables."""
         self.expander = Expander(self.tables)
         if self.renaming is not None:
             self.expander.on_new.append(self.renaming.refresh)
@@ -207,7 +207,9 @@ class Space:
 
     @property
     def row_bits(self) -> int:
-        """How many bits a state needs: its fields, one for each message of a set, and one."""
+        """The number of bits of a state: its fields, one for each message of a set, and one
+        more.
+        """
         counts = self.tables.value_counts()
         return sum((max(1, count) - 1).bit_length() for count in counts) + self.tables.slots + 1
 
@@ -215,7 +217,7 @@ class Space:
         return self.states.rows
 
     def _within(self, begin: int, end: int) -> Ints:
-        """Return which of these rows the world's `within` lets go on; count the others once."""
+        """Return the rows that the world's `within` allows to continue; count the others once."""
         numbers = self.judge.number(self.rows(), begin, end)
         flags = self.judge.flags[numbers]
         inside = begin + np.flatnonzero((flags >> np.uint64(self.judge.within_bit)) & np.uint64(1))
@@ -226,7 +228,7 @@ class Space:
 
     @property
     def beyond(self) -> int:
-        """How many of the states found have no steps, because they are not `within`."""
+        """The number of found states that have no steps because they are not `within`."""
         if self.world.within is None:
             return 0
         # In pieces: all states at once would take as much memory again.
@@ -261,7 +263,7 @@ class Space:
             yield batch
 
     def lacking(self, begin: int, end: int) -> Ints:
-        """Return which of rows begin to end have steps that no member's answer is known for."""
+        """Return the rows from begin to end with steps whose answers are not known."""
         inside = self.world.within is not None
         picked = self._within(begin, end) if inside else np.arange(begin, end)
         joint = self.joint_of(begin, end, picked) if len(picked) else None
@@ -279,7 +281,7 @@ class Space:
 
     @property
     def numbered_bytes(self) -> int:
-        """What the numbering takes: its tables, and the values that are numbered.
+        """The bytes of the numbering: its tables and the numbered values.
 
         What the process holds more than before the search and not in states is reckoned to it.
         """

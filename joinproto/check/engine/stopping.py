@@ -1,4 +1,4 @@
-"""Where a search ends before its end: limits, and what is said of the one that was met."""
+"""Limits that stop a search, and the message about the one that was met."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTERRUPTED = "interrupted"
 
 @frozen(kw_only=True)
 class Limits:
-    """Where a search stops before its end; None: only where the machine does.
+    """The limits of a search; None means the limit of the machine.
 
     `interrupted`: asked now and then; True ends the search, and what it found is told.
     """
@@ -54,7 +54,9 @@ class Stops:
         return self._by_states(states, self.limits.states) or self._by_memory()
 
     def within_level(self, states: int) -> str:
-        """Ask what takes a moment.  A level may go on to twice the states that are allowed."""
+        """Check the slow limits.  A level may exceed the allowed number of states by a factor of
+        two.
+        """
         most = self.limits.states
         return (
             self._by_memory()

@@ -1,4 +1,4 @@
-"""What members' code answers, as constants of a module of TLA+.
+"""The answers of members' code, as constants of a TLA+ module.
 
 The world is searched in plain Python, level by level up to the first violation.  Local states of
 members, contents of messages, surroundings and what monitors hear get numbers from 1.
@@ -185,7 +185,7 @@ class _Search:
 
 
 def seen_of(state: State) -> Hashable:
-    """Return what claims and joint steps see of a state: all but messages and budgets."""
+    """Return the parts of a state that claims and joint steps see: all but messages and budgets."""
     return state.locals, state.monitor, state.around.split
 
 
@@ -232,7 +232,7 @@ class _Data:
     # -- states --------------------------------------------------------------------------
 
     def _key(self, state: State) -> tuple[int, ...]:
-        """Return what is seen of a state, as numbers."""
+        """Return the visible parts of a state, as numbers."""
         split = state.around.split
         here = [
             self.locals[code](local)
@@ -270,7 +270,7 @@ class _Data:
     # -- what members answered -------------------------------------------------------------
 
     def _hears(self, code: MemberCode) -> Value:
-        """Return what the member answers: (local state, sender, content) to outcomes."""
+        """Return the member's answers: (local state, sender, content) to outcomes."""
         numbers = self.locals[code]
         return {
             (numbers(local), self._name(event.sender), self.contents(event.content)): {
@@ -281,7 +281,7 @@ class _Data:
         }
 
     def _own(self, code: MemberCode) -> Value:
-        """Return what the member may do by itself: local state to outcomes."""
+        """Return the member's own steps: local state to outcomes."""
         at, known = self.codes.members.index(code), self.steps.asked[code]
         return {
             self.locals[code](local): {
@@ -311,7 +311,7 @@ class _Data:
         }
 
     def _hearing(self, monitor: MemberCode) -> Value:
-        """Return what the monitor is after a record: (what it was, record) to what it is."""
+        """Return the monitor's steps: (its state, record) to its next state."""
         return {
             (self.monitors(local), self.records(event)): self.monitors(
                 outcomes[0].after if outcomes else local

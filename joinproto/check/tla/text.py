@@ -82,7 +82,7 @@ def _comment(text: str) -> str:
 
 
 def _joint(world: World) -> str:
-    """Return what joint steps do; step by step, for not every checker knows recursion there."""
+    """Return the joint steps one by one, because not every checker supports recursion there."""
     whole = "{now}"
     for at in range(1, len(world.members) + 1):
         whole = f"Then({whole}, way, {at})"

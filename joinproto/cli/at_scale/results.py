@@ -1,4 +1,4 @@
-"""What came out of a run, in figures, as Parquet, and as a picture."""
+"""The results of a run: figures, Parquet files, and a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to the nodes, and the three ways to look after the queues."""
+"""Failures of nodes in a simulated day, and the three ways to maintain the queues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOUR = 3600.0
 
 @frozen(kw_only=True)
 class Shape:
-    """How large the cluster is, and what it can carry."""
+    """The size of the cluster, and its capacities."""
 
     queues: Annotated[Count, "of them"] = 100_000
     nodes: Annotated[Count, "of the cluster"] = 100
@@ -32,7 +32,7 @@ class Shape:
 
 
 class Care(Enum):
-    """How queues are looked after."""
+    """A way to maintain the queues."""
 
     EVENTS = "events"
     PERIODIC = "periodic"
@@ -44,7 +44,7 @@ class Care(Enum):
 
 
 class Story(Enum):
-    """What befalls the cluster in a day."""
+    """The events of a cluster in one day."""
 
     RACK = "rack"
     ROLLING = "rolling"
@@ -61,7 +61,7 @@ class NodeChange:
 
 
 def blows(story: Story, shape: Shape, days: int) -> Iterator[NodeChange]:
-    """Yield what happens: at six a rack fails (`day`: for four hours), at fourteen restarts begin.
+    """Yield the failures: at six a rack fails (`day`: for four hours), at fourteen restarts begin.
 
     A rolling restart takes one node after the other, each down for 90 seconds, two minutes apart.
     """

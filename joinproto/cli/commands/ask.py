@@ -76,7 +76,7 @@ def answered(asked: Question[Any, Any], text: bytes) -> Any:
 
 
 def refusal(error: JoinprotoError) -> dict[str, Any]:
-    """Return what is printed in place of an answer."""
+    """Return the text that is printed in place of an answer."""
     path = error.path if isinstance(error, DoesNotFit) else ""
     return {
         "error": {"code": error.code, "path": path, "message": error.message, "next": error.next}

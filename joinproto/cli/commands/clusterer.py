@@ -71,7 +71,7 @@ for _command in (node, apply, status):
 
 
 def options(command: Any) -> Any:
-    """Add what every command takes."""
+    """Add the options that every command takes."""
     release = option(
         "--release",
         "seed: shutdown_timeout is required; head: there is none.",
@@ -155,7 +155,7 @@ def plan(
 
 
 def statuses_of(file: str, nodes: frozenset[str]) -> dict[str, Up]:
-    """Return what a file says of the nodes; raises `DoesNotFit` with the node at fault."""
+    """Return the nodes' statuses from a file; raises `DoesNotFit` with the node at fault."""
     found = json_of(file, next=STATUSES)
     if not isinstance(found, dict):
         said = f"{file}: expected an object, found {json.dumps(found)[:40]}"
@@ -171,7 +171,7 @@ def statuses_of(file: str, nodes: frozenset[str]) -> dict[str, Up]:
 
 
 def json_of(file: str, *, next: str) -> Any:
-    """Return what stands in a file; raises `DoesNotFit` with its name."""
+    """Return the JSON of a file; raises `DoesNotFit` with its name."""
     try:
         return parse(text_of(file))
     except DoesNotFit as error:

@@ -1,4 +1,4 @@
-"""What running nodes answer to an operator, and what a new config would do to them.
+"""Commands that ask running nodes, and that predict the effect of a new config.
 
 Source: Clusterer, U3 and U7.
 """
@@ -34,7 +34,7 @@ Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
 
 @frozen
 class Proving:
-    """How an operator proves who he is, as options say it."""
+    """An operator's proof of identity, as the options give it."""
 
     secret_file: Path | None
     certificate: Path | None
@@ -43,7 +43,7 @@ class Proving:
 
     @property
     def ask(self) -> Ask:
-        """Return what asks a node; raises `UsageProblem` for files that do not fit."""
+        """Return the client of a node; raises `UsageProblem` for files that do not fit."""
         from joinproto.apps.clusterer.operator import ask
         from joinproto.net.secret import read_secret
         from joinproto.net.security import Proofs
@@ -140,7 +140,7 @@ def answers(ask: Ask, to: str) -> Answers:
 
 
 def status_of(ask: Ask, address: str | None) -> dict[str, Any] | None:
-    """Return what a node says of itself; None: no node answers."""
+    """Return a node's own status, None if no node answers."""
     if address is None:
         return None
     try:

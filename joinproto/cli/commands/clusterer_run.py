@@ -42,7 +42,7 @@ def config_of(file: str, release: Release, text: str | None = None) -> Read:
 
 
 def text_of(file: str) -> str:
-    """Return what stands in a file, `-` for standard input; raises `UsageProblem`."""
+    """Return the text of a file, `-` for standard input; raises `UsageProblem`."""
     try:
         found = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return found.decode("utf-8-sig")

@@ -30,7 +30,7 @@ Example:
 
 @frozen(kw_only=True)
 class MemberOutcome:
-    """What becomes of one member."""
+    """The outcome of one member."""
 
     id: Annotated[str, "which one"]
     outcome: Annotated[Outcome, "what becomes of it; `unaffected`: it is active already"]

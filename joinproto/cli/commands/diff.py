@@ -123,7 +123,7 @@ def diff(
 def _asked(
     target: str, other: str | None, mutants: tuple[str, ...]
 ) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
-    """Return which two worlds are meant: name and mutant."""
+    """Return the two requested worlds: name and mutant."""
     if len(mutants) > 2:
         raise UsageProblem(f"{len(mutants)} mutants are given", next="compare two worlds at a time")
     if other is None and not mutants:

@@ -242,7 +242,9 @@ def _said(answer: Decision) -> str:
 
 
 def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int | None) -> Booted:
-    """Return what a node with this file does; raises `UsageProblem` for one that cannot start."""
+    """Return the actions of a node with this file; raises `UsageProblem` for one that cannot
+    start.
+    """
     from joinproto.apps.discovery.listing import list_file
     from joinproto.discovery.chosen import chosen
 

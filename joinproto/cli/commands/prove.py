@@ -306,7 +306,7 @@ class _Run:
         click.echo(self.terminal.glyphs.text(line))
 
     def say_heading(self, line: str) -> None:
-        """Print what the next lines are about."""
+        """Print the heading of the next lines."""
         self._lines(["", line] if self.told else [line])
 
     def say_row(self, result: str, seconds: float, words: str) -> None:
@@ -324,7 +324,7 @@ class _Rows:
     found: dict[str, tuple[str, float]] = field(factory=dict)
 
     def begin(self, about: str, _second: printed.Answer | None) -> None:
-        """Say what the next lines are about."""
+        """Print the heading of the next lines."""
         if not self.run.verbose:
             self.run.say_heading(about)
 

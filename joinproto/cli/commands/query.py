@@ -163,7 +163,7 @@ def query(
 
 @frozen
 class _Answer:
-    """How an answer is printed: its form, engine and start time."""
+    """The output settings of an answer: its form, engine and start time."""
 
     as_json: bool
     engine: Engine

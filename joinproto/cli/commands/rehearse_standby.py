@@ -55,7 +55,7 @@ def choices_text(said: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
 
 
 def not_searched_text(notes: Iterable[str]) -> str:
-    """Return what the search left out."""
+    """Return the text about the parts that the search left out."""
     return "\n".join(["not searched", *(show.wrapped(note, "  - ", "    ") for note in notes)])
 
 

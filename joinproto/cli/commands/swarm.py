@@ -27,7 +27,7 @@ from joinproto.swarm.shrink import shrink
 TARGET = "join"
 
 SECONDS = 60.0
-"""How long runs are played where neither a number nor a time is given."""
+"""Seconds of runs where neither a number nor a time is given."""
 
 SHRINKING_SECONDS = 20.0
 """For each claim that was broken; a quarter of it after a request to stop."""
@@ -43,7 +43,7 @@ Start = Callable[..., Member]
 
 
 def member_of(target: str) -> Start:
-    """Return what makes the members: those of `join`, or of FILE.py::NAME."""
+    """Return the factory of the members: those of `join`, or of FILE.py::NAME."""
     if target == TARGET:
         return Member.start
     path, _, name = target.partition("::")
@@ -60,7 +60,7 @@ def member_of(target: str) -> Start:
 
 @define
 class Report:
-    """What the runs came to, and for each broken claim its first failure, shrunk."""
+    """The results of the runs, and for each broken claim its first failure, shrunk."""
 
     target: str
     seed: int
@@ -125,7 +125,7 @@ class Claim:
 
 @frozen
 class Shrunk:
-    """What is left of the run."""
+    """The run after shrinking."""
 
     what: Annotated[str, "what was seen"]
     events: Annotated[Count, "up to there"]

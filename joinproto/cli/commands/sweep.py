@@ -144,7 +144,7 @@ def named(options: Mapping[str, Any]) -> str:
 
 
 def _remarks(found: Sweep) -> Iterator[str]:
-    """Yield what single searches say besides their numbers, each thing once."""
+    """Yield the remarks of single searches, each remark once."""
     told: dict[str, list[str]] = {}
     for item in found.searches:
         remarks = [f"reduction: {how}" for how in item.reductions]

@@ -35,7 +35,7 @@ Expected = Literal["holds", "violated"]
 
 @frozen
 class Ending:
-    """How the search of one world ended, and how it must."""
+    """The result of the search of one world, and its expected result."""
 
     words: str
     item: Entry
@@ -68,7 +68,7 @@ class Ending:
         return ""
 
     def line(self, width: int) -> str:
-        """Return what a person reads; `width` cells for the world."""
+        """Return the line for people; `width` cells for the world."""
         report = self.report
         found = f"{count(report.distinct)} distinct, depth {report.depth}"
         if self.steps is not None:
@@ -80,7 +80,7 @@ class Ending:
         return f"{text}; {self.wrong}" if self.wrong else text
 
     def told(self) -> Ended:
-        """Return what a program reads."""
+        """Return the line for programs."""
         trace = self.report.trace
         return filled(
             Ended,
@@ -96,7 +96,7 @@ class Ending:
 
 @frozen(kw_only=True)
 class Ended:
-    """How one search ended."""
+    """The result of one search."""
 
     world: Annotated[str, "its name"]
     mutant: Annotated[str | None, "the mistake built in; null: none"]

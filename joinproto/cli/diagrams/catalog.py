@@ -1,4 +1,4 @@
-"""What can be drawn: one line per state machine and per decision table.
+"""The list of drawings: one line per state machine and per decision table.
 
 Another set of rules adds its machine and its tables to `drawings`, and nothing else.
 """

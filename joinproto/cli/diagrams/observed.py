@@ -31,7 +31,7 @@ _Arrow = tuple[str, str]
 
 @frozen
 class ObservedClass:
-    """What a search met of the members of one class.  `arrows`: by step, how often."""
+    """The behaviour of one class of members in a search.  `arrows`: by step, how often."""
 
     kind: str
     by: str
@@ -55,7 +55,7 @@ def seen(
     by: str | None = None,
     states_max: int = STATES_MAX,
 ) -> ObservedClass:
-    """Return what the first `states_max` states of each world show of one kind of member.
+    """Return the observations of one kind of member in the first `states_max` states of each world.
 
     `member`: one of that kind; None: the first.  `by`: the attribute that is its phase.  Raises
     `UsageProblem` where there is no such member or attribute.
@@ -131,7 +131,7 @@ def _phase(code: MemberCode, by: str, local: LocalState) -> str:
 def _attributes(
     code: MemberCode, changes: Sequence[tuple[LocalState, LocalState]]
 ) -> dict[str, set[str]]:
-    """Return what is shown of a running member: attribute to its texts, of a sample."""
+    """Return the shown attributes of a running member: attribute to its texts, from a sample."""
     up = [local for pair in changes for local in pair if local.up]
     values: dict[str, set[str]] = {}
     for local in up[:: max(1, len(up) // 500)]:
@@ -141,7 +141,7 @@ def _attributes(
 
 
 def _phase_of(world: World, code: MemberCode, values: Mapping[str, set[str]]) -> str:
-    """Return which attribute is the member's phase: by its name, or the one with few words."""
+    """Return the attribute that is the member's phase: by its name, or the one with few values."""
     named = [name for name in PHASES if name in values]
     few = [
         name

@@ -26,7 +26,7 @@ VIEWS_MAX = 40
 
 @frozen
 class Disk:
-    """What a member of the world begins with."""
+    """The disk with which a member of the world begins."""
 
     record: StoreRecord
     frames: tuple[Position, ...]
@@ -164,7 +164,7 @@ class _Small:
         return self.views.setdefault(view.id, made)
 
     def _before(self, view: View) -> _Forgotten:
-        """Return what stands for all views before the oldest that is kept."""
+        """Return the stand-in for all views before the oldest that is kept."""
         name = Name(
             self.oldest - 1, Kind.CHANGE, view.members, view.electors, None, ("before",), None
         )

@@ -1,4 +1,4 @@
-"""What follows from each choice: every order of events after the start, searched to its end.
+"""The outcomes of each choice: every order of events after the start, searched to its end.
 
 The members are the shipped `Member`, started all at once from the given stores, over a network
 that loses, doubles and reorders, with deadlines that come at any moment.  Members whose store
@@ -48,7 +48,7 @@ With fewer each does, in a search of its own: that rivals do no harm, `join-riva
 
 @frozen
 class Choice:
-    """What the operator does before the start.  `marks`: whose stores get a mark."""
+    """The operator's action before the start.  `marks`: the members whose stores get a mark."""
 
     name: str
     marks: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Start:
 
 @frozen(kw_only=True)
 class Outcome:
-    """What follows from one choice.
+    """The outcome of one choice.
 
     `starts`: the next views that can be chosen.  `waits`: what members wait for, as the tables
     say it.  `aborts`: members that may stop for good.  `loses`: a frame that may have been
@@ -91,7 +91,7 @@ class Outcome:
 
 
 def choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
-    """Return what an operator may do with the stores of these members."""
+    """Return the operator's choices for the stores of these members."""
     one = [Choice(f"mark {name}", (name,)) for name in names]
     two = [
         Choice(f"mark {a} and {b}", (a, b))
@@ -109,7 +109,7 @@ def choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
 
 
 def rehearse(scene: DiskScenario, choice: Choice, *, outside: bool, states_max: int) -> Outcome:
-    """Return what can follow from this choice."""
+    """Return the outcomes of this choice."""
     heard = _Recorder()
     found = [
         check(_world(scene, choice, heard, name, outside=outside), states_max=states_max)
@@ -190,7 +190,7 @@ def _node(plan: Plan, disk: Disk) -> Node:
 
 
 def _config(name: str, tip: View, *, is_automatic: bool, outside: bool) -> Config:
-    """Return what the member is taken to be started with: as the cluster was."""
+    """Return the assumed configuration of the member: the cluster's former one."""
     return Config(
         member=name,
         electors=frozenset(seat.member for seat in tip.electors),
@@ -204,7 +204,7 @@ def _config(name: str, tip: View, *, is_automatic: bool, outside: bool) -> Confi
 
 
 def proposers(scene: DiskScenario) -> tuple[str, ...]:
-    """Return who proposes the next view: each in its turn, or the lowest of those that may."""
+    """Return the proposers of the next view: each in its turn, or the lowest of those that may."""
     if len(scene.disks) <= PROPOSERS_MAX:
         return tuple(sorted(scene.disks))
     tip = scene.chain.tip

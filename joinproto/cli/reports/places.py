@@ -1,4 +1,4 @@
-"""Where in the code a claim and each step of a run are written.
+"""The places in the code of a claim and of each step of a run.
 
 A run is taken again with the members' real code, and the line in which a member continues after it
 chose its arm is the place of the step.  Where the arm is a row of a decision table, the row is told

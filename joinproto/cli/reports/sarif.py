@@ -55,7 +55,9 @@ def sarif(outcomes: Sequence[Ended]) -> str:
 
 
 def _fingerprint(outcome: Outcome, claim: str) -> str:
-    """Return what stays the same from one check of a claim to the next, wherever the world lies."""
+    """Return a fingerprint that is the same in each check of a claim, wherever the world's file
+    is.
+    """
     words = [outcome.report.world, claim, *words_of(outcome.loaded.options)]
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

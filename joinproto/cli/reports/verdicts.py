@@ -50,7 +50,7 @@ class Judged:
 
 @frozen
 class Outcome:
-    """What a search found, and how it must end.
+    """The result of a search, and its expected result.
 
     `loaded`: the world, with the way to it.  `strict`: what was never exercised is a fault, too.
     """
@@ -92,7 +92,7 @@ class Failed:
 
 
 Ended = Outcome | Failed
-"""What is reported of one check."""
+"""The reported parts of one check."""
 
 
 def _words(report: Report, item: PropertyResult) -> str:

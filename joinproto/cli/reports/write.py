@@ -32,7 +32,7 @@ FORMATS: tuple[tuple[tuple[str, ...], str, Writer], ...] = (
 
 
 def writer_of(path: Path) -> Writer:
-    """Return what writes a report in the format that the name of `path` asks for."""
+    """Return the writer of the format that the name of `path` selects."""
     for endings, _, writer in FORMATS:
         if path.name.lower().endswith(endings):
             return writer

@@ -1,4 +1,4 @@
-"""What a person or a program sees of a check: chart, report, page, formats.
+"""Presentations of a check for people and programs: chart, report, page, formats.
 
     joinproto.check.report.Report ──┬─ summary.py   the report in words           on the terminal
                            ├─ chart.py     the run as a sequence chart   on the terminal

@@ -60,7 +60,7 @@ def wrap(line: Line, room: int, *, first: int = 0, indent: int = 0) -> Iterator[
 
 
 def _words(line: Line) -> Iterator[list[Piece]]:
-    """Yield what stands between spaces; a word may have pieces of several roles."""
+    """Yield the words between spaces; a word may have pieces of several roles."""
     word: list[Piece] = []
     for piece in line.pieces:
         for number, part in enumerate(piece.text.split(" ")):

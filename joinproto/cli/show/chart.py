@@ -110,7 +110,7 @@ class _Chart:
             yield from self._free(statement, indent=2)
 
     def _legend(self) -> str:
-        """Return what the signs of this chart mean."""
+        """Return the meaning of this chart's signs."""
         glyphs, moments = self.glyphs, self.story.moments
         steps = [moment for moment in moments if moment.step is not None]
         signs = [
@@ -190,7 +190,7 @@ class _Chart:
         return [*self._left(moment), *row]
 
     def _left(self, moment: Moment, number: str = "", mark: str = "") -> list[Piece]:
-        """Return what stands left of the lifelines: cycle, number, split."""
+        """Return the columns left of the lifelines: cycle, number, split."""
         begin = self.story.loop_at
         inside = self.loops and begin is not None and moment.number > begin
         bracket = mark or (self.glyphs.side if inside else " ")

@@ -48,7 +48,7 @@ def drawing(story: Story, *, narrow: bool = False) -> Drawing:
 
 
 def definitions() -> Markup:
-    """Return what all drawings of a page refer to."""
+    """Return the definitions that all drawings of a page refer to."""
     head = element("path", d="M0 0L10 5L0 10L2.6 5z", class_="head")
     hatch = element("path", d="M0 8L8 0", class_="hatch")
     shared = element(

@@ -104,7 +104,7 @@ def costs(report: Report) -> Iterator[Fact]:
 
 
 def exercised(report: Report) -> str:
-    """Return what the search touched, in numbers."""
+    """Return the search's coverage, in numbers."""
     steps = sum(map(bool, report.coverage.actions.values()))
     cases = sum(map(bool, report.coverage.rules.values()))
     taken = f"{plural(steps, 'kind')} of steps"
@@ -112,7 +112,7 @@ def exercised(report: Report) -> str:
 
 
 def not_exercised(report: Report) -> Iterator[str]:
-    """Yield what the search never touched: what holds there, holds for want of a trial."""
+    """Yield the parts that the search never reached: claims hold there only for want of a trial."""
     void = report.coverage.void
     if len(void) > 1 and len({*void.values()}) == 1:
         yield f"claims are open: {visible(min(void.values()))}"
@@ -190,7 +190,7 @@ def command(report: Report) -> str:
 
 
 def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iterator[Fact]:
-    """Yield what to type next (`typed`: the command that gave this report) and what for.
+    """Yield the next commands, each with its purpose (`typed`: the command that gave this report).
 
     `has_sizes`: whether the world can be built with another number of members.
     """

@@ -73,7 +73,7 @@ _IN_ASCII = str.maketrans({"→": "->", "“": '"', "”": '"', "…": "...", "�
 
 
 def glyphs_for(stream: TextIO) -> Glyphs:
-    """Return what `stream` can write: its encoding decides."""
+    """Return the glyphs that `stream` can write: its encoding decides."""
     encoding = getattr(stream, "encoding", None) or "ascii"
     every = "".join(str(getattr(BOXES, item.name)) for item in fields(Glyphs))
     try:

@@ -94,7 +94,7 @@ def _action(step: Step | None) -> str:
 
 
 def _meta(step: Step | None) -> dict[str, Any]:
-    """Return what the step was, without the states, which have their own place."""
+    """Return the description of the step, without the states, which have their own place."""
     if step is None:
         return {}
     return {key: value for key, value in encoded(step).items() if key != "states"}

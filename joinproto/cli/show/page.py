@@ -67,7 +67,7 @@ def asset(name: str) -> str:
 
 
 def style_hash(source: str) -> str:
-    """Return what lets a page run this style or script, and no other."""
+    """Return the hash that allows a page this style or script, and no other."""
     digest = hashlib.sha256(source.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 

@@ -1,4 +1,6 @@
-"""How a search grew, on the page of a run: a plot of the levels, and where time and bytes went."""
+"""The growth of a search, on the page of a run: a plot of the levels, and the use of time and
+bytes.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _step(moment: Moment) -> Iterator[str]:
 
 
 def _asserts(trace: Trace) -> Iterator[str]:
-    """Yield what the end of the run shows.
+    """Yield assertions about the end of the run.
 
     A run without end is shown by coming back to where it was; the claim is asked for at
     its end alone, because `shows` looks at the present state.

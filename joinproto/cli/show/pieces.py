@@ -13,7 +13,7 @@ from attrs import frozen
 
 
 class Role(enum.Enum):
-    """What a piece of text is for."""
+    """The purpose of a piece of text."""
 
     PLAIN = "plain"
     TITLE = "title"

@@ -22,7 +22,7 @@ RATE_OVER_SECONDS = 3.0
 
 
 class Tick(Protocol):
-    """What the search tells: `level` in states, `frontier` in states that wait."""
+    """The progress of a search: `level` in states, `frontier` in states to expand."""
 
     @property
     def level(self) -> int: ...
@@ -62,7 +62,7 @@ class Progress:
         self.say(event.seconds, lambda: self._text(event))
 
     def say(self, seconds: float, told: Callable[[], str]) -> None:
-        """Show what `told` tells `seconds` after the beginning, unless a moment ago it did."""
+        """Show the progress `seconds` after the beginning, unless it was shown a moment ago."""
         least = SECONDS_BETWEEN if self._shown else SECONDS_BETWEEN_LINES
         if seconds - self._last < least:
             return

@@ -1,4 +1,4 @@
-"""Where everything stands in the drawn chart: rows from the top, lifelines from the left.
+"""The positions in the drawn chart: rows from the top, lifelines from the left.
 
 All lengths are in pixels of the drawing at its natural size.
 """

@@ -19,7 +19,7 @@ RECEIVE, START, CRASH = "receive", "start", "crash"
 SPLIT, HEAL = "split", "heal"
 LOSE, DOUBLE = "lose", "duplicate"
 MONITOR = "monitor"
-"""What has a state like a member's and takes no steps of its own."""
+"""Parts of a world that have a state like a member's and take no steps of their own."""
 
 
 @frozen
@@ -191,7 +191,7 @@ def is_crash(step: Step) -> bool:
 
 
 def changes(before: State, after: State, members: Sequence[str]) -> Iterator[Change]:
-    """Yield what differs, in the order of the members and of their attributes."""
+    """Yield the differences, in the order of the members and of their attributes."""
     for name in members:
         old, new = before.get(name, {}), after.get(name, {})
         for attribute in dict.fromkeys([*old, *new]):

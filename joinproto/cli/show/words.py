@@ -30,7 +30,7 @@ BECOMES = " → "
 
 
 def headline(trace: Trace, *, world: str = "", members: int = 0) -> str:
-    """Return what the run shows, as one sentence without its full stop."""
+    """Return the headline of a run, as one sentence without its full stop."""
     name = f"“{visible(trace.property)}”"
     where = f" in {visible(world)}" if world else ""
     where += f" with {plural(members, 'member')}" if members else ""
@@ -56,7 +56,7 @@ def headline(trace: Trace, *, world: str = "", members: int = 0) -> str:
 
 
 def _broken_run(trace: Trace) -> str:
-    """Return what a run does wrong, in a few words."""
+    """Return the error of a run, in a few words."""
     match trace.kind:
         case "leads to":
             return "is due and never comes true in a run"
@@ -124,7 +124,7 @@ def _since(trace: Trace) -> str:
 
 
 def sentence(moment: Moment, story: Story) -> Line:
-    """Return what happens in the step that leads to `moment`."""
+    """Return the step that leads to `moment`, in a sentence."""
     step = moment.step
     what = event_line(moment, story)
     if step is None or step.member is None:
@@ -135,7 +135,7 @@ def sentence(moment: Moment, story: Story) -> Line:
 
 
 def event_line(moment: Moment, story: Story) -> Line:
-    """Return what happens, without the member who does it."""
+    """Return the event, without the member that takes the step."""
     step = moment.step
     if step is None:
         return line(Piece("the initial state", Role.ACTION))
@@ -169,7 +169,7 @@ def event_line(moment: Moment, story: Story) -> Line:
 
 
 def told(moment: Moment) -> tuple[Line, ...]:
-    """Return what the step changed, sent and used, one statement each; never empty."""
+    """Return the step's changes, messages and faults, one statement each; never empty."""
     step = moment.step
     if step is None:
         return ()

@@ -27,7 +27,7 @@ class Stretch:
 
 
 def cut(journal: Stretch | None, last: int) -> Stretch | None:
-    """Return what is left of it up to frame `last`."""
+    """Return the part of it up to frame `last`."""
     while journal is not None and journal.first > last:
         journal = journal.before
     if journal is None or journal.last <= last:
@@ -59,7 +59,7 @@ def holds(journal: Stretch | None, view: ViewId, first: int, last: int) -> bool:
 
 @define(eq=False)
 class Journal:
-    """What one store holds.  `is_whole`: its beginning is in the logs.
+    """The frames of one store.  `is_whole`: the logs hold its beginning.
 
     `assumed`: of one that is not, up to which frame it had all when its logs begin.
     """
@@ -97,7 +97,9 @@ class Held:
 
 @define(eq=False)
 class Contents:
-    """What stands in the frames of one view, by its digest, and whose log said so first."""
+    """The contents of the frames of one view: their digest, and the member whose log reported it
+    first.
+    """
 
     _digests: Column
     _runs: Column
@@ -191,7 +193,7 @@ class Frames:
     )
 
     def of(self, view: ViewId, seat: Seat) -> Held:
-        """Return what this seat had of the view."""
+        """Return this seat's frames of the view."""
         seats = self.held.get(view)
         if seats is None:
             seats = self.held[view] = {}

@@ -60,7 +60,7 @@ class History:
     _reads: dict[int, int] = Factory(dict)  # when those that wait in the present run began
 
     def look(self, seen: MemberThen) -> None:
-        """Note what this line shows."""
+        """Note the facts in this line."""
         self.lines += 1
         line = seen.line
         match line["kind"]:

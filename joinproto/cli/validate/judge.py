@@ -33,7 +33,7 @@ class Judged:
 
 
 class LogVerdict:
-    """What verdicts on logs have in common."""
+    """The common parts of verdicts on logs."""
 
     __slots__ = ()
     claims: tuple[Judged, ...]
@@ -64,7 +64,7 @@ class Verdict(LogVerdict):
 
     @property
     def counted(self) -> str:
-        """Return what was read, in a sentence."""
+        """Return the amount of input, in a sentence."""
         return (
             f"{self.runs} runs of {', '.join(self.members)}: {self.lines} events,"
             f" {self.views} views, {self.openings} times active,"
@@ -73,7 +73,7 @@ class Verdict(LogVerdict):
 
     @property
     def broken(self) -> dict[str, tuple[str, ...]]:
-        """Return what breaks each claim, by its name."""
+        """Return the evidence against each claim, by its name."""
         return {claim.name: claim.found for claim in self.claims}
 
     @property
@@ -144,7 +144,7 @@ class _Messages:
                 self.received[key] = peer, what
 
     def invented(self, logged: set[str]) -> Iterator[str]:
-        """Yield what no member sent, of those members whose logs there are."""
+        """Yield messages that no member sent, of the members whose logs are given."""
         for key, (peer, what) in self.received.items():
             if key not in self.sent and peer in logged:
                 yield f"{what}, and its log has no such line"

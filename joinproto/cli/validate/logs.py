@@ -35,7 +35,9 @@ COARSE_NS = 20_000_000
 
 @frozen
 class Moment:
-    """When the reading began: `wall` by the clock of files, `monotonic` by that of lines; in ns."""
+    """The start of the reading: `wall` by the clock of files, `monotonic` by that of lines; in
+    ns.
+    """
 
     wall: int
     monotonic: int

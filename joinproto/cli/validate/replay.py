@@ -35,7 +35,7 @@ from joinproto.store.codec import decode as decode_contents
 
 @frozen
 class Mismatch:
-    """Where a run leaves the member."""
+    """The difference between a run and the member."""
 
     path: Annotated[str, Key("log"), "the file"]
     matching: Annotated[Count, Key("matching_lines"), "lines before it, which match"]

@@ -1,4 +1,4 @@
-"""What grows with the frames: numbers that lie in a temporary file, and stretches of numbers.
+"""Data that grows with the frames: numbers in a temporary file, and ranges of numbers.
 
 A log of hours has millions of frames; when each member had each of them is asked once, at the end.
 Stretches stay in memory, because frames come in order: there are as many as there are gaps.

@@ -40,7 +40,7 @@ class StandbyVerdict(LogVerdict):
 
     @property
     def counted(self) -> str:
-        """Return what was read, in a sentence."""
+        """Return the amount of input, in a sentence."""
         return (
             f"{self.runs} runs of the brokers {', '.join(self.brokers)}: {self.lines} events,"
             f" {self.generations} generations, {self.confirmed} durable messages confirmed"
@@ -101,7 +101,7 @@ class Story:
                 yield before + 1, after - 1
 
     def later(self, generation: int) -> Iterator[tuple[int, str, set[Found]]]:
-        """Yield who served later, and what it had, as far as all between is known."""
+        """Yield the later primaries with their messages, as far as all between is known."""
         later = generation + 1
         while later in self.served:
             for broker, has in self.served[later].items():
@@ -178,7 +178,7 @@ def who_serves_was_promoted(story: Story) -> Iterator[str]:
 
 
 def confirmed_is_kept(story: Story) -> Iterator[str]:
-    """Yield what a later primary had no more, and no consumer took before: H4."""
+    """Yield messages that a later primary lacked and no consumer took before: H4."""
     for one, generation in story.confirmed.items():
         for later, broker, has in story.later(generation):
             if one not in has and story.taken.get(one, later) >= later:
@@ -188,7 +188,9 @@ def confirmed_is_kept(story: Story) -> Iterator[str]:
 
 
 def taken_stays_gone(story: Story) -> Iterator[str]:
-    """Yield what a later primary had again, though its acknowledgement was confirmed: LM4."""
+    """Yield messages that a later primary had again although their acknowledgement was confirmed:
+    LM4.
+    """
     for one, generation in story.forgotten.items():
         for later, broker, has in story.later(generation):
             if one in has:

@@ -77,7 +77,7 @@ class Index:
     # -- reading -------------------------------------------------------------------------------
 
     def stretches(self) -> Iterator[Stretch]:
-        """Yield what it says, up to the first block that is not whole."""
+        """Yield its stretches, up to the first incomplete block."""
         at = 0
         while self._file >= 0:
             try:

@@ -62,7 +62,7 @@ def listed(runs: Sequence[Run]) -> list[list[Any]]:
 
 @frozen
 class Base:
-    """What a journal begins with whose first frames were dropped.
+    """The beginning of a journal whose first frames were dropped.
 
     `runs`: of the dropped frames, from 1; `kind`: of the application whose state stands behind
     the line.  `state_at`, `size`: bytes of the file, to the state and to the first record.
@@ -102,7 +102,7 @@ def parsed(raw: bytes) -> tuple[Frame, int, int] | None:
 
 
 def base_line(runs: Sequence[Run], kind: str) -> bytes:
-    """Return what stands before the state in a base."""
+    """Return the line before the state in a base."""
     tree = {"kind": kind, "runs": listed(runs)}
     line = json.dumps(tree).encode()
     return _LINE.pack(len(line)) + line

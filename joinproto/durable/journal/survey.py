@@ -1,4 +1,4 @@
-"""What a journal's file holds, and whether a member may start from it.
+"""The contents of a journal's file, and whether a member may start from them.
 
 A member begins with this, and the recovery tool judges by it: so both see the same.  An index
 (`index.py`) only makes it faster: a stretch that it vouches for is compared with its checksum
@@ -61,7 +61,7 @@ class Stretch:
 
 @frozen(kw_only=True)
 class Survey:
-    """What a journal's file holds; the same for all callers.
+    """The contents of a journal's file; the same for all callers.
 
     `runs`: of all frames, those that were dropped included.  `offsets`: of the first frame
     behind the base, the next, ...  `end`: behind the last whole frame; what follows up to
@@ -81,7 +81,7 @@ class Survey:
 
 @define
 class _Found:
-    """What was read up to now."""
+    """The frames read up to now."""
 
     end: int
     last: int
@@ -107,7 +107,8 @@ def survey(
     piece_bytes: int = PIECE_BYTES,
     said: Callable[[int, int, int], None] | None = None,
 ) -> Survey:
-    """Return what an open journal of `size` bytes holds; nothing is changed.  Raises `OSError`.
+    """Return the contents of an open journal of `size` bytes, without changing it.  Raises
+    `OSError`.
 
     `index`: stretches that were whole once.  `said`: is told about every `SAY_SECONDS` how many
     frames were read, up to which byte, of how many.
@@ -293,7 +294,7 @@ def last_of(runs: Sequence[Run]) -> Position | None:
 
 
 def too_short(runs: Sequence[Run], durable: int) -> str:
-    """Return what is wrong where these end before frame `durable`, which was on the disk."""
+    """Return the error of a journal that ends before frame `durable`, which was on the disk."""
     last = last_of(runs)
     ends = "has no frame" if last is None else f"ends at frame {last.seq}"
     is_whole = durable <= (0 if last is None else last.seq)

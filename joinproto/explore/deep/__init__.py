@@ -131,7 +131,7 @@ class Engine:
         self._process.stdin.flush()
 
     def progress(self) -> Json:
-        """Return what the verb `search` answers."""
+        """Return the answer to the question `search`."""
         counts = list(self.last.get("levels", []))
         return {
             "states": self.last.get("states", 0),

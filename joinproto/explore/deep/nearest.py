@@ -103,7 +103,9 @@ def _classes(searched: Searched, part: int, reads: Reads) -> Ints | None:
 
 
 def _read_of(shown: Any, names: list[str], number: int) -> Hashable:
-    """Return what these attributes of an observation are; its number where that is not known."""
+    """Return the values of these attributes of an observation, or its number if they are not
+    known.
+    """
     if shown is DOWN:
         return "down"
     try:
@@ -124,7 +126,7 @@ def _part_of(shown: Any, name: str) -> Hashable:
 
 
 def answers_of(searched: Searched, item: Property) -> Flags | None:
-    """Return what a claim says of each combination in `order`; None: not known by arrays."""
+    """Return a claim's verdict on each combination in `order`, None if arrays cannot tell."""
     judge = searched.search.judge
     broken = {hit.claim.property.name for hit in searched.search.found.hits}
     if item.kind == "always" and item.scope != "step" and item.name not in broken:
@@ -194,7 +196,7 @@ def _of_two(searched: Searched, item: Property) -> Flags:
 
 
 def _is_so(item: Property, shown: tuple[Any, ...]) -> bool | None:
-    """Return what a claim answers; None where a stopped member is not asked."""
+    """Return a claim's answer, None where a stopped member is not asked."""
     if shown[0] is DOWN or (item.scope == "pair" and shown[1] is DOWN):
         return None
     return ask(item, item.holds, *shown)

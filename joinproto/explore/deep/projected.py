@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from joinproto.explore.session import Session
 
 EXPANDED_MAX = 1 << 20
-"""How many rows are expanded for edges."""
+"""Rows that are expanded for edges."""
 
 _RUN = 1 << 12
 """Rows that stand next to each other in the sample."""
@@ -87,7 +87,7 @@ class _Projection:
             raise too_many_nodes(self.nodes_max)
 
     def _keys_of(self, rows: Rows) -> Ints:
-        """Return which node each row belongs to, as a number of mixed radix: int64 (row,)."""
+        """Return the node of each row, as a number of mixed radix: int64 (row,)."""
         key = np.zeros(len(rows), np.int64)
         for member, classes in enumerate(self.classes):
             key *= len(self.texts[member])
@@ -136,7 +136,7 @@ class _Projection:
         ]
 
     def _breaks(self) -> Flags:
-        """Return which combinations, in `order`, break a claim about each state."""
+        """Return the combinations, in `order`, that break a claim about each state."""
         breaks = np.zeros(len(self.searched.order), np.bool_)
         for item in self.session.now.graph.world.properties:
             if item.kind == "always":

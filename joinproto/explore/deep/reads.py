@@ -1,4 +1,4 @@
-"""What an expression reads of a state, from its text alone.
+"""The parts of a state that an expression reads, found from its text alone.
 
 Two states that agree on all of it get the same answer, so one of them is asked.  Where the text
 does not show it (a whole member is compared, or handed to a function), all of a member counts as
@@ -34,7 +34,7 @@ ANYTHING = Reads(None, None, disk=True, monitor=True, split=True, is_known=False
 
 
 def reads_of(text: str, members: tuple[str, ...]) -> Reads:
-    """Return what an expression that `wanted` took reads."""
+    """Return the parts of a state that an expression accepted by `wanted` reads."""
     tree = ast.parse(text.strip(), mode="eval")
     above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     if any(isinstance(node, ast.Lambda) for node in ast.walk(tree)):
@@ -69,11 +69,11 @@ class _Reading:
         self.bound: set[str] = set()  # names that stand for what a member shows
 
     def bind(self, node: ast.comprehension) -> None:
-        """Note which names of a comprehension stand for what a member shows."""
+        """Note the names of a comprehension that stand for observations."""
         self.bound.update(_bound_by(node))
 
     def take(self, node: ast.Name) -> None:
-        """Note what one use of a name reads."""
+        """Note the parts that one use of a name reads."""
         name = node.id
         if name in self.members or name in self.bound:
             if name in self.members:
@@ -87,7 +87,7 @@ class _Reading:
             self.others.add(name)
 
     def _observation(self, node: ast.expr) -> None:
-        """Note what is read of something that a member shows."""
+        """Note the attributes that are read of an observation."""
         match self.above[node]:
             case ast.Attribute(attr=name):
                 self.attributes.add(name)
@@ -97,7 +97,7 @@ class _Reading:
                 self.is_whole = True
 
     def _views(self, node: ast.Name) -> None:
-        """Note what is read of all members, or of one by its name."""
+        """Note the parts that are read of all members, or of one by its name."""
         self.all_members = True
         above = self.above[node]
         match above:
@@ -121,7 +121,7 @@ class _Reading:
                     self.is_known = False
 
     def _over(self, method: ast.AST) -> None:
-        """Note what is read by `view.values()` and its like: all, but where it is gone through."""
+        """Note the reads of `view.values()` and its like: all members, unless it is iterated."""
         call = self.above[method]
         place = self.above.get(call)
         is_read_by_name = isinstance(place, ast.comprehension) and (

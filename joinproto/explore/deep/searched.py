@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.shapes import Ints, Rows, SmallInts, Table
 
 PIECE = 1 << 18
-"""How many rows are handled at once."""
+"""Rows handled at once."""
 
 
 @define

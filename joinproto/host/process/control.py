@@ -25,7 +25,7 @@ from joinproto.net.accepting import Spare, serve_each
 
 SECONDS = 10.0
 PATH_BYTES_MAX = 107
-"""What the system takes as the path of a socket, without the byte that ends it."""
+"""The longest path of a socket that the system takes, in bytes, without the one that ends it."""
 LINE_MAX = 1_000
 Reply = Mapping[str, Any]
 Answer = Callable[..., Reply | Awaitable[Reply]]
@@ -150,7 +150,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def ask_control(path: Path, request: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return what the node at this socket answers; raises `EnvironmentProblem` if none does."""
+    """Return the answer of the node at this socket; raises `EnvironmentProblem` if none does."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
             link.settimeout(seconds)

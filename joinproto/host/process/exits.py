@@ -1,4 +1,4 @@
-"""How a node ends: exit codes that tell a supervisor whether to start it again.
+"""Exit codes of a node, which tell a supervisor whether to start it again.
 
 0    in order: stopped, or the whole cluster was shut down         leave it down
 2    the configuration is wrong                                   do not restart
@@ -45,7 +45,7 @@ def with_code(error: JoinprotoError, reason: Reason | None) -> JoinprotoError:
 
 @contextmanager
 def raising_with_code(reason: Callable[[], Reason | None]) -> Iterator[None]:
-    """Raise what ends a process by itself, out of its group of errors, and with its exit code.
+    """Raise the exception that ends a process, taken out of its group, with its exit code.
 
     `reason`: returns why the next view is waited for.
     """

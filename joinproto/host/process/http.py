@@ -36,7 +36,7 @@ Facts = Callable[[], dict[str, Any]]
 
 @frozen
 class Measures:
-    """What a process shows to Prometheus, behind `name`: numbers that stand in its facts.
+    """The metrics of a process for Prometheus, with the prefix `name`: numbers from its facts.
 
     `phase`: the label of the fact `phase`, and all its values.  `gauges`, `counters`: name to help.
     """

@@ -1,4 +1,4 @@
-"""What a node tells the service manager that started it (sd_notify), where there is one.
+"""Notifications to the service manager that started a node (sd_notify), where there is one.
 
 READY=1 once it listens, whether or not the cluster is there: three hosts that are started one
 after the other wait for each other.  STATUS= names the phase; `systemctl status` shows it.

@@ -23,7 +23,7 @@ from joinproto.prove.show import is_broken, matters
 from joinproto.prove.structure import Rows, Structure, Thing
 
 Taken = dict[tuple[Sort, Thing], Thing]
-"""Which thing of an explored state stands for which one of the counterexample."""
+"""The element of an explored state that stands for each element of the counterexample."""
 
 
 @frozen
@@ -117,7 +117,7 @@ def occurs(facts: Sequence[Fact], state: Structure) -> bool:
 
 
 def embeddings(facts: Sequence[Fact], state: Structure) -> Iterator[Taken]:
-    """Yield which things of `state`, all different, have all these facts."""
+    """Yield tuples of different elements of `state` that have all these facts."""
     true = [fact for fact in facts if fact.holds]
     true.sort(key=lambda fact: len(_rows(state, fact.relation)))
     false = [fact for fact in facts if not fact.holds]

@@ -25,7 +25,7 @@ Universe: TypeAlias = tuple[
     Mapping[Relation, Rows],
     Mapping[Function, Mapping[Thing, Thing]],
 ]
-"""What pictures speak of: things by sort, and what is rigid about them."""
+"""The elements of pictures, by sort, and their rigid facts."""
 
 
 @frozen
@@ -40,7 +40,7 @@ class RefinementMapping(ABC):
 
     @abstractmethod
     def rows(self, state: State) -> Mapping[Relation, Rows]:
-        """Return what the state shows of each changing relation."""
+        """Return the rows of each changing relation in the state."""
 
     @abstractmethod
     def content(self, pictures: tuple[Picture, ...]) -> Universe:

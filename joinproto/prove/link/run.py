@@ -62,7 +62,7 @@ class Rejected:
 
 @define
 class Found:
-    """What was found of one world in the words of one layer.
+    """The result for one world in the words of one layer.
 
     `level_of`: each picture met, with the fewest steps to it as they were found.
     """

@@ -1,4 +1,4 @@
-"""What the broker itself would do with stores like these, why that may be wrong, what settles it.
+"""The broker's own choice among such stores, why it may be wrong, and the evidence that settles it.
 
 Said where nothing is proven: the operator may have to start something all the same, and the
 fact that is missing stands in a log with a date.

@@ -28,7 +28,7 @@ def _bytes() -> array[int]:
 
 @cache
 def _words() -> tuple[array[int], array[int]]:
-    """Return what two bytes become after four bytes, and what they become after two."""
+    """Return the values of two bytes after four more bytes, and after two more."""
     short = _bytes()
 
     def on(value: int) -> int:

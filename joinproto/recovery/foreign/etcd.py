@@ -25,7 +25,7 @@ from joinproto.recovery.raft_facts import RaftFacts, Term, Voting
 
 FORMAT = Format.ETCD
 NAMES = ("etcd facts",)
-"""What a `Raw` carries in the place of the files, which are too large."""
+"""The contents of a `Raw` in place of the files, which are too large."""
 
 SIGNS = ("member",)
 GLOBS = ("member/wal/*.wal", "member/snap/*.snap", "member/snap/db")
@@ -51,12 +51,12 @@ def is_here(tree: Tree) -> bool:
 
 
 def digest(tree: Tree) -> bytes:
-    """Return what is carried of a directory, however damaged it is."""
+    """Return the digest of a directory, however damaged it is."""
     return packed(facts_of(tree))
 
 
 def facts_of(tree: Tree) -> RaftFacts:
-    """Return what a data directory says; `damaged` says what is wrong with it."""
+    """Return the facts of a data directory; `damaged` holds its error."""
     log, why = etcd_wal.read_log(tree)
     facts = RaftFacts(
         cluster=log.cluster,

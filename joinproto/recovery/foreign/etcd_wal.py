@@ -66,7 +66,9 @@ class Change:
 
 @define
 class Log:
-    """What the log says, as far as it was read.  `terms`: first entry and number of each."""
+    """The facts of the log, as far as it was read.  `terms`: first entry and number of each
+    term.
+    """
 
     start: Snapshot
     member: str = ""
@@ -227,7 +229,7 @@ class Log:
 
 
 def read_log(tree: Tree) -> tuple[Log, str]:
-    """Return what the log says, and why it cannot be believed ("": it can)."""
+    """Return the facts of the log, and the reason why it cannot be believed ("" if it can)."""
     start, why = Snapshot(), ""
     try:
         start = _snapshot(tree)

@@ -52,7 +52,7 @@ MEMBERS_MAX = 4_096
 
 @frozen(kw_only=True)
 class SavedState:
-    """What `grastate.dat` says.  `is_safe`: None: the line is not there."""
+    """The contents of `grastate.dat`.  `is_safe`: None if the line is missing."""
 
     uuid: str
     seqno: int
@@ -61,7 +61,7 @@ class SavedState:
 
 @frozen(kw_only=True)
 class View:
-    """What `gvwstate.dat` says."""
+    """The contents of `gvwstate.dat`."""
 
     my_uuid: str
     kind: str
@@ -72,7 +72,7 @@ class View:
 
     @property
     def member(self) -> str:
-        """Return what this node is called in the view, "" if it is not in it.
+        """Return this node's name in the view, "" if it is not in it.
 
         A start in vain leaves the view and counts the fourth group of `my_uuid` up.
         """
@@ -105,7 +105,7 @@ class Recovered:
 
 
 def read(raw: Raw) -> Found:
-    """Return what a node's directory says; never raises, whatever the bytes are."""
+    """Return the contents of a node's directory; never raises, whatever the bytes are."""
     if raw.problem:
         return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
     if all(raw.file(name).is_absent for name in (*NAMES, gcache.DIGEST)):
@@ -191,7 +191,7 @@ class NotLast:
 
 
 def not_last(stores: Sequence[Found]) -> tuple[NotLast, ...]:
-    """Return which of these stores were not last, by the view files alone."""
+    """Return the stores that were not last, by the view files alone."""
     known = [(store, view) for store in stores if (view := _primary(store)) is not None]
     found = []
     for one, mine in known:
@@ -232,7 +232,7 @@ def _newer_version(file: RawFile) -> str:
 
 
 def saved_state(file: RawFile) -> SavedState:
-    """Return what `grastate.dat` says; raises `NotAsWritten`."""
+    """Return the contents of `grastate.dat`; raises `NotAsWritten`."""
     text = text_of(file)
     found: dict[str, str] = {}
     # Rewritten in place and padded with blanks: what is behind the last line is cut off, or
@@ -263,7 +263,7 @@ def saved_state(file: RawFile) -> SavedState:
 
 
 def view_of(file: RawFile) -> View:
-    """Return what `gvwstate.dat` says; raises `NotAsWritten`."""
+    """Return the contents of `gvwstate.dat`; raises `NotAsWritten`."""
     text = text_of(file)
     lines = text.removesuffix("\n").split("\n")
     if lines[-1] != "#vwend":

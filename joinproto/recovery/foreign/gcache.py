@@ -27,7 +27,7 @@ from joinproto.durable.filesystem import JournalFileSystem
 
 FILE = "galera.cache"
 DIGEST = "galera.cache digest"
-"""What a `Raw` carries in the place of the file: entries of `ENTRY`, by number."""
+"""The contents of a `Raw` in place of the file: entries of `ENTRY`, by number."""
 
 BEGIN = 1_280  # behind the text and the ring's own header
 TEXT_BYTES = 1_024

@@ -60,7 +60,7 @@ def is_here(tree: Tree) -> bool:
 
 
 def digest(tree: Tree) -> bytes:
-    """Return what is carried of a directory, however damaged it is."""
+    """Return the digest of a directory, however damaged it is."""
     try:
         return packed(facts_of(tree))
     except NotAsWritten as error:
@@ -69,7 +69,8 @@ def digest(tree: Tree) -> bytes:
 
 @define
 class Log:
-    """What the metadata log says, as far as it was read.  `end`: behind its last record.
+    """The facts of the metadata log, as far as it was read.  `end`: the offset after its last
+    record.
 
     `voting`: the voters, with directories; `fixed`: those that elected the last leader.
     """
@@ -101,7 +102,7 @@ class Log:
 
 
 def facts_of(tree: Tree) -> RaftFacts:
-    """Return what a directory says; raises `NotAsWritten` where it does not say whose it is."""
+    """Return the facts of a directory; raises `NotAsWritten` if it does not name its owner."""
     said = _properties(tree)
     node, own = said.get("node.id", ""), said.get("directory.id", "")
     if not node.isdecimal() or not said.get("cluster.id"):
@@ -291,7 +292,7 @@ def _voters(value: bytes) -> Iterator[str]:
 
 
 def _tags(value: bytes, at: int) -> int:
-    """Return what is behind the fields that later versions may have added."""
+    """Return the tags after the fields, which later versions may have added."""
     count, at = _number(value, at, is_signed=False)
     for _ in range(count):
         _, at = _number(value, at, is_signed=False)

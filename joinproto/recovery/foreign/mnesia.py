@@ -45,7 +45,7 @@ ALWAYS = tuple(
 )
 """Tables that every release with Mnesia has, from a node's first start on."""
 NOT_DEFINED = {"rabbit_node_maintenance_states"}
-"""What a node writes about itself, and no client asked for."""
+"""Tables that a node writes for itself, without a client's request."""
 
 MAGIC, ITEM_MAGIC = bytes((1, 2, 3, 4)), bytes((98, 87, 76, 65))
 OPENED, CLOSED = bytes((6, 7, 8, 9)), bytes((99, 88, 77, 11))
@@ -56,7 +56,7 @@ HASHED_FROM = 65_528
 
 
 def names_in(entries: Collection[str]) -> tuple[str, ...]:
-    """Return which files of a directory are read here."""
+    """Return the files of a directory that are read here."""
     tables = (
         name
         for name in entries
@@ -68,7 +68,7 @@ def names_in(entries: Collection[str]) -> tuple[str, ...]:
 
 
 def definitions_in(files: Mapping[str, bytes]) -> Definitions:
-    """Return what these files, by their names, say; raises `NotAsWritten`."""
+    """Return the definitions in these files, by their names; raises `NotAsWritten`."""
     # A start renames the log before it writes another one, and a kill may come between.
     if not files.get(LATEST) and not files.get(PREVIOUS):
         raise NotAsWritten(f"{LATEST}: is {'empty' if LATEST in files else 'not there'}")
@@ -100,7 +100,9 @@ def definitions_in(files: Mapping[str, bytes]) -> Definitions:
 
 
 def definitions_of(files: Sequence[RawFile]) -> tuple[Definitions | None, str]:
-    """Return what the tables say, and why they say nothing; neither, where no table is here."""
+    """Return the definitions in the tables, or the reason why there are none; neither if no table
+    exists.
+    """
     here = {file.name: file for file in files if file.name.endswith((WHOLE, CHANGES, ".LOG"))}
     refused = [f"{name}: {file.problem}" for name, file in here.items() if file.problem]
     refused += [f"{name}: is not there" for name in ALWAYS if name not in here]
@@ -201,7 +203,7 @@ def _is_of_a_new_node(table: bytes, key: bytes) -> bool:
 
 
 def keys_of_queue(vhost: str, queue: str) -> frozenset[bytes]:
-    """Return what stands for a queue among the definitions, in either way to write an atom."""
+    """Return the keys of a queue among the definitions, in both forms of an atom."""
     texts = vhost.encode(), queue.encode()
     names = [b"m" + len(one).to_bytes(4, "big") + one for one in texts]
     found = set()

@@ -95,7 +95,7 @@ TELLING = frozenset[str]().union(*(one.has | one.lacks for one in OTHERS))
 
 
 def other_in(entries: Collection[str]) -> Other | None:
-    """Return whose directory it is, None if it is empty."""
+    """Return the owner of a directory, None if it is empty."""
     names = frozenset(entries)
     known = (one for one in OTHERS if one.has <= names and not one.lacks & names)
     return next(known, UNKNOWN_PROGRAM if names else None)

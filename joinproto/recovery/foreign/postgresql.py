@@ -76,7 +76,7 @@ class Stretch:
 
 @frozen(kw_only=True)
 class Control:
-    """What a directory says.  Places in the log are counted in bytes."""
+    """The control data of a directory.  Positions in the log are in bytes."""
 
     system: Annotated[str, "the system identifier"] = ""
     release: Annotated[str, "which wrote it"] = ""
@@ -103,7 +103,7 @@ def is_here(tree: Tree) -> bool:
 
 
 def digest(tree: Tree) -> bytes:
-    """Return what is carried of a directory, however damaged it is."""
+    """Return the digest of a directory, however damaged it is."""
     try:
         return packed(facts_of(tree))
     except NotAsWritten as error:
@@ -111,7 +111,7 @@ def digest(tree: Tree) -> bytes:
 
 
 def facts_of(tree: Tree) -> Control:
-    """Return what a directory says; raises `NotAsWritten`."""
+    """Return the facts of a directory; raises `NotAsWritten`."""
     data = tree.read(CONTROL, 0, CONTROL_BYTES) if tree.size(CONTROL) else b""
     checked = _checksum(data, CHECKSUMS_AT)
     version = int.from_bytes(data[8:12], "little")
@@ -277,7 +277,7 @@ read = reader(Control, "PostgreSQL", NAMES[0], _told)
 
 
 def control_of(found: Found) -> Control | None:
-    """Return what a directory says, None if it cannot be believed."""
+    """Return the control data of a directory, None if it cannot be believed."""
     data = found.raw.file(NAMES[0]).data
     if data is None or not (found.state.is_readable or found.state is State.IN_USE):
         return None
@@ -295,7 +295,7 @@ def lineage(control: Control) -> str:
 
 @frozen
 class Parting:
-    """How two directories stand: to `at` on `timeline` they have the same, then each its own bytes.
+    """The relation of two directories: equal up to `at` on `timeline`, then different bytes.
 
     `left`: where the first of them left this timeline, which is the fork point; None: neither did.
     """

@@ -107,7 +107,9 @@ class Walk:
             return b""
 
     def birth(self, begin: int, end: int) -> str:
-        """Return what tells this timeline from another of the same number and beginning."""
+        """Return the mark that distinguishes this timeline from another of the same number and
+        beginning.
+        """
         found: list[str] = []
         at = begin
         while begin and at < end and len(found) < BIRTH_RECORDS:

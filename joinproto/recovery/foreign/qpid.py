@@ -41,7 +41,7 @@ SEQUENCE = re.compile(r"[0-9]{1,19}")
 
 
 def read(raw: Raw) -> Found:
-    """Return what the status files say; never raises, whatever the bytes are."""
+    """Return the contents of the status files; never raises, whatever the bytes are."""
     if raw.problem:
         return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
     unreadable = [file for file in _files(raw) if file.problem]

@@ -52,7 +52,9 @@ GLOBS = (
 
 @frozen(kw_only=True)
 class NodeFiles:
-    """What the files say.  `node`: "" if not known; `running`: None: it says nothing."""
+    """The contents of the files.  `node`: "" if not known; `running`: None if the file does not
+    say.
+    """
 
     node: str
     members: tuple[str, ...]
@@ -66,12 +68,12 @@ class NodeFiles:
 
     @property
     def running(self) -> frozenset[str] | None:
-        """Return who ran when this node stopped; None if its list does not say that."""
+        """Return the nodes that ran when this one stopped, None if its list does not say that."""
         return frozenset(self.listed) if self.node in self.listed else None
 
 
 def read(raw: Raw) -> Found:
-    """Return what a node's directory says; never raises, whatever the bytes are."""
+    """Return the contents of a node's directory; never raises, whatever the bytes are."""
     if raw.problem:
         return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
     raft, broken = nodes.raft_of(raw)
@@ -119,7 +121,7 @@ def _listed(raw: Raw) -> tuple[str, ...]:
 
 
 def said_by(raw: Raw) -> NodeFiles:
-    """Return what the two files say; raises `NotAsWritten`."""
+    """Return the contents of the two files; raises `NotAsWritten`."""
     cluster, running = raw.file(CLUSTER), raw.file(RUNNING)
     match term_of(cluster):
         case Tuple((List() as all_nodes, List() as disc_nodes)):
@@ -163,7 +165,7 @@ def wait_graphs(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple
 
 
 def refused(stores: Sequence[Found]) -> tuple[str, ...]:
-    """Return which nodes count another one as a member that does not count them, in words."""
+    """Return the nodes that count another as a member that does not count them, in words."""
     lists = {store.node.name: store.node for store in stores if store.node is not None}
     return tuple(
         f"{one} counts {other} as a member, and {other} does not count {one}: it was forgotten, or"
@@ -242,7 +244,7 @@ def _blank(store: Found) -> Found:
 
 
 def _node(said: NodeFiles, definitions: Definitions | None, *, is_damaged: bool) -> NodeList | None:
-    """Return what a node's directory says about others; None: it does not say which it is."""
+    """Return a node's list of others, None if its directory does not name the node."""
     if not said.node:
         return None
     return NodeList(
@@ -256,7 +258,7 @@ def _node(said: NodeFiles, definitions: Definitions | None, *, is_damaged: bool)
 
 
 def told(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple[tuple[str, ...], str]:
-    """Return what a person reads of the wait graphs of these stores, and what is to be done.
+    """Return the texts about the wait graphs of these stores, and the advice.
 
     The advice is about the largest cluster; nodes that it does not count are reset.
     """

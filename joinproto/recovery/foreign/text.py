@@ -1,4 +1,4 @@
-"""What the foreign readers have in common: bytes to lines, and how bad bytes are shown."""
+"""The common part of the foreign readers: bytes to lines, and display of bad bytes."""
 
 from __future__ import annotations
 

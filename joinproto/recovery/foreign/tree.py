@@ -32,7 +32,7 @@ class Tree(Protocol):
     """Files below a directory; names are relative, with `/`.  Each call raises `NotAsWritten`."""
 
     def names(self, folder: str) -> Sequence[str]:
-        """Return what is in a folder, sorted; nothing if it is not there."""
+        """Return the names in a folder, sorted; none if it is missing."""
 
     def size(self, name: str) -> int | None:
         """Return how many bytes a file has, None if it is not there."""
@@ -154,7 +154,7 @@ def reader(
     """
 
     def read(raw: Raw) -> Found:
-        """Return what was collected of a directory; never raises, whatever the bytes are."""
+        """Return the collected contents of a directory; never raises, whatever the bytes are."""
         file = raw.file(name)
         if raw.problem or file.problem or file.data is None:
             said = raw.problem or file.problem or f"no data of {program} is here"

@@ -1,4 +1,4 @@
-"""What a person reads of a wait graph of RabbitMQ's nodes, and how they are started."""
+"""The texts about a wait graph of RabbitMQ's nodes, and the commands that start them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from joinproto.pick.wait_graph import Start, WaitGraph
 
 
 def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]:
-    """Return what one wait graph says; `besides`: nodes whose lists are in another one."""
+    """Return the text of one wait graph; `besides`: nodes whose lists are in another one."""
     found = [
         f"{item.node} waits for {and_(item.waits_for)}"
         if item.waits_for

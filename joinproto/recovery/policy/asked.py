@@ -1,4 +1,4 @@
-"""What was asked in a search, and what follows from all answers together.
+"""The questions of a search to a policy, and the verdict on all answers together.
 
 A policy knows its question and nothing else.  So where two states lead to one question, it has to
 answer both alike: a founder is safe for a question if it is safe in every state that leads to it.
@@ -17,7 +17,7 @@ from joinproto.recovery.found import Found
 from joinproto.recovery.policy.question import ASKS, REFUSE, WAIT, Question
 
 TRUTHS_MAX = 50
-"""How many states are kept for each question, to compare what the policy says of them."""
+"""States kept for each question, to compare the policy's answers for them."""
 
 
 @frozen(kw_only=True)
@@ -88,7 +88,7 @@ class Questioner:
 
 @frozen(kw_only=True)
 class Answers:
-    """What a policy answered, in sum."""
+    """The answers of a policy, in sum."""
 
     questions: Annotated[Count, "distinct ones"]
     answers: Annotated[Mapping[str, int], "kind of question and answer to how often"]

@@ -72,7 +72,7 @@ def command_of(policy: str) -> tuple[str, ...]:
 
 
 def asks_of(policy: str, seconds: float = SECONDS) -> tuple[str, ...]:
-    """Return which questions a policy knows: of a Python file, those it has functions for.
+    """Return the questions that a policy knows: for a Python file, those it has functions for.
 
     Of any other program that is `choose-founder` alone.  Raises `PolicyFailed` for a Python file
     that cannot be run, or that has no function for any question.
@@ -259,7 +259,9 @@ class Program:
         return self.seconds / 10 if is_at_work and passed < PATIENCE * self.seconds else 0.0
 
     def _refuse_surplus(self) -> None:
-        """Refuse what a program wrote without being asked: it would answer the next question."""
+        """Refuse lines that a program wrote without a question: they would answer the next
+        question.
+        """
         process = self._process
         if process is None or process.stdout is None:
             return
@@ -303,7 +305,7 @@ class Program:
             return b""  # it may have answered without reading to the end
 
     def _last_words(self, process: subprocess.Popen[bytes]) -> bytes | None:
-        """Return what a program wrote that ended; None: nothing, and nothing is wrong with it."""
+        """Return the last output of a program that ended, None if it wrote none and ended well."""
         self._refuse_death(process)
         said = self._read.strip()
         self._stop()

@@ -1,4 +1,4 @@
-"""What a policy is asked, as one line of JSON, and what it may answer."""
+"""The question to a policy, as one line of JSON, and its possible answers."""
 
 from __future__ import annotations
 

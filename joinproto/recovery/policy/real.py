@@ -1,4 +1,4 @@
-"""What a policy says of real stores, alongside the verdict of `recover pick`."""
+"""A policy's answer for real stores, alongside the verdict of `recover pick`."""
 
 from __future__ import annotations
 

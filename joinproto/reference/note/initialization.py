@@ -17,14 +17,14 @@ from joinproto.reference.note.readings import AS_WRITTEN, DirtyFrom, Readings
 
 
 def go_active(readings: Readings) -> tuple[Action, ...]:
-    """Return what a member does on becoming active."""
+    """Return a member's effects on becoming active."""
     if readings.dirty_from is DirtyFrom.NEVER:
         return (Action.SERVE, Action.ANNOUNCE)
     return (Action.MARK_DIRTY, Action.SERVE, Action.ANNOUNCE)
 
 
 def start_update(readings: Readings) -> tuple[Action, ...]:
-    """Return what a member does on beginning an update."""
+    """Return a member's effects on beginning an update."""
     actions = [Action.ASK_FOR_UPDATE]
     if readings.update_in_place:
         actions.insert(0, Action.DROP_DATA)

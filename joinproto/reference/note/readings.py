@@ -1,4 +1,4 @@
-"""Where the note can be read in two ways, or says nothing: one switch each.
+"""Ambiguities and gaps of the note: one switch each.
 
 `AS_WRITTEN` takes the words as they stand.  The others change one thing, and are what the
 searched worlds compare it with.
@@ -10,7 +10,9 @@ from attrs import frozen
 
 
 class DirtyFrom(Enum):
-    """When the clean mark goes.  S2 says only that any other end leaves a dirty store."""
+    """The moment when the clean mark is removed.  S2 says only that any other end leaves a dirty
+    store.
+    """
 
     UPDATE = "the start of an update"
     ACTIVE = "going active"

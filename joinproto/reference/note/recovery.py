@@ -14,7 +14,7 @@ from joinproto.reference.effects import Action
 
 
 class SignatureOrder(Enum):
-    """What the signatures of several stores say about each other."""
+    """The relation between the signatures of several stores."""
 
     NO_SIGNATURE = "no signature"
     DIFFERENT_CLUSTERS = "different clusters"

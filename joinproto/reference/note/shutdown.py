@@ -17,7 +17,7 @@ from joinproto.reference.note.readings import AS_WRITTEN, Readings
 
 @frozen
 class StoreChange:
-    """What one action makes of a store."""
+    """The effect of one action on a store."""
 
     label: str
     action: Action
@@ -38,7 +38,7 @@ STORE_CHANGES = (
 
 
 def store_after(action: Action, store: Store) -> Store:
-    """Return what `action` makes of `store`."""
+    """Return `store` after `action`."""
     for change in STORE_CHANGES:
         if change.action is action and change.before is store:
             return change.after

@@ -1,1 +1,1 @@
-"""What Apache Qpid C++ 0.8 to 0.18 really does, in the same tables; `docs/note.md` compares."""
+"""The behaviour of Apache Qpid C++ 0.8 to 0.18, in the same tables; `docs/note.md` compares."""

@@ -32,7 +32,9 @@ class QpidMember(TabledMember):
 
     @property
     def kept(self) -> DiskRecord:
-        """What the status file reads as: with a cluster-id in it, empty is dirty."""
+        """Return the store that the status file describes: with a cluster-id in it, empty is
+        dirty.
+        """
         if self.store is Store.EMPTY and self.initial is not None:
             return DiskRecord(Store.DIRTY, self.initial, None, self.data)
         return super().kept

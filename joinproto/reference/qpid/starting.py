@@ -1,4 +1,4 @@
-"""How a starting Qpid broker judges the set of initial statuses.
+"""A starting Qpid broker's verdict on the set of initial statuses.
 
 Facts, not a proposal.  Below N nothing is decided (Q0).  Then four checks in this order
 (Q1 to Q4), then whether an update is needed (Q5 to Q8).  "Active" is every member past this

@@ -85,7 +85,7 @@ OTHERS_CHANGE: Table[Phase] = Table(
 
 
 def loaded(cluster_id: Signature | None, shutdown_id: Signature | None) -> Store:
-    """Return what a status file reads as; `cluster_id` None: there is no file."""
+    """Return the store of a status file; `cluster_id` None means that there is no file."""
     if cluster_id is None:
         return Store.EMPTY
     return Store.DIRTY if shutdown_id is None else Store.CLEAN

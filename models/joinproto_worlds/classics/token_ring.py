@@ -34,7 +34,7 @@ from joinproto.check.world import World
 
 
 class Wish(enum.Enum):
-    """What a member does about the place where only one may be."""
+    """A member's relation to the critical section."""
 
     NONE = "none"
     WANTS = "wants"

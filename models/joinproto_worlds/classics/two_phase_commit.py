@@ -19,7 +19,7 @@ from joinproto.check.world import World
 
 
 class Vote(enum.Enum):
-    """Where a resource manager stands."""
+    """The state of a resource manager."""
 
     WORKING = "working"
     PREPARED = "prepared"
@@ -28,7 +28,7 @@ class Vote(enum.Enum):
 
 
 class Decision(enum.Enum):
-    """What the transaction manager tells all, once."""
+    """The decision that the transaction manager sends to all, once."""
 
     UNDECIDED = "undecided"
     COMMIT = "commit"

@@ -1,4 +1,4 @@
-"""What is claimed of each scene, and next to it what shall happen.
+"""The claims about each scene, and the events that must be reachable in it.
 
 Source: Clusterer, S1 to S7 and U1 to U7.
 """
@@ -69,13 +69,15 @@ SURVIVES = {
     "left-out-later": "a",
     "left-out-since": "a",
 }
-"""Whose data count, as they are when the search begins; or the label of data yet to be made."""
+"""The names of nodes whose data count when the search begins, or the label of data yet to be
+made.
+"""
 
 MISSED = ("left-out-apart", "left-out-gospel", "two-ready")
 """Scenes in which a ready node takes a config before it hears that another one left it out."""
 
 FORMER = {"leave": "a", "hole-6": "ab"}
-"""Who has version 2, and is not to hear of version 3."""
+"""The nodes that have version 2 and must not hear of version 3."""
 
 TOGETHER = {
     "leave": "bd",
@@ -87,7 +89,7 @@ TOGETHER = {
     "splits": "b",
     "newcomers": "b",
 }
-"""Who is to be ready in the end, where it is not everybody."""
+"""The nodes that must be ready at the end, unless all must."""
 
 
 def _label(title: str, variant: str, node: str) -> str:

@@ -35,7 +35,7 @@ from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 
 EAGER = AskStatus | Told | AskAwaited | Awaited | AskService | ServiceTold
-"""What is asked in a round, and its answers."""
+"""The questions of a round, and their answers."""
 KILLED = "killed"
 
 
@@ -218,7 +218,7 @@ class Played(Simulator):
         disk.runs = False
 
     def _acts(self) -> list[Act]:
-        """Return what may happen now, in any order: who was killed is started again."""
+        """Return the events that may happen now, in any order: a killed node is started again."""
         killed = [
             one.name
             for _, one in sorted(self.machines.items())
@@ -261,7 +261,7 @@ def _any(_: int) -> int:
 
 
 def _files(disk: Disk) -> tuple[Held | None, str | None, Members]:
-    """Return what a node has written: its config with its identity, and its members."""
+    """Return a node's files: its config with its identity, and its members."""
     return disk.stored, disk.identity, disk.record
 
 

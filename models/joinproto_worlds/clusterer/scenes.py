@@ -258,7 +258,7 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         ((start("b"), stop("a")), (start("a"),)),
     ),
 }
-"""What has come before, and what may come in any order."""
+"""The history before the scene, and the events that may come in any order."""
 SCENES["order-of-locks"] = SCENES["locks"]
 SCENES["late-lock"] = (
     (*TWO, *_one(stop("a"), stop("b"), start("a"))),

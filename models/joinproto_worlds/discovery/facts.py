@@ -1,4 +1,4 @@
-"""What is so at the first start: nodes, what they are told, which are cut off, and faults."""
+"""The facts of a first start: nodes, their settings, cut links, and faults."""
 
 from __future__ import annotations
 

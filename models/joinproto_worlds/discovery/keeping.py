@@ -22,7 +22,7 @@ NAMES = "abcdefgh"
 
 
 class Keeper(Enum):
-    """What of a node keeps its record alive."""
+    """The part of a node that keeps its record alive."""
 
     WELL = "well"
     WROTE = "wrote it again"
@@ -31,7 +31,7 @@ class Keeper(Enum):
 
 @frozen
 class Checks:
-    """What the service said of its own record and of the others."""
+    """The service's answers about a node's own record and about the others."""
 
     there: bool
     others: bool
@@ -64,7 +64,7 @@ class Node:
 
 @define
 class Service:
-    """Which nodes are registered, and how often it may still forget one."""
+    """The registered nodes, and how many the service may still forget."""
 
     records: frozenset[str]
     forgets: int

@@ -82,7 +82,7 @@ class Moves:
         return is_late and view[name].stage is Stage.RUNS and name not in view["service"].records
 
     def _answers(self, view: View, name: str) -> Iterator[Answer]:
-        """Yield what the backend may answer."""
+        """Yield the possible answers of the backend."""
         names = self.facts.names
         if self.facts.fails:
             yield Failed("it does not answer")
@@ -106,7 +106,7 @@ class Moves:
         return all((one in group) == (other in group) for group in view["links"].groups)
 
     def _seen(self, view: View, me: str) -> tuple[tuple[str, Properties], ...]:
-        """Return what those that answer say; before 3.9 only nodes with a database answer."""
+        """Return the answers of the nodes; before 3.9 only nodes with a database answer."""
         found = []
         for name in self.facts.names:
             node = view[name]

@@ -27,7 +27,7 @@ mutated = inside(lambda node: mutation(node.mutant))
 
 
 class Stage(Enum):
-    """Where a node is."""
+    """The stage of a node."""
 
     OFF = "off"
     BOOTS = "boots"
@@ -95,7 +95,7 @@ class Founds:
 
 @frozen
 class Shown:
-    """What is seen of a node.  `asks`: the nodes its ballot goes to."""
+    """The observation of a node.  `asks`: the nodes its ballot goes to."""
 
     stage: Stage
     order: int
@@ -196,7 +196,7 @@ class Node:
 
 @define
 class Service:
-    """What a backend keeps: the nodes that registered, the oldest first.  `lapses`: records it may
+    """The state of a backend: the registered nodes, the oldest first.  `lapses`: records it may
     lose.
 
     `locks`: a node that begins takes a lock, and gives it back when it registers; `holder` has it.
@@ -226,7 +226,7 @@ class Service:
 
 @define
 class Links:
-    """Which group each node is in while the network is cut; nothing: it is whole."""
+    """The group of each node while the network is cut; empty while it is whole."""
 
     groups: tuple[frozenset[str], ...] = ()
 

@@ -14,7 +14,9 @@ Rule = Literal["deployed", "fixed", "left"]
 """The rule that was deployed; the fix that was; the fix, asked for what it leaves."""
 
 Ends = tuple[str, int | None]
-"""What a world shows, in a sentence, and the steps of its shortest run; None: it holds."""
+"""The incident that a world shows, in a sentence, and the steps of its shortest run; None if it
+holds.
+"""
 
 
 @frozen

@@ -14,7 +14,7 @@ from joinproto_worlds.incidents.shipped import RABBITMQ
 from joinproto_worlds.incidents.spoken import SPOKEN
 
 ENDINGS = {"deployed": "", "fixed": "-fixed", "left": "-left"}
-"""What the name of a world ends in, by its rule."""
+"""The suffix of a world's name, by its rule."""
 
 
 def _rows() -> Iterator[Entry]:

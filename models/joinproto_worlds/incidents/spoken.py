@@ -1,4 +1,4 @@
-"""What people type who are in an incident, where its paragraph says it in other words.
+"""Words that people in an incident type, where its paragraph uses others.
 
 Lines of logs, names of settings and tools, and other systems in which the same was reported.
 `joinproto models --grep` searches them; nothing else reads them.

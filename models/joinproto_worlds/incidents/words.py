@@ -29,7 +29,7 @@ Fields = Mapping[str, Any]
 
 @frozen
 class Becomes:
-    """What a step makes of a node."""
+    """The effect of a step on a node."""
 
     fields: tuple[tuple[str, Any], ...]
 

@@ -1,4 +1,4 @@
-"""What is wrong with one member of the join worlds, seen by itself and by its disk alone."""
+"""Errors of one member of the join worlds that its own state and disk show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from joinproto.machine.vocabulary import Store
 
 
 def wrong(member: MemberState, kept: StoreRecord, frames: tuple[Position, ...]) -> str:
-    """Return what is wrong with a member and its disk alone, "" for nothing."""
+    """Return the error of a member and its disk alone, "" if there is none."""
     tip = member.view
     if member.is_serving and kept.state is Store.CLEAN:
         return "dirty_before_serving: it serves, and its disk reads clean"

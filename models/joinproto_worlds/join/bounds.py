@@ -113,7 +113,7 @@ class Bounds:
         return 1 if self.lapse is HostLapse.ONE_CONFIG else self.wait_for
 
     def before(self) -> Scene:
-        """Return what is on the disks at the beginning."""
+        """Return the contents of the disks at the beginning."""
         return SCENES[self.scene]() if self.scene else EMPTY
 
     def config(self, name: str) -> Config:

@@ -1,4 +1,5 @@
-"""What the join worlds claim: always, and what must be possible, or the rest is empty.
+"""The claims of the join worlds: what always holds, and what must be possible, or the rest is
+empty.
 
 Source: join protocol, section 4.
 """

@@ -1,4 +1,4 @@
-"""Which messages of the join worlds are of use no more: the reduction that makes them fit."""
+"""The messages of the join worlds that are of use no longer: the reduction that makes them fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def expiry(
     to: str | None,
     content: Any,
 ) -> list[tuple[str, int]]:
-    """Return which members can use a message, and up to which horizon.
+    """Return the members that can use a message, and the last horizon for each.
 
     Whatever is about a view's successor changes nothing any more at a store that knows it;
     what is about the view itself, at a store that is frozen.  What would be answered is of

@@ -77,7 +77,7 @@ class ProtocolBug(Exception):
 
 @frozen
 class Host:
-    """What the host of `node` does while it performs one batch of its `member`.
+    """The ports of the host of `node` while it performs one batch of its `member`.
 
     `before`: the member before it, None at its start; `told`: what it was told.
     """

@@ -76,7 +76,7 @@ STANDING = standing()
 
 @frozen
 class Shown:
-    """What claims see of a member.  `frames`: its data, while it is ready in its tip.
+    """The observation of a member.  `frames`: its data, while it is ready in its tip.
 
     `is_tired`: it has had all the ballots that the search allows.  `wrong`: what is wrong with
     it, seen by itself alone.
@@ -95,7 +95,7 @@ class Shown:
 NEVER = 10**9
 
 UNHURRIED = Timers()
-"""How long ballots take, and which member's turn it is, where time is no part of a state."""
+"""The order of ballots and turns where time is no part of a state."""
 
 
 @define
@@ -232,7 +232,7 @@ class Node:
         yield from self._step(member, inputs.Receive(sender, hello))
 
     def offline(self, event: Any) -> Any:
-        """Take what happens to the disk of a stopped member."""
+        """Handle an event of a stopped member's disk."""
         tip = self.kept.tip
         match event:
             case "wipe" if self.kept.store_id == self.plan.record.store_id and tip is not None:
@@ -276,7 +276,7 @@ class Node:
         what: Input,
         happen: Callable[[StepContext, float, Input], None] = steps.happen,
     ) -> Generator[Any, None, MemberState]:
-        """Let this happen, do what follows, and return what the member is then."""
+        """Handle this event with all its effects, and return the member's next state."""
         before, (member, batch) = member, step(member, happen, 0, what)
         yield from self._perform(member, batch, before, what)
         return member
@@ -284,7 +284,7 @@ class Node:
     def _perform(
         self, member: MemberState, batch: Batch, before: Any = None, told: Input | None = None
     ) -> Iterator[Any]:
-        """Do what the member asks for, and go on from there."""
+        """Perform the member's actions, and continue from there."""
         ready_in = None if self.state is None else self.state.ready_in
         host = Host(self, member, member.ready_in not in (None, ready_in), before, told)
         if HostLapse.PERSIST_FIRST in self.plan.lapses:
@@ -413,7 +413,7 @@ def _noted(what: Reached | ReadBegan | Stands | None, rest: Iterator[Any]) -> It
 
 
 def _reached(member: MemberState) -> Reached | None:
-    """Return what the ledger hears of a new connection, None where there was another one."""
+    """Return the ledger's event of a new connection, None if there was another one."""
     tip = member.view
     return None if tip is None or member.observations.in_reach else Reached(member.seat, tip.id)
 

@@ -1,4 +1,4 @@
-"""Which outcome each comparison had where a view was decided on, and between how many.
+"""The outcomes of each comparison at a decision on a view, and the number of candidates.
 
 A rule that compares is tried only where both outcomes occur, and a choice only where there is
 more than one to choose from: a report says which of these a world never had.
@@ -16,10 +16,10 @@ from joinproto.join.position import PositionOrder, compare_positions
 from joinproto.join.state import MemberState
 
 QUESTIONS = ("never served", "covers", "is sure", "is clean", "went back")
-"""What is asked of a view or a store, with two outcomes each."""
+"""The questions about a view or a store, with two outcomes each."""
 
 ALONE, EQUAL, MORE = "one source", "several sources, all equal", "several sources, one has more"
-"""How the position of the next view was chosen."""
+"""The choice of the next view's position."""
 
 TWICE = "one number in two views"
 """Frames of one number, of which a view has dropped one."""
@@ -31,7 +31,7 @@ OUTCOMES = (
 
 
 def outcomes(before: MemberState, told: Input | None) -> Iterator[str]:
-    """Yield what the evidence of a decision shows; `told`: what the step brings."""
+    """Yield the outcomes of the comparisons at a decision; `told`: the input of the step."""
     new: dict[str, Answer] = {}
     match told:
         case Receive(_, Promise() as promise) if promise.answer is not None:

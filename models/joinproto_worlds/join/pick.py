@@ -40,7 +40,7 @@ SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
 @frozen(cache_hash=True)
 class Disk:
-    """What lies on a member's disk: its record, and its frames."""
+    """The contents of a member's disk: its record, and its frames."""
 
     record: StoreRecord
     frames: tuple[Position, ...]
@@ -70,7 +70,7 @@ def with_pick(world: World, mutant: str | None = None) -> World:
 
 @frozen(cache_hash=True)
 class Asking:
-    """How `pick` is asked.  `outside`: an outside register chooses the views.
+    """The arguments of `pick`.  `outside`: an outside register chooses the views.
 
     `mutation`: a rule of `pick` that is left out.
     """
@@ -95,7 +95,9 @@ def claims(asking: Asking, *, whole: bool = True) -> list[Property]:
 
 
 def shown_disk(disk: Seen) -> Disk | None:
-    """Return what the operator can find; the register and transient members leave nothing."""
+    """Return the disks that the operator can find; the register and transient members leave
+    none.
+    """
     names = [name for name, _ in disk.values]
     if "kept" not in names or disk.kept.transient:
         return None
@@ -183,7 +185,7 @@ def _proven(stores: Stores, asking: Asking) -> frozenset[Position | None]:
 
 
 def _answers(stores: Stores, asking: Asking) -> Iterator[Answer]:
-    """Yield what `pick` says of all the stores, and of some of them."""
+    """Yield the answers of `pick` for all stores, and for some of them."""
     for count in range(1, len(stores) + 1):
         for some in combinations(stores, count):
             yield _answer(some, asking)
@@ -191,7 +193,7 @@ def _answers(stores: Stores, asking: Asking) -> Iterator[Answer]:
 
 @frozen
 class Answer:
-    """What is kept of an answer.  `latest`: names; `has_copy`: a store is called a copy."""
+    """The compared parts of an answer.  `latest`: names; `has_copy`: a store is called a copy."""
 
     verdict: Verdict
     latest: tuple[str, ...]

@@ -1,4 +1,6 @@
-"""What a member of the join worlds is given: what it may do, and which duties its host neglects."""
+"""The plan of a member of the join worlds: its possible actions, and the duties that its host
+neglects.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ class HostLapse(Enum):
 
 @frozen(cache_hash=True)
 class Plan:
-    """What never changes about a member.
+    """The constant part of a member.
 
     `views`: a chain is at most so long; `frames`: so many are written at most, counted
     over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
@@ -77,7 +79,7 @@ class Plan:
         return Setup(self.config, digest=by_content)
 
     def links(self, in_reach: frozenset[str], asked: int) -> Iterator[Maybe]:
-        """Yield which connections may be lost or found, after so many questions."""
+        """Yield the connections that may be lost or found, after so many questions."""
         for peer in sorted(self.peers):
             if peer in in_reach:
                 yield Maybe(Lost(peer))

@@ -1,4 +1,6 @@
-"""What is said in the join worlds besides the members' messages: to members, hosts, ledger."""
+"""The events of the join worlds besides the members' messages: for members, hosts and the
+ledger.
+"""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def _node(plan: Plan) -> Node:
 def _actions_of(
     names: tuple[str, ...], wiped: str | None, marks: bool, lapse: HostLapse | None
 ) -> tuple[tuple[str, str, bool], ...]:
-    """Return what may be done to which disk: name, event, whether it is a fault."""
+    """Return the possible actions on disks: name, event, whether it is a fault."""
     actions = [(name, "mark", False) for name in names if marks]
     if wiped is not None:
         actions.append((wiped, "wipe", True))

@@ -32,7 +32,7 @@ _MISSING = object()
 
 @define(eq=False)
 class Patch:
-    """What is put in the place of `path` in `module`: a function, or a class and what is in it.
+    """The replacement of `path` in `module`: a function, or a class and its members.
 
     `made`: what stands there instead, from what stands there.
     """
@@ -179,7 +179,9 @@ def without(table: Table[O], *names: str) -> Table[O]:
 
 
 def dropping(*names: str, of: object = None) -> Callable[[Any], Any]:
-    """Return what makes a table one without these cases; `of`: that one of several, by its key."""
+    """Return a patch that removes these cases from a table; `of`: that one of several, by its
+    key.
+    """
 
     def made(original: Any) -> Any:
         if of is None:

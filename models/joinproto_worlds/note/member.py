@@ -75,7 +75,7 @@ class Ready:
 
 @frozen
 class Shown:
-    """What a running member shows.  `sources`: members that may update it."""
+    """The observation of a running member.  `sources`: members that may update it."""
 
     phase: Phase
     status: Status

@@ -56,7 +56,7 @@ def store(picture: str) -> DiskRecord:
 
 @frozen(kw_only=True)
 class Plan:
-    """What may happen in a world besides faults.
+    """The possible events of a world besides faults.
 
     `frames`: written by clients in all.  `shutdowns`: whether the operator may shut the
     cluster down.  `marks`: which stopped stores the operator may mark clean: "", "any", or
@@ -81,7 +81,7 @@ def groups(view: View) -> Iterator[dict[str, Shown]]:
 
 
 def steps(plan: Plan, view: View) -> Iterator[Together]:
-    """Yield what the group layer, the clients and the operator may do."""
+    """Yield the possible steps of the group layer, the clients and the operator."""
     ledger = view.monitor
     for group in groups(view):
         if not group:

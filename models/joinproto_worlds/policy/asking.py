@@ -79,7 +79,7 @@ def _question(
 
 
 def _read(system: System, heard: tuple[Node, ...]) -> tuple[Found, ...]:
-    """Return what the reader that ships finds on these disks."""
+    """Return the findings of the shipped reader on these disks."""
     found = tuple(_found(system, node) for node in heard if node.disk != "removed")
     return system.together(found)
 

@@ -28,7 +28,7 @@ def world(asker: Questioner, *, left: Left) -> World:
 
 
 def found(node: Node) -> Found:
-    """Return what the reader finds in a node's directory."""
+    """Return the findings of the reader in a node's directory."""
     files = () if node.looks_blank else _files(node)
     return galera.read(
         Raw(
@@ -67,7 +67,7 @@ def _files(node: Node) -> tuple[RawFile, ...]:
 
 
 def _entry(node: Node) -> str:
-    """Return what the node's last view calls it: it may have been started again since."""
+    """Return the node's name in its last view: it may have been started again since."""
     return next((entry for entry in node.view if name_of(entry) == node.name), node.entry)
 
 

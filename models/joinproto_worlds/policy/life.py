@@ -1,4 +1,4 @@
-"""What happens to a few nodes and their disks, until an operator must decide who goes on.
+"""Events of a few nodes and their disks, until an operator must decide which node continues.
 
 Nodes serve clients together; each write is on all nodes that serve before it is acknowledged.
 Nodes stop in order, are killed, lose the network, lose their disks, and return.  Where none of
@@ -106,7 +106,7 @@ def _components(nodes: Nodes) -> list[tuple[Node, ...]]:
 
 
 def _life(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
-    """Yield what happens without the policy."""
+    """Yield the events that happen without the policy."""
     left = clients.left
     if left.writes:
         for group in _components(nodes):

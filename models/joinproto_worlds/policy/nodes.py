@@ -46,13 +46,13 @@ class Node:
 
     @property
     def entry(self) -> str:
-        """Return what views call it."""
+        """Return its name in views."""
         return f"{self.name}.{self.starts}"
 
 
 @frozen
 class Left:
-    """How much may still happen.
+    """The remaining budgets.
 
     `ends`: stops, kills and cuts.  `by_hand`: foundings by others.  `unmounted`: disks that are
     not mounted, so that the directory looks blank.
@@ -72,8 +72,8 @@ class Left:
 
 @frozen
 class Clients:
-    """What clients know.  `acknowledged`: writes that are on some disk still: what a wipe took, or
-    a copy over the last disk that had it, an answer cannot bring back.
+    """The knowledge of clients.  `acknowledged`: writes that some disk still has: no answer can
+    bring back those that a wipe or a restored copy took from the last disk.
 
     `harm`: what the last answer of the policy did.
     """

@@ -24,7 +24,7 @@ from joinproto_worlds.policy.asking import TIMED_OUT
 
 PATH = "/var/lib/broker"
 CHOSEN_MAX = 65_536
-"""How many sets of disks are kept with what was chosen of them."""
+"""Sets of disks that are kept with the choice for each, at most."""
 
 
 def world(asker: Questioner) -> World:

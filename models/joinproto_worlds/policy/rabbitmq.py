@@ -26,7 +26,7 @@ def world(asker: Questioner, *, left: Left) -> World:
 
 
 def found(node: Node) -> Found:
-    """Return what the reader finds in a node's directory."""
+    """Return the findings of the reader in a node's directory."""
     files: tuple[RawFile, ...] = ()
     if not node.looks_blank:
         all_nodes = _listed(NODES)

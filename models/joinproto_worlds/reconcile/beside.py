@@ -294,7 +294,7 @@ class Beside(MachineWorld[Event, Effect]):
         return copied(self)
 
     def story(self) -> dict[str, Any]:
-        """Return what a run shows of each state."""
+        """Return the part of each state that a run shows."""
         state, file = self.state, self.disk[KEEPER]
         told: dict[str, Any] = {"leaders": "there" if self.leads else "gone"}
         for one in self.groups:
@@ -317,7 +317,7 @@ SPENDS = {
     "takes by halves": "misses",
     "does not list": "misses",
 }
-"""Which budget a fault is of."""
+"""The budget of a fault."""
 FREE = ("crashes", "loses power", "a copy of its file is made")
 """They spend none themselves: a crash does where the daemon ends, a copy where it is put back."""
 

@@ -53,7 +53,7 @@ class Group:
         return evolve(self, listed=listed)
 
     def row(self, nodes: Iterable[str]) -> dict[str, object]:
-        """Return what the API says of it; `nodes` run."""
+        """Return the API's row about it; `nodes` run."""
         return {
             "name": self.name,
             "vhost": "/",
@@ -65,7 +65,7 @@ class Group:
         }
 
     def status(self, nodes: Iterable[str], *, leads: bool) -> tuple[Replica, ...]:
-        """Return what a tool says of its replicas.  `leads`: a does; else none."""
+        """Return a tool's output about its replicas.  `leads`: whether a leads; else none does."""
         rows: list[dict[str, object]] = []
         for name in sorted(self.replicas):
             answers, is_leader = name in nodes, leads and name == "a"

@@ -297,7 +297,7 @@ class Replica:
 
 
 def last_of(log: Log) -> tuple[int, int]:
-    """Return what elections compare: the term of the last entry, and how many there are."""
+    """Return the key that elections compare: the term of the last entry, and how many there are."""
     return (log[-1].term, len(log)) if log else (0, 0)
 
 

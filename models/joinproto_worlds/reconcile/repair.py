@@ -49,7 +49,7 @@ TARGET = 3
 
 @frozen
 class Office:
-    """What the operator shows: the nodes of the cluster, and how often one may still add.
+    """The observation of the operator: the nodes of the cluster, and how many may still be added.
 
     `drained`: nodes in maintenance; `drains`: those that may still be; `mistaken`: one of them was
     given a replica.
@@ -227,7 +227,7 @@ def steps(
 def _reached(
     name: str, everybody: dict[str, Shown], side: frozenset[str] | None
 ) -> dict[str, Shown]:
-    """Return which nodes are on the same side of a partition."""
+    """Return the nodes on the same side of a partition."""
     if side is None:
         return everybody
     return {other: shown for other, shown in everybody.items() if (other in side) == (name in side)}
@@ -242,7 +242,7 @@ def _evaluations(
     *,
     joint: bool,
 ) -> Iterator[Together]:
-    """What the leader may find: a node that is down may be so for a moment, or for too long."""
+    """Yield the leader's possible evaluations: a node may be down for a moment, or for too long."""
     queue = Queue(
         members=tuple(sorted(leader.members)),
         leader=leader.name,
@@ -277,7 +277,7 @@ def _evaluations(
 def claims(
     variant: Variant, terms: int, *, adds: int, removes: int, forgets: int, crashes: int
 ) -> Iterator[Property]:
-    """Yield what shall hold, and next to it what shall happen."""
+    """Yield the claims that must hold, and the events that must be reachable."""
     yield always_monitor("what is committed stays", lambda shown: not shown.parted)
     yield always("one change at a time", _one_change)
     if not removes:

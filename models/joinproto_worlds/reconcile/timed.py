@@ -33,7 +33,7 @@ mutated = inside(lambda node: mutation(node.mutant))
 
 
 class C(Enum):
-    """How the third replica is."""
+    """The state of the third replica."""
 
     RUNS = "runs"
     DOWN = "down"

@@ -14,7 +14,7 @@ CANDIDATES = (ONE, FORMER, LATTER)
 
 
 def binds(before: Chooser, heard: object, after: Chooser) -> Iterator[str]:
-    """Yield which acceptance binds its own ballot, where this answer tells of one."""
+    """Yield the acceptance that binds its own ballot, if this answer reports one."""
     attempt, then = before.attempt, after.attempt
     if not isinstance(heard, Promise) or heard.accepted is None:
         return

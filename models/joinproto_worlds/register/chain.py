@@ -69,7 +69,7 @@ def seat(name: str) -> Seat:
 
 @frozen(cache_hash=True)
 class Plan:
-    """What never changes about a member.
+    """The constant part of a member.
 
     `candidates`: the views it may propose, none: it never begins.  It takes the first, or
     chooses if there are two: then an attempt after a crash is for another view than before.
@@ -288,7 +288,7 @@ class Ledger:
         self.votes |= {vote}
 
     def shows(self) -> frozenset[Majority]:
-        """Return which view is chosen, and in which ballots: a majority accepted it there."""
+        """Return the chosen view, and the ballots in which a majority accepted it."""
         every = {
             Majority(
                 item.accepted,
@@ -430,7 +430,7 @@ def agree(one: Shown, other: Shown) -> bool:
 
 
 def others(view: Seen) -> Iterator[Majority]:
-    """Yield what is chosen in a ballot of another one than its proposer."""
+    """Yield the values chosen in a ballot that are not its proposer's."""
     for item in view.monitor:
         if item.accepted.ballot.store_id != seat(item.proposer).store_id:
             yield item

@@ -132,7 +132,7 @@ def _dead(peers: tuple[Peer, ...]) -> set[str]:
 
 @define
 class Clients:
-    """What clients sent, and of what they were told that it is safe."""
+    """Messages that clients sent, and those confirmed to them."""
 
     sent: int = 0
     confirmed: frozenset[int] = frozenset()

@@ -1,4 +1,4 @@
-"""What is claimed of a story of hot standby, read from its brokers.
+"""Claims about a story of hot standby, read from its brokers.
 
 Source: hot standby, H4, H6, H9; LM1 to LM5, LC1 to LC6.
 """
@@ -41,7 +41,7 @@ class Shown:
 
 
 def shown(it: Played) -> Shown:
-    """Return what the claims are about."""
+    """Return the observation for the claims."""
     last = _last(it)
     ops = it.story.ops
     confirmed = [ops[at] for at in it.confirmed if at >= 0]

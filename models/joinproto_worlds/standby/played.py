@@ -57,7 +57,7 @@ WHOLE = (
     *("dies", "stops in order", "is cut off", "is back in the network", "is marked clean"),
     *("loses its disk", "has its disk copied", "has an older disk put back"),
 )
-"""What a broker does not die in the middle of."""
+"""Effects during which a broker does not die."""
 
 
 @define
@@ -326,7 +326,7 @@ class Played(MachineWorld[Event, Effect]):
         return manager is Manager.CARELESS or not was_one or bool(broker.view.members)
 
     def promotion(self, name: str) -> Promote | None:
-        """Return what the manager would say to this broker; None: nothing now."""
+        """Return the manager's promotion of this broker, None if it gives none now."""
         return self.promotion_of(name) if self._may_promote(name) else None
 
     def promotion_of(self, name: str, view: View | None = None) -> Promote:
@@ -352,7 +352,7 @@ class Played(MachineWorld[Event, Effect]):
         return True
 
     def answer(self, name: str, event: Promote) -> Answer:
-        """Return what this broker would answer."""
+        """Return this broker's answer."""
         if self.story.manager is Manager.BUILT_IN:
             managing = Managing(chain=self.chain)
             return would(managing, self.brokers[name], event, is_open=name != self.cut_off)
@@ -406,7 +406,7 @@ def refuses(it: Played, name: str) -> bool:
 
 
 def _around(it: Played, name: str) -> PeerReports:
-    """Return what this broker hears of the others."""
+    """Return this broker's knowledge of the others."""
     away = {*(it.brokers if it.cut_off == name else (it.cut_off,))}
     others = {other: one for other, one in it.brokers.items() if other != name}
     return PeerReports(
@@ -418,7 +418,7 @@ def _around(it: Played, name: str) -> PeerReports:
 
 
 def store_of(name: str, disk: Disk) -> Store:
-    """Return what `best` reads of a store."""
+    """Return the parts of a store that `best` reads."""
     found = seen(name, Role.CONNECTING, Role.CONNECTING, disk.mark, disk.view)
     assert found is not None
     return found

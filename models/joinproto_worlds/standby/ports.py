@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True)
 class Waiting:
-    """What is done when a turn of the broker ends.
+    """The actions at the end of a broker's turn.
 
     `changes`, `makes`, `removes`: are kept, all in one write.  Behind it `content` is sent `to` a
     broker, the machine hears of `token`, and `view` is handed in.
@@ -49,7 +49,7 @@ class Waiting:
 
     @property
     def behind(self) -> Waiting | None:
-        """Return what is left once it is on the disk."""
+        """Return the part that is left once it is on the disk."""
         if not self.is_kept:
             return self
         return None if self.token is None else Waiting(token=self.token)
@@ -77,7 +77,9 @@ class Act:
 
 @frozen
 class Disk:
-    """What lies on the disk of a broker, whether it runs or not; `view`, `stock`: what it kept."""
+    """The contents of a broker's disk, whether it runs or not; `view`, `stock`: the durable
+    ones.
+    """
 
     view: View = View()
     stock: ReplicaState = Factory(ReplicaState)
@@ -229,7 +231,7 @@ class Ports:
         self.it.part(self.name, broker)
 
     def parted(self, broker: str) -> None:
-        """What waits for this broker is not sent: its link is gone."""
+        """Drop the messages that wait for this broker: its link is gone."""
         waiting = self.it.writes.pop(self.name, ())
         if left := tuple(one for one in waiting if one.to != broker):
             self.it.writes[self.name] = left

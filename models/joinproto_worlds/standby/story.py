@@ -1,4 +1,4 @@
-"""What happens in a world of hot standby: brokers, clients' actions, a manager, and how much fails.
+"""The story of a world of hot standby: brokers, clients' actions, a manager, and how much fails.
 
 Source: hot standby, H2 to H11.
 """
@@ -26,7 +26,9 @@ BINDING = Thing(kind=Kind.BINDING, name="e to q", id="b1")
 
 
 class Manager(Enum):
-    """Who promotes.  Of those outside only some fence: they promote while no primary runs."""
+    """The manager that promotes.  Of those outside only some fence: they promote while no primary
+    runs.
+    """
 
     BUILT_IN = "built in"  # promotes members of the last view, whether the primary runs or not
     CAREFUL = (
@@ -44,7 +46,7 @@ class Manager(Enum):
 
 @frozen
 class Op:
-    """What a client does, as a whole: messages put and taken, a thing declared or deleted.
+    """A client's action, as a whole: messages put and taken, a queue declared or deleted.
 
     `passes`: so many messages come and go meanwhile, and leave nothing but their numbers.
     """
@@ -71,7 +73,7 @@ class Op:
 
 
 def draft_of(stock: ReplicaState, op: Op, queue: str) -> Draft:
-    """Return what an operation does to one queue."""
+    """Return an operation's changes to one queue."""
     line: tuple[Message, ...] = tuple(stock.queues[queue].line) if queue in stock.queues else ()
     taken = {one for of, one in op.takes if of == queue}
     return Draft(

@@ -1,4 +1,5 @@
-"""What was published and committed, by which nodes and upon what, and the claims about it.
+"""The history of publications and commits, with their nodes and predecessors, and the claims about
+it.
 
 The published model claims things of its set of messages, which never lose one, and of a
 relation next to them, which publication descends from which.  Here a monitor remembers both.

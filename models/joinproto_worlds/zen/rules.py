@@ -1,4 +1,4 @@
-"""What the nodes of the model send and hold, how large it may grow, and what a quorum is."""
+"""The messages and state of the model's nodes, its bounds, and its quorums."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Which node founds a cluster, which one leads it, and what is committed: Elasticsearch's public
-model.
+"""Founding, elections and commits of a cluster: Elasticsearch's public model.
 
 Source: elastic/elasticsearch-formal-models, `ZenWithTerms` (Apache-2.0), with founding as its
 pull requests #36 (a step of its own) and #41 (a quorum is enough) add it; told here in words of
@@ -89,7 +88,7 @@ def build(
 
 
 def claims() -> list[Property]:
-    """Return what the published model claims, in its order."""
+    """Return the claims of the published model, in its order."""
     return [
         always_each("a node is consistent", lambda shown: shown == "in order"),
         always_monitor("one master in a term", history.has_one_master),
@@ -106,7 +105,7 @@ def claims() -> list[Property]:
 
 
 def occurrences(rules: Rules) -> list[Property]:
-    """Return what must be reachable, so that the claims say something, where it can be."""
+    """Return the situations that must be reachable, because claims are vacuous without them."""
     found = [sometimes_monitor("something is committed", lambda past: bool(past.commits))]
     if rules.terms > 1 and rules.versions > 2:
         found += [

@@ -101,7 +101,7 @@ class ChainMapping(RefinementMapping):
 
 
 def _of_store(kept: Any, stored: Any) -> Mapping[Relation, Rows]:
-    """Return what a store's record and its frames show."""
+    """Return the facts of a store's record and its frames."""
     seat, tip = kept.store_id, kept.tip
     if tip is None:
         return {}

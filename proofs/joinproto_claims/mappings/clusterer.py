@@ -152,7 +152,7 @@ def _status(one: Machine) -> Status | None:
 
 
 def _add(found: dict[Relation, set[Any]], one: Machine) -> None:
-    """Add what one machine shows."""
+    """Add the facts of one machine."""
     name, state, disk = one.name, one.state, one.disk
     data = None if disk.data is None else disk.data.partition("+")[0]
     if disk.stored is not None:
@@ -187,7 +187,7 @@ def _takes(state: NodeState | None, token: int) -> bool:
 
 
 def _of_node(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str, Env]]:
-    """Yield what this node may do next."""
+    """Yield this node's possible next steps."""
     held, heads = _held(now, node), _held(goal, node)
     if held != heads:
         if held is None:

@@ -43,7 +43,7 @@ class StandbyMapping(RefinementMapping):
     )
 
     def rows(self, state: State) -> Mapping[Relation, Rows]:
-        """Return what the state shows alone; what it owes to the past, `picture` adds."""
+        """Return the facts of the state alone; `picture` adds those that depend on the past."""
         it = self._story(state)
         leading = _leading(it)
         return {

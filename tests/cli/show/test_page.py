@@ -176,7 +176,7 @@ def test_no_words_leave_the_drawing_for_a_narrow_screen(trace: Trace) -> None:
 
 
 def test_the_title_is_a_sentence(trace: Trace) -> None:
-    """Which claim, in which world, after how many steps."""
+    """The claim, the world, and the number of steps."""
     root = read(trace)
     (title,), (heading,) = root.tags("head")[0].tags("title"), root.tags("h1")
     expected = headline(trace, world="two-phase-commit", members=len(trace.initial))
@@ -185,7 +185,9 @@ def test_the_title_is_a_sentence(trace: Trace) -> None:
 
 
 def test_the_end_is_said(trace: Trace) -> None:
-    """What became of the claim, where the cycle leads, why it is fair, what never arrived."""
+    """The fate of the claim, the start of the cycle, why the cycle is fair, and messages that never
+    arrived.
+    """
     words = blanks(read(trace).kinds("words")[0].text)
     story = tell(trace)
     wanted = [item.text for item in closing(story)] + list(fairness(trace))

@@ -1,4 +1,4 @@
-"""What happens in a run, and how it is said: every presentation builds on this."""
+"""Runs in words: every presentation builds on these."""
 
 from hypothesis import given
 

@@ -139,7 +139,7 @@ def test_a_long_list_of_what_was_not_exercised_is_cut_and_says_so() -> None:
 
 
 def test_the_next_command_is_the_one_typed_and_something_more() -> None:
-    """What to do next, ready to be typed."""
+    """The next command, ready to be typed."""
     report = traces.report(traces.exchange())
 
     text = summary(report, width=200, command="joinproto check w --members 7")

@@ -37,7 +37,7 @@ def test_another_name_is_refused_with_those_that_are_known(name: str) -> None:
 
 
 def test_every_format_is_written(tmp_path: Path) -> None:
-    """Whatever the contents, also such as no encoding has."""
+    """For any contents, also texts that no encoding has."""
     report = traces.report(traces.odd())
 
     for item in FORMATS:
@@ -67,7 +67,7 @@ def test_without_a_run_there_is_nothing_to_replay(tmp_path: Path, ending: str) -
 
 @pytest.mark.parametrize("ending", [item.ending for item in FORMATS if not item.needs_trace])
 def test_without_a_run_the_report_is_still_written(tmp_path: Path, ending: str) -> None:
-    """What holds, and what was not exercised, is worth a file."""
+    """The claims that hold, and coverage, are worth a file."""
     write_trace(traces.report(None), tmp_path / f"run{ending}")
 
     assert "two-phase-commit" in (tmp_path / f"run{ending}").read_text("utf-8")

@@ -50,7 +50,7 @@ def test_the_logs_of_real_nodes_fit(run: Run, logs: list[Path]) -> None:
 
 @pytest.mark.parametrize("without", ["Starting RabbitMQ", "synced tables", "startup complete"])
 def test_a_line_that_is_left_out_is_noticed(run: Run, logs: list[Path], without: str) -> None:
-    """What comes after it does not fit; the rest is followed all the same."""
+    """The line after it does not fit; the rest is still followed."""
     lines = logs[1].read_text().splitlines(keepends=True)
     logs[1].write_text("".join(line for line in lines if without not in line))
 

@@ -12,7 +12,7 @@ DATA = Path(__file__).parent / "data"
 def said(
     kind: Format, files: Mapping[str, str | bytes], *, path: str = "store", recovered: str = ""
 ) -> Found:
-    """Return what these files say; nothing is on any disc."""
+    """Return the findings of these files, none of which is on a disk."""
     raw = Raw(
         path=path,
         host="h",
@@ -28,7 +28,7 @@ def said(
 
 
 def story(name: str, *, positions: bool = False) -> dict[str, Found]:
-    """Return what the directories of a story say, by their names."""
+    """Return the findings of a story's directories, by their names."""
     found = {}
     for directory in sorted(path for path in (DATA / name).iterdir() if path.is_dir()):
         log = directory / "recovered.log"

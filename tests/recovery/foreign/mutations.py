@@ -18,7 +18,7 @@ KINDS = (
 
 
 def mutated(tree: Sparse, chance: random.Random, names: str = ".") -> tuple[str, str, Sparse]:
-    """Return what was done to one file of a directory, the file, and the directory after it.
+    """Return the mutation of one file of a directory, the file, and the directory after it.
 
     `names`: a pattern with which the names of the files begin that may be changed.
     """

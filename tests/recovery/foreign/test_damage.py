@@ -1,4 +1,4 @@
-"""Whatever the bytes are: a sentence, never a traceback, and never clean without reason."""
+"""For any bytes: a sentence, never a traceback, and never clean without reason."""
 
 import os
 from collections.abc import Iterator

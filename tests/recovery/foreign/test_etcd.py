@@ -123,7 +123,7 @@ def test_a_damaged_store_does_not_count_towards_the_majority() -> None:
 
 
 def test_a_last_record_that_is_cut_off_is_said_to_be_that_and_does_not_count() -> None:
-    """What a power failure leaves; but a disk that lost what was synced leaves the same."""
+    """A power failure leaves such a record; but a disk that lost synced data leaves the same."""
     data = member("c").files[SEGMENT]
     torn = found("c", member("c").with_file(SEGMENT, data[: len(data) - 8 & ~511]))
 

@@ -210,7 +210,7 @@ FORMS: Mapping[str, Form] = {
 
 
 def facts(found: Found) -> object:
-    """Return what a store says that decides which one is the latest."""
+    """Return the facts of a store that decide which one is the latest."""
     log = found.raft_log
     if log is not None:
         # etcd itself takes the snapshot before one that is damaged, if the log goes on from there.
@@ -260,7 +260,7 @@ class Cluster:
 
     @contextmanager
     def changed(self, name: str, file: str, tree: Sparse) -> Iterator[Found]:
-        """Give what a store says whose file is that of `tree`."""
+        """Return the findings of a store whose file is that of `tree`."""
         try:
             _put(self.place / name, file, tree)
             yield _read(self.place / name)
@@ -325,7 +325,7 @@ def false_in(before: Judgement, now: Judgement, changed: Found, was: Found, also
 
 
 def mutate(kind: str, count: int, seed: int) -> tuple[list[str], Counter[str]]:
-    """Return which mutations make a false verdict, and how many were met of each sort."""
+    """Return the mutations that make a false verdict, and the number of each sort."""
     form, chance = FORMS[kind], random.Random(f"{kind} {seed}")
     wrong, met = list[str](), Counter[str]()
     with tempfile.TemporaryDirectory(dir=MEMORY) as place:
@@ -348,7 +348,7 @@ def mutate(kind: str, count: int, seed: int) -> tuple[list[str], Counter[str]]:
 def _judge_all(
     cluster: Cluster, name: str, file: str, tree: Sparse, was: str, wrong: list[str]
 ) -> str:
-    """Judge all sets with a changed store; return which sort of change it is.
+    """Judge all sets with a changed store; return the sort of the change.
 
     `damaged`: the store is.  `said`: it says something else, and no verdict is false by that.
     `unseen`: a verdict is, as no reader can see the change.  `refused`: the command is.

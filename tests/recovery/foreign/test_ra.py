@@ -148,7 +148,7 @@ def systems(place: Path) -> tuple[RaSystem, ...]:
 
 
 def false_proofs(given: Mapping[str, tuple[RaSystem, ...]]) -> list[str]:
-    """Return which queues are called proven by a store without what a majority has."""
+    """Return the queues that are called proven by a store without the entries of a majority."""
     found = []
     for some in (NODES, *combinations(NODES, 2)):
         verdict = table({name: given[name] for name in some}, is_defined=lambda _: True)

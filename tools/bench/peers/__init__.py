@@ -1,1 +1,3 @@
-"""What joinproto is compared with: SPIN's models of the same spaces, and a slow, plain search."""
+"""The tools that joinproto is compared with: SPIN's models of the same spaces, and a slow, plain
+search.
+"""

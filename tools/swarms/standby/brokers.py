@@ -264,7 +264,7 @@ class Brokers:
                 self.last = core.shown.view
 
     def able(self) -> tuple[str, ...]:
-        """Return which brokers a manager outside would promote: members of the youngest view."""
+        """Return the brokers that a manager outside would promote: members of the youngest view."""
         views = [self.last, *(core.shown.view for core in self.cores.values())]
         return max(views, key=lambda view: view.age).members
 
@@ -372,6 +372,6 @@ class Brokers:
         core.clients.commit_whole(puts, [("q", held) for held in taker.held], done)
 
     def left(self, name: str) -> dict[str, list[int]]:
-        """Return what is in the queues of a broker, from the front to the back."""
+        """Return the contents of the queues of a broker, from the front to the back."""
         queues = self.cores[name].bodies.queues
         return {queue: [int(put.body) for put in one.in_order] for queue, one in queues.items()}

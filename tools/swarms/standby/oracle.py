@@ -1,4 +1,4 @@
-"""What must hold of brokers of hot standby, by what their clients see.
+"""The claims about brokers of hot standby, from the observations of their clients.
 
 It shares nothing with the machine: it knows which message was confirmed, which was delivered, and
 what each broker says of itself.

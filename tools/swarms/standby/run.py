@@ -17,11 +17,13 @@ from tools.swarms.standby.scenario import Action, Scenario, What
 MANAGER_SECONDS = 2.0
 """Between two promotions by a manager outside."""
 SERVES_SECONDS = 30.0
-"""How long after all is well a broker serves, or a person has to choose."""
+"""Seconds after the end of faults within which a broker serves, or a person must choose."""
 LEVEL_SECONDS = 120.0
-"""How long after that all backups are up to date."""
+"""Seconds after that within which all backups are up to date."""
 SAME_SECONDS = 30.0
-"""How long after that they have the same: a write may have begun while a disk was slow."""
+"""Seconds after that within which they hold the same: a write may have begun while a disk was
+slow.
+"""
 
 
 @frozen(kw_only=True)

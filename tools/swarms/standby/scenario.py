@@ -1,4 +1,4 @@
-"""What is done to brokers of hot standby, drawn from a seed before a run begins."""
+"""Actions on brokers of hot standby, drawn from a seed before a run begins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 
 class What(Enum):
-    """What happens, by an operator, a manager, a client or chance."""
+    """An event, by an operator, a manager, a client or chance."""
 
     START = "is started"
     KILL = "is killed"

@@ -33,7 +33,7 @@ class MembersFile:
         return self.data.parent / f"{self.data.name}-cluster.members"
 
     def load(self) -> Members:
-        """Return what is there, of a blank node where nothing is; it is durable.
+        """Return the stored members, those of a blank node if there is no file; they are durable.
 
         Raises `StoreError`.
         """

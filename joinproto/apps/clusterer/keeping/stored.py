@@ -29,7 +29,7 @@ from joinproto.errors import StoreError
 
 @frozen
 class StoredRecord:
-    """What lies there.  `generation`: counts the writes, from 1."""
+    """The stored config and its record.  `generation`: counts the writes, from 1."""
 
     held: Held
     identity: str
@@ -53,7 +53,9 @@ class StoredConfig:
         return self.data.parent / self.name
 
     def load(self) -> StoredRecord | None:
-        """Return what is stored, and durable; None for a blank node; raises `StoreError`."""
+        """Return the stored config, which is durable, None for a blank node; raises
+        `StoreError`.
+        """
         with opened(self.files, self.data.parent, self._kind) as record:
             found = _found(record)
             record.make_durable()

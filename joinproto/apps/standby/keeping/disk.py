@@ -70,7 +70,7 @@ MESSAGE_BYTES_MAX = FRAME_BYTES_MAX - (64 << 10)
 
 @define
 class Disk:
-    """What is open.  `kept`, `queues`: what is on the disk.  For one thread at a time."""
+    """The open files of a store.  `kept`, `queues`: their durable contents.  Not thread-safe."""
 
     path: Path
     kept: BrokerRecord

@@ -1,4 +1,4 @@
-"""What a broker keeps of itself, and what it does to its queues, as bytes and back.  No I/O.
+"""The codec of a broker's metadata and of the changes to its queues.  No I/O.
 
     standby/store.meta      `BrokerRecord`, JSON in the store's envelope (`durable/envelope.py`)
     frames.log              `Action` after `Action`, each a frame of the journal (`durable/journal`)
@@ -36,7 +36,7 @@ class NotKept(ValueError):
 
 @frozen(kw_only=True)
 class Marked:
-    """What an operator did to this store."""
+    """An operator's change to this store."""
 
     when: Annotated[str, "the time, UTC"]
     what: Annotated[str, "what was done"]
@@ -100,7 +100,7 @@ def packed(kept: BrokerRecord) -> bytes:
 
 
 def unpacked(payload: bytes) -> BrokerRecord:
-    """Return what it says; raises `NotKept`."""
+    """Return the decoded record; raises `NotKept`."""
     try:
         kept: BrokerRecord = read(BrokerRecord, parsed(payload, "metadata"))
     except Malformed as error:

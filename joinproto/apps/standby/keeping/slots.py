@@ -28,7 +28,7 @@ KIND = Kind(name=META, decode=unpacked, went_back=_went_back, next=ASK)
 
 
 def slot_of(path: Path, raw: bytes | None) -> Slot:
-    """Return what the bytes of one file say, None: it is not there; never raises."""
+    """Return the slot of one file's bytes (None if the file is missing); never raises."""
     if raw is None:
         return Slot(path=path, validity=Validity.ABSENT)
     return record.judge(path, raw, KIND)

@@ -1,4 +1,4 @@
-"""What claims say of states: each is asked once for each combination of what is shown.
+"""Claims about states, each evaluated once for each combination of observations.
 
 Read `judge.py` first; it calls a claim's function through `joinproto/check/asking.py`.
 `watching.py` finds rows that break a claim about one member or two, `combinations.py` numbers what

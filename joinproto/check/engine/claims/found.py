@@ -1,4 +1,4 @@
-"""What a search found: its levels, and which claims they break or reach first."""
+"""The results of a search: its levels, and the claims that each breaks or reaches first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from joinproto.check.engine.shapes import Ints, Rows
 
 @define
 class Hit:
-    """Where a claim was first broken or reached: the level and the rows."""
+    """The first states that break or reach a claim: the level and the rows."""
 
     claim: Claim
     level: int

@@ -40,7 +40,7 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.view import DOWN, View
 
 _PIECE = 1 << 14
-"""How many combinations are asked about at once."""
+"""Combinations that are evaluated at once."""
 
 
 @define
@@ -152,12 +152,14 @@ class Judge:
 
     @property
     def broken(self) -> dict[Key, list[str]]:
-        """What breaks a claim about one or two, in the order in which it was found, and which."""
+        """The observations, alone or in pairs, that break a local claim, with the claims, in the
+        order found.
+        """
         return self.tables.claimed.broken
 
     @property
     def fears(self) -> BreakingObservations:
-        """What breaks a claim, of all that was asked about."""
+        """All observations that break a claim, of those evaluated."""
         return self.tables.claimed.fears
 
     def ask_ahead(self) -> None:
@@ -226,7 +228,7 @@ class Judge:
         return self._seen_sets
 
     def seen(self, member: int) -> list[Any]:
-        """Return what the member was seen to show, `DOWN` included."""
+        """Return the observations of the member that were seen, `DOWN` included."""
         return [self._shown(member, number) for number in sorted(self._seen_sets[member])]
 
     def reached(self, claim: Claim, rows: Rows, begin: int, end: int) -> Ints:
@@ -306,7 +308,7 @@ class Judge:
                 same.extend(np.full(times, same.array[0], same.array.dtype))
 
     def _questions(self) -> Iterator[tuple[int, Callable[[View], int]]]:
-        """Yield what is asked about each combination: the bit of its answer, and what answers.
+        """Yield the questions about each combination: the bit of the answer, and the function.
 
         Bit -1: the answer is the number of a list of joint steps.
         """

@@ -27,7 +27,7 @@ UNASKED, HOLDS, BROKEN = range(3)
 _UNNUMBERED = np.int64(-2)
 
 _PLACES = 1 << 20
-"""How many pairs are looked at together."""
+"""Pairs that are evaluated together."""
 
 
 class Ids:
@@ -59,12 +59,12 @@ class Ids:
         return ids.array[: ids.count]
 
     def shown(self, number: int) -> Any:
-        """Return what has this number, as claims get it."""
+        """Return the observation with this number, as claims get it."""
         return self._observed[number].shown
 
 
 class _Side:
-    """What one side of a claim is about, numbered: all that is shown, or a part of it."""
+    """The observations on one side of a claim, numbered, whole or in part."""
 
     def __init__(self, item: Property, part: Callable[[Any], Any], ids: Ids) -> None:
         self._item, self._part, self._ids = item, part, ids
@@ -96,7 +96,7 @@ class _Side:
 
 
 class Pairs:
-    """What one claim said of each pair, int8, shape (one, other); grows by doubling.
+    """The verdict of one claim on each pair, int8, shape (one, other); grows by doubling.
 
     A square of all that is shown, as many places as there are questions: `budget` is asked for
     it, and raises `TooMany`.  Where a claim is about parts, of the parts.

@@ -132,7 +132,7 @@ def copy_of(view: View) -> View:
 
 
 def links_of(tables: Tables, shown_by: Callable[[int], Any]) -> dict[tuple[str, str], Any] | None:
-    """Return what is under way, by its sender and its addressee; None: the world shows no links."""
+    """Return messages under way by sender and addressee, None if the world shows no links."""
     if not tables.world.show_links:
         return None
     links = {}

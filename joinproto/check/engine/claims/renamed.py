@@ -40,7 +40,7 @@ def listed_steps(together: Callable[[View], Any], view: View) -> list[Any]:
 
 
 def _actions(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
-    """Return what the steps do, renamed; their words may name members in any way."""
+    """Return the actions of the steps, renamed; their words may name members in any way."""
     return Counter(
         (
             step.action,
@@ -60,7 +60,7 @@ def _is_within(
     view: View,
     renamed: Renamed | None,
 ) -> bool:
-    """Return what the world's bound says of a view, and of all its renamings."""
+    """Return the answer of the world's bound for a view, and for all its renamings."""
     others = () if renamed is None else renamed(view)
     said = is_within(within, view)
     if any(is_within(within, other()) != said for _, other in others):

@@ -1,4 +1,4 @@
-"""What members show in a row: claims about one or two of them, and the whole combination."""
+"""The observations of a row: local claims about them, and the whole combination."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def watch_few(
     feared: Keys,
     bad: Ints,
 ) -> Any:
-    """Return what was seen and how many rows break a claim; write those rows.
+    """Return the observations seen and the number of rows that break a claim; write those rows.
 
     At most 64 observations in all: `bit` has one for each value of a member, `feared` those
     with which it breaks a claim, its own where it breaks one alone.

@@ -1,4 +1,4 @@
-"""What the loop over rows reads and writes besides the tables, as named tuples of arrays.
+"""The input and output of the loop over rows, besides the tables, as named tuples of arrays.
 
 One worker has one of each.  Shapes are written (row, word): by row first.  numba compiles loops for
 these types, so this file counts as one with loops (`joinproto/check/folders.py`).
@@ -40,7 +40,7 @@ class Written(NamedTuple):
 
 
 class MissingAnswers(NamedTuple):
-    """What the tables do not know yet."""
+    """The cells that the tables do not know yet."""
 
     ask: I64  # (question, 4): kind, x, y, z
     redo: I64  # (row,): rows to be done again

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from joinproto.check.engine.symmetry.symmetry import Symmetry
 
 SUCCESSORS_MAX = 1 << 18
-"""How many rows at most: where nearly all have to wait, it makes no difference where they stand."""
+"""The most rows to defer: where nearly all must wait, their order makes no difference."""
 
 
 class DeferredRows:
-    """What waits to be put into `states`; with `renaming`, as what stands for all its renamings."""
+    """Rows that wait to be added to `states`; with `renaming`, as the representative of all their
+    renamings.
+    """
 
     def __init__(self, states: RowSet, renaming: Symmetry | None) -> None:
         self._states, self._renaming = states, renaming

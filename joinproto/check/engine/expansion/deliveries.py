@@ -1,4 +1,4 @@
-"""Which deliveries of a sender's content change anything at a receiver, worked out once.
+"""The deliveries of a sender's content that change a receiver, computed once.
 
 Where contents are numbered, the same content meets the same receiver's state in very many rows:
 in `join` 136,155 such meetings, each in 850 rows.  So what the receiver's table says of each
@@ -58,7 +58,7 @@ MESSAGE = (1 << 20) - 1
 NOT_KNOWN, NO_ROOM = -1, -2
 
 TIMES = 2
-"""Where a slot's counts begin."""
+"""The first column of a slot's counts."""
 
 SLOTS = 1 << 10
 ITEMS = 1 << 12
@@ -310,7 +310,9 @@ def list_deliveries(
 
 @njit(inline="always")
 def note_met(meetings: Any, heard: Ints, met: Any) -> Any:
-    """Count what a search only counts of the meetings in `heard`; return how many deliveries."""
+    """Count the deliveries of the meetings in `heard` that need no successor; return their
+    number.
+    """
     steps = np.int64(0)
     for i in range(met):
         slot, asleep = heard[i] >> 1, heard[i] & 1

@@ -25,7 +25,7 @@ BATCH = 1 << 15
 """Successors that are written before they are handed on, at first."""
 
 ASKS_ENOUGH = 1 << 10
-"""How many questions are asked together, about: a pass more has room in the tables (`ASKS_MAX`)."""
+"""Questions put together, about: one pass more fits in the tables (`ASKS_MAX`)."""
 
 
 @define
@@ -196,7 +196,9 @@ class Expander:
         return np.concatenate(found)
 
     def asked_by(self, row: Rows, joint: Ints | None) -> Questions:
-        """Return what the tables lack for the successors of one row, (kind, x, y, z) each."""
+        """Return the cells that the tables lack for the successors of one row, (kind, x, y, z)
+        each.
+        """
         self._deliveries.forget()
         picked = np.zeros(1, np.int64)
         joint = picked[:0] if joint is None else joint

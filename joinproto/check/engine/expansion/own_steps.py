@@ -1,4 +1,4 @@
-"""What members do by themselves, worked out once for each local state, where contents are numbered.
+"""Members' own steps, computed once for each local state, where contents are numbered.
 
 A choice belongs to one local state, so its outcome is looked up once.  And where a member sleeps
 (`sleeping.py`), those of its first choices that have one outcome and spend nothing are calm: all of

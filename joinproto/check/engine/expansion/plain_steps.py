@@ -46,7 +46,7 @@ def write_lead(
     ask: Questions,
     asked: Any,
 ) -> Any:
-    """Write what a member's step leads to, from its local state `here` in row r.
+    """Write the successor of a member's step from its local state `here` in row r.
 
     `horizon`: int32 (value,), of each local state; `rows`, `out`: uint64 (row, word); `to`: see
     `Sets.leads`; `vector`: the horizons of the row, packed; `own`: their number, or

@@ -1,4 +1,4 @@
-"""What messages of queues and bags may do: be received, be lost, be doubled."""
+"""Steps of messages in queues and bags: receipt, loss, duplication."""
 
 from __future__ import annotations
 

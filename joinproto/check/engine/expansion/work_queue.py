@@ -7,16 +7,17 @@ from itertools import count
 from attrs import define
 
 ROWS_MAX = 1 << 20
-"""How many rows are handed out in a round, at most."""
+"""Rows handed out in a round, at most."""
 
 _AT_A_TIME = 1 << 14
-"""How many rows at a time, at most.  Those that stand together meet the same answers: with a
-quarter as many, `join` takes a twentieth longer."""
+"""Rows at a time, at most.  Neighbouring rows need the same answers: with a quarter as many, `join`
+takes a twentieth longer.
+"""
 
 
 @define
 class Done:
-    """What one worker did in a round: successors, rows that lack an answer, steps that change
+    """The results of one worker in a round: successors, rows that lack an answer, steps that change
     nothing, questions that have an answer now.
     """
 
@@ -26,7 +27,7 @@ class Done:
     answered: int = 0
 
     def add(self, found: int, redone: int, loops: int) -> None:
-        """Count what was expanded."""
+        """Count the expanded rows."""
         self.found += found
         self.redone += redone
         self.loops += loops

@@ -34,7 +34,7 @@ ROOM = 1 << 20
 """States that each worker finds, at most, before all come together."""
 
 _PIECE = 1 << 15
-"""How many successors are written before they are put in: they stay in the processor's cache."""
+"""Successors written before they are inserted: they stay in the processor's cache."""
 
 _LISTED = 1 << 14
 """Steps of one row that are listed at most; a row that has more is expanded by one worker alone."""
@@ -46,7 +46,7 @@ ROUNDS = 8
 """A level is expanded in so many rounds: what the first lacks is asked for during the next."""
 
 _QUESTIONS = 64
-"""How many questions are answered before the first worker looks whether others wait for it."""
+"""Questions answered before the first worker checks whether others wait for it."""
 
 _NONE = np.empty(0, np.int64)
 

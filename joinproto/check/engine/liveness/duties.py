@@ -1,4 +1,4 @@
-"""What fairness asks for, as numbers: to each step of a finished search, the duties it fulfils."""
+"""Fairness as numbers: for each step of a finished search, the duties that it fulfils."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def _names(tables: Tables) -> Callable[[int], str]:
 
 @frozen
 class Faults:
-    """Which steps are faults: by outcome, by move of the world, by joint step."""
+    """The steps that are faults: by outcome, by move of the world, by joint step."""
 
     outcome: Flags
     move: Flags

@@ -43,7 +43,7 @@ from joinproto.check.steps import Move, order_of, taken_of, to_step
 _BYTES_PER_EDGE = 80
 
 _PIECE = 1 << 16
-"""How many steps are numbered at once."""
+"""Steps numbered at once."""
 
 
 @define
@@ -134,11 +134,11 @@ class Graph:
 
     @property
     def info(self) -> Ints:
-        """Which step each one is, as `tables/kernel.py` says."""
+        """The kind of each step, as `tables/kernel.py` defines it."""
         return self.infos[self.kind]
 
     def info_of(self, edge: int) -> int:
-        """Return which step this one is."""
+        """Return the kind of this step."""
         return int(self.infos[self.kind[edge]])
 
     @cached_property
@@ -165,7 +165,7 @@ class Graph:
         return found
 
     def states_of(self, claim: Claim) -> Flags:
-        """Return which states break an `always`, or are what a `sometimes` waits for."""
+        """Return the states that break an `always`, or that a `sometimes` waits for."""
         judge, is_always = self.search.judge, claim.property.kind == "always"
         if claim.property.scope == "world":
             return self._flag(claim.bit) ^ is_always
@@ -190,7 +190,7 @@ class Graph:
 
     @cached_property
     def duties(self) -> list[Duties]:
-        """What fairness asks for, by kind of step."""
+        """The duties that fairness demands, by kind of step."""
         return list(duties_of(self.search.tables, self.infos, self.changes))
 
     def unheard(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What `joinproto/check/lassos.py` asks of a graph, where states and steps are arrays."""
+"""The graph that `joinproto/check/lassos.py` needs, with states and steps as arrays."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _DueHere(Due):
 
 
 def due_in(graph: Graph, here: Flags, inside: Flags, duties: list[Duties]) -> list[Due]:
-    """Return what is due in the part with the states `here`, whose steps are `inside`."""
+    """Return the duties in the part with the states `here` and the steps `inside`."""
     among = np.zeros(len(graph.infos), np.bool_)
     among[graph.kind[here[graph.source]]] = True
     due: list[Due] = []
@@ -82,7 +82,9 @@ def due_in(graph: Graph, here: Flags, inside: Flags, duties: list[Duties]) -> li
 
 
 def _order(graph: Graph, group: Duties, label: int, name: str) -> tuple[Any, ...]:
-    """Return what puts duties in order: the member, where it is first possible, and what."""
+    """Return the sort key of duties: the member, the first state where it is possible, and the
+    step.
+    """
     own = np.flatnonzero(group.label == label)
     first = graph.source[graph.first_of_kind[own]]
     level, end = graph.level_of(int(first.min()))

@@ -1,5 +1,5 @@
-"""What numba does not offer: trailing zeros, prefetching, a 64-bit mix; and what is done at once
-where several threads write the same array.  And a number for each row (`fingerprints`).
+"""Operations that numba lacks: trailing zeros, prefetching, a 64-bit mix, and atomic writes to an
+array that several threads share.  And a number for each row (`fingerprints`).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def read_now(typingctx: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def put_if_none(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
-    """Let item `at` be `value` if it is 0, at once; return what it was before.
+    """Set item `at` to `value` if it is 0, atomically; return its former value.
 
     Of several threads that do so, one is told 0.
     """
@@ -123,7 +123,7 @@ def _at_once(operation: str) -> Any:
 
 
 add_at_once, or_at_once = _at_once("add"), _at_once("or")
-"""Add to item `at` of an array, or set bits of it, at once; return what it was before."""
+"""Add to item `at` of an array, or set bits of it, atomically; return its former value."""
 
 
 def fingerprints(rows: Rows) -> Keys:

@@ -1,4 +1,4 @@
-"""Where each part of a state lies in its row of 64-bit words.
+"""The place of each part of a state in its row of 64-bit words.
 
 Fields hold numbers: the local state of a member, the content of a queue, the faults spent.
 All bits that are left over are message slots, one bit for each message of a message set.

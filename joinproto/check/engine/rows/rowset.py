@@ -133,7 +133,7 @@ class RowSet:
 
     @property
     def bytes_used(self) -> int:
-        """What it takes in memory; rows in a file take none that is not given back."""
+        """Its bytes in memory; the pages of rows in a file can be reclaimed and are not counted."""
         rows = self.count * self.words * 8 if self._files is None else 0
         return rows + self.table.nbytes
 

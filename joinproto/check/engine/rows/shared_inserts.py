@@ -11,7 +11,7 @@ from joinproto.check.engine.rows.threads import LINE, Workers
 from joinproto.check.engine.shapes import Rows
 
 STRETCH = 256
-"""How many rows a worker takes for itself at a time."""
+"""Rows that a worker reserves for itself at a time."""
 
 _RECENT = 1 << 16
 

@@ -15,7 +15,7 @@ LINE = 8
 """Numbers that a processor writes at once: what two workers write is that far apart."""
 
 SECONDS_HELD = 0.00002
-"""How long one thread keeps Python to itself, where others wait for a moment of it."""
+"""Seconds that one thread holds the interpreter while others wait for it."""
 
 
 def cores() -> int:

@@ -1,4 +1,4 @@
-"""What a search exercised: every step with its count, every case, and what never happened."""
+"""Coverage of a search: every step with its count, every case, and those that never occurred."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _arms(
     first: _First,
     outcomes: int,
 ) -> Arms:
-    """Return what came of messages; a choice that is always refused is added to `actions`.
+    """Return the results of messages; a choice that is always refused is added to `actions`.
 
     `which`: int64, numbers of outcomes.  `outcomes`: how many there were.
     """

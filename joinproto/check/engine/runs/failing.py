@@ -51,7 +51,7 @@ def _raise_in(search: Search, failing: dict[Cell, ModelProblem], begin: int, end
 
 
 def _asking(search: Search, failing: dict[Cell, ModelProblem], begin: int, end: int) -> Ints:
-    """Return which of these rows want one of the cells `failing`."""
+    """Return the rows among these that need one of the cells `failing`."""
     cells = search.tables.cells
     for cell in failing:
         cells.put(*cell, kernel.UNKNOWN)
@@ -64,7 +64,7 @@ def _asking(search: Search, failing: dict[Cell, ModelProblem], begin: int, end: 
 def _problems_of(
     search: Search, failing: dict[Cell, ModelProblem], row: Row
 ) -> list[tuple[ModelProblem, Hashable]]:
-    """Return what goes wrong in the steps out of `row`, each with its event."""
+    """Return the errors in the steps out of `row`, each with its event."""
     tables, alone = search.tables, row.reshape(1, -1)
     for cell in failing:
         tables.cells.put(*cell, kernel.UNKNOWN)

@@ -86,7 +86,7 @@ def findings_of(
 def add_result(
     found: Findings, claim: Claim, result: Result, trace: Trace | None, length: int | None
 ) -> None:
-    """Add what was found of `claim`."""
+    """Add the result of `claim`."""
     item = claim.property
     found.results[item.name] = PropertyResult(
         item.name, item.kind, result, length, trace=trace, about=item.meaning

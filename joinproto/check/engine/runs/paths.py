@@ -173,7 +173,7 @@ def _restore_counters(search: Search, saved: tuple[Any, Any]) -> None:
 
 
 def uncounted(search: Search, call: Callable[[], Any]) -> Any:
-    """Return what `call` returns; the steps it takes are not part of the coverage."""
+    """Return the result of `call`; the steps it takes are not part of the coverage."""
     search.count_up()
     saved = _save_counters(search)
     try:

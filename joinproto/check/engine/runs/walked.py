@@ -1,4 +1,4 @@
-"""What random runs met, and one of them told as a trace."""
+"""Statistics of random runs, and one of the runs as a trace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Broken:
 
 @define
 class Walked:
-    """What the runs met.  `reached`, `premise`: by claim, runs that did at some time.
+    """Statistics of the runs.  `reached`, `premise`: by claim, runs that did at some time.
 
     `rested`: runs that ended before their last step, because nothing could change any more.
     `broken`: the shortest run for each claim; `runs_broken`: by claim, how many.
@@ -46,7 +46,7 @@ class Walked:
 
 
 class RunsMet:
-    """Which of the runs at hand met what."""
+    """The facts that each run of a block met."""
 
     def __init__(self, runs: int) -> None:
         self._runs = runs

@@ -42,11 +42,13 @@ class StepAnswers:
         return self.search.judge
 
     def broken_at_first(self, numbers: Ints) -> Flags:
-        """Return which runs may not begin as they do."""
+        """Return the runs that may not begin as they do."""
         return np.array([not self._ask((number,)) for number in numbers.tolist()], np.bool_)
 
     def broken_by(self, drawn: Drawn, after: Ints) -> Flags:
-        """Return which steps the claim does not allow; `after`: the combinations they lead to."""
+        """Return the steps that the claim does not allow; `after`: the combinations they lead
+        to.
+        """
         broken = np.zeros(len(after), np.bool_)
         steps = zip(drawn.before.tolist(), after.tolist(), drawn.info.tolist(), strict=True)
         for at, (before, then, info) in enumerate(steps):
@@ -56,7 +58,9 @@ class StepAnswers:
         return broken
 
     def told(self, numbers: Ints) -> str:
-        """Return what the abstract world cannot do; `numbers`: of the run's last two states."""
+        """Return the step that the abstract world cannot take; `numbers`: of the run's last two
+        states.
+        """
         view = self._judge.view
         *before, after = (view(number) for number in numbers.tolist())
         return self._of.told(before[0] if before else None, after)

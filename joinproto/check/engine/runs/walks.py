@@ -225,7 +225,7 @@ class Walker:
         return found
 
     def _is_fault(self, info: Ints) -> Flags:
-        """Return which steps are faults, as `joinproto.check.steps.Move.is_fault` says it."""
+        """Return the steps that are faults, as in `joinproto.check.steps.Move.is_fault`."""
         kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
         fault: Flags = (kind == kernel.LOSE) | (kind == kernel.DOUBLE)
         own = kind <= kernel.TAKE
@@ -245,7 +245,7 @@ class Walker:
         self._count_parts(info, before)
 
     def _count_parts(self, info: Ints, before: Rows) -> None:
-        """Count what each member did in the joint steps among `info`."""
+        """Count the steps of each member in the joint steps among `info`."""
         tables, layout = self.tables, self.tables.layout
         joint = np.flatnonzero((info & 15) == kernel.TOGETHER)
         if len(joint) == 0:

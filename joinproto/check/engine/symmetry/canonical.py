@@ -17,8 +17,8 @@ U64 = npt.NDArray[np.uint64]
 
 
 class Swaps(NamedTuple):
-    """Where all lies in a row, and where it goes when members j and j + 1 of the group change
-    places.
+    """The place of each field in a row, and its new place when members j and j + 1 of the group
+    change places.
     """
 
     fields: int
@@ -36,7 +36,7 @@ class Swaps(NamedTuple):
 
 
 class Order(NamedTuple):
-    """What tells members of the group apart, in the order in which it is compared."""
+    """The facts that distinguish members of the group, in the order of comparison."""
 
     group: I64  # their fields
     own: I32  # (off[field] + value): colour of the member's own state

@@ -62,7 +62,7 @@ def _ordered(what: str) -> ModelProblem:
 
 
 def changes(name: str) -> ModelProblem:
-    """Return what is wrong with a claim that tells interchangeable members apart."""
+    """Return the error of a claim that tells interchangeable members apart."""
     return ModelProblem(
         f"property {name!r} changes when members are renamed",
         next="make it the same for interchangeable members, or run with --no-symmetry",
@@ -70,7 +70,7 @@ def changes(name: str) -> ModelProblem:
 
 
 class CodeComparison:
-    """What of the members' code was compared so far.
+    """The parts of the members' code that were compared so far.
 
     `maps`: for each swap of neighbours, its renaming; `swap_field`: int64, shape (swaps,
     fields), where a field's value goes.
@@ -286,7 +286,7 @@ class CodeComparison:
         ask: Callable[[Any], Any],
         renamed: Callable[[Any, int], Any],
     ) -> tuple[Any, int] | None:
-        """Return which renaming of a question is not answered so, and by which swap, or None.
+        """Return the renamed question that is answered otherwise, with the swap, or None.
 
         All of its orbit are asked: the search itself asks of one state for each renaming.
         """
@@ -311,7 +311,7 @@ class CodeComparison:
         return None
 
     def _comparable(self, answer: Any) -> Any:
-        """Return what counts of outcomes, or of a monitor's state."""
+        """Return the compared parts of outcomes, or of a monitor's state."""
         if isinstance(answer, LocalState):
             return answer
         found = []

@@ -1,4 +1,4 @@
-"""What becomes of states, outcomes and observations when members of a group change places."""
+"""States, outcomes and observations after an exchange of members of a group."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Renamed:
         self._known[j][other] = state
 
     def outcome(self, j: int, outcome: Outcome) -> Outcome:
-        """Return what counts of an outcome, renamed."""
+        """Return the compared parts of an outcome, renamed."""
         names = self._maps[j]
         return Outcome(
             self.state(j, outcome.after),
@@ -51,7 +51,9 @@ class Renamed:
 
 
 def renamed_shown(observation: tuple[Any, Any], names: dict[str, str]) -> tuple[Any, Any]:
-    """Return what is shown, and of the disk, renamed; attributes keep their own names."""
+    """Return the observation of the member and of the disk, renamed; attributes keep their
+    names.
+    """
     shown, disk = observation
     if type(shown) is Frozen and shown.kind is Seen:
         shown = Frozen(Seen, (tuple((key, rename(held, names)) for key, held in shown.parts[0]),))

@@ -37,7 +37,7 @@ class StateKeys:
         self._keys: RowSet | None = None
 
     def first(self, rows: Rows) -> Ints:
-        """Return which of `rows` are the first of their kind, and take them in."""
+        """Return the rows that are the first of their kind, and add them."""
         keys = self._keys_of(rows)
         if self._keys is None:
             self._keys = RowSet(keys.shape[1], self._budget, numbered=True)

@@ -334,7 +334,7 @@ class Symmetry:
             self.classes = np.array(self._classes, np.int64)
 
     def form(self) -> Callable[[Rows], None]:
-        """Return what replaces each row by the one state that stands for all its renamings.
+        """Return a function that replaces each row by the representative of all its renamings.
 
         As all is numbered now.  Several threads may call it at once, on rows of their own.
         """

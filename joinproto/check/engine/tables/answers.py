@@ -1,4 +1,4 @@
-"""What members' code answered in the last run of the same code, kept in a file.
+"""Answers of members' code from the last run of the same code, cached in a file.
 
 A member's answers follow from its attributes, the event and its code
 (`joinproto/check/determinism.py`), so a run with the same code need not ask again.  The same code:
@@ -39,7 +39,7 @@ NEW_MIN = 2_000
 """A run that asked for less is over sooner than a file is written."""
 
 SAMPLES = 25
-"""How many answers of each kind and member are asked for again."""
+"""Answers of each kind and member that are checked again."""
 
 
 @define

@@ -144,7 +144,9 @@ class Arrays(ABC):
 
     @property
     def era(self) -> int:
-        """How often horizons were numbered anew, and what was asked of them forgotten."""
+        """The number of times that horizons were numbered anew, and the answers about them
+        dropped.
+        """
         return 0 if self.contents is None else self.contents.era
 
     def forget_taken(self) -> None:
@@ -153,7 +155,7 @@ class Arrays(ABC):
         self.event_taken[:] = 0
 
     def forget_asked(self) -> None:
-        """Let what was asked for and never answered be asked for again."""
+        """Allow unanswered questions to be asked again."""
         for grids in self._grids:
             grids.forget(kernel.ASKED)
         if self.contents is not None:
@@ -175,15 +177,15 @@ class Arrays(ABC):
 
     @abstractmethod
     def needed_messages(self) -> tuple[Masks, int]:
-        """Return which bits each member needs at each horizon (see `Expiry.needed`), and
-        how many horizons there are.
+        """Return the bits that each member needs at each horizon (see `Expiry.needed`), and the
+        number of horizons.
         """
 
     # -- as arrays ---------------------------------------------------------------------
 
     @property
     def slots(self) -> int:
-        """How many messages of a set need their bit."""
+        """The number of messages of a set that need their bit."""
         return self.message_count() if self.set_network and self.contents is None else 0
 
     def outgrown(self) -> bool:
@@ -258,7 +260,7 @@ class Arrays(ABC):
         )
 
     def queued(self) -> kernel.Queued | None:
-        """Return what is under way in queues and bags; None where there are none."""
+        """Return the contents of queues and bags, None if there are none."""
         if not self.queue_count:
             return None
         queues, messages, columns = (one.array for one in self.heard_as.values())
@@ -284,7 +286,7 @@ class Arrays(ABC):
         )
 
     def bits(self) -> kernel.Bits | None:
-        """Return what is under way in a set; None where its messages have no bits."""
+        """Return the contents of a set, None if its messages have no bits."""
         if not self.set_network or self.contents is not None:
             return None
         layout = self.layout

@@ -1,4 +1,4 @@
-"""What claims about one member or two said of the observations that they were asked about.
+"""Verdicts of local claims on the observations that were evaluated.
 
 By number, so that it may be kept with the numbers for the next search of the same code
 (`numbering.py`): that one asks about what is new, and of the rest a few again.
@@ -50,7 +50,7 @@ class Claimed:
         self._which = np.concatenate([self._which, which])
 
     def since(self, known: int) -> dict[Key, list[str]]:
-        """Return what was found but for the first, so many: what breaks claims, and which."""
+        """Return the findings after the first `known`: breaking observations, and their claims."""
         found: dict[Key, list[str]] = {}
         rows, which = self._rows[known:].tolist(), self._which[known:].tolist()
         for (a, b, c, d), at in zip(rows, which, strict=True):
@@ -59,7 +59,7 @@ class Claimed:
 
     @property
     def broken(self) -> dict[Key, list[str]]:
-        """What breaks claims, and which, in the order in which it was found."""
+        """The observations that break claims, with the claims, in the order found."""
         for key, names in self.since(self._told).items():
             self._broken.setdefault(key, []).extend(names)
         self._told = len(self)
@@ -73,7 +73,7 @@ class Claimed:
 
     @property
     def fears(self) -> BreakingObservations:
-        """What breaks a claim, of all that was asked about."""
+        """All observations that break a claim, of those evaluated."""
         if self._fears.counts != tuple(self.counts):
             self._fears = BreakingObservations.of(self.counts, self._rows)
         return self._fears
@@ -138,7 +138,7 @@ def is_kept(item: Property) -> bool:
 
 @frozen
 class BreakingObservations:
-    """Which observations break a claim about one member or two, alone or side by side.
+    """The observations that break a local claim, alone or in pairs.
 
     `counts`: how many each watched field shows (members, then the monitor if there is one).
     `base`: the first number of each.  `conflicts`: for each observation, as bits, those with

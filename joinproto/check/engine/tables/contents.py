@@ -1,4 +1,5 @@
-"""What each member has under way in a message set, as one number in place of a bit a message.
+"""The contents that each member has sent in a message set, as one number instead of a bit a
+message.
 
 Messages are many and what one sender has under way together is not: in `join` 1,128 messages
 in 8,560, 2,739, 2,722 and 97 contents (after `search = Search(load_world("join"))` and its `run`,
@@ -156,13 +157,13 @@ class Contents:
             self._fill_vector(x)
 
     def _fill_add(self, sender: int, content: int, sent: int) -> None:
-        """Write what a content is with a set of messages more."""
+        """Write the content that results from a content and a set of further messages."""
         held = self._tables.values[self.first + sender].values[content]
         more = tuple(sorted({*held, *self._sets[sender][sent]}))
         self._adds.put(sender, content, sent, self.number(sender, more))
 
     def _fill_trim(self, sender: int, content: int, vector: int) -> None:
-        """Write what is of use of a content when members have come so far."""
+        """Write the useful part of a content for the members' present progress."""
         held = self._tables.values[self.first + sender].values[content]
         kept = self._tables.expiry.of_use(held, self._vectors[vector])
         self._trims.put(sender, content, vector, self.number(sender, kept))
@@ -198,7 +199,7 @@ class Contents:
         self._trims.release()
 
     def forget_asked(self, asked: int) -> None:
-        """Let what was asked for and never answered be asked for again."""
+        """Allow unanswered questions to be asked again."""
         self._adds.forget(asked)
         self._trims.forget(asked)
         self._vector[self._vector < 0] = 0

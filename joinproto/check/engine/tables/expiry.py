@@ -1,4 +1,4 @@
-"""Which messages of a set are still of use, by how far each member has come.
+"""The messages of a set that are still of use, by each member's progress.
 
 A row loses a message as soon as no member can make use of it: see `World.expiry`.  The masks here
 have, for each member and each horizon, a bit for each message that it needs there, and all bits of
@@ -39,7 +39,7 @@ class Expiry:
 
     @property
     def known(self) -> int:
-        """How many messages it took note of."""
+        """The number of messages noted so far."""
         return len(self._stamps)
 
     def horizon(self, found: int) -> int:

@@ -33,7 +33,7 @@ ASKS_MAX = 1 << 12
 # Without counts of references (_nrt): they are atomic, and took longer than what is done here.
 @njit(cache=True, _nrt=False)
 def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
-    """Return what stands there, or -1, which is nothing yet.  `grids`: see `Grids.arrays`."""
+    """Return the item, or -1 if there is none yet.  `grids`: see `Grids.arrays`."""
     array, off, stride, pairs, _ = grids
     width = stride[field]
     if width > 0:
@@ -53,7 +53,7 @@ def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
 
 @njit(cache=True, _nrt=False)
 def mark(grids: Any, field: Any, row: Any, column: Any, content: Any) -> None:
-    """Write what stands there, at a new place where it had none."""
+    """Write an item, at a new place if it had none."""
     array, off, stride, pairs, used = grids
     width = stride[field]
     if width > 0:
@@ -217,17 +217,17 @@ class Grids:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """What the compiled loops read and write."""
+        """The arrays that the compiled loops read and write."""
         return self.array, self.off, self.stride, self.pairs, self.used
 
     def get(self, field: int, row: int, column: int) -> int:
-        """Return what stands there."""
+        """Return the item."""
         if row >= self.rows[field] or column >= self.columns[field]:
             return self.fill
         return int(find(self.arrays, field, row, column))
 
     def put(self, field: int, row: int, column: int, content: int) -> None:
-        """Write what stands there; it was asked for, so there is room."""
+        """Write an item; it was asked for, so there is space."""
         if self._held is not None:
             self._held.append((field, row, column, content))
             return
@@ -238,11 +238,11 @@ class Grids:
         return self._held is not None
 
     def hold(self) -> None:
-        """Let what is put here wait."""
+        """Defer the items written from now on."""
         self._held = []
 
     def release(self) -> None:
-        """Write what waits."""
+        """Write the deferred items."""
         held, self._held = self._held, None
         if held:
             _mark_all(self.arrays, np.array(held, np.int64))

@@ -60,7 +60,7 @@ class JointLists:
     def _parts_of(
         self, step: Together, taken: Sequence[tuple[str, Hashable]]
     ) -> list[tuple[int, int]]:
-        """Return what a step asks of each member: its number, and its event's."""
+        """Return the parts of a joint step: the number of each member, and of its event."""
         tables = self._tables
         step.refuse_strangers(tables.names)
         members = [tables.number_of[name] for name, _ in taken]

@@ -31,7 +31,7 @@ BYTES_MAX = 1 << 28
 FILES_MAX = 24
 
 TIMES_LARGER = 6
-"""How much more than in the file its content takes in memory, at most."""
+"""The ratio of a content's bytes in memory to those in its file, at most."""
 
 
 @frozen

@@ -63,7 +63,7 @@ class CannotKeep(ValueError):
 
 @frozen
 class Names:
-    """Which classes and functions bytes may name.
+    """The classes and functions that stored bytes may name.
 
     `held`: those that the reader holds already.  `allows`: whether the classes of a module may be.
     """

@@ -34,17 +34,18 @@ COST_NONE, COST_CRASH, COST_WIPE, COST_LOSE, COST_DOUBLE = range(5)
 
 NUMBER_BITS = 24
 VALUES_MAX = 1 << NUMBER_BITS
-"""How many contents, local states and outcomes fit; a world with more gets a bit for each message.
+"""The most contents, local states and outcomes; a world with more gets a bit for each message.
 """
 
 DELIVERIES_MAX = (1 << 15) - 1
-"""How many deliveries of one content fit, and links between members."""
+"""The most deliveries of one content, and links between members."""
 
 LOCAL = (1 << 32) - 1
 SENT = (1 << 30) - 1
 MOVES = 1 << 62
-"""Where an outcome leads, packed: the local state; above 32 bits 1 + the number of the set that it
-sends; whether the member's horizon is another one then."""
+"""The result of an outcome, packed: the local state; from bit 32 on 1 + the number of the set that
+it sends; whether the member's horizon changes.
+"""
 
 SLEEPS, MARKS, SPENDS = 1, 2, 4
 """Of an outcome: its event may sleep where others came before; others may where it came before;
@@ -55,7 +56,9 @@ OUTCOMES_MAX = 16
 
 
 class Fields(NamedTuple):
-    """Where each field lies in a row: members, the monitor if there is one, `env`, then queues."""
+    """The place of each field in a row: members, the monitor if there is one, `env`, then
+    queues.
+    """
 
     word: I64  # (field,): which word of the row
     shift: U64  # (field,): how far left in it
@@ -64,7 +67,7 @@ class Fields(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """What members may do by themselves."""
+    """Members' own choices."""
 
     first: I32  # (value,): of a local state, its first choice
     counts: I32  # (value,)
@@ -80,7 +83,7 @@ class Blocks(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """What steps of members lead to."""
+    """The outcomes of members' steps."""
 
     next: I32  # (outcome,): local state
     cost: I8  # (outcome,): which fault it spends
@@ -149,7 +152,7 @@ class Lookup(NamedTuple):
 
 
 class Bits(NamedTuple):
-    """What is under way in a set where each message has a bit, and which members may receive it."""
+    """The messages of a set with one bit each, and their possible receivers."""
 
     mask: U64  # (word,): which bits of a row's words are messages
     at: I32  # (64 * word + bit,) -> message or -1
@@ -161,7 +164,7 @@ class Bits(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """What is under way in queues and bags, as the loops read it; grids as in `Grids.arrays`.
+    """The contents of queues and bags, as the loops read them; grids as in `Grids.arrays`.
 
     A content's takes are its messages, one after the other; a queue has one, its first.
     """
@@ -179,7 +182,7 @@ class Queued(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """What is under way in a set whose contents are numbered; grids as in `Grids.arrays`."""
+    """The messages of a set whose contents are numbered; grids as in `Grids.arrays`."""
 
     member: I32  # (delivery,): the receiver
     message: I32  # (delivery,)

@@ -77,7 +77,7 @@ class TablesNumbering:
 
 
 class _Found:
-    """What is kept, as the values behind the numbers."""
+    """The values behind the numbers of a stored numbering."""
 
     def __init__(self, kept: dict[str, Any]) -> None:
         self._kept = kept

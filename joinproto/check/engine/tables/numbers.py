@@ -47,7 +47,9 @@ class Numbers:
 
 
 class Observed:
-    """What a member shows, and its disk, as claims get it: anew each time where it can change."""
+    """The observation of a member, and its disk, as claims get them: a copy each time where the
+    value is mutable.
+    """
 
     __slots__ = ("_disk", "_shown", "is_fixed")
 

@@ -17,7 +17,7 @@ from joinproto.check.engine.tables.numbers import Numbers
 from joinproto.check.local import Cost, Outcome
 
 COSTS: dict[Cost, int] = {"": 0, "crash": 1, "wipe": 2}
-"""What an outcome spends, as the compiled loops read it."""
+"""The cost of an outcome, as the compiled loops read it."""
 
 _COSTS = tuple(COSTS)
 

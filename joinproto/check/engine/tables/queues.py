@@ -1,4 +1,4 @@
-"""What is under way from one member to another, as numbers: contents of queues and of bags."""
+"""Messages from one member to another, as numbers: contents of queues and of bags."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ if TYPE_CHECKING:
 
 
 MESSAGES_MAX = 1 << 20
-"""How many different messages are numbered."""
+"""The number of different messages."""
 
 
 def too_many_messages() -> ModelProblem:
-    """Return what is raised for one message more."""
+    """Return the exception for one message too many."""
     return ModelProblem(
         f"more than {MESSAGES_MAX} different messages", next="bound what members send"
     )
 
 
 def packed(messages: Iterable[int]) -> str:
-    """Return what a queue holds as the value of its field: a character for each message's number.
+    """Return the contents of a queue as the value of its field: a character for each message's
+    number.
 
     A bag of n messages that leave it one by one has n * n / 2 contents.  A string takes a quarter
     of a tuple's memory, and keeps its hash.
@@ -95,7 +96,7 @@ class Queues:
         return queued
 
     def with_one_more(self, held: str, message: int) -> str | None:
-        """Return what a queue holds after a send; None where it is full and the sender waits."""
+        """Return the contents of a queue after a send, None if it is full and the sender waits."""
         if self._capacity is not None and len(held) >= self._capacity:
             return None if self._waits else held
         at = len(held) if self._tables.fifo else bisect(held, chr(message))

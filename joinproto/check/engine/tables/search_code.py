@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.tables.tables import Tables
 
 SAMPLES = 1_000
-"""How many answers of each kind and member are asked for again when a search goes on."""
+"""Answers of each kind and member that are checked again when a search continues."""
 
 
 def code_of(tables: Tables) -> str:
@@ -35,7 +35,7 @@ def code_of(tables: Tables) -> str:
 
 
 def names_of(tables: Tables) -> Names:
-    """Return which classes a file may name: of modules that the model is made of."""
+    """Return the classes that a file may name: those of the model's modules."""
     files = _sources(tables)
 
     def is_own(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the member code answered, as numbers: the only room where code and arrays meet.
+"""The answers of members' code, as numbers: the only module where code and arrays meet.
 
 Every local state, event, message and queue content gets a number when it is first met.
 `fill` answers what the kernel asked for, by one call of the real code each
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.symmetry.interchangeable import CodeComparison
 
 FAILING_MAX = 1000
-"""How many cells may go wrong in a level before the others of it are left out."""
+"""Cells that may go wrong in a level before the others of it are left out."""
 
 
 def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:

@@ -34,14 +34,16 @@ GLOBS = tuple(
         "*/snapshots/*/snapshot.dat",
     )
 )
-"""What is read, as a shell names it."""
+"""The files to read, as shell patterns."""
 CONFIG = "config"
 FLAGS = "feature_flags"
 BESIDE = f"-{FLAGS}"
-"""How the list of feature flags is carried, and the end of its name next to the directory."""
+"""The key of the list of feature flags in a `Raw`, and the suffix of its file next to the
+directory.
+"""
 DIGEST = " digest"
 UNREAD = f"Ra's files{DIGEST}"
-"""How a digest is called, and one that the system refused."""
+"""The key of a digest, and of one that the system refused."""
 
 
 @frozen
@@ -114,7 +116,7 @@ def _system(system: str, folder: Folder) -> RaSystem:
 
 
 def _refused(folder: Folder, error: OSError) -> str:
-    """Return what the system said; raises it again where another user may read the files."""
+    """Return the system's error; raises it again if another user may read the files."""
     if error.errno in (errno.EACCES, errno.EPERM):
         raise error
     return f"{folder.path}: {reason(error)}"

@@ -46,8 +46,9 @@ _CONFIGURATIONS = Written(
 
 @frozen(kw_only=True)
 class GroupLog:
-    """What one node has of one group.  `prints`: of few entries the index, the term and a number
-    that is the same on every node.  `system`: `quorum` or `coordination`."""
+    """The log of one group on one node.  `prints`: for a few entries their index, term, and a hash
+    that is the same on every node.  `system`: `quorum` or `coordination`.
+    """
 
     system: Annotated[str, "quorum or coordination"]
     group: Annotated[str, "its name"]
@@ -72,7 +73,7 @@ class GroupLog:
 
     @property
     def title(self) -> str:
-        """Return what a person calls the group."""
+        """Return the group's title for people."""
         if self.queue:
             return self.queue if self.vhost == "/" else f"{self.queue} in {self.vhost}"
         return {
@@ -98,7 +99,9 @@ class GroupLog:
 
 @frozen
 class RaSystem:
-    """What a node has of one Ra system.  `problem`: why none of its logs counts."""
+    """The logs of one Ra system on a node.  `problem`: the reason why none of them counts; "" if
+    they do.
+    """
 
     system: Annotated[str, "quorum or coordination"]
     logs: Annotated[tuple[GroupLog, ...], "one for each group"] = ()
@@ -112,7 +115,7 @@ class RaSystem:
 
 
 def system_from(data: bytes) -> RaSystem:
-    """Return what `to_bytes` wrote; raises `NotAsWritten`."""
+    """Return the system that `to_bytes` wrote; raises `NotAsWritten`."""
     import json
 
     from joinproto.codec.malformed import Malformed
@@ -180,7 +183,9 @@ class MetaRow:
 
 
 def meta_in(data: bytes) -> Mapping[bytes, MetaRow]:
-    """Return what `meta.dets` says of each log; of several rows of one log the highest numbers."""
+    """Return the row of `meta.dets` for each log; of several rows of one log the highest
+    numbers.
+    """
     found: dict[bytes, MetaRow] = {}
     for row in dets.objects_in(META, data):
         parts = external.parts_of(row, 4)
@@ -198,7 +203,7 @@ def meta_in(data: bytes) -> Mapping[bytes, MetaRow]:
 
 
 def names_in(data: bytes) -> Mapping[str, frozenset[bytes]]:
-    """Return which logs `names.dets` names for each group; one, unless it is damaged."""
+    """Return the logs that `names.dets` names for each group; one, unless it is damaged."""
     found: dict[str, frozenset[bytes]] = {}
     for row in dets.objects_in(NAMES, data):
         parts = external.parts_of(row, 2)

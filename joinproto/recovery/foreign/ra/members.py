@@ -41,7 +41,7 @@ class Config:
 
 
 def config_in(name: str, data: bytes) -> Config:
-    """Return what a member's configuration says: Erlang's text, of which only this is read."""
+    """Return a member's configuration: Erlang's text, of which only this part is read."""
     text = data[:CONFIG_BYTES_MAX].decode("utf-8", "replace")
     uid, own, first = _UID.search(text), _ID.search(text), _FIRST.search(text)
     if not text.rstrip().endswith("}.") or uid is None or own is None or first is None:

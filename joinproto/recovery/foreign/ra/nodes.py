@@ -1,5 +1,4 @@
-"""What a node's Ra files come to: alongside Mnesia the messages of its queues, with Khepri
-everything.
+"""The contents of a node's Ra files: with Mnesia the messages of its queues, with Khepri all data.
 
 From 3.13 on a node has a log of Khepri in any case.  While Mnesia counts, that log is of the node
 alone, and nothing of RabbitMQ's is in it.  The feature flag `khepri_db` moves the metadata: the
@@ -35,7 +34,9 @@ NONE = "no log of the metadata is among Ra's files"
 
 
 def raft_of(raw: Raw) -> tuple[tuple[RaSystem, ...], tuple[str, ...]]:
-    """Return what the digests of Ra's files say, and why one of them says nothing."""
+    """Return the logs in the digests of Ra's files, and the reason why one of them is
+    unreadable.
+    """
     found, broken = [], []
     for file in raw.files:
         if not file.name.endswith(DIGEST):
@@ -123,7 +124,7 @@ def of_khepri(
     has_lists: bool,
     listed: Collection[str],
 ) -> Found | None:
-    """Return what a node with Khepri says, None of one with Mnesia.
+    """Return the facts of a node with Khepri, None for one with Mnesia.
 
     `has_lists`: whether there are Mnesia's lists of nodes; `listed`: which nodes they name.
     """

@@ -99,7 +99,7 @@ class Table:
 
     @property
     def doubt(self) -> str:
-        """Return what is not proven, in a sentence."""
+        """Return the unproven part, in a sentence."""
         if self.problems:
             return f"{self.problems[0]}."
         if not (doubts := self._doubts()):
@@ -144,7 +144,7 @@ class Table:
         return [f"{_few(titles)} on {why}" for why, titles in found.items()]
 
     def stranded(self, members: Collection[str]) -> str:
-        """Return what to do about queues without a majority here; "": there are none."""
+        """Return the advice for queues without a majority here, "" if there are none."""
         by_node: dict[str, list[Row]] = {}
         for row in self.rows:
             best = [node for node in row.best if node in members]
@@ -153,7 +153,7 @@ class Table:
         return "".join(f"; then {_shrunk(node, rows)}" for node, rows in sorted(by_node.items()))
 
     def advice(self, lost: Collection[str]) -> str:
-        """Return what to do about the groups that are not proven; "" if there are none.
+        """Return the advice for the groups that are not proven, "" if there are none.
 
         `lost`: nodes whose disks are lost.
         """
