@@ -255,6 +255,8 @@ def test_rows_that_lack_answers_are_found_whatever_number_of_choices_there_is(
             search.run()
             found.append(search.lacking(0, search.states.count).tolist())
         held = search.expander._deliveries.arrays
-        assert len(held.outcomes) == len(held.calm) >= search.tables.choice_column.count > 1
+        assert (
+            len(held.outcomes) == len(held.sleeping_prefix) >= search.tables.choice_column.count > 1
+        )
 
     assert found[0] == found[1] != []

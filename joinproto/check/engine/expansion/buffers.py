@@ -54,7 +54,7 @@ class Listed(NamedTuple):
     here: I64  # (member,): local states of the row
     heard: I64  # (link,): meetings, see `deliveries.py`
     coming: I64  # (member,): local states of the next row
-    idle: I64  # (member,): first choices of those that are calm, see `own_steps.py`
+    idle: I64  # (member,): first choices of sleeping prefixes, see `own_steps.py`
 
     @classmethod
     def of(cls, todo: I64, looped: I64, scratch: I64) -> Listed:

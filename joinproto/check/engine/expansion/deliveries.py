@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows
-from joinproto.check.engine.expansion.own_steps import count_calm
+from joinproto.check.engine.expansion.own_steps import count_sleeping_prefixes
 from joinproto.check.engine.expansion.sleeping import delivery_sleeps, led_by, list_asleep
 from joinproto.check.engine.rows.bits import mix, prefetch
 from joinproto.check.engine.shapes import Ints, Questions, Rows, SmallInts, Table
@@ -72,7 +72,7 @@ class DeliveryTables(NamedTuple):
     items: Ints
     used: Ints  # (3,): slots, items; 1 where there was no room
     outcomes: Ints  # of each choice, by its place among all: its outcome, once it was looked up
-    calm: Ints  # (first choice of a local state, 2): see `own_steps.py`
+    sleeping_prefix: Ints  # (first choice of a local state, 2): see `own_steps.py`
 
 
 @njit(inline="always")
@@ -325,7 +325,7 @@ def note_met(meetings: Any, heard: Ints, met: Any) -> Any:
 @njit(cache=True, _nrt=False)
 def _count(meetings: Any, taken: Ints) -> None:
     slots, items = meetings.slots, meetings.items
-    count_calm(meetings, taken)
+    count_sleeping_prefixes(meetings, taken)
     for slot in range(len(slots)):
         idle, whole = slots[slot, TIMES], slots[slot, TIMES + 1]
         if idle + whole > 0:
@@ -372,14 +372,14 @@ class Deliveries:
 
     def fit(self, choices: int) -> None:
         """Have room for so many choices."""
-        outcomes, calm = self.arrays.outcomes, self.arrays.calm
+        outcomes, prefixes = self.arrays.outcomes, self.arrays.sleeping_prefix
         if choices > len(outcomes):
             room = max(choices, 2 * len(outcomes))
             self._claim(3 * 8 * room)
             self._choices, more = room, room - len(outcomes)
             self.arrays = self.arrays._replace(
                 outcomes=np.concatenate([outcomes, np.full(more, UNKNOWN, np.int64)]),
-                calm=np.concatenate([calm, np.zeros((more, 2), np.int64)]),
+                sleeping_prefix=np.concatenate([prefixes, np.zeros((more, 2), np.int64)]),
             )
 
     def made_room(self) -> bool:

@@ -27,7 +27,7 @@ from joinproto.check.engine.expansion.listing import (
     list_messages,
     list_moves,
 )
-from joinproto.check.engine.expansion.own_steps import note_calm
+from joinproto.check.engine.expansion.own_steps import note_sleeping_prefixes
 from joinproto.check.engine.expansion.receive_lists import list_takes
 from joinproto.check.engine.expansion.writing import write_listed
 from joinproto.check.engine.rows.bits import prefetch
@@ -88,7 +88,7 @@ def expand(
         for member in range(s.members):
             listed.here[member] = get(given.rows, r, fields, member)
         # fmt: off
-        steps, n, n_loops, calms, asked, whole = list_choices(
+        steps, n, n_loops, prefixes, asked, whole = list_choices(
             t, cells, s, sets, meetings, given, r, env, mark, written, n, listed, lacking,
             asked, quiet,
         )
@@ -161,6 +161,6 @@ def expand(
             loops += np.int64(n_loops + healed)
             t.event_taken[MOVE] += healed
             if sets is not None:
-                loops += note_calm(meetings, listed.idle, calms)
+                loops += note_sleeping_prefixes(meetings, listed.idle, prefixes)
                 loops += note_met(meetings, listed.heard, met)
     return end, n, asked, redone, loops

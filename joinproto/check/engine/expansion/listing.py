@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
-from joinproto.check.engine.expansion.own_steps import find_calm, outcome_of
+from joinproto.check.engine.expansion.own_steps import find_sleeping_prefix, outcome_of
 from joinproto.check.engine.expansion.sleeping import healing_sleeps, list_asleep, sleeps
 from joinproto.check.engine.rows.bits import trailing_zeros
 from joinproto.check.engine.shapes import Ints, SmallFlags, SmallInts
@@ -96,11 +96,11 @@ def list_choices(
 ) -> Any:
     """List what members do by themselves, crashes included.
 
-    Returns (steps, successors, loops, calm members, asked, whether all is known).
+    Returns (steps, successors, loops, sleeping prefixes, asked, whether all is known).
     """
     fields, choices, blocks, outcomes = t.fields, t.choices, t.blocks, t.outcomes
     of_use, spend = t.of_use, t.around.spend
-    steps = n_loops = calms = np.int64(0)
+    steps = n_loops = prefixes = np.int64(0)
     whole = True
     room = len(written.rows)
     for member in range(s.members):
@@ -109,18 +109,19 @@ def list_choices(
         first = np.int64(choices.first[at])
         end = first + choices.counts[at]
         if sets is not None and asleep and first < end:
-            calm = meetings.calm[first, 0]
-            if calm == 0:
+            prefix = meetings.sleeping_prefix[first, 0]
+            if prefix == 0:
                 # fmt: off
-                calm = find_calm(
-                    blocks, cells, choices.column, sets.sleeps, meetings.outcomes, meetings.calm,
+                prefix = find_sleeping_prefix(
+                    blocks, cells, choices.column, sets.sleeps, meetings.outcomes,
+                    meetings.sleeping_prefix,
                     member, local, first, end,
                 )
                 # fmt: on
-            if calm > 1:
-                listed.idle[calms] = first
-                calms += 1
-                first += calm - 1
+            if prefix > 1:
+                listed.idle[prefixes] = first
+                prefixes += 1
+                first += prefix - 1
         for k in range(first, end):
             column = choices.column[k]
             if sets is not None:
@@ -144,7 +145,7 @@ def list_choices(
             elif o != REFUSED:
                 whole = False
                 asked = want_cell(blocks, cells, lacking.ask, asked, o, member, local, column)
-    return steps, n, n_loops, calms, asked, whole
+    return steps, n, n_loops, prefixes, asked, whole
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)

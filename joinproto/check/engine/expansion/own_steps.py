@@ -1,9 +1,10 @@
 """Members' own steps, computed once for each local state, where contents are numbered.
 
 A choice belongs to one local state, so its outcome is looked up once.  And where a member sleeps
-(`sleeping.py`), those of its first choices that have one outcome and spend nothing are calm: all of
-them are counted by one number.  `calm[first]`, by the number of the state's first choice: 1 + how
-many there are, or 0 where that is not known; and how often they were counted.
+(`sleeping.py`), its first choices that have one outcome and spend no budget are counted by one
+number: they are the sleeping prefix of the state's choices.  `sleeping_prefix[first]`, by the
+number of the state's first choice: 1 + the length of the prefix, or 0 if it is not known; and how
+often it was counted.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ def outcome_of(
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def find_calm(
+def find_sleeping_prefix(
     blocks: Blocks,
     cells: Any,
     column: SmallInts,
     sleeps: SmallFlags,
     known: Ints,
-    calm: Table,
+    sleeping_prefix: Table,
     member: Any,
     local: Any,
     first: Any,
     end: Any,
 ) -> Any:
-    """Return 1 + how many of the choices from `first` on are calm; 1 where it is not known yet.
+    """Return 1 + the length of the sleeping prefix from `first` on; 1 if it is not known yet.
 
-    `sleeps`: `Sets.sleeps`; `calm`: `DeliveryTables.calm`; the rest as `outcome_of` takes it.
+    `sleeps`: `Sets.sleeps`; `sleeping_prefix`: of `DeliveryTables`; the others as for `outcome_of`.
     """
     found = np.int64(1)
     for k in range(first, end):
@@ -58,27 +59,27 @@ def find_calm(
         if o < 0 or sleeps[o] & (SLEEPS | SPENDS) != SLEEPS:
             break
         found += 1
-    calm[first, 0] = found
+    sleeping_prefix[first, 0] = found
     return found
 
 
 @njit(inline="always")
-def note_calm(meetings: Any, idle: Ints, calms: Any) -> Any:
-    """Count the calm choices whose firsts are the first `calms` of `idle`; return how many."""
+def note_sleeping_prefixes(meetings: Any, idle: Ints, prefixes: Any) -> Any:
+    """Count the choices of the first `prefixes` of `idle`; return their number."""
     steps = np.int64(0)
-    for i in range(calms):
-        meetings.calm[idle[i], 1] += 1
-        steps += meetings.calm[idle[i], 0] - 1
+    for i in range(prefixes):
+        meetings.sleeping_prefix[idle[i], 1] += 1
+        steps += meetings.sleeping_prefix[idle[i], 0] - 1
     return steps
 
 
 @njit(cache=True, _nrt=False)
-def count_calm(meetings: Any, taken: Ints) -> None:
-    """Add to `taken` how often calm choices were counted, and count anew."""
-    calm = meetings.calm
-    for first in range(len(calm)):
-        times = calm[first, 1]
+def count_sleeping_prefixes(meetings: Any, taken: Ints) -> None:
+    """Add the counts of sleeping prefixes to `taken`, and set them to 0."""
+    prefixes = meetings.sleeping_prefix
+    for first in range(len(prefixes)):
+        times = prefixes[first, 1]
         if times > 0:
-            for k in range(first, first + calm[first, 0] - 1):
+            for k in range(first, first + prefixes[first, 0] - 1):
                 taken[meetings.outcomes[k]] += times
-            calm[first, 1] = 0
+            prefixes[first, 1] = 0
