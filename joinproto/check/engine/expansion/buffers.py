@@ -52,7 +52,7 @@ class Listed(NamedTuple):
     todo: I64  # (step, 5): outcome or env, member, info, field or item, content
     looped: I64  # (step,): outcomes of steps that change nothing
     here: I64  # (member,): local states of the row
-    heard: I64  # (link,): meetings, see `deliveries.py`
+    heard: I64  # (link,): slots of `DeliveryTables`, see `deliveries.py`
     coming: I64  # (member,): local states of the next row
     idle: I64  # (member,): first choices of sleeping prefixes, see `own_steps.py`
 

@@ -1,16 +1,16 @@
 """The deliveries of a sender's content that change a receiver, computed once.
 
-Where contents are numbered, the same content meets the same receiver's state in very many rows:
-in `join` 136,155 such meetings, each in 850 rows.  So what the receiver's table says of each
-delivery is looked up when the two first meet, and listed: first the deliveries that are steps,
-then those that change nothing, which a search only counts.
+Where contents are numbered, the same content comes to the same receiver's state in very many rows:
+in `join` there are 136,155 such pairs, each in 850 rows.  So the receiver's table is read once for
+each delivery of a pair, and the results are listed: first the deliveries that are steps, then those
+that change nothing, which a search only counts.
 
-A meeting is a slot of a hash table: its key; where its list begins (32 bits), how many steps are
-in it (15), whether all of them may sleep and spend nothing (1), and how many deliveries change
-nothing (15); and how often what a search only counts was met.  An item of a list: the outcome (24
-bits), the message (20), whether it is of use as long as its receiver stays where it is (1), and its
-place among the content's deliveries (15).  All is packed, for what is in the processor's cache is
-what counts; and tables are of one worker alone.
+A pair is a slot of a hash table, with its key, its list, and two counts.  A list is packed into one
+number: its first item (32 bits), the number of steps in it (15), whether all of them may sleep and
+spend no budget (1), and the number of deliveries that change nothing (15).  An item of a list is
+packed, too: the outcome (24 bits), the message (20), whether it is of use as long as its receiver
+stays in its state (1), and its place among the content's deliveries (15).  Small tables stay in the
+processor's cache; each worker has tables of its own.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ STAYS, PLACE_AT = 44, 48
 ALL_SLEEP = 1 << 47
 OUTCOME = (1 << 24) - 1
 MESSAGE = (1 << 20) - 1
-NOT_KNOWN, NO_ROOM = -1, -2
+NOT_KNOWN, TABLE_FULL = -1, -2
 
 TIMES = 2
 """The first column of a slot's counts."""
@@ -68,10 +68,10 @@ CHOICES = 1 << 10
 class DeliveryTables(NamedTuple):
     """The tables as the compiled loops read and write them."""
 
-    slots: Ints  # (place, 4): key; list; how often what changes nothing was counted; how often all
+    slots: Ints  # (place, 4): key; list; counts of idle deliveries, and of all
     items: Ints
-    used: Ints  # (3,): slots, items; 1 where there was no room
-    outcomes: Ints  # of each choice, by its place among all: its outcome, once it was looked up
+    used: Ints  # (3,): slots, items; 1 if a table was full
+    outcomes: Ints  # (choice,): its outcome, once it was looked up
     sleeping_prefix: Ints  # (first choice of a local state, 2): see `own_steps.py`
 
 
@@ -86,8 +86,8 @@ def place_of(key: Any) -> Any:
 
 
 @njit(cache=True, _nrt=False)
-def meeting(slots: Table, link: Any, content: Any, local: Any) -> Any:
-    """Return the slot of a content and a receiver's state, or the empty one that it would take."""
+def slot_of(slots: Table, link: Any, content: Any, local: Any) -> Any:
+    """Return the slot of a content and a receiver's state, or the empty slot for it."""
     key = key_of(link, content, local)
     last = np.uint64(len(slots) - 1)
     slot = np.uint64(place_of(key)) & last
@@ -99,10 +99,10 @@ def meeting(slots: Table, link: Any, content: Any, local: Any) -> Any:
 
 
 @njit(inline="always")
-def await_meetings(
+def prefetch_slots(
     fields: Fields, heard_by: Ints, s: Shape, slots: Table, rows: Rows, r: Any, locals_: Ints
 ) -> None:
-    """Have the processor read the slots of a row that comes next.
+    """Prefetch the slots of the next row.
 
     `heard_by`: int64 (value,); `slots`: `DeliveryTables.slots`; `rows`: uint64 (row, word);
     `locals_`: int64 (member,), written.  Which links are up makes no difference.
@@ -121,14 +121,14 @@ def await_meetings(
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def meet(
+def fill_slot(
     fields: Fields,
     takes: TakeTables,
     blocks: Blocks,
     cells: Any,
     horizon: SmallInts,
     sets: Sets,
-    meetings: DeliveryTables,
+    deliveries: DeliveryTables,
     slot: Any,
     place: Any,
     link: Any,
@@ -138,17 +138,17 @@ def meet(
     ask: Questions,
     asked: Any,
 ) -> Any:
-    """List what the deliveries of a content are to a receiver's state, in an empty slot.
+    """Fill an empty slot: list the deliveries of a content to a receiver's state.
 
     `place`: of the content in per-value arrays; `horizon`: int32 (value,), of each local state;
-    `ask`: int64 (question, 4).  Returns (0, `NOT_KNOWN` or `NO_ROOM`; asked).
+    `ask`: int64 (question, 4).  Returns (0, `NOT_KNOWN` or `TABLE_FULL`; asked).
     """
-    slots, items, used = meetings.slots, meetings.items, meetings.used
+    slots, items, used = deliveries.slots, deliveries.items, deliveries.used
     first, count = np.int64(takes.first[place]), np.int64(takes.counts[place])
-    # Room for all of them, as if each were the receiver's.
+    # Space for all of them, as if each were addressed to the receiver.
     if 2 * (used[0] + 1) > len(slots) or used[1] + count > len(items):
         used[2] = 1
-        return NO_ROOM, asked
+        return TABLE_FULL, asked
     known = True
     for k in range(first, first + count):
         if sets.member[k] == member:
@@ -202,7 +202,7 @@ def list_delivery(todo: Table, first: Any, steps: Any, member: Any, item: Any) -
 
 @njit(inline="always")
 def left_by(kind: Any, member: Any, item: Any, is_silent: Any) -> Any:
-    """Return the mark that a step of a member leaves, which heard `item` or did it by itself."""
+    """Return the mark of a member's step, which received `item` or was its own."""
     if kind == CHOICE or (kind == RECEIVE and (item >> STAYS) & 1):
         return led_by(member, is_silent)
     return np.int64(0)
@@ -214,7 +214,7 @@ def list_deliveries(
     cells: Any,
     s: Shape,
     sets: Sets,
-    meetings: DeliveryTables,
+    deliveries: DeliveryTables,
     given: SourceRows,
     r: Any,
     env: Any,
@@ -227,12 +227,12 @@ def list_deliveries(
     asked: Any,
     quiet: Any,
 ) -> Any:
-    """List all deliveries of a row that are steps; where `quiet`, count what changes nothing.
+    """List all deliveries of a row that are steps; where `quiet`, count those that change nothing.
 
-    `mark`: of the row (see `sleeping.py`); what sleeps is counted, too.
+    `mark`: of the row (see `sleeping.py`); sleeping steps are counted as well.
 
-    Returns (steps, loops, meetings put into `heard`, asked, whether all is known, whether there
-    was no room).
+    Returns (steps, loops, slots put into `heard`, asked, whether all is known, whether a table
+    was full).
     """
     rows, here, heard = given.rows, listed.here, listed.heard
     todo, looped, ask = listed.todo, listed.looped, lacking.ask
@@ -253,16 +253,16 @@ def list_deliveries(
             if s.splits and link_up[env, q * s.members + member] == 0:
                 continue
             link, local = q * s.members + member, here[member]
-            slot = meeting(meetings.slots, link, content, local)
-            if meetings.slots[slot, 0] == 0:
-                status, asked = meet(
+            slot = slot_of(deliveries.slots, link, content, local)
+            if deliveries.slots[slot, 0] == 0:
+                status, asked = fill_slot(
                     fields,
                     takes,
                     blocks,
                     cells,
                     horizon,
                     sets,
-                    meetings,
+                    deliveries,
                     slot,
                     place,
                     link,
@@ -272,13 +272,13 @@ def list_deliveries(
                     ask,
                     asked,
                 )
-                if status == NO_ROOM:
+                if status == TABLE_FULL:
                     full = True
                     continue
                 if status == NOT_KNOWN:
                     whole = False
                     continue
-            packed = meetings.slots[slot, 1]
+            packed = deliveries.slots[slot, 1]
             first = packed & LOW
             upto = first + ((packed >> 32) & COUNT)
             asleep = delivery_sleeps(mark, q, member)
@@ -292,7 +292,7 @@ def list_deliveries(
                 heard[met] = slot << 1
                 met += 1
             for j in range(first, upto):
-                o = meetings.items[j] & OUTCOME
+                o = deliveries.items[j] & OUTCOME
                 to = sets.leads[o]
                 if asleep and sets.sleeps[o] & SLEEPS and n_loops + OUTCOMES_MAX <= room:
                     n_loops = list_asleep(outcomes, spend, env, o, looped, n_loops)
@@ -304,28 +304,26 @@ def list_deliveries(
                         n_loops += 1
                         outcomes.taken[o] += 1
                         continue
-                steps = list_delivery(todo, before, steps, member, meetings.items[j])
+                steps = list_delivery(todo, before, steps, member, deliveries.items[j])
     return steps, n_loops, met, asked, whole, full
 
 
 @njit(inline="always")
-def note_met(meetings: Any, heard: Ints, met: Any) -> Any:
-    """Count the deliveries of the meetings in `heard` that need no successor; return their
-    number.
-    """
+def note_slots(deliveries: Any, heard: Ints, met: Any) -> Any:
+    """Count the deliveries in the slots of `heard` that need no successor; return their number."""
     steps = np.int64(0)
     for i in range(met):
         slot, asleep = heard[i] >> 1, heard[i] & 1
-        meetings.slots[slot, TIMES + asleep] += 1
-        packed = meetings.slots[slot, 1]
+        deliveries.slots[slot, TIMES + asleep] += 1
+        packed = deliveries.slots[slot, 1]
         steps += (packed >> 48) + asleep * ((packed >> 32) & COUNT)
     return steps
 
 
 @njit(cache=True, _nrt=False)
-def _count(meetings: Any, taken: Ints) -> None:
-    slots, items = meetings.slots, meetings.items
-    count_sleeping_prefixes(meetings, taken)
+def _count(deliveries: Any, taken: Ints) -> None:
+    slots, items = deliveries.slots, deliveries.items
+    count_sleeping_prefixes(deliveries, taken)
     for slot in range(len(slots)):
         idle, whole = slots[slot, TIMES], slots[slot, TIMES + 1]
         if idle + whole > 0:
@@ -353,7 +351,7 @@ def _move(old: Table, slots: Table) -> None:
 
 
 class Deliveries:
-    """The meetings of one worker; `claim(bytes)` is called before memory is taken."""
+    """The delivery tables of one worker; `claim(bytes)` is called before memory is allocated."""
 
     def __init__(self, claim: Callable[[int], None]) -> None:
         self._claim = claim
@@ -361,7 +359,7 @@ class Deliveries:
         self.forget()
 
     def forget(self) -> None:
-        """Know of no meeting: answers have changed.  The room for choices stays."""
+        """Empty the tables: answers have changed.  The space for choices stays."""
         self.arrays = DeliveryTables(
             np.zeros((SLOTS, 4), np.int64),
             np.empty(ITEMS, np.int64),
@@ -371,7 +369,7 @@ class Deliveries:
         )
 
     def fit(self, choices: int) -> None:
-        """Have room for so many choices."""
+        """Make space for `choices` choices."""
         outcomes, prefixes = self.arrays.outcomes, self.arrays.sleeping_prefix
         if choices > len(outcomes):
             room = max(choices, 2 * len(outcomes))
@@ -382,8 +380,8 @@ class Deliveries:
                 sleeping_prefix=np.concatenate([prefixes, np.zeros((more, 2), np.int64)]),
             )
 
-    def made_room(self) -> bool:
-        """Make room if there was none; return whether that was so."""
+    def grow_if_full(self) -> bool:
+        """Double the tables if one was full; return whether that was so."""
         slots, items, used = self.arrays[:3]
         if not used[2]:
             return False
@@ -396,5 +394,5 @@ class Deliveries:
         return True
 
     def count_into(self, taken: Ints) -> None:
-        """Add to `taken` what was counted here and not there."""
+        """Add the counts of this worker to `taken`, and set them to 0."""
         _count(self.arrays, taken)

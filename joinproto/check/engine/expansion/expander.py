@@ -138,7 +138,7 @@ class Expander:
 
     def _more_room(self) -> None:
         """Make room for what did not fit."""
-        if not self._deliveries.made_room():
+        if not self._deliveries.grow_if_full():
             self._room *= 2
             self._buffers()
 

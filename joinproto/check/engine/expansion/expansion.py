@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
-from joinproto.check.engine.expansion.deliveries import await_meetings, list_deliveries, note_met
+from joinproto.check.engine.expansion.deliveries import list_deliveries, note_slots, prefetch_slots
 from joinproto.check.engine.expansion.listing import (
     list_choices,
     list_joint,
@@ -48,7 +48,7 @@ def expand(
     bits: Any,
     queued: Any,
     sets: Any,
-    meetings: Any,
+    deliveries: Any,
     s: Shape,
     given: SourceRows,
     begin: Any,
@@ -67,7 +67,7 @@ def expand(
 
     `cells`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
     `bits`: of a world whose messages have a bit each; `queued`: of one with queues or a bag;
-    `sets`, `meetings`: of one whose contents are numbered (see `Sets`, `DeliveryTables`).  None
+    `sets`, `deliveries`: of one whose contents are numbered (see `Sets`, `DeliveryTables`).  None
     compiles a loop that knows no such messages.
 
     Two-dimensional indexing throughout: a view of a row costs more than a step.
@@ -89,7 +89,7 @@ def expand(
             listed.here[member] = get(given.rows, r, fields, member)
         # fmt: off
         steps, n, n_loops, prefixes, asked, whole = list_choices(
-            t, cells, s, sets, meetings, given, r, env, mark, written, n, listed, lacking,
+            t, cells, s, sets, deliveries, given, r, env, mark, written, n, listed, lacking,
             asked, quiet,
         )
         # fmt: on
@@ -100,8 +100,8 @@ def expand(
                 if len(given.picked) > 0:
                     following = given.picked[p + 1]
                 # fmt: off
-                await_meetings(
-                    fields, t.takes.heard_by, s, meetings.slots, given.rows, following,
+                prefetch_slots(
+                    fields, t.takes.heard_by, s, deliveries.slots, given.rows, following,
                     listed.coming,
                 )
                 # fmt: on
@@ -110,7 +110,7 @@ def expand(
                 prefetch(sets.vector, vector)
             # fmt: off
             steps, n_loops, met, asked, known, full = list_deliveries(
-                t, cells, s, sets, meetings, given, r, env, mark, listed, steps, n_loops,
+                t, cells, s, sets, deliveries, given, r, env, mark, listed, steps, n_loops,
                 len(written.rows), lacking, asked, quiet,
             )
             # fmt: on
@@ -161,6 +161,6 @@ def expand(
             loops += np.int64(n_loops + healed)
             t.event_taken[MOVE] += healed
             if sets is not None:
-                loops += note_sleeping_prefixes(meetings, listed.idle, prefixes)
-                loops += note_met(meetings, listed.heard, met)
+                loops += note_sleeping_prefixes(deliveries, listed.idle, prefixes)
+                loops += note_slots(deliveries, listed.heard, met)
     return end, n, asked, redone, loops

@@ -82,7 +82,7 @@ def list_choices(
     cells: Any,
     s: Shape,
     sets: Any,
-    meetings: Any,
+    deliveries: Any,
     given: SourceRows,
     r: Any,
     env: Any,
@@ -109,12 +109,12 @@ def list_choices(
         first = np.int64(choices.first[at])
         end = first + choices.counts[at]
         if sets is not None and asleep and first < end:
-            prefix = meetings.sleeping_prefix[first, 0]
+            prefix = deliveries.sleeping_prefix[first, 0]
             if prefix == 0:
                 # fmt: off
                 prefix = find_sleeping_prefix(
-                    blocks, cells, choices.column, sets.sleeps, meetings.outcomes,
-                    meetings.sleeping_prefix,
+                    blocks, cells, choices.column, sets.sleeps, deliveries.outcomes,
+                    deliveries.sleeping_prefix,
                     member, local, first, end,
                 )
                 # fmt: on
@@ -125,7 +125,7 @@ def list_choices(
         for k in range(first, end):
             column = choices.column[k]
             if sets is not None:
-                o = outcome_of(blocks, cells, choices.column, meetings.outcomes, member, local, k)
+                o = outcome_of(blocks, cells, choices.column, deliveries.outcomes, member, local, k)
             else:
                 o = cell(blocks, cells, member, local, column)
             if o >= 0:

@@ -64,22 +64,22 @@ def find_sleeping_prefix(
 
 
 @njit(inline="always")
-def note_sleeping_prefixes(meetings: Any, idle: Ints, prefixes: Any) -> Any:
+def note_sleeping_prefixes(deliveries: Any, idle: Ints, prefixes: Any) -> Any:
     """Count the choices of the first `prefixes` of `idle`; return their number."""
     steps = np.int64(0)
     for i in range(prefixes):
-        meetings.sleeping_prefix[idle[i], 1] += 1
-        steps += meetings.sleeping_prefix[idle[i], 0] - 1
+        deliveries.sleeping_prefix[idle[i], 1] += 1
+        steps += deliveries.sleeping_prefix[idle[i], 0] - 1
     return steps
 
 
 @njit(cache=True, _nrt=False)
-def count_sleeping_prefixes(meetings: Any, taken: Ints) -> None:
+def count_sleeping_prefixes(deliveries: Any, taken: Ints) -> None:
     """Add the counts of sleeping prefixes to `taken`, and set them to 0."""
-    prefixes = meetings.sleeping_prefix
+    prefixes = deliveries.sleeping_prefix
     for first in range(len(prefixes)):
         times = prefixes[first, 1]
         if times > 0:
             for k in range(first, first + prefixes[first, 0] - 1):
-                taken[meetings.outcomes[k]] += times
+                taken[deliveries.outcomes[k]] += times
             prefixes[first, 1] = 0

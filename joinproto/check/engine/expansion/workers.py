@@ -284,7 +284,7 @@ class ParallelLevels:
                 inserts.put(k, n)
                 if again:
                     rows.lacks = True
-                if after == at and not self._deliveries[k].made_room():
+                if after == at and not self._deliveries[k].grow_if_full():
                     # It does not fit: a lone worker makes the room for it.
                     self._redo[k, done.redone] = self._at(at, at + 1)[0]
                     done.redone += 1
