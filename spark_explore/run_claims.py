@@ -2,7 +2,7 @@
 
 The questions are those of `joinproto/check/engine/liveness/`.  A run that breaks a claim begins
 with a shortest run to a state in which the claim is due and can be put off for ever.  The rest is
-looked for by the driver, among at most `AROUND_MAX` states about that one.
+looked for by the driver, among at most `REGION_MAX` states about that one.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from joinproto.check.engine.liveness.duties import Duties, Faults, duties_of, un
 from joinproto.check.engine.runs.findings import Findings, add_result
 from joinproto.check.properties import ON_FAIR_RUNS
 from joinproto.check.report import Trace
-from spark_explore.around import Neighbours
 from spark_explore.fair import ROUNDS_MAX, Analysis, TooManyRounds, bits_of
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows
 from spark_explore.listing import Listed, StoredFrame, listed
+from spark_explore.neighbours import Neighbours
 from spark_explore.step import BAD_MAX
 from spark_explore.trace import trace_to
 
-AROUND_MAX = 200_000
+REGION_MAX = 200_000
 
 JUDGED = (*ON_FAIR_RUNS, "always possible")
 """Kinds of claims that executors decide."""
@@ -63,12 +63,12 @@ def judge_apart(
 class _Entry:
     """The states from which a run can break a claim: the nearest ones, and their surroundings.
 
-    `around`: rows in which the run can go on breaking it; None: too many to list.
+    `region`: rows in which the run can go on breaking it; None: too many to list.
     """
 
     rows: Rows
     level: int
-    around: Rows | None
+    region: Rows | None
 
 
 @define
@@ -113,13 +113,13 @@ class _Judging:
         self, claim: Claim, trace: Trace, row: Rows, entry: _Entry, found: Findings
     ) -> Trace:
         """Return the run with its end: the circle, or where the claim is given up."""
-        part = Neighbours.of(self.frontier.search, row, claim, entry.around, most=AROUND_MAX)
+        part = Neighbours.of(self.frontier.search, row, claim, entry.region, most=REGION_MAX)
         told = part.broken_by(claim)
         due_at = len(trace.steps) if claim.premise_bit >= 0 else None
         if told is None:
             note = (
                 f"{claim.property.name!r}: the run is shown up to where it can be put off for ever;"
-                f" its circle was not found among {AROUND_MAX:,} states about that one"
+                f" its circle was not found among {REGION_MAX:,} states about that one"
             )
             found.notes += (note,)
             return evolve(trace, due_at=due_at)
@@ -163,24 +163,24 @@ class _Judging:
             return None
         if kind in ("infinitely often", "eventually always"):
             return self._nearest(lasting, None, lasting)
-        around = lasting
+        region = lasting
         if any(one.strong for one in bits):
             # A strong duty leaves states out from which others can be come to.
             goal = lasting.frame.select("id", F.lit(True).alias("lasts"))
             states = states.join(goal, "id", "left")
             lasts = F.coalesce("lasts", F.lit(False))
-            around = self.analysis.leading(states, steps.select("source", "target"), lasts)
-        return self._nearest(around, due, around)
+            region = self.analysis.leading(states, steps.select("source", "target"), lasts)
+        return self._nearest(region, due, region)
 
     def _given_up(self, claim: Claim, without: Any, then: Any, due: Any) -> _Entry | None:
         """Return the nearest states from which neither `meanwhile` nor `holds` comes about."""
         states = self.tables.states.filter(without).select("id", "level", "flags")
         meanwhile = _bit("flags", claim.meanwhile_bit)
         steps = self.tables.steps.filter(without & meanwhile & then).select("source", "target")
-        around = self.analysis.leading(states, steps, ~meanwhile)
-        return self._nearest(around, due, around)
+        region = self.analysis.leading(states, steps, ~meanwhile)
+        return self._nearest(region, due, region)
 
-    def _nearest(self, states: StoredFrame, due: Any, around: StoredFrame) -> _Entry | None:
+    def _nearest(self, states: StoredFrame, due: Any, region: StoredFrame) -> _Entry | None:
         chosen = states.frame if due is None else states.frame.filter(due)
         level = chosen.agg({"level": "min"}).first()[0]
         if level is None:
@@ -188,8 +188,8 @@ class _Judging:
         ids = chosen.filter(f"level = {level}").select("id").limit(BAD_MAX)
         rows = self.tables.rows_of(self.tables.states.join(ids, "id"))
         listed_ = None
-        if around.rows <= AROUND_MAX:
-            every = self.tables.states.join(around.frame.select("id"), "id")
+        if region.rows <= REGION_MAX:
+            every = self.tables.states.join(region.frame.select("id"), "id")
             listed_ = self.tables.rows_of(every)
         return _Entry(rows, int(level), listed_)
 

@@ -100,7 +100,7 @@ def since(
         parts["shape"] = np.array(
             [int(item) for item in arrays.shape()] + [int(arrays.set_network)], np.int64
         )
-        parts |= arrays.around._asdict()
+        parts |= arrays.environment_tables._asdict()
     return {name: np.ascontiguousarray(part) for name, part in parts.items()}
 
 
@@ -120,7 +120,7 @@ class Replica(Arrays):
         kinds = get_type_hints(kernel.Shape).values()
         fixed = [kind(item) for item, kind in zip(shape, kinds, strict=True)]
         super().__init__(kernel.Shape(*fixed), set_network=bool(set_network))
-        self.around = kernel.EnvironmentTables(
+        self.environment_tables = kernel.EnvironmentTables(
             *(parts[name] for name in kernel.EnvironmentTables._fields)
         )
         self._values = [0] * self.fields

@@ -11,9 +11,9 @@ from attrs import frozen
 from joinproto.check.engine.expansion.expander import Batch
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.runs.paths import Way, forward, uncounted
-from spark_explore.around import successors
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
+from spark_explore.neighbours import successors
 from spark_explore.step import Task
 from spark_explore.worker_cache import set_of
 

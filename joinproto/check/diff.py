@@ -102,9 +102,9 @@ class _Graph:
             for member, texts in self.steps.states_text(state).items()
             for name, text in texts.items()
         }
-        around = state.around
+        surroundings = state.surroundings
         for name in ("crash", "wipe", "lose", "double", "partitions", "split"):
-            found["faults left", name] = plain(getattr(around, name))
+            found["faults left", name] = plain(getattr(surroundings, name))
         under_way = [_sent(text_of(sent)) for sent in state.messages]
         under_way += [f"{' to '.join(link)}: {plain(thaw(held))}" for link, held in state.links]
         found[UNDER_WAY] = "; ".join(sorted(under_way))

@@ -64,7 +64,7 @@ class Steps(Reference):
         return (
             tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
             monitor,
-            state.around.split,
+            state.surroundings.split,
             state.links if self.world.show_links else None,
         )
 

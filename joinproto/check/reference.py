@@ -37,7 +37,7 @@ class State:
 
     locals: tuple[LocalState, ...]
     monitor: LocalState | None
-    around: Surroundings
+    surroundings: Surroundings
     messages: frozenset[Sent] = frozenset()
     links: tuple[tuple[Link, tuple[Hashable, ...]], ...] = ()
 
@@ -121,10 +121,10 @@ class Reference:
                     yield from self._run(state, "receive", name, event, message)
         for link, held in state.links:
             yield from self._from_link(state, link, held)
-        for action, around in self.environment.moves(state.around):
+        for action, surroundings in self.environment.moves(state.surroundings):
             kind = "split" if action == "split" else "heal"
-            move = Move(kind, split=around.split)  # type: ignore[arg-type]
-            yield move, evolve(state, around=around)
+            move = Move(kind, split=surroundings.split)  # type: ignore[arg-type]
+            yield move, evolve(state, surroundings=surroundings)
         if self.world.together is not None:
             for step in self.joint_steps(state):
                 yield from self._together(state, step)
@@ -150,7 +150,7 @@ class Reference:
             said = *said, self.holds(item, state), met
         disks = tuple(left_on_disk(world, local) for local in state.locals)
         links = () if world.show_links else state.links
-        key = (said, disks, state.around, state.messages, links)
+        key = (said, disks, state.surroundings, state.messages, links)
         fresh = key not in keys
         keys.add(key)
         return fresh
@@ -169,8 +169,8 @@ class Reference:
         self, state: State, link: Link, held: tuple[Hashable, ...]
     ) -> Iterator[tuple[Move, State]]:
         sender, to = link
-        lost = self.environment.spend(state.around, "lose")
-        doubled = self.environment.spend(state.around, "double")
+        lost = self.environment.spend(state.surroundings, "lose")
+        doubled = self.environment.spend(state.surroundings, "double")
         for content in held[:1] if self.is_fifo else dict.fromkeys(held):
             message = (sender, to, content)
             if self._reaches(state, sender, to):
@@ -178,12 +178,12 @@ class Reference:
                 yield from self._run(state, "receive", to, event, message)
             if lost is not None:
                 rest = self._without(state, message)
-                yield Move("lose", message=message), evolve(rest, around=lost)
+                yield Move("lose", message=message), evolve(rest, surroundings=lost)
             if doubled is not None and not (self.waits and self._is_full(held)):
                 more = state
                 if not self._is_full(held):
                     more = self._with_link(state, link, (*held, content))
-                yield Move("duplicate", message=message), evolve(more, around=doubled)
+                yield Move("duplicate", message=message), evolve(more, surroundings=doubled)
 
     def _together(self, state: State, step: Any) -> Iterator[tuple[Move, State]]:
         for taken in self.ways(state, step):
@@ -220,7 +220,7 @@ class Reference:
         return repr(message)
 
     def _reaches(self, state: State, one: str | None, other: str) -> bool:
-        return reaches(state.around.split, one, other)
+        return reaches(state.surroundings.split, one, other)
 
     def _is_full(self, held: tuple[Hashable, ...]) -> bool:
         return self.capacity is not None and len(held) >= self.capacity
@@ -238,19 +238,19 @@ class Reference:
         return self._with_link(state, link, held[:at] + held[at + 1 :])
 
     def _after(self, state: State, name: str, outcome: Outcome) -> State | None:
-        around: Surroundings | None = state.around
+        surroundings: Surroundings | None = state.surroundings
         if outcome.cost:
-            around = self.environment.spend(state.around, outcome.cost)
-            if around is None:
+            surroundings = self.environment.spend(state.surroundings, outcome.cost)
+            if surroundings is None:
                 return None
-        assert around is not None
+        assert surroundings is not None
         at = self.codes.names.index(name)
         locals_ = (*state.locals[:at], outcome.after, *state.locals[at + 1 :])
         messages = state.messages
         if self.is_set and outcome.sent:
             sender = name if self.with_sender else None
             messages |= {(sender, to, content) for to, content in outcome.sent}
-        after = State(locals_, state.monitor, around, messages, state.links)
+        after = State(locals_, state.monitor, surroundings, messages, state.links)
         if not self.is_set:
             moved = self._with_sent(after, name, outcome)
             if moved is None:
@@ -324,7 +324,7 @@ class Reference:
         links = None
         if world.show_links:
             links = {link: tuple(map(thaw, held)) for link, held in state.links}
-        return View(codes.names, shown, disks, monitor, state.around.split, links)
+        return View(codes.names, shown, disks, monitor, state.surroundings.split, links)
 
     def holds(self, item: Property, state: State) -> bool:
         return ask_of_view(item, self.view(state))

@@ -64,8 +64,8 @@ def state_of(search: Search, number: int) -> State:
     """Return a row of the engine as the reference would write it."""
     tables, row = search.tables, search.rows()[number]
     values = tables.values_of(row)
-    around = values[tables.env_field]
-    assert isinstance(around, Surroundings)
+    surroundings = values[tables.env_field]
+    assert isinstance(surroundings, Surroundings)
     links = {}
     for queue in range(tables.queue_count):
         sender, to = divmod(queue, tables.members)
@@ -79,7 +79,7 @@ def state_of(search: Search, number: int) -> State:
     return State(
         tuple(values[: tables.members]),
         values[tables.monitor] if tables.monitor >= 0 else None,
-        around,
+        surroundings,
         messages,
         tuple(sorted(links.items())),
     )

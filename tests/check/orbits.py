@@ -43,13 +43,13 @@ def renamed_state(
     for name, local in zip(order, state.locals, strict=True):
         moved: LocalState = renamed(local, names)
         locals_[at[names.get(name, name)]] = moved
-    split = state.around.split
+    split = state.surroundings.split
     if split is not None:
         split = renamed(split, names)
         # A split is written as one of its two sides.
         if split not in splits:
             split = frozenset(order) - split
-    around: Surroundings = evolve(state.around, split=split)
+    surroundings: Surroundings = evolve(state.surroundings, split=split)
     links = []
     for link, held in state.links:
         contents = [renamed(content, names) for content in held]
@@ -57,7 +57,7 @@ def renamed_state(
     return State(
         tuple(locals_),
         renamed(state.monitor, names),
-        around,
+        surroundings,
         renamed(state.messages, names),
         tuple(sorted((link, tuple(held)) for link, held in links)),
     )

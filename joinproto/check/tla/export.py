@@ -186,7 +186,7 @@ class _Search:
 
 def seen_of(state: State) -> Hashable:
     """Return the parts of a state that claims and joint steps see: all but messages and budgets."""
-    return state.locals, state.monitor, state.around.split
+    return state.locals, state.monitor, state.surroundings.split
 
 
 class _Numbers(Generic[T]):
@@ -205,7 +205,7 @@ class _Data:
     def __init__(self, search: _Search) -> None:
         self.search, self.steps = search, search.steps
         self.codes, self.environment = self.steps.codes, self.steps.environment
-        self.around = self.environment.states
+        self.surroundings = self.environment.states
         self.locals = {code: _Numbers[LocalState]() for code in self.codes.members}
         self.monitors, self.records = _Numbers[LocalState](), _Numbers[Hashable]()
         self.contents = _Numbers[Hashable]()
@@ -233,7 +233,7 @@ class _Data:
 
     def _key(self, state: State) -> tuple[int, ...]:
         """Return the visible parts of a state, as numbers."""
-        split = state.around.split
+        split = state.surroundings.split
         here = [
             self.locals[code](local)
             for code, local in zip(self.codes.members, state.locals, strict=True)
@@ -251,7 +251,7 @@ class _Data:
         else:
             links, every = dict(state.links), self.codes.names
             net = [[self._link(links.get((sender, to), ())) for to in every] for sender in every]
-        return tuple(here), monitor, self.around.index(state.around) + 1, net
+        return tuple(here), monitor, self.surroundings.index(state.surroundings) + 1, net
 
     def _message(self, sender: str | None, to: str | None, content: Hashable) -> Value:
         found = self._name(sender), self._name(to), self.contents(content)
@@ -327,14 +327,20 @@ class _Data:
         """
 
         def number(after: Surroundings | None) -> int:
-            return 0 if after is None else self.around.index(after) + 1
+            return 0 if after is None else self.surroundings.index(after) + 1
 
         environment = self.steps.environment
         return {
-            "Moves": [{number(to) for _, to in environment.moves(one)} for one in self.around],
-            "Spend": [[number(environment.spend(one, it)) for one in self.around] for it in FAULTS],
-            "Cut": [self._cut(one.split) for one in self.around],
-            "Split": [0 if one.split is None else self.splits(one.split) for one in self.around],
+            "Moves": [
+                {number(to) for _, to in environment.moves(one)} for one in self.surroundings
+            ],
+            "Spend": [
+                [number(environment.spend(one, it)) for one in self.surroundings] for it in FAULTS
+            ],
+            "Cut": [self._cut(one.split) for one in self.surroundings],
+            "Split": [
+                0 if one.split is None else self.splits(one.split) for one in self.surroundings
+            ],
         }
 
     def _cut(self, split: Split | None) -> set[tuple[int, int]]:

@@ -237,7 +237,7 @@ def list_deliveries(
     rows, here, heard = given.rows, listed.here, listed.heard
     todo, looped, ask = listed.todo, listed.looped, lacking.ask
     fields, takes, blocks, outcomes = t.fields, t.takes, t.blocks, t.outcomes
-    spend, link_up, horizon = t.around.spend, t.around.link_up, t.of_use.horizon
+    spend, link_up, horizon = t.environment.spend, t.environment.link_up, t.of_use.horizon
     met = 0
     whole = True
     full = False

@@ -72,7 +72,7 @@ def expand(
 
     Two-dimensional indexing throughout: a view of a row costs more than a step.
     """
-    fields, blocks, outcomes, around = t.fields, t.blocks, t.outcomes, t.around
+    fields, blocks, outcomes, environment = t.fields, t.blocks, t.outcomes, t.environment
     n = asked = redone = loops = np.int64(0)
     for p in range(begin, end):
         r = np.int64(p)
@@ -128,7 +128,7 @@ def expand(
                 t, cells, queued, s, given, r, env, listed, steps, lacking, asked
             )
             whole = whole and known
-        steps, healed = list_moves(around, env, mark, listed, steps)
+        steps, healed = list_moves(environment, env, mark, listed, steps)
         if s.joint:
             shown = given.joint[r - given.base]
             # fmt: off

@@ -99,7 +99,7 @@ def list_choices(
     Returns (steps, successors, loops, sleeping prefixes, asked, whether all is known).
     """
     fields, choices, blocks, outcomes = t.fields, t.choices, t.blocks, t.outcomes
-    of_use, spend = t.of_use, t.around.spend
+    of_use, spend = t.of_use, t.environment.spend
     steps = n_loops = prefixes = np.int64(0)
     whole = True
     room = len(written.rows)
@@ -171,7 +171,7 @@ def list_messages(
     Returns (steps, successors, loops, asked, whether all is known).
     """
     fields, blocks, outcomes, of_use = t.fields, t.blocks, t.outcomes, t.of_use
-    link_up = t.around.link_up
+    link_up = t.environment.link_up
     whole = True
     room = len(written.rows)
     for w in range(t.words):
@@ -205,12 +205,14 @@ def list_messages(
 
 
 @njit(inline="always")
-def list_moves(around: EnvironmentTables, env: Any, mark: Any, listed: Listed, steps: Any) -> Any:
+def list_moves(
+    environment: EnvironmentTables, env: Any, mark: Any, listed: Listed, steps: Any
+) -> Any:
     """List how the world splits or heals; return how many steps there are, and how many sleep."""
-    first = around.move_first[env]
-    healed = np.int64(around.is_split[env] != 0 and healing_sleeps(mark))
-    for k in range(first + healed, first + around.move_count[env]):
-        steps = list_step(listed.todo, steps, around.move_env[k], 0, (np.int64(k) << 4) | MOVE)
+    first = environment.move_first[env]
+    healed = np.int64(environment.is_split[env] != 0 and healing_sleeps(mark))
+    for k in range(first + healed, first + environment.move_count[env]):
+        steps = list_step(listed.todo, steps, environment.move_env[k], 0, (np.int64(k) << 4) | MOVE)
     return steps, healed
 
 

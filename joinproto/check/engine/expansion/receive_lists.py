@@ -46,7 +46,7 @@ def list_takes(
     """List what may happen to messages of a row; return (steps, asked, whether all is known)."""
     whole = True
     fields, takes, blocks = t.fields, t.takes, t.blocks
-    spend, link_up = t.around.spend, t.around.link_up
+    spend, link_up = t.environment.spend, t.environment.link_up
     here, todo, ask = listed.here, listed.todo, lacking.ask
     may_lose, may_double = spend[COST_LOSE, env], spend[COST_DOUBLE, env]
     for q in range(s.queue_count):

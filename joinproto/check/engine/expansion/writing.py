@@ -223,7 +223,7 @@ def write_listed(
     """Write the steps listed of row r; returns (successors, asked, whether all is known, full)."""
     out, todo, ask = written.rows, listed.todo, lacking.ask
     fields, blocks, outcomes, joint = t.fields, t.blocks, t.outcomes, t.joint
-    spend, is_split, of_use = t.around.spend, t.around.is_split, t.of_use
+    spend, is_split, of_use = t.environment.spend, t.environment.is_split, t.of_use
     room = len(out)
     own = np.int64(NOT_LOOKED_UP)
     whole = True

@@ -29,9 +29,9 @@ def move_of(search: Search, info: int, row: Rows) -> Move:
     tables = search.tables
     kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
     if kind == kernel.MOVE:
-        action, around = tables.moves[a]
+        action, surroundings = tables.moves[a]
         name: Kind = "split" if action == "split" else "heal"
-        return Move(name, split=around.split)
+        return Move(name, split=surroundings.split)
     if kind == kernel.TOGETHER:
         step = tables.joint_steps[a]
         fields = tables.layout.fields(row)

@@ -119,8 +119,8 @@ class Walker:
         return stable(self.tables.queues.taken(k))
 
     def _hash_move(self, k: int) -> int:
-        action, around = self.tables.moves[k]
-        return _hash(stable((action, around.split)))
+        action, surroundings = self.tables.moves[k]
+        return _hash(stable((action, surroundings.split)))
 
     def _hash_joint(self, k: int) -> int:
         step = self.tables.joint_steps[k]

@@ -25,7 +25,7 @@ from joinproto.check.memory import Budget
 class Arrays(ABC):
     """Fields: members, monitor, environment, queues, in this order."""
 
-    around: kernel.EnvironmentTables
+    environment_tables: kernel.EnvironmentTables
 
     def __init__(self, shape: kernel.Shape, *, set_network: bool) -> None:
         self._shape = shape
@@ -254,7 +254,7 @@ class Arrays(ABC):
             ),
             of_use=kernel.OfUse(per["horizon"], needed, horizons),
             takes=kernel.TakeTables(per["take_first"], per["take_count"], per["heard_by"]),
-            around=self.around,
+            environment=self.environment_tables,
             joint=kernel.Joint(**_read(self.joint, *self.joint)),
             event_taken=self.event_taken,
         )

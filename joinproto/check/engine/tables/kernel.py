@@ -112,7 +112,7 @@ class TakeTables(NamedTuple):
 
 
 class EnvironmentTables(NamedTuple):
-    """The world around the members, which never changes; its states are numbered (`env`)."""
+    """The environment of a world: its states (faults left, split), by number (`env`); its moves."""
 
     spend: I32  # (cost, env) -> env or -1
     link_up: I8  # (env, link)
@@ -146,7 +146,7 @@ class Lookup(NamedTuple):
     outcomes: Outcomes
     of_use: OfUse
     takes: TakeTables
-    around: EnvironmentTables
+    environment: EnvironmentTables
     joint: Joint
     event_taken: I64  # (kind,): how often messages were taken, the world moved, joint steps were
 

@@ -126,7 +126,9 @@ class Tables(Arrays):
             self.per_value.make_room(env, number + 1)
             split, _ = self.shown[env].add((state.split, None))
             self.per_value.arrays["shown"][self.per_value.off[env] + number] = split
-        self.around, self.moves = around(self.environment, self.values[env].of, self.names)
+        self.environment_tables, self.moves = environment_tables(
+            self.environment, self.values[env].of, self.names
+        )
 
     # -- numbering ---------------------------------------------------------------------
 
@@ -342,7 +344,7 @@ class Tables(Arrays):
         return [self.values[f].values[v] for f, v in enumerate(self.layout.fields(row))]
 
 
-def around(
+def environment_tables(
     environment: Environment, number_of: Mapping[Surroundings, int], members: Sequence[str]
 ) -> tuple[kernel.EnvironmentTables, list[tuple[str, Surroundings]]]:
     """Return the arrays, and what each move of the world is: its action, and what is after it."""

@@ -40,11 +40,14 @@ class Neighbours(Graph):
 
     @classmethod
     def of(
-        cls, search: Search, row: Rows, claim: Claim, around: Rows | None, *, most: int
+        cls, search: Search, row: Rows, claim: Claim, region: Rows | None, *, most: int
     ) -> Neighbours:
-        """Return the nearest `most` states that `row` leads to, by `around` or by unmet ones."""
+        """Return the nearest `most` states that `row` leads to.
+
+        Within `region`; without one, through states that do not meet the claim.
+        """
         words = search.tables.layout.words
-        allowed = None if around is None else set_of(padded(around, words))
+        allowed = None if region is None else set_of(padded(region, words))
         found = set_of(padded(row.reshape(1, -1), words))
         begin, levels = 0, [0]
         while begin < found.count < most:
