@@ -15,7 +15,7 @@ from joinproto.check import load_world, memory
 from joinproto.check.check import check
 from joinproto.check.engine.claims import watching
 from joinproto.check.engine.expansion import work_queue
-from joinproto.check.engine.expansion import workers as room
+from joinproto.check.engine.expansion import workers as expansion_workers
 from joinproto.check.engine.expansion.workers import ParallelLevels
 from joinproto.check.engine.rows import rowset, shared_inserts
 from joinproto.check.engine.rows.rowset import RowSet
@@ -41,10 +41,10 @@ from tests.check.test_sleeping import asleep_if_possible
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let levels of a few rows be shared, and buffers be full after a few steps."""
-    monkeypatch.setattr(room, "ROWS_MIN", 2)
-    monkeypatch.setattr(room, "ROOM", 1 << 8)
-    monkeypatch.setattr(room, "_PIECE", 1 << 6)
-    monkeypatch.setattr(room, "_QUESTIONS", 2)
+    monkeypatch.setattr(expansion_workers, "ROWS_MIN", 2)
+    monkeypatch.setattr(expansion_workers, "SUCCESSORS_MAX", 1 << 8)
+    monkeypatch.setattr(expansion_workers, "_PIECE", 1 << 6)
+    monkeypatch.setattr(expansion_workers, "_QUESTIONS", 2)
     monkeypatch.setattr(work_queue, "_AT_A_TIME", 3)
     monkeypatch.setattr(shared_inserts, "STRETCH", 4)
 
@@ -268,7 +268,7 @@ def test_parts_of_a_table_hold_what_a_whole_one_holds(
     for _ in range(60):
         found = []
         for _worker in range(3):
-            count = int(drawn.integers(0, room.ROOM))
+            count = int(drawn.integers(0, expansion_workers.SUCCESSORS_MAX))
             rows = drawn.integers(0, 400, (count, words), np.uint64)
             rows[:, 0] = (rows[:, 0] * drawn.integers(1, 50, count).astype(np.uint64)) | (1 << 63)
             found.append(rows)
@@ -318,9 +318,9 @@ def test_what_is_found_until_memory_ends_is_counted(
 def test_loops_are_touched_in_a_process_that_holds_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is found there, so no room is wanted."""
     monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
-    monkeypatch.setattr(room, "_PIECE", 1 << 15)
+    monkeypatch.setattr(expansion_workers, "_PIECE", 1 << 15)
 
-    room.touch()
+    expansion_workers.touch()
 
 
 @define
@@ -391,7 +391,7 @@ def test_more_questions_than_a_table_has_room_for_are_put_one_lot_after_the_othe
     """A hash table that is full is looked through for ever."""
     monkeypatch.setattr(grids, "ASKS_MAX", 64)
     monkeypatch.setattr(grids, "DENSE_MAX", 64)
-    monkeypatch.setattr(room, "ROWS_MIN", 64)
+    monkeypatch.setattr(expansion_workers, "ROWS_MIN", 64)
     claim = always_each("any", lambda shown: True)
     search = Search(World(name="picks", members={"a": _Picks}, properties=[claim]), workers=2)
     search.run()
@@ -436,9 +436,9 @@ def test_horizons_may_be_numbered_anew_while_questions_wait(
     monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     """Questions about the old numbers are asked of the new ones."""
-    monkeypatch.setattr(room, "ROWS_MIN", 1)
-    monkeypatch.setattr(room, "ROOM", 1 << 8)
-    monkeypatch.setattr(room, "_PIECE", 64)
+    monkeypatch.setattr(expansion_workers, "ROWS_MIN", 1)
+    monkeypatch.setattr(expansion_workers, "SUCCESSORS_MAX", 1 << 8)
+    monkeypatch.setattr(expansion_workers, "_PIECE", 64)
     members: dict[str, Any] = {"climbs": _Climbs, "says": _Says}
     world = World(
         name="numbered anew",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.symmetry.symmetry import Symmetry
 
 
-ROOM = 1 << 20
+SUCCESSORS_MAX = 1 << 20
 """States that each worker finds, at most, before all come together."""
 
 _PIECE = 1 << 15
@@ -97,7 +97,7 @@ class ParallelLevels:
 
     def _make_room_for(self, level: int) -> None:
         """Make room for what is found next.  Few rows need no large table."""
-        most = ROOM if self._states.is_direct else ROOM // 4
+        most = SUCCESSORS_MAX if self._states.is_direct else SUCCESSORS_MAX // 4
         try:
             self._inserts.make_room_for(min(most, level))
         except TooMany:
