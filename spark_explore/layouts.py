@@ -5,7 +5,10 @@ from __future__ import annotations
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.tables.tables import Tables
 
-_ROOM = [*((bits, 1) for bits in range(12, 3, -1)), *((bits, 0) for bits in range(12, -1, -1))]
+_SPARE_BITS = [
+    *((bits, 1) for bits in range(12, 3, -1)),
+    *((bits, 0) for bits in range(12, -1, -1)),
+]
 """The first layouts to try: more bits for fields that grow, and for the others."""
 
 
@@ -29,7 +32,7 @@ def roomy(tables: Tables, before: list[int]) -> Layout:
         width if field == tables.env_field else counts[field].bit_length()
         for field, width in enumerate(need)
     ]
-    for growing, other in _ROOM:
+    for growing, other in _SPARE_BITS:
         extra = {**dict.fromkeys(fields, other), **dict.fromkeys(grow, growing)}
         found = Layout(_wider(one_more, extra), more, 1)
         if found.words == 1:

@@ -62,19 +62,19 @@ class LockReport:
     errno: int | None = None
 
 
-def take_lock(files: FileSystem, room: int, path: Path, name: str = LOCK) -> int:
-    """Return the lock file `name` of the open directory `room`, locked; `path`: what it guards.
+def take_lock(files: FileSystem, folder: int, path: Path, name: str = LOCK) -> int:
+    """Return the lock file `name` of the open directory `folder`, locked; `path`: what it guards.
 
     Raises `StoreInUse`, or `OSError`.
     """
-    file = files.open_to_update(room, name, 0o644)
+    file = files.open_to_update(folder, name, 0o644)
     try:
         if not _locked(files, file):
             raise StoreInUse(
                 f"{path}: in use by {_holder(files, file)}\n  nothing was changed",
                 next="stop that process first; two on one store would both be its owner",
             )
-        if not files.is_same(room, name, file):
+        if not files.is_same(folder, name, file):
             raise StoreInUse(
                 f"{path}: {name} was replaced while it was being locked",
                 next=f"start again; never remove {name}",
@@ -87,10 +87,10 @@ def take_lock(files: FileSystem, room: int, path: Path, name: str = LOCK) -> int
     return file
 
 
-def look_at_lock(files: FileSystem, room: int) -> LockReport:
+def look_at_lock(files: FileSystem, folder: int) -> LockReport:
     """Return whether a process has the lock, without keeping it and without a write."""
     try:
-        file = files.open_to_read(room, LOCK)
+        file = files.open_to_read(folder, LOCK)
         try:
             # Shared, so that two readers are not in each other's way.
             if files.lock(file, shared=True):

@@ -131,17 +131,17 @@ class Slots(Generic[T]):
     previous: Slot[T]
 
 
-def read_slots(files: FileSystem, room: int, path: Path, kind: Kind[T]) -> Slots[T]:
-    """Return both files of the open directory `room`, which is at `path`."""
+def read_slots(files: FileSystem, folder: int, path: Path, kind: Kind[T]) -> Slots[T]:
+    """Return both files of the open directory `folder`, which is at `path`."""
     # The previous one first.  The other way round, alongside a process that is writing: we read
     # generation 5, it writes 6 and 7, and we read 6 as the one before 5.
-    previous = _read_slot(files, room, path / kind.previous, kind)
-    return Slots(_read_slot(files, room, path / kind.name, kind), previous)
+    previous = _read_slot(files, folder, path / kind.previous, kind)
+    return Slots(_read_slot(files, folder, path / kind.name, kind), previous)
 
 
-def _read_slot(files: FileSystem, room: int, at: Path, kind: Kind[T]) -> Slot[T]:
+def _read_slot(files: FileSystem, folder: int, at: Path, kind: Kind[T]) -> Slot[T]:
     try:
-        file = files.open_to_read(room, at.name)
+        file = files.open_to_read(folder, at.name)
         try:
             raw = read_all(files, file, bytes_max=FILE_BYTES_MAX)
         finally:
@@ -301,14 +301,14 @@ def _before(previous: Slot[T]) -> str:
 
 @define(eq=False)
 class Record(Generic[T]):
-    """A record in the open directory `room`, which is at `path`.  For one writer at a time.
+    """A record in the open directory `folder`, which is at `path`.  For one writer at a time.
 
     `generation`, `raw`: of what is on the disk, 0 and b"" where nothing is.  `ended`: why no more
     is written, "" as long as it may be.
     """
 
     files: FileSystem
-    room: int
+    folder: int
     path: Path
     kind: Kind[T]
     generation: int = 0
@@ -317,7 +317,7 @@ class Record(Generic[T]):
 
     def read(self) -> Slots[T]:
         """Return the record; raises `StoreError` where no process may continue from it."""
-        slots = read_slots(self.files, self.room, self.path, self.kind)
+        slots = read_slots(self.files, self.folder, self.path, self.kind)
         refused = refusal(slots, self.kind)
         if refused is not None and not isinstance(refused, StoreMissing):
             raise refused
@@ -327,10 +327,10 @@ class Record(Generic[T]):
     def recover(self) -> None:
         """Make durable what was read, and remove leftovers, with the lock; raises `OSError`."""
         self.make_durable()
-        for name in self.files.names(self.room):
+        for name in self.files.names(self.folder):
             # Without the lock, a running process may be writing it.
             if self.kind.is_leftover(name):
-                self.files.unlink(self.room, name)
+                self.files.unlink(self.folder, name)
 
     def make_durable(self) -> None:
         """Make the record that was read durable before it is used; raises `OSError`."""
@@ -338,12 +338,12 @@ class Record(Generic[T]):
         # the new record from memory and promises by it; then the power fails, and the disk has
         # the old one.  Or an operator has copied a file here.
         with suppress(FileNotFoundError):
-            file = self.files.open_to_read(self.room, self.kind.name)
+            file = self.files.open_to_read(self.folder, self.kind.name)
             try:
                 self.files.sync(file)
             finally:
                 let_go(self.files, file)
-        self.files.sync_directory(self.room)
+        self.files.sync_directory(self.folder)
 
     def write(self, payload: bytes, *, version: int = PLAIN) -> None:
         """Return once this is on the disk, in the place of the former one; `version`: its format.
@@ -356,10 +356,10 @@ class Record(Generic[T]):
         try:
             if self.raw:
                 previous = self.kind.previous
-                replace(self.files, self.room, previous, self.raw, progress, shows=False)
-            replace(self.files, self.room, self.kind.name, raw, progress, shows=True)
+                replace(self.files, self.folder, previous, self.raw, progress, shows=False)
+            replace(self.files, self.folder, self.kind.name, raw, progress, shows=True)
             progress.step = f"fsync of the directory {self.path.name}"
-            self.files.sync_directory(self.room)
+            self.files.sync_directory(self.folder)
         except OSError as error:
             self.ended = f"{progress.step}: {reason(error)}"
             raise self.failed(may_show=progress.may_show) from error
@@ -419,8 +419,8 @@ def discard(files: FileSystem, path: Path, kind: Kind[T]) -> None:
         # Durably one after the other: the one before, without the last one, would be refused.
         for name in (kind.previous, kind.name):
             with suppress(FileNotFoundError):
-                files.unlink(record.room, name)
-            files.sync_directory(record.room)
+                files.unlink(record.folder, name)
+            files.sync_directory(record.folder)
 
 
 @contextmanager
@@ -430,13 +430,13 @@ def opened(files: FileSystem, path: Path, kind: Kind[T]) -> Iterator[Record[T]]:
     What the disk refuses alongside a write is `StoreUnreadable`.
     """
     at = path / kind.name
-    room = -1
+    folder = -1
     try:
-        room = files.open_directory(path)
-        yield Record(files, room, path, kind)
+        folder = files.open_directory(path)
+        yield Record(files, folder, path, kind)
     except OSError as error:
         raise StoreUnreadable(
             f"{at}: {reason(error)}", next="check the path, its permissions, and the disk"
         ) from error
     finally:
-        let_go(files, room)
+        let_go(files, folder)

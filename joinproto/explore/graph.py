@@ -151,7 +151,7 @@ class Graph:
     def _network_json(self, state: State) -> Json:
         sent: Iterable[tuple[Any, Any, Any]] = sorted(state.messages, key=self.steps.text_of)
         in_links = [(*link, content) for link, held in state.links for content in held]
-        around, left = state.around, {}
+        around, left = state.surroundings, {}
         for name, budget in (
             ("crashes", around.crash),
             ("partitions", around.partitions),

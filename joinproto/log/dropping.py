@@ -99,7 +99,7 @@ class _Copy:
         )
         self._file = -1
         let_go(self.journal.files, self._source)
-        remove(self.journal.files, self.journal.room, FLOOR)
+        remove(self.journal.files, self.journal.folder, FLOOR)
 
     @property
     def _is_all(self) -> bool:
@@ -124,9 +124,9 @@ class _Copy:
         return read_range(self.journal.files, self._source, at, length)
 
     def _begin(self) -> None:
-        files, room, path = self.journal.files, self.journal.room, self.journal.path
+        files, folder, path = self.journal.files, self.journal.folder, self.journal.path
         self._cuts = self.journal.cuts
-        self._source = files.open_to_read(room, FLOOR)
+        self._source = files.open_to_read(folder, FLOOR)
         found = base_of(self._read)
         if isinstance(found, str) or not is_prefix(found.runs, self.journal.runs):
             self._give_up(f"{path.with_name(FLOOR)}: is damaged")
@@ -135,9 +135,9 @@ class _Copy:
             self._give_up(f"{path.with_name(FLOOR)}: is of frames that were dropped")
             return
         self._base, self._next = found, found.last.seq + 1
-        remove(files, room, NEW)
-        self._file = files.create(room, NEW, 0o640)
-        self._index = Index.open(files, room, path.with_name(INDEX_NEW))
+        remove(files, folder, NEW)
+        self._file = files.create(folder, NEW, 0o640)
+        self._index = Index.open(files, folder, path.with_name(INDEX_NEW))
         self._index.begin((), 0, start=found.size, first=self._next)
 
     def _copy_frames(self) -> None:
@@ -170,4 +170,4 @@ class _Copy:
         self._file = self._source = -1
         if self._index is not None:
             self._index.close()
-        remove(self.journal.files, self.journal.room, NEW, INDEX_NEW)
+        remove(self.journal.files, self.journal.folder, NEW, INDEX_NEW)

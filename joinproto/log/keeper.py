@@ -94,7 +94,7 @@ class Keeper:
     def begin(self) -> int:
         """Restore the state, and return the last frame that is in it."""
         journal, kind = self.journal, self._application.kind
-        remove(journal.files, journal.room, *LEFTOVERS)
+        remove(journal.files, journal.folder, *LEFTOVERS)
         below = self.take_base()
         floor = load(journal, FLOOR, kind)
         if floor is not None and floor.position.seq > below:

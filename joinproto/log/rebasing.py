@@ -51,10 +51,10 @@ class BasePieces:
         )
 
     def _take(self, data: bytes) -> None:
-        files, room = self.journal.files, self.journal.room
+        files, folder = self.journal.files, self.journal.folder
         if self._file < 0:
-            remove(files, room, NEW)
-            self._file = files.create(room, NEW, 0o640)
+            remove(files, folder, NEW)
+            self._file = files.create(folder, NEW, 0o640)
         if self.size + len(data) > HEAD.size + BASE_BYTES_MAX:
             self._give_up("its base is too long")
             return
@@ -67,7 +67,7 @@ class BasePieces:
         self.problem = why
         let_go(self.journal.files, self._file)
         self._file = -1
-        remove(self.journal.files, self.journal.room, NEW)
+        remove(self.journal.files, self.journal.folder, NEW)
 
     def finish(self, before: Callable[[], None]) -> None:
         """Replace the journal if the base is as announced; `before` is called first.
@@ -77,7 +77,7 @@ class BasePieces:
         if self._file < 0:
             self.problem = "its base is empty"
             return
-        files, room = self.journal.files, self.journal.room
+        files, folder = self.journal.files, self.journal.folder
         try:
             base = base_of(partial(read_range, files, self._file))
         except OSError as error:
@@ -92,7 +92,7 @@ class BasePieces:
             self._give_up(f"its frames were dropped by {base.kind!r}, this is {self.kind!r}")
             return
         before()
-        index = Index.open(files, room, self.journal.path.with_name(INDEX_NEW))
+        index = Index.open(files, folder, self.journal.path.with_name(INDEX_NEW))
         index.begin((), 0, start=base.size, first=base.last.seq + 1)
         self.journal.replace_by(
             Replacement(

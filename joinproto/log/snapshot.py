@@ -99,7 +99,7 @@ def making(
 
 
 def _load(journal: Journal, name: str, kind: str) -> Snapshot | str:
-    file = journal.files.open_to_read(journal.room, name)
+    file = journal.files.open_to_read(journal.folder, name)
     try:
         read = partial(read_range, journal.files, file)
         base = base_of(read)
@@ -127,11 +127,11 @@ class _Writer:
 
     def write(self, pieces: Iterator[bytes]) -> None:
         """Put the next piece on the disk."""
-        files, room = self.journal.files, self.journal.room
+        files, folder = self.journal.files, self.journal.folder
         with self._telling():
             if self._file < 0:
-                remove(files, room, NEW)
-                self._file = files.create(room, NEW, 0o640)
+                remove(files, folder, NEW)
+                self._file = files.create(folder, NEW, 0o640)
             piece = next(pieces, None)
             if piece is None:
                 self.is_done = True
@@ -145,15 +145,15 @@ class _Writer:
 
     def finish(self, *, is_floor: bool) -> None:
         """Give it its head and its name, durably."""
-        files, room = self.journal.files, self.journal.room
+        files, folder = self.journal.files, self.journal.folder
         with self._telling():
             write_range(files, self._file, 0, base_head(self.length, self._checksum))
             files.sync(self._file)
             if is_floor:
-                remove(files, room, FLOOR)
-                files.link(room, NEW, FLOOR)
-            files.rename(room, NEW, FILE)
-            files.sync_directory(room)
+                remove(files, folder, FLOOR)
+                files.link(folder, NEW, FLOOR)
+            files.rename(folder, NEW, FILE)
+            files.sync_directory(folder)
             let_go(files, self._file)
             self._file = -1
 
@@ -165,7 +165,7 @@ class _Writer:
             self.problem = reason(error)
             let_go(self.journal.files, self._file)
             self._file = -1
-            remove(self.journal.files, self.journal.room, NEW)
+            remove(self.journal.files, self.journal.folder, NEW)
 
 
 def in_pieces(line: bytes, state: Iterator[bytes]) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from attrs import evolve
 
 from joinproto.apps.standby.keeping import form
-from joinproto.apps.standby.keeping.form import ROOM, BrokerRecord
+from joinproto.apps.standby.keeping.form import FOLDER, BrokerRecord
 from joinproto.apps.standby.keeping.slots import Slot, Slots, refusal, slot_of
 from joinproto.apps.standby.keeping.views import FRAMES, last_view
 from joinproto.durable.envelope import Validity
@@ -30,9 +30,9 @@ from joinproto.standby.broker import Mark
 from joinproto.standby.messages import View
 
 __all__ = [
+    "FOLDER",
     "FORMAT",
     "NAMES",
-    "ROOM",
     "chain_of",
     "kept_of",
     "next_of",

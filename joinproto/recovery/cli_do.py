@@ -40,7 +40,7 @@ from joinproto.recovery.sources import look, this_host
 from joinproto.recovery.unused import NAMES
 from joinproto.recovery.words import typed
 from joinproto.recovery.writing import Done, Outcome, Stale
-from joinproto.store.slots import ROOM
+from joinproto.store.slots import FOLDER
 
 PLAN_BYTES_MAX = 64 << 20
 
@@ -183,7 +183,7 @@ def undo(directory: str, why: str, as_object: bool) -> int:
 
 def _require_ours(path: Path, word: str) -> None:
     """Raise `UsageProblem` for what is no store of joinproto: `apply` wrote nothing there."""
-    if os.path.lexists(path / ROOM) or not path.is_dir():
+    if os.path.lexists(path / FOLDER) or not path.is_dir():
         return
     (found,) = look([word], command="undo").stores
     if found.format is not None or found.state is State.UNKNOWN:

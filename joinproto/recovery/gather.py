@@ -30,7 +30,7 @@ from joinproto.recovery.found import EMPTY, FILE_BYTES_MAX, Format, Found, Raw, 
 from joinproto.recovery.frames import look_at_journal
 from joinproto.recovery.known import Known
 from joinproto.store.places import open_data_directory
-from joinproto.store.slots import KIND, ROOM
+from joinproto.store.slots import FOLDER, KIND
 
 _READERS = {
     Format.STANDBY: "joinproto.recovery.brokers",
@@ -49,7 +49,7 @@ _DIGESTED = (Format.ETCD, Format.POSTGRESQL, Format.KRAFT)
 NAMES_MAX = 16
 """Names that are carried of a directory of which nothing is read."""
 
-_ROOMS = {Format.JOINPROTO: ROOM, Format.STANDBY: "standby"}
+_FOLDERS = {Format.JOINPROTO: FOLDER, Format.STANDBY: "standby"}
 """Directories with a lock; alongside them the journal."""
 
 
@@ -118,7 +118,7 @@ def gather(
             names = reversed(reader_of(each).NAMES)
             read_files = tuple(_read(files, directory, name) for name in names)[::-1]
             is_there = any(not file.is_absent for file in read_files)
-            if is_there or kind or _has_room(files, directory, each):
+            if is_there or kind or _has_folder(files, directory, each):
                 there[each] = read_files
         if len(there) > 1 and any(map(_has_data, there.values())):
             # An error of the disk is not yet a file of another broker.
@@ -154,10 +154,10 @@ def gather(
                 reader = reader_of(each)
                 user = _user_of(path, reader.LOCKED) or _server_in(path, getattr(reader, "PID", ""))
                 return evolve(raw, in_use=user)
-            if each not in _ROOMS:
+            if each not in _FOLDERS:
                 return raw
             raw = evolve(raw, journal=look_at_journal(files, directory))
-            return _with_room(files, directory, raw, _ROOMS[each])
+            return _with_folder(files, directory, raw, _FOLDERS[each])
         problem = _hint(files, directory, path)
         telling = () if problem else _telling(files, directory)
         raw = Raw(path=shown, host=host, format=None, problem=problem, called=called, read_at=now)
@@ -331,7 +331,7 @@ def _names(files: JournalFileSystem, directory: int) -> tuple[str, ...]:
         return ()
 
 
-def _has_room(files: JournalFileSystem, directory: int, kind: Format) -> bool:
+def _has_folder(files: JournalFileSystem, directory: int, kind: Format) -> bool:
     if kind is Format.RABBITMQ:
         # With Khepri no list of nodes need be there.
         other = other_in(_names(files, directory))
@@ -343,20 +343,20 @@ def _has_room(files: JournalFileSystem, directory: int, kind: Format) -> bool:
     if kind is not Format.JOINPROTO:
         return False
     try:
-        with _inside(files, directory, (ROOM,)) as room:
-            return room is not None
+        with _inside(files, directory, (FOLDER,)) as folder:
+            return folder is not None
     except OSError:
         return True  # something of this name is there, whatever is wrong with it
 
 
-def _with_room(files: JournalFileSystem, directory: int, raw: Raw, name: str) -> Raw:
+def _with_folder(files: JournalFileSystem, directory: int, raw: Raw, name: str) -> Raw:
     """Return `raw` with what the directory of a store says alongside its two files."""
     try:
-        with _inside(files, directory, (name,)) as room:
-            if room is None:
+        with _inside(files, directory, (name,)) as folder:
+            if folder is None:
                 return raw
-            names = files.names(room)
-            lock = look_at_lock(files, room)
+            names = files.names(folder)
+            lock = look_at_lock(files, folder)
     except OSError as error:
         problem = f"{name}: {reason(error)}"
         return evolve(raw, lock_problem=problem, errnos=frozenset({error.errno}))

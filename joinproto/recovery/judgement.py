@@ -371,9 +371,7 @@ def _told(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ..
 
 
 def _safety(found: Pick) -> tuple[str, ...]:
-    """Return the most important answer for the operator: whether an acknowledged frame can be
-    lost.
-    """
+    """Return the operator's main answer: whether an acknowledged frame can be lost."""
     if not found.findings.has_chain or not found.latest:
         return ()
     if found.loses_nothing:

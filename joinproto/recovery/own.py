@@ -24,11 +24,11 @@ from joinproto.recovery.frames import with_frames
 from joinproto.recovery.history import broken_link
 from joinproto.recovery.known import Known
 from joinproto.store.contents import Contents
-from joinproto.store.slots import CURRENT, PREVIOUS, ROOM, Slot, Slots, problems, refusal
+from joinproto.store.slots import CURRENT, FOLDER, PREVIOUS, Slot, Slots, problems, refusal
 
 FORMAT = Format.JOINPROTO
-NAMES = (f"{ROOM}/{CURRENT}", f"{ROOM}/{PREVIOUS}")
-MARKS = (ROOM,)
+NAMES = (f"{FOLDER}/{CURRENT}", f"{FOLDER}/{PREVIOUS}")
+MARKS = (FOLDER,)
 """It tells a store whose files are gone from a blank disk."""
 
 SALVAGED_MAX = 120
@@ -57,7 +57,7 @@ def read(raw: Raw, known: Known | None = None, *, has_log: bool = False) -> Foun
     state = State.CORRUPT
     if isinstance(refused, StoreMissing):
         state = State.NONE
-        found.append(f"there is a directory {ROOM}, and no store in it")
+        found.append(f"there is a directory {FOLDER}, and no store in it")
     elif isinstance(refused, StoreNewer):
         state = State.NEWER
     elif isinstance(refused, StoreUnreadable):

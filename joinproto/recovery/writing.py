@@ -42,8 +42,8 @@ from joinproto.recovery.plan import STALE, Input, Plan, backup_name, forced_view
 from joinproto.recovery.words import shown
 from joinproto.store.contents import Contents
 from joinproto.store.handle import Store, open_store
-from joinproto.store.places import open_room
-from joinproto.store.slots import CURRENT, KIND, ROOM
+from joinproto.store.places import open_folder
+from joinproto.store.slots import CURRENT, FOLDER, KIND
 
 IN_USE = 6
 
@@ -347,33 +347,33 @@ def _forced(plan: Plan, record: StoreRecord) -> StoreRecord:
 def _make_durable(path: Path, files: JournalFileSystem) -> None:
     # Applied, and killed before the fsync of the directory.  The next run reads the mark from
     # memory and says that it is done; then the power fails, and there is no mark.
-    room = open_room(files, path)
+    folder = open_folder(files, path)
     try:
-        Record(files, room, path / ROOM, KIND).make_durable()
+        Record(files, folder, path / FOLDER, KIND).make_durable()
     except OSError as error:
         raise StoreWriteFailed(
-            f"{path / ROOM / CURRENT}: written, but perhaps not on the disk: {reason(error)}",
+            f"{path / FOLDER / CURRENT}: written, but perhaps not on the disk: {reason(error)}",
             next="look at the disk, then run the same command again",
             code=WRITE_ERROR,
         ) from error
     finally:
-        let_go(files, room)
+        let_go(files, folder)
 
 
 def _keep(path: Path, name: str, data: bytes, files: JournalFileSystem) -> str:
     """Keep the former metadata next to the new one; whole under its name, or not there."""
-    room = open_room(files, path)
+    folder = open_folder(files, path)
     try:
-        if name not in files.names(room):
+        if name not in files.names(folder):
             # A name that the next opening of the store removes, should this not end.
-            replace(files, room, name, data, Progress(), shows=False, beside=CURRENT)
-        files.sync_directory(room)
+            replace(files, folder, name, data, Progress(), shows=False, beside=CURRENT)
+        files.sync_directory(folder)
     except OSError as error:
         raise StoreWriteFailed(
-            f"{path / ROOM / name}: the backup was not written: {reason(error)}\n"
+            f"{path / FOLDER / name}: the backup was not written: {reason(error)}\n"
             "  on disk: the store as before",
             next="look at the disk, then run the same command again",
         ) from error
     finally:
-        let_go(files, room)
-    return str(path / ROOM / name)
+        let_go(files, folder)
+    return str(path / FOLDER / name)

@@ -35,8 +35,8 @@ from joinproto.errors import (
 from joinproto.join.store import StoreRecord
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import Contents
-from joinproto.store.places import open_data_directory, open_room, reading
-from joinproto.store.slots import CURRENT, KIND, PREVIOUS, ROOM, problems, refusal
+from joinproto.store.places import open_data_directory, open_folder, reading
+from joinproto.store.slots import CURRENT, FOLDER, KIND, PREVIOUS, problems, refusal
 
 
 class StoreHandle:
@@ -49,14 +49,14 @@ class StoreHandle:
         self,
         path: Path,
         files: FileSystem,
-        room: int,
+        folder: int,
         lock: int,
     ) -> None:
         """Take over the open directory and the lock; for this module alone."""
         self.path = path
         self.problems: tuple[str, ...] = ()
         """Findings that are no reason to refuse; the host tells its operator."""
-        self._kept = Record(files, room, path / ROOM, KIND)
+        self._kept = Record(files, folder, path / FOLDER, KIND)
         self._lock = lock
         self._pid = os.getpid()
         self._busy = Lock()
@@ -113,7 +113,7 @@ class StoreHandle:
         if self._lock < 0:
             return
         lock, self._lock = self._lock, -1
-        let_go(self._kept.files, self._kept.room, lock)
+        let_go(self._kept.files, self._kept.folder, lock)
 
     def __enter__(self) -> StoreHandle:
         return self
@@ -174,7 +174,7 @@ class StoreHandle:
         # A process removed the lock file, and another process locks a new one: two members.
         kept = self._kept
         try:
-            if kept.ended or kept.files.is_same(kept.room, LOCK, self._lock):
+            if kept.ended or kept.files.is_same(kept.folder, LOCK, self._lock):
                 return
         except OSError as error:
             kept.ended = f"looking at {LOCK}: {reason(error)}"
@@ -194,12 +194,12 @@ def open_store(path: Path, *, files: FileSystem = REAL) -> StoreHandle:
     `StoreInUse`, `StoreNewer`, `StoreForeign`, `StoreCorrupt`, `StoreUnreadable`; then the
     store is as it was.
     """
-    room = open_room(files, path)
+    folder = open_folder(files, path)
     lock = -1
     try:
-        with reading(path / ROOM):
-            lock = take_lock(files, room, path)
-            store = StoreHandle(path, files, room, lock)
+        with reading(path / FOLDER):
+            lock = take_lock(files, folder, path)
+            store = StoreHandle(path, files, folder, lock)
             slots = store._kept.read()
             if slots.current.contents is None:
                 raise refusal(slots) or StoreMissing(f"{path}: no store", next="check the path")
@@ -207,7 +207,7 @@ def open_store(path: Path, *, files: FileSystem = REAL) -> StoreHandle:
         store.problems = problems(slots)
         store._contents = slots.current.contents
     except BaseException:
-        let_go(files, room, lock)
+        let_go(files, folder, lock)
         raise
     return store
 
@@ -236,22 +236,22 @@ def create_store(
             # There may be one, of a creation that did not end; whether it holds a store, we
             # look below.
             with suppress(FileExistsError):
-                files.make_directory(data, ROOM)
+                files.make_directory(data, FOLDER)
             files.sync_directory(data)
     finally:
         let_go(files, data)
 
-    room = open_room(files, path)
+    folder = open_folder(files, path)
     lock = -1
     try:
-        with reading(path / ROOM):
-            lock = take_lock(files, room, path)
-            store = StoreHandle(path, files, room, lock)
-            slots = read_slots(files, room, path / ROOM, KIND)
+        with reading(path / FOLDER):
+            lock = take_lock(files, folder, path)
+            store = StoreHandle(path, files, folder, lock)
+            slots = read_slots(files, folder, path / FOLDER, KIND)
             both = {slots.current.validity, slots.previous.validity}
             if both != {Validity.ABSENT}:
                 raise StoreExists(
-                    f"{path / ROOM}: has a store already ({CURRENT}:"
+                    f"{path / FOLDER}: has a store already ({CURRENT}:"
                     f" {slots.current.validity.value}, {PREVIOUS}:"
                     f" {slots.previous.validity.value})\n  nothing was changed",
                     next="open it, or give the new store an empty directory",
@@ -259,7 +259,7 @@ def create_store(
             store._kept.recover()
         store.write_contents(contents)
     except BaseException:
-        let_go(files, room, lock)
+        let_go(files, folder, lock)
         raise
     return store
 

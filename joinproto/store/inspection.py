@@ -14,8 +14,8 @@ from joinproto.durable.filesystem import REAL, FileSystem, let_go
 from joinproto.durable.lock import LockReport, LockState, look_at_lock
 from joinproto.durable.record import read_slots
 from joinproto.store.contents import Contents
-from joinproto.store.places import open_room, reading
-from joinproto.store.slots import KIND, ROOM, Slot, problems, refusal
+from joinproto.store.places import open_folder, reading
+from joinproto.store.slots import FOLDER, KIND, Slot, problems, refusal
 
 
 @frozen(kw_only=True)
@@ -60,14 +60,14 @@ def inspect(path: Path, *, files: FileSystem = REAL) -> Inspection:
 
     `StoreMissing`: there is no directory of a store.  `StoreUnreadable`: it cannot be read.
     """
-    room = open_room(files, path)
+    folder = open_folder(files, path)
     try:
-        with reading(path / ROOM):
-            lock = look_at_lock(files, room)
-            slots = read_slots(files, room, path / ROOM, KIND)
-            names = files.names(room)
+        with reading(path / FOLDER):
+            lock = look_at_lock(files, folder)
+            slots = read_slots(files, folder, path / FOLDER, KIND)
+            names = files.names(folder)
     finally:
-        let_go(files, room)
+        let_go(files, folder)
     refused = refusal(slots)
     found = problems(slots)
     if lock.state is LockState.UNKNOWN:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from joinproto.durable.filesystem import FileSystem, let_go, reason
 from joinproto.errors import StoreError, StoreMissing, StoreUnreadable
-from joinproto.store.slots import ROOM
+from joinproto.store.slots import FOLDER
 
 
 def open_data_directory(files: FileSystem, path: Path) -> int:
@@ -19,13 +19,13 @@ def open_data_directory(files: FileSystem, path: Path) -> int:
         raise _said(path, error, "the data directory of a member") from error
 
 
-def open_room(files: FileSystem, path: Path) -> int:
+def open_folder(files: FileSystem, path: Path) -> int:
     """Return the open directory of the store in the data directory `path`."""
     data = open_data_directory(files, path)
     try:
-        return files.open_directory_in(data, ROOM)
+        return files.open_directory_in(data, FOLDER)
     except OSError as error:
-        raise _said(path / ROOM, error, "the directory of a store") from error
+        raise _said(path / FOLDER, error, "the directory of a store") from error
     finally:
         let_go(files, data)
 

@@ -18,7 +18,7 @@ from joinproto.errors import StoreError
 from joinproto.store.codec import decode
 from joinproto.store.contents import Contents
 
-ROOM = "joinproto"
+FOLDER = "joinproto"
 """The directory that is ours, within the member's data directory."""
 
 Slot = record.Slot[Contents]

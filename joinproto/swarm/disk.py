@@ -154,7 +154,7 @@ class Disk:
 
     `before`: is told of each call.  `fails_in`: calls until one fails with `code`; None: none does.
     `fails_at`: the next call of this name fails.
-    `room`: bytes that fit on it.  `failed`: names of calls that have failed; `never_opened`:
+    `capacity`: bytes that fit on it.  `failed`: names of calls that have failed; `never_opened`:
     numbers that were used and stand for nothing open.  `short`: share of the writes that are
     done in part.  `steady`: names of files whose writes are never lost.
     """
@@ -165,7 +165,7 @@ class Disk:
     fails_in: int | None = None
     fails_at: str = ""
     code: int = errno.EIO
-    room: int | None = None
+    capacity: int | None = None
     failed: list[str] = Factory(list)
     never_opened: list[int] = Factory(list)
     short: float = 0.1
@@ -182,7 +182,7 @@ class Disk:
         self._locks.clear()
         self.fails_in = None
         self.fails_at = ""
-        self.room = None
+        self.capacity = None
 
     def copied(self, keeps: Callable[[], bool] | None = None) -> Disk:
         """Return another disk with the same on it, after the end of the process.
@@ -369,8 +369,8 @@ class Disk:
         except BaseException:  # it fails, or the process ends in it
             node.put(at, data[: int(self.chance.random() * (len(data) + 1))])
             raise
-        if self.room is not None:
-            free = max(0, self.room - sum(len(one.shown) for _, one in self.files()))
+        if self.capacity is not None:
+            free = max(0, self.capacity - sum(len(one.shown) for _, one in self.files()))
             fits = max(0, len(node.shown) - at) + free
             if fits < len(data):
                 if fits == 0:

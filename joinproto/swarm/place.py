@@ -17,7 +17,7 @@ from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
 from joinproto.log.disk import open_disk
 from joinproto.store.handle import create_store, open_store
-from joinproto.store.slots import CURRENT, ROOM
+from joinproto.store.slots import CURRENT, FOLDER
 from joinproto.swarm.disk import READS, Disk
 
 DIRECTORY = Path("/data")
@@ -142,7 +142,7 @@ class Place:
         self.record = record
 
     def _has_store(self) -> bool:
-        return any(path == f"{DIRECTORY}/{ROOM}/{CURRENT}" for path, _ in self.files.files())
+        return any(path == f"{DIRECTORY}/{FOLDER}/{CURRENT}" for path, _ in self.files.files())
 
     def keep(self, keeps: Keeps, record: StoreRecord) -> None:
         """Have the record written durably."""

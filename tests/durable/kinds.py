@@ -201,15 +201,15 @@ def open_file(disk: Disk) -> FileOpen:
     # The next process writes the file anew before anything reads it: nothing must be recovered.
     disk.before, before = lambda _: None, disk.before
     fails_in, disk.fails_in = disk.fails_in, None
-    room = disk.open_directory(PLACE)
+    folder = disk.open_directory(PLACE)
     text = None
-    if "node.toml" in disk.names(room):
-        file = disk.open_to_read(room, "node.toml")
+    if "node.toml" in disk.names(folder):
+        file = disk.open_to_read(folder, "node.toml")
         text = read_all(disk, file, bytes_max=1 << 20)
         disk.sync(file)
         let_go(disk, file)
-    disk.sync_directory(room)
-    let_go(disk, room)
+    disk.sync_directory(folder)
+    let_go(disk, folder)
     disk.before, disk.fails_in = before, fails_in
     return FileOpen(disk, text)
 

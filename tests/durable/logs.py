@@ -126,7 +126,7 @@ def open_log(disk: Disk) -> LogOpen:
     snapshot = load(journal, SNAPSHOT, APPLICATION)
     if snapshot is not None:
         assert texts[: snapshot.position.seq] == _texts(snapshot.state), "a snapshot of another log"
-    remove(disk, journal.room, *LEFTOVERS)
+    remove(disk, journal.folder, *LEFTOVERS)
     return LogOpen(journal, texts)
 
 

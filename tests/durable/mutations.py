@@ -147,7 +147,7 @@ NOTICED_BY = {
         "disk:_require_both:always no:1",
     ),
     "tests/standby/test_kept.py::test_after_a_loss_of_power_there_is_the_old_or_the_new_one": (
-        "disk:_room:without sync_directory:1",
+        "disk:_folder:without sync_directory:1",
     ),
     "tests/standby/test_kept.py::test_an_older_store_is_never_written_over_a_younger_one": (
         "disk:Disk._require_goes_on:always no:1",

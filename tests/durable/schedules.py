@@ -118,7 +118,7 @@ class Schedule:
         elif opened is not None and not self.kind.is_final and chance.random() < 0.3:
             disk.fails_at = "sync_directory"  # what follows must not overtake this write
         elif chance.random() < faults / 4:
-            disk.room = sum(len(one.shown) for _, one in disk.files()) + chance.randint(0, 400)
+            disk.capacity = sum(len(one.shown) for _, one in disk.files()) + chance.randint(0, 400)
         failed = len(disk.failed)
         try:
             do()
@@ -131,7 +131,7 @@ class Schedule:
             if opened is not None and self.kind.is_final and AS_IT_WAS not in str(error):
                 self._require_final(opened, number)
             if opened is not None and not self.kind.is_final and chance.random() < 0.5:
-                disk.fails_in, disk.fails_at, disk.room = None, "", None
+                disk.fails_in, disk.fails_at, disk.capacity = None, "", None
                 self._goes_on = True  # the same process writes again
             else:
                 disk.process_ends()
@@ -147,14 +147,14 @@ class Schedule:
             self._kill_in = None
             if disk.never_opened:
                 raise self._wrong(f"used numbers that are not open: {disk.never_opened}")
-        disk.fails_in, disk.fails_at, disk.room = None, "", None
+        disk.fails_in, disk.fails_at, disk.capacity = None, "", None
         return True
 
     def _require_final(self, opened: Opened, number: int) -> None:
         """After a fault in a write nothing more is written: a second sync would prove nothing."""
         calls: list[str] = []
         self.disk.before = calls.append
-        self.disk.fails_in = self.disk.room = None
+        self.disk.fails_in = self.disk.capacity = None
         for _ in range(8):
             step = opened.step(self.chance, number)
             if step.after == opened.value:

@@ -40,7 +40,7 @@ from joinproto.recovery.plan import backup_name, plan_for
 from joinproto.recovery.writing import apply
 from joinproto.store.handle import create_store
 from joinproto.store.inspection import inspect
-from joinproto.store.slots import ROOM
+from joinproto.store.slots import FOLDER
 from joinproto.swarm.disk import Disk
 from tests.durable.kind import APPLICATION, PLACE
 from tests.durable.logs import LogOpen, open_log
@@ -68,7 +68,7 @@ def test_a_file_that_is_larger_than_any_record_is_not_taken_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_store(tmp_path, StoreRecord(store_id="a"), member="a").close()
-    size = (tmp_path / ROOM / META).stat().st_size
+    size = (tmp_path / FOLDER / META).stat().st_size
     monkeypatch.setattr(records, "FILE_BYTES_MAX", size)
     assert inspect(tmp_path).is_sound
 
@@ -99,8 +99,8 @@ def test_a_file_of_another_length_says_which_way() -> None:
 
 
 def test_what_a_broken_off_creation_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    (tmp_path / ROOM).mkdir()
-    left = tmp_path / ROOM / f"{META}.0123456789abcdef.tmp"
+    (tmp_path / FOLDER).mkdir()
+    left = tmp_path / FOLDER / f"{META}.0123456789abcdef.tmp"
     left.write_bytes(b"joinproto st")
 
     create_store(tmp_path, StoreRecord(store_id="a"), member="a").close()
@@ -126,14 +126,14 @@ def test_a_new_file_that_could_not_be_written_is_not_in_the_way_of_the_next_try(
 def test_a_lock_says_nothing_of_its_former_holder(tmp_path: Path) -> None:
     """A process whose identity is longer to write down."""
     (tmp_path / LOCK).write_text("pid 4194304\nhost a-much-longer-name\nboot " + "f" * 200)
-    room = REAL.open_directory(tmp_path)
-    file = take_lock(REAL, room, tmp_path)
+    folder = REAL.open_directory(tmp_path)
+    file = take_lock(REAL, folder, tmp_path)
 
-    holder = look_at_lock(REAL, room).holder
+    holder = look_at_lock(REAL, folder).holder
     assert isinstance(holder, Holder)
     said = f"pid {holder.pid}\nhost {holder.host}\nboot {holder.boot_id}\n"
     assert said == (tmp_path / LOCK).read_text()
-    let_go(REAL, file, room)
+    let_go(REAL, file, folder)
 
 
 # -- journals --------------------------------------------------------------------------------------

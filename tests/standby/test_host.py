@@ -115,9 +115,9 @@ def test_a_view_that_cannot_be_kept_ends_the_broker(core: Core) -> None:
 
     async def told() -> None:
         core.promoted(Promote(now=core.now()))
-        room = core.settings.data / "standby"
-        (room / PREVIOUS).unlink(missing_ok=True)
-        (room / PREVIOUS).mkdir()
+        folder = core.settings.data / "standby"
+        (folder / PREVIOUS).unlink(missing_ok=True)
+        (folder / PREVIOUS).mkdir()
 
         core.view_written(evolve(core.state.view, number=2))
 

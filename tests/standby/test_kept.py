@@ -265,7 +265,7 @@ def test_after_a_loss_of_power_there_is_the_old_or_the_new_one(tmp_path: Path) -
     files = Recording()
     live(tmp_path, files)
 
-    found = enumerate_crashes(files.diary, JUDGE, room="standby")
+    found = enumerate_crashes(files.diary, JUDGE, folder="standby")
 
     assert found.bad is None
     assert found.states > 300
@@ -279,7 +279,7 @@ def test_a_step_that_is_left_out_is_found(tmp_path: Path, leaves: Leaves) -> Non
     files = RECORDERS[leaves]()
     live(tmp_path, files)
 
-    assert enumerate_crashes(files.diary, JUDGE, room="standby").bad is not None
+    assert enumerate_crashes(files.diary, JUDGE, folder="standby").bad is not None
 
 
 def _write_both(disk: Disk) -> None:

@@ -230,8 +230,8 @@ def test_a_store_that_lost_frames_is_not_the_best(
 
 def chain_on(at: Path, *views: View, keeps: int = 9) -> None:
     """Lay the chain of views there; of its frames the last `keeps` are kept behind a base."""
-    room = at / "chain"
-    room.mkdir(exist_ok=True)
+    folder = at / "chain"
+    folder.mkdir(exist_ok=True)
     frames = [
         record(Frame("1" * 64, seq, entry(f"{at.name}.1", seq, packed(view))), 0)
         for seq, view in enumerate(views, start=1)
@@ -241,7 +241,7 @@ def chain_on(at: Path, *views: View, keeps: int = 9) -> None:
     if gone > 0:
         base = base_line([Run("1" * 64, 1, gone)], "standby-chain-1") + packed(views[gone - 1])
         base = base_head(len(base), crc32(base)) + base
-    (room / "frames.log").write_bytes(base + b"".join(frames[max(gone, 0) :]))
+    (folder / "frames.log").write_bytes(base + b"".join(frames[max(gone, 0) :]))
 
 
 CHAIN = (

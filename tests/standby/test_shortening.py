@@ -27,8 +27,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of some hundred bytes; and no waiting for this machine's disk."""
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 5_000)
     monkeypatch.setattr(shortening, "AT_ONCE", 4)
-    for room in (keeping, dropping, snapshot):
-        monkeypatch.setattr(room, "PIECE_BYTES", 300)
+    for folder in (keeping, dropping, snapshot):
+        monkeypatch.setattr(folder, "PIECE_BYTES", 300)
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda file: None)
 

@@ -23,7 +23,7 @@ from joinproto.errors import StoreError, StoreMissing
 from joinproto.store.handle import open_store
 from tests.store.recording import (
     DATA,
-    ROOM,
+    FOLDER,
     DirectorySynced,
     Legal,
     Named,
@@ -49,9 +49,9 @@ class Bad:
 
 @mutable
 class _Disk:
-    """The disk and what is on its way to it.  `room`: the directory of the store."""
+    """The disk, and writes under way to it.  `folder`: the directory of the store."""
 
-    room: str = ROOM
+    folder: str = FOLDER
     names: dict[tuple[str, str], set[int | None]] = field(factory=dict)
     now: dict[tuple[str, str], int | None] = field(factory=dict)
     contents: dict[int, bytes] = field(factory=dict)
@@ -76,13 +76,13 @@ class _Disk:
         """Return the possible states: the files of the store's directory, None if there is no
         directory.
         """
-        room = self.names.get((DATA, self.room), {None})
-        if None in room:
+        folder = self.names.get((DATA, self.folder), {None})
+        if None in folder:
             yield None
-        if room == {None}:
+        if folder == {None}:
             return
         # The lock file says something to people only, and whatever it says is allowed.
-        places = [place for place in self.names if place[0] == self.room and place[1] != LOCK]
+        places = [place for place in self.names if place[0] == self.folder and place[1] != LOCK]
         for inodes in product(*(sorted(self.names[place], key=str) for place in places)):
             named = [(place[1], i) for place, i in zip(places, inodes, strict=True) if i]
             for contents in product(*(self._parts(inode) for _, inode in named)):
@@ -112,10 +112,10 @@ class Enumerated:
 
 
 def enumerate_crashes(
-    diary: Sequence[Operation], judge: "Judge", *, room: str = ROOM
+    diary: Sequence[Operation], judge: "Judge", *, folder: str = FOLDER
 ) -> Enumerated:
     """Return the states that a crash after each operation may leave, up to the first bad one."""
-    disk = _Disk(room)
+    disk = _Disk(folder)
     legal: frozenset[object] = frozenset({None})
     states = choices = 0
     for done, operation in enumerate(diary, start=1):
@@ -170,7 +170,7 @@ class Judge:
                 with open_store(path, files=DoesNotWait()) as store:
                     if store.problems:
                         return store.problems
-                    left = [one for one in (path / ROOM).iterdir() if one.suffix == ".tmp"]
+                    left = [one for one in (path / FOLDER).iterdir() if one.suffix == ".tmp"]
                     return left or store.record
             except StoreMissing:
                 return None
@@ -178,9 +178,9 @@ class Judge:
                 return f"{type(error).__name__}: {error}"
 
 
-def lay(path: Path, files: Mapping[str, bytes], *, name: str = ROOM) -> None:
+def lay(path: Path, files: Mapping[str, bytes], *, name: str = FOLDER) -> None:
     """Lay files into the directory of a store in `path`."""
-    room = path / name
-    room.mkdir(exist_ok=True)
+    folder = path / name
+    folder.mkdir(exist_ok=True)
     for each, data in files.items():
-        (room / each).write_bytes(data)
+        (folder / each).write_bytes(data)

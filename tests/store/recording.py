@@ -13,7 +13,7 @@ from attrs import frozen
 from joinproto.durable.filesystem import RealFileSystem
 
 DATA = "data"
-ROOM = "joinproto"
+FOLDER = "joinproto"
 
 
 class Killed(BaseException):
@@ -155,11 +155,11 @@ class Recording(RealFileSystem):
         self._note(DirectorySynced(self.directories[directory]))
 
     def rename(self, directory: int, old: str, new: str) -> None:
-        room = self.directories[directory]
+        folder = self.directories[directory]
         # One step for the running system; a disk may keep either half of it.
-        self._note(Named(room, new, self.names_now[room, old]))
-        self.names_now[room, new] = self.names_now.pop((room, old))
-        self.diary.append(Named(room, old, None))
+        self._note(Named(folder, new, self.names_now[folder, old]))
+        self.names_now[folder, new] = self.names_now.pop((folder, old))
+        self.diary.append(Named(folder, old, None))
         super().rename(directory, old, new)
         self.has_renamed = True
 

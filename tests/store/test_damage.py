@@ -18,12 +18,12 @@ from joinproto.store.codec import encode
 from joinproto.store.contents import Contents
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
-from joinproto.store.slots import CURRENT, PREVIOUS, ROOM, Slot, Slots, judge, problems, refusal
+from joinproto.store.slots import CURRENT, FOLDER, PREVIOUS, Slot, Slots, judge, problems, refusal
 from tests.store.records import life
 
 LIFE = life()
 Damages = Callable[[bytes], Iterator[bytes]]
-NOWHERE = Path("/nowhere") / ROOM
+NOWHERE = Path("/nowhere") / FOLDER
 
 
 def image(number: int, *, generation: int = 7) -> bytes:
@@ -38,15 +38,17 @@ def looked(current: bytes, previous: bytes) -> Slots:
 
 def lay(path: Path, *, current: bytes | None, previous: bytes | None) -> None:
     """Lay the two files of a store into a data directory."""
-    (path / ROOM).mkdir()
+    (path / FOLDER).mkdir()
     for name, data in ((CURRENT, current), (PREVIOUS, previous)):
         if data is not None:
-            (path / ROOM / name).write_bytes(data)
+            (path / FOLDER / name).write_bytes(data)
 
 
 def contents_of(path: Path) -> dict[str, bytes]:
     """Return every file of a store but the lock."""
-    return {one.name: one.read_bytes() for one in (path / ROOM).iterdir() if "lock" not in one.name}
+    return {
+        one.name: one.read_bytes() for one in (path / FOLDER).iterdir() if "lock" not in one.name
+    }
 
 
 def cut(data: bytes) -> Iterator[bytes]:
@@ -193,7 +195,7 @@ def test_a_file_of_another_store_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     create_store(other, evolve(LIFE[0], store_id="b'"), member="b").close()
-    foreign = (other / ROOM / CURRENT).read_bytes()
+    foreign = (other / FOLDER / CURRENT).read_bytes()
     lay(tmp_path, current=image(4), previous=foreign)
 
     with pytest.raises(StoreCorrupt, match="is of store b'"):
@@ -203,9 +205,9 @@ def test_a_file_of_another_store_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_never_got_its_name_is_no_newer_generation(tmp_path: Path) -> None:
     """A temporary file is shown, and removed by the next writer; it never wins."""
     lay(tmp_path, current=image(3), previous=image(2, generation=6))
-    left = tmp_path / ROOM / f"{CURRENT}.0123456789abcdef.tmp"
+    left = tmp_path / FOLDER / f"{CURRENT}.0123456789abcdef.tmp"
     left.write_bytes(image(4, generation=8))
-    mine = tmp_path / ROOM / f"{CURRENT}.before-the-upgrade"
+    mine = tmp_path / FOLDER / f"{CURRENT}.before-the-upgrade"
     mine.write_bytes(b"a copy that an operator made")
 
     seen = inspect(tmp_path)
@@ -225,4 +227,4 @@ def test_a_slot_says_where_it_lies(tmp_path: Path) -> None:
 
     slot: Slot = inspect(tmp_path).current
 
-    assert tmp_path / ROOM / CURRENT == slot.path
+    assert tmp_path / FOLDER / CURRENT == slot.path

@@ -20,7 +20,7 @@ from joinproto.errors import (
 )
 from joinproto.store.handle import Store, create_store, open_store
 from joinproto.store.inspection import inspect
-from joinproto.store.slots import CURRENT, ROOM
+from joinproto.store.slots import CURRENT, FOLDER
 from tests.store.records import life
 
 LIFE = life()
@@ -84,7 +84,7 @@ def test_a_fault_at_any_operation_is_told_and_leaves_a_whole_record(
                     reached.append(record)
                     store.write(record)
                     reached = [record]
-            (path / ROOM / f"{CURRENT}.0123456789abcdef.tmp").touch()
+            (path / FOLDER / f"{CURRENT}.0123456789abcdef.tmp").touch()
             with open_store(path, files=port):
                 pass
         except StoreError as error:

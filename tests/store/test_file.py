@@ -20,7 +20,7 @@ from joinproto.store.codec import decode, encode
 from joinproto.store.contents import DEPTH_MAX, Contents
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
-from joinproto.store.slots import CURRENT, ROOM, judge
+from joinproto.store.slots import CURRENT, FOLDER, judge
 from tests.join.pictures import lineage, position, views
 from tests.join.trees import Tree, positions, trees
 from tests.store.records import life
@@ -61,8 +61,8 @@ def payload(change: Callable[[Object], object] = lambda tree: None) -> bytes:
 
 def lay(path: Path, data: bytes) -> None:
     """Lay a file as the current one of a store."""
-    (path / ROOM).mkdir()
-    (path / ROOM / CURRENT).write_bytes(data)
+    (path / FOLDER).mkdir()
+    (path / FOLDER / CURRENT).write_bytes(data)
 
 
 def test_the_file_looks_like_this() -> None:
@@ -182,7 +182,7 @@ def test_only_a_store_whose_frames_may_be_dropped_needs_the_second_format(tmp_pa
             store.write(store.record)
         with open_store(path) as again:
             assert dropped is again.contents.frames_dropped
-        lines.append((path / ROOM / CURRENT).read_bytes().splitlines()[1])
+        lines.append((path / FOLDER / CURRENT).read_bytes().splitlines()[1])
 
     assert [b"format 1", b"format 2"] == lines
 
@@ -344,7 +344,7 @@ def test_nesting_is_limited_so_that_what_is_read_can_be_written() -> None:
 def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     """Contents are read back before anything touches the disk; the store goes on."""
     with create_store(tmp_path, life()[2], member="a") as store:
-        before = (tmp_path / ROOM / CURRENT).read_bytes()
+        before = (tmp_path / FOLDER / CURRENT).read_bytes()
         tip = store.record.tip
         assert tip is not None
         forged = evolve(store.record.lineage, views=(evolve(tip, time=1),))
@@ -360,7 +360,7 @@ def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
         with pytest.raises(MisuseError, match="initial signature would change"):
             store.write(life()[0])
 
-        assert before == (tmp_path / ROOM / CURRENT).read_bytes()
+        assert before == (tmp_path / FOLDER / CURRENT).read_bytes()
         store.write(life()[3])
     with pytest.raises(MisuseError, match="after it was closed"):
         store.write(life()[4])
@@ -391,7 +391,7 @@ def test_the_frame_comes_back_as_it_was() -> None:
 
 
 def _tree(path: Path) -> Object:
-    envelope = unseal((path / ROOM / CURRENT).read_bytes())
+    envelope = unseal((path / FOLDER / CURRENT).read_bytes())
     assert isinstance(envelope, Envelope)
     tree: Object = json.loads(envelope.payload)
     return tree

@@ -25,7 +25,7 @@ from joinproto.errors import (
 )
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
-from joinproto.store.slots import CURRENT, PREVIOUS, ROOM
+from joinproto.store.slots import CURRENT, FOLDER, PREVIOUS
 from tests.store.records import life
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def made(path: Path) -> Path:
     """Return the directory of a store that was written twice."""
     with create_store(path, LIFE[2], member="a", cluster_name="cluster") as store:
         store.write(LIFE[3])
-    return path / ROOM
+    return path / FOLDER
 
 
 @contextmanager
@@ -65,13 +65,13 @@ def test_a_new_store_is_found_as_it_was_made(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         assert (2, LIFE[3]) == (store.generation, store.record)
         assert ("a", "cluster") == (store.contents.member, store.contents.cluster_name)
-    assert {CURRENT, PREVIOUS, LOCK} == {one.name for one in (tmp_path / ROOM).iterdir()}
+    assert {CURRENT, PREVIOUS, LOCK} == {one.name for one in (tmp_path / FOLDER).iterdir()}
 
 
 def test_an_inspection_says_everything(tmp_path: Path) -> None:
     """Both generations, whether each is valid, and the lock; nothing is changed."""
-    room = made(tmp_path)
-    before = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in room.iterdir()}
+    folder = made(tmp_path)
+    before = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in folder.iterdir()}
 
     seen = inspect(tmp_path)
 
@@ -84,7 +84,7 @@ def test_an_inspection_says_everything(tmp_path: Path) -> None:
     assert seen.contents is seen.current.contents
     assert ((), (), LockState.FREE) == (seen.problems, seen.leftovers, seen.lock.state)
     assert before == {
-        one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in room.iterdir()
+        one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in folder.iterdir()
     }
 
 
@@ -100,18 +100,18 @@ def test_a_store_that_was_looked_at_is_let_go(tmp_path: Path) -> None:
 
 def test_a_store_that_is_there_is_not_made_again(tmp_path: Path) -> None:
     """Also if only a part of it is left: a new one there destroys what is left."""
-    room = made(tmp_path)
+    folder = made(tmp_path)
 
     with pytest.raises(StoreExists):
         create_store(tmp_path, LIFE[0], member="a")
-    (room / CURRENT).unlink()
+    (folder / CURRENT).unlink()
     with pytest.raises(StoreExists, match=r"store\.meta\.previous: valid"):
         create_store(tmp_path, LIFE[0], member="a")
-    (room / PREVIOUS).write_bytes(b"")
+    (folder / PREVIOUS).write_bytes(b"")
     with pytest.raises(StoreExists, match=r"store\.meta\.previous: corrupt"):
         create_store(tmp_path, LIFE[0], member="a")
 
-    assert b"" == (room / PREVIOUS).read_bytes()
+    assert b"" == (folder / PREVIOUS).read_bytes()
 
 
 def test_a_record_that_has_no_form_on_disk_makes_no_directory(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_data_directory_without_a_store_is_said(tmp_path: Path) -> None:
     """An empty directory, or one in which a creation did not end."""
     with pytest.raises(StoreMissing, match="expected the directory of a store"):
         open_store(tmp_path)
-    (tmp_path / ROOM).mkdir()
+    (tmp_path / FOLDER).mkdir()
     with pytest.raises(StoreMissing, match="expected the metadata of a store"):
         open_store(tmp_path)
 
@@ -160,18 +160,18 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path, name: str
     """O_NOFOLLOW: otherwise a user who may write here chooses which file we write."""
     data = tmp_path / "data"
     data.mkdir()
-    room = made(data)
+    folder = made(data)
     target = tmp_path / "precious"
-    shutil.copy(room / name, target)
+    shutil.copy(folder / name, target)
     before = target.read_bytes()
-    (room / name).unlink()
-    (room / name).symlink_to(target)
+    (folder / name).unlink()
+    (folder / name).symlink_to(target)
 
     if name == PREVIOUS:
         with open_store(data) as store:
             assert "is a symbolic link" in store.problems[0]
             store.write(LIFE[4])
-        assert not (room / name).is_symlink()
+        assert not (folder / name).is_symlink()
     else:
         with pytest.raises(StoreUnreadable):
             open_store(data)
@@ -185,7 +185,7 @@ def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Path) ->
     data.mkdir()
     elsewhere.mkdir()
     made(elsewhere)
-    (data / ROOM).symlink_to(elsewhere / ROOM)
+    (data / FOLDER).symlink_to(elsewhere / FOLDER)
 
     for opening in (open_store, inspect, _create):
         with pytest.raises(StoreUnreadable, match="a symbolic link, which is not followed"):
@@ -197,29 +197,29 @@ def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Path) ->
 
 def test_links_in_the_place_of_temporary_files_are_removed_not_followed(tmp_path: Path) -> None:
     """O_EXCL, a name that nobody can guess, and only the link itself is removed."""
-    room = made(tmp_path)
+    folder = made(tmp_path)
     target = tmp_path / "precious"
     target.write_bytes(b"precious")
-    (room / f"{CURRENT}.0123456789abcdef.tmp").symlink_to(target)
+    (folder / f"{CURRENT}.0123456789abcdef.tmp").symlink_to(target)
 
     with open_store(tmp_path) as store:
         store.write(LIFE[4])
 
     assert b"precious" == target.read_bytes()
-    assert {CURRENT, PREVIOUS, LOCK} == {one.name for one in room.iterdir()}
+    assert {CURRENT, PREVIOUS, LOCK} == {one.name for one in folder.iterdir()}
 
 
 @pytest.mark.parametrize("name", [CURRENT, LOCK])
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str) -> None:
     """A pipe would let us wait for ever; a directory has no content."""
-    room = made(tmp_path)
-    (room / name).unlink()
-    os.mkfifo(room / name)
+    folder = made(tmp_path)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
     with pytest.raises(StoreUnreadable, match=r"not a regular file|No such device"):
         open_store(tmp_path)
 
-    (room / name).unlink()
-    (room / name).mkdir()
+    (folder / name).unlink()
+    (folder / name).mkdir()
     with pytest.raises(StoreUnreadable, match=r"not a regular file|Is a directory"):
         open_store(tmp_path)
     assert inspect(tmp_path).problems
@@ -228,42 +228,42 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str) -
 def test_a_store_that_may_not_be_read_is_unreadable() -> None:
     """Permission problems name the file."""
     with unprivileged() as path:
-        room = made(path)
-        (room / CURRENT).chmod(0)
+        folder = made(path)
+        (folder / CURRENT).chmod(0)
 
         with pytest.raises(StoreUnreadable, match=r"store\.meta: cannot be read: Permission den"):
             open_store(path)
         assert Validity.UNREADABLE is inspect(path).current.validity
 
-        (room / CURRENT).chmod(0o644)
-        (room / LOCK).chmod(0o444)
+        (folder / CURRENT).chmod(0o644)
+        (folder / LOCK).chmod(0o444)
         with pytest.raises(StoreUnreadable, match=r"store\.lock: cannot be opened: Permission"):
             open_store(path)
         assert inspect(path).is_sound
 
-        (room / LOCK).chmod(0)
+        (folder / LOCK).chmod(0)
         assert LockState.UNKNOWN is inspect(path).lock.state
         assert inspect(path).problems
 
-        room.chmod(0)
+        folder.chmod(0)
         for opening in (open_store, inspect):
             with pytest.raises(StoreUnreadable, match="Permission denied"):
                 opening(path)
-        room.chmod(0o755)
+        folder.chmod(0o755)
 
 
 def test_a_directory_that_may_not_be_written_is_inspected_only() -> None:
     """`inspect` changes nothing, so it needs no permission to."""
     with unprivileged() as path:
-        room = made(path)
-        (room / LOCK).unlink()
-        room.chmod(0o555)
+        folder = made(path)
+        (folder / LOCK).unlink()
+        folder.chmod(0o555)
         try:
             with pytest.raises(StoreUnreadable, match="Permission denied"):
                 open_store(path)
             assert inspect(path).is_sound
         finally:
-            room.chmod(0o755)
+            folder.chmod(0o755)
 
 
 @pytest.mark.needs("unshare", "mounts without being root")
@@ -287,7 +287,7 @@ def test_a_read_only_mount_is_inspected_only(tmp_path: Path) -> None:
     )
 
     assert "True\n" == done.stdout
-    assert f"{StoreUnreadable.__name__}: {tmp_path}/{ROOM}/{LOCK}: cannot be" in done.stderr
+    assert f"{StoreUnreadable.__name__}: {tmp_path}/{FOLDER}/{LOCK}: cannot be" in done.stderr
     assert "Read-only file system" in done.stderr
 
 

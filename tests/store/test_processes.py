@@ -17,7 +17,7 @@ from joinproto.durable.lock import LOCK, PAUSE_SECONDS, TRIES, LockState
 from joinproto.errors import MisuseError, StoreInUse, StoreWriteFailed
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
-from joinproto.store.slots import ROOM
+from joinproto.store.slots import FOLDER
 from tests.store.records import life
 from tests.store.writer import number_of
 
@@ -65,7 +65,7 @@ def test_a_store_is_open_in_one_process_only(tmp_path: Path) -> None:
     """A broker that runs is named; the store of a dead one is free, whatever the file says."""
     process = writer(tmp_path, "0")
     process.communicate()
-    stale = (tmp_path / ROOM / LOCK).read_text()
+    stale = (tmp_path / FOLDER / LOCK).read_text()
     assert f"pid {process.pid}\n" in stale
     assert LockState.FREE is inspect(tmp_path).lock.state
 
@@ -86,7 +86,7 @@ def test_a_store_is_open_in_one_process_only(tmp_path: Path) -> None:
     killed_after(process, b"0\n")
 
     with open_store(tmp_path):
-        assert f"pid {os.getpid()}\n" in (tmp_path / ROOM / LOCK).read_text()
+        assert f"pid {os.getpid()}\n" in (tmp_path / FOLDER / LOCK).read_text()
 
 
 def test_a_second_opening_in_the_same_process_is_refused(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_reader_is_not_in_the_way_of_a_process_that_opens(
     """An inspection has the lock for a moment; the opening tries again."""
     create_store(tmp_path, LIFE[0], member="a").close()
     pauses: list[float] = []
-    with (tmp_path / ROOM / LOCK).open() as looking:
+    with (tmp_path / FOLDER / LOCK).open() as looking:
         # As another process has it: the kernel's lock is of the open file.
         fcntl.flock(looking, fcntl.LOCK_SH)
 
@@ -140,7 +140,7 @@ def test_a_child_does_not_write_what_its_parent_opened(tmp_path: Path) -> None:
 def test_a_removed_lock_file_ends_the_writing(tmp_path: Path) -> None:
     """Otherwise the next process locks a new file, and two members are one store."""
     with create_store(tmp_path, LIFE[0], member="a") as store:
-        (tmp_path / ROOM / LOCK).unlink()
+        (tmp_path / FOLDER / LOCK).unlink()
         with open_store(tmp_path) as other:
             with pytest.raises(StoreInUse, match=f"never remove {LOCK}"):
                 store.write(LIFE[1])

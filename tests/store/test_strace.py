@@ -14,7 +14,7 @@ from attrs import frozen
 
 from joinproto.errors import StoreMissing
 from joinproto.store.handle import create_store, open_store
-from joinproto.store.slots import CURRENT, ROOM
+from joinproto.store.slots import CURRENT, FOLDER
 from tests.store.writer import first, number_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ def prepared(path: Path, scenario: str) -> Path:
     path.mkdir()
     if scenario == "open":
         create_store(path, first(), member="a").close()
-        (path / ROOM / f"{CURRENT}.0123456789abcdef.tmp").touch()
+        (path / FOLDER / f"{CURRENT}.0123456789abcdef.tmp").touch()
     return path
 
 

@@ -1,9 +1,9 @@
 """A broker of torture's: a process that keeps messages in a file, and copies another one's.
 
-    python clusterer_broker.py ROOM LABEL|-  [SOCKET]
+    python clusterer_broker.py FOLDER LABEL|-  [SOCKET]
 
-ROOM/data/messages begins with the label of its set of data; each line behind it is a message, on
-disk before it is acknowledged.  It answers at ROOM/broker.sock.  SOCKET: whose messages it copies
+FOLDER/data/messages begins with the label of its set of data; each line behind it is a message, on
+disk before it is acknowledged.  It answers at FOLDER/broker.sock.  SOCKET: whose messages it copies
 before it answers.  It imports nothing of the project's: it is started often.
 """
 

@@ -57,11 +57,11 @@ def _locked(data: Path) -> int:
     path = data.parent / f"{data.name}-cluster.node"
     try:
         make_directories(REAL, path.parent, above=True)
-        room = REAL.open_directory(path.parent)
+        folder = REAL.open_directory(path.parent)
         try:
-            return take_lock(REAL, room, path, path.name)
+            return take_lock(REAL, folder, path, path.name)
         finally:
-            let_go(REAL, room)
+            let_go(REAL, folder)
     except OSError as error:
         raise EnvironmentProblem(
             f"{path}: {reason(error)}", next="a directory that can be written"

@@ -77,18 +77,18 @@ class Journal:
             bare=_decoded,  # earlier versions wrote the JSON alone
             next="see which queues are being changed, then remove it, and the one before it",
         )
-        room = -1
+        folder = -1
         try:
-            room = files.open_directory(path.parent)
-            lock = take_lock(files, room, path, f"{path.name}.lock")
+            folder = files.open_directory(path.parent)
+            lock = take_lock(files, folder, path, f"{path.name}.lock")
         except (OSError, StoreInUse) as error:
-            let_go(files, room)
+            let_go(files, folder)
             if isinstance(error, StoreInUse):
                 raise
             raise StoreUnreadable(
                 f"{path}: {reason(error)}", next="a file in a folder of yours"
             ) from error
-        return cls(path, record.Record(files, room, path.parent, kind), lock)
+        return cls(path, record.Record(files, folder, path.parent, kind), lock)
 
     def read(self) -> dict[Key, Intent]:
         """Return the intents that were begun and have not ended; they are durable.  Raises
@@ -114,7 +114,7 @@ class Journal:
             ) from error
 
     def close(self) -> None:
-        let_go(self._record.files, self._record.room, self._lock)
+        let_go(self._record.files, self._record.folder, self._lock)
 
 
 def _decoded(payload: bytes) -> Written:

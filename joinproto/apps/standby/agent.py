@@ -28,7 +28,7 @@ from typing import Any
 
 from attrs import frozen
 
-from joinproto.apps.standby.keeping.form import NAMES, ROOM, BrokerRecord
+from joinproto.apps.standby.keeping.form import FOLDER, NAMES, BrokerRecord
 from joinproto.apps.standby.keeping.slots import slot_of
 from joinproto.apps.standby.settings import Settings, read_settings
 from joinproto.durable.filesystem import REAL, let_go
@@ -185,13 +185,13 @@ class Agent:
     def _pid(self) -> int | None:
         """Return the process that has the store open."""
         try:
-            room = REAL.open_directory(self.settings.data / ROOM)
+            folder = REAL.open_directory(self.settings.data / FOLDER)
         except OSError:
             return None
         try:
-            lock = look_at_lock(REAL, room)
+            lock = look_at_lock(REAL, folder)
         finally:
-            let_go(REAL, room)
+            let_go(REAL, folder)
         if lock.state is not LockState.HELD or lock.holder is None:
             return None
         return int(lock.holder.pid) if lock.holder.pid.isdecimal() else None

@@ -21,7 +21,7 @@ import anyio
 from attrs import define, evolve, field
 
 from joinproto.apps.node.stopped import permit_restart
-from joinproto.apps.standby.keeping.views import ROOM, packed, unpacked
+from joinproto.apps.standby.keeping.views import FOLDER, packed, unpacked
 from joinproto.durable.journal.journal import Frame
 from joinproto.errors import EnvironmentProblem
 from joinproto.host.cluster import Cluster
@@ -108,7 +108,7 @@ class Manager:
             is_insecure=True,
         )
         with ExitStack() as stack:
-            disk = open_disk(settings.data / ROOM, settings.broker, settings.cluster)
+            disk = open_disk(settings.data / FOLDER, settings.broker, settings.cluster)
             stack.callback(disk.close)
             keeping = Keeping(
                 snapshot_every=KEPT_FRAMES,
@@ -136,7 +136,7 @@ class Manager:
 
     def _events(self) -> EventLog:
         settings = self.core.settings
-        return open_log(settings.events and settings.events / ROOM, settings.broker)
+        return open_log(settings.events and settings.events / FOLDER, settings.broker)
 
     @property
     def is_open(self) -> bool:

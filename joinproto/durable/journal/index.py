@@ -45,7 +45,7 @@ class Index:
 
     path: Path
     files: JournalFileSystem
-    room: int
+    folder: int
     _file: int = -1
     # For each block: its last frame, where it ends in the journal, and here.
     _blocks: list[tuple[int, int, int]] = field(factory=list)
@@ -55,11 +55,11 @@ class Index:
     _checksum: int = 0
 
     @classmethod
-    def open(cls, files: JournalFileSystem, room: int, path: Path) -> Index:
-        """Return the index in the open directory `room`, made where there is none; never raises."""
-        index = cls(path, files, room)
+    def open(cls, files: JournalFileSystem, folder: int, path: Path) -> Index:
+        """Return the index in the open directory `folder`, created if missing; never raises."""
+        index = cls(path, files, folder)
         try:
-            index._file = files.open_to_update(room, path.name)
+            index._file = files.open_to_update(folder, path.name)
         except OSError as error:
             index.give_up(reason(error))
         return index
@@ -154,7 +154,7 @@ class Index:
     def rename(self, name: str) -> None:
         """Take the place of another index, not durably: it is worth no sync."""
         try:
-            self.files.rename(self.room, self.path.name, name)
+            self.files.rename(self.folder, self.path.name, name)
         except OSError as error:
             self.give_up(reason(error))
         self.path = self.path.with_name(name)

@@ -103,7 +103,7 @@ class Journal:
 
     path: Path
     files: JournalFileSystem = REAL
-    room: int = -1  # its directory
+    folder: int = -1  # its directory
     _file: int = -1
     base: Base | None = None
     _below: int = 0  # the last frame that was dropped
@@ -120,7 +120,7 @@ class Journal:
 
     def __attrs_post_init__(self) -> None:
         """Look at no file yet."""
-        self._index = Index(self.path.with_name(INDEX), self.files, self.room)
+        self._index = Index(self.path.with_name(INDEX), self.files, self.folder)
 
     @classmethod
     def open(cls, directory: Path, *, durable: int = 0, files: JournalFileSystem = REAL) -> Journal:
@@ -132,10 +132,10 @@ class Journal:
         """
         journal = cls(directory / FILE, files)
         try:
-            journal.room = files.open_directory(directory)
-            journal._file = files.open_to_update(journal.room, FILE)
+            journal.folder = files.open_directory(directory)
+            journal._file = files.open_to_update(journal.folder, FILE)
             journal._load(durable)
-            files.sync_directory(journal.room)
+            files.sync_directory(journal.folder)
         except OSError as error:
             journal.close()
             raise StoreUnreadable(
@@ -150,8 +150,8 @@ class Journal:
     def close(self) -> None:
         """Close the file; what `append` returned from is on the disk already."""
         self._index.close()
-        let_go(self.files, self._file, self.room)
-        self._file = self.room = -1
+        let_go(self.files, self._file, self.folder)
+        self._file = self.folder = -1
 
     # -- what is there -------------------------------------------------------------------------
 
@@ -309,9 +309,9 @@ class Journal:
         """
         self.require_usable()
         with self._changing("taking the place of the former journal"):
-            self.files.rename(self.room, other.name, FILE)
+            self.files.rename(self.folder, other.name, FILE)
             other.index.rename(INDEX)
-            self.files.sync_directory(self.room)
+            self.files.sync_directory(self.folder)
         let_go(self.files, self._file)
         self._index.close()
         self._file, self._index = other.file, other.index
@@ -372,7 +372,7 @@ class Journal:
     # -- opening -------------------------------------------------------------------------------
 
     def _load(self, durable: int) -> None:
-        self._index = Index.open(self.files, self.room, self.path.with_name(INDEX))
+        self._index = Index.open(self.files, self.folder, self.path.with_name(INDEX))
         size = self.files.size(self._file)
         stretches = self._index.stretches()
         found = survey(self.raw, size, index=stretches, said=partial(_say_how_far, self.path))
@@ -432,14 +432,14 @@ def _say_how_far(path: Path, frames: int, at: int, size: int) -> None:
 
 def frames_bytes(files: JournalFileSystem, directory: Path) -> int | None:
     """Return how long the journal of a data directory is, None: there is none; `OSError`."""
-    room = files.open_directory(directory)
+    folder = files.open_directory(directory)
     try:
-        if FILE not in files.names(room):
+        if FILE not in files.names(folder):
             return None
-        file = files.open_to_read(room, FILE)
+        file = files.open_to_read(folder, FILE)
         try:
             return files.size(file)
         finally:
             let_go(files, file)
     finally:
-        let_go(files, room)
+        let_go(files, folder)

@@ -46,7 +46,7 @@ def _way(session: Session, searched: Searched, row: int | None) -> Json:
         state = graph.state(at)
         monitor = search.tables.monitor
         same = tuple(values[:members]) == state.locals and values[search.tables.env_field] == (
-            state.around
+            state.surroundings
         )
         return same and (monitor < 0 or values[monitor] == state.monitor)
 

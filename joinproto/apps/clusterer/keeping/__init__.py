@@ -1,1 +1,1 @@
-"""The stored config on disk, next to the broker's data: the doing part of the Clusterer's room."""
+"""The stored config on disk, next to the broker's data, and the node's members."""

@@ -87,7 +87,7 @@ class StoredConfig:
 
     @contextmanager
     def _locked(self, record: Record[StoredRecord]) -> Iterator[None]:
-        lock = take_lock(self.files, record.room, self.path, f"{self.name}.lock")
+        lock = take_lock(self.files, record.folder, self.path, f"{self.name}.lock")
         try:
             yield
         finally:

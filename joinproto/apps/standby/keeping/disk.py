@@ -24,7 +24,7 @@ from typing import Any
 from attrs import define, evolve
 
 from joinproto.apps.standby.keeping.form import (
-    ROOM,
+    FOLDER,
     Action,
     BrokerRecord,
     NotKept,
@@ -163,7 +163,7 @@ class Disk:
         if self._lock < 0:
             return
         self.journal.close()
-        let_go(self._record.files, self._record.room, self._lock)
+        let_go(self._record.files, self._record.folder, self._lock)
         self._lock = -1
 
     def __enter__(self) -> Disk:
@@ -215,12 +215,12 @@ def open_disk(
     `cluster`: its name.  `brokers`: all of it.  `files`: where the metadata are; `frames_on`:
     where the journal is.
     """
-    room = _room(path, files)
+    folder = _folder(path, files)
     lock = -1
     try:
         with _reading(path):
-            lock = take_lock(files, room, path)
-            record = Record(files, room, path / ROOM, KIND)
+            lock = take_lock(files, folder, path)
+            record = Record(files, folder, path / FOLDER, KIND)
             there = record.read().current.contents
             record.recover()
         found = there or BrokerRecord(broker=broker, name=cluster, brokers=tuple(brokers))
@@ -251,7 +251,7 @@ def open_disk(
             journal.close()
             raise
     except BaseException:
-        let_go(files, room, lock)
+        let_go(files, folder, lock)
         raise
     return disk
 
@@ -276,15 +276,15 @@ def load(journal: Journal) -> Replay:
     return found
 
 
-def _room(path: Path, files: FileSystem) -> int:
+def _folder(path: Path, files: FileSystem) -> int:
     with _reading(path):
         make_directories(files, path, 0o750)
         data = files.open_directory(path)
         try:
             with suppress(FileExistsError):
-                files.make_directory(data, ROOM)
+                files.make_directory(data, FOLDER)
             files.sync_directory(data)
-            return files.open_directory_in(data, ROOM)
+            return files.open_directory_in(data, FOLDER)
         finally:
             let_go(files, data)
 

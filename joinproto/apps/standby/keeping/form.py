@@ -22,10 +22,10 @@ from joinproto.durable.record import META
 from joinproto.standby.broker import Mark, Store
 from joinproto.standby.messages import Thing, View
 
-ROOM = "standby"
+FOLDER = "standby"
 CURRENT = META
 PREVIOUS = f"{META}.previous"
-NAMES = (f"{ROOM}/{CURRENT}", f"{ROOM}/{PREVIOUS}")
+NAMES = (f"{FOLDER}/{CURRENT}", f"{FOLDER}/{PREVIOUS}")
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 

@@ -60,7 +60,7 @@ def _pieces(
 
 def clear(journal: Journal) -> None:
     """Remove leftovers of a process that ended in the middle."""
-    remove(journal.files, journal.room, FILE, FLOOR, *LEFTOVERS)
+    remove(journal.files, journal.folder, FILE, FLOOR, *LEFTOVERS)
 
 
 def _nothing() -> None:

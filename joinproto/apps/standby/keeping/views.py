@@ -14,8 +14,8 @@ from joinproto.log.entry import Entry
 from joinproto.standby.chain import follows
 from joinproto.standby.messages import View
 
-ROOM = "chain"
-FRAMES = f"{ROOM}/frames.log"
+FOLDER = "chain"
+FRAMES = f"{FOLDER}/frames.log"
 
 
 def packed(view: View) -> bytes:
