@@ -17,7 +17,7 @@ from attrs import field, frozen
 from joinproto.prove.finite import Cells, Finite
 from joinproto.prove.layer import Claim, Layer, Step
 from joinproto.prove.logic import Relation, Sort, Var
-from joinproto.prove.structure import Rows, Structure, Thing
+from joinproto.prove.structure import Element, Rows, Structure
 
 STEPS_MAX = 12
 """Steps of a run; with three electors that takes about 20 seconds."""
@@ -31,13 +31,13 @@ Taken: TypeAlias = list[tuple[Step, Any, Mapping[Var, Any]]]
 class Run:
     """`states`: one more than `steps`, each of which has a name and parameters."""
 
-    steps: tuple[tuple[Step, Mapping[Var, Thing]], ...]
+    steps: tuple[tuple[Step, Mapping[Var, Element]], ...]
     states: tuple[Structure, ...]
 
 
 @frozen
 class World:
-    """A relation in which something is left out, over so many things, and what must break.
+    """A relation in which something is left out, over so many elements, and what must break.
 
     `steps`: length of the shortest run that breaks it; None: nothing is left out, and no run
     of up to `STEPS_MAX` steps breaks it.
@@ -50,7 +50,7 @@ class World:
     sizes: Mapping[Sort, int]
     given: Mapping[Relation, Rows]
     steps: int | None
-    values: Mapping[str, Thing] = field(factory=dict)
+    values: Mapping[str, Element] = field(factory=dict)
 
 
 Guards: TypeAlias = frozenset[tuple[str, str]]
@@ -73,8 +73,8 @@ def shortest_without(world: World, cuts: Sequence[Guards]) -> dict[Guards, Run |
     claim = next(one for one in layer.claims if one.name == world.claim)
     finite = Finite(layer, world.sizes, world.given)
     for function, values in finite.values.items():
-        for thing, which in values.items():
-            wanted = world.values.get(f"{function.name} of {thing}")
+        for element, which in values.items():
+            wanted = world.values.get(f"{function.name} of {element}")
             finite.solver.add(*[bit for one, bit in which if one == wanted])
     kept = {guard: finite.bit() for cut in cuts for guard in sorted(cut)}
     cells = finite.initial()

@@ -1,6 +1,6 @@
 """From a model of Z3 to a state that the independent reader can judge.
 
-Things are called by their sort, with a number.
+Elements are called by their sort, with a number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attrs import frozen
 
 from joinproto.prove.layer import Layer, Step
 from joinproto.prove.logic import Function, Sort, Var
-from joinproto.prove.structure import Env, Structure, Thing
+from joinproto.prove.structure import Element, Env, Structure
 from joinproto.prove.to_z3 import Reader
 
 
@@ -41,8 +41,8 @@ def to_structure(model: Any, reader: Reader, layer: Layer) -> Structure:
         for sort in layer.sorts
     }
     names = {
-        sort: {str(thing): f"{sort.name}{number}" for number, thing in enumerate(things)}
-        for sort, things in universe.items()
+        sort: {str(element): f"{sort.name}{number}" for number, element in enumerate(elements)}
+        for sort, elements in universe.items()
     }
 
     def says(expression: Any) -> bool:
@@ -56,7 +56,7 @@ def to_structure(model: Any, reader: Reader, layer: Layer) -> Structure:
         )
         for relation in layer.relations
     }
-    values: dict[Function, dict[Thing, Thing]] = {
+    values: dict[Function, dict[Element, Element]] = {
         function: {
             names[function.of][str(one)]: names[function.gives][
                 str(model.eval(reader.function(function)(one), model_completion=True))
@@ -65,8 +65,8 @@ def to_structure(model: Any, reader: Reader, layer: Layer) -> Structure:
         }
         for function in layer.functions
     }
-    things = {sort: tuple(names[sort].values()) for sort in layer.sorts}
-    return Structure(things, rows, values)
+    elements = {sort: tuple(names[sort].values()) for sort in layer.sorts}
+    return Structure(elements, rows, values)
 
 
 def named(model: Any, reader: Reader, layer: Layer, constants: dict[Var, Any]) -> Env:

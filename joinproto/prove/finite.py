@@ -1,7 +1,7 @@
-"""Formulas over a few given things, as a question to Z3 without quantifiers.
+"""Formulas over a few given elements, as a question to Z3 without quantifiers.
 
 For runs from the beginning (`bounded.py`), and for counterexamples that are small.  A
-variable stands for a thing, or for a choice among all of its sort.
+variable stands for an element, or for a choice among all of its sort.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from attrs import define, field
 
 from joinproto.prove import logic
 from joinproto.prove.layer import Layer, Step
-from joinproto.prove.structure import Rows, Structure, Thing
+from joinproto.prove.structure import Element, Rows, Structure
 
-Choice: TypeAlias = tuple[tuple[Thing, Any], ...]
-"""Things, each with the condition under which it is the one that is meant."""
+Choice: TypeAlias = tuple[tuple[Element, Any], ...]
+"""Elements, each with the condition under which it is the one that is meant."""
 
 Env: TypeAlias = Mapping[logic.Var, Choice]
-Cells: TypeAlias = dict[tuple[logic.Relation, tuple[Thing, ...]], Any]
+Cells: TypeAlias = dict[tuple[logic.Relation, tuple[Element, ...]], Any]
 """Whether a relation holds of a row, in one state."""
 
 
 @define
 class Finite:
-    """`sizes`: how many things of each sort.  `given`: rigid relations that are known."""
+    """`sizes`: how many elements of each sort.  `given`: rigid relations that are known."""
 
     layer: Layer
     sizes: Mapping[logic.Sort, int]
@@ -35,22 +35,22 @@ class Finite:
     context: Any = field(factory=z3.Context)
     true: Any = field(init=False)
     false: Any = field(init=False)
-    things: dict[logic.Sort, tuple[Thing, ...]] = field(init=False)
+    elements: dict[logic.Sort, tuple[Element, ...]] = field(init=False)
     solver: Any = field(init=False)
     rigid: Cells = field(factory=dict, init=False)
-    values: dict[logic.Function, dict[Thing, Choice]] = field(factory=dict, init=False)
+    values: dict[logic.Function, dict[Element, Choice]] = field(factory=dict, init=False)
     _count: int = field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.true, self.false = (z3.BoolVal(value, self.context) for value in (True, False))
-        self.things = {
+        self.elements = {
             sort: tuple(f"{sort.name}{at}" for at in range(size))
             for sort, size in self.sizes.items()
         }
         self.solver = z3.Solver(ctx=self.context)
         for function in self.layer.functions:
             self.values[function] = {
-                thing: self.choice(function.gives) for thing in self.things[function.of]
+                element: self.choice(function.gives) for element in self.elements[function.of]
             }
         self.rigid = self.cells([one for one in self.layer.relations if one.rigid])
 
@@ -61,8 +61,8 @@ class Finite:
         return z3.Bool(f"bit{self._count}", self.context)
 
     def choice(self, sort: logic.Sort) -> Choice:
-        """Return one thing of this sort, whichever."""
-        found = tuple((thing, self.bit()) for thing in self.things[sort])
+        """Return one element of this sort, whichever."""
+        found = tuple((element, self.bit()) for element in self.elements[sort])
         bits = [bit for _, bit in found]
         self.solver.add(z3.PbEq([(bit, 1) for bit in bits], 1))
         return found
@@ -81,8 +81,8 @@ class Finite:
                     found[relation, row] = self.bit()
         return found
 
-    def rows_of(self, relation: logic.Relation) -> Iterator[tuple[Thing, ...]]:
-        return product(*(self.things[sort] for sort in relation.sorts))
+    def rows_of(self, relation: logic.Relation) -> Iterator[tuple[Element, ...]]:
+        return product(*(self.elements[sort] for sort in relation.sorts))
 
     def constant(self, value: bool) -> Any:
         return self.true if value else self.false
@@ -142,12 +142,12 @@ class Finite:
             for row in self.rows_of(relation)
         }
 
-    def _just(self, thing: Thing) -> Choice:
-        return ((thing, self.constant(True)),)
+    def _just(self, element: Element) -> Choice:
+        return ((element, self.constant(True)),)
 
     def _all(self, var: logic.Var, env: Env) -> Iterator[Env]:
-        for thing in self.things[var.sort]:
-            yield {**env, var: self._just(thing)}
+        for element in self.elements[var.sort]:
+            yield {**env, var: self._just(element)}
 
     def _term(self, term: logic.Term, env: Env) -> Choice:
         if isinstance(term, logic.Var):
@@ -155,8 +155,8 @@ class Finite:
         assert isinstance(term, logic.Value)
         return tuple(
             (value, self._and([bit, value_bit]))
-            for thing, bit in self._term(term.argument, env)
-            for value, value_bit in self.values[term.function][thing]
+            for element, bit in self._term(term.argument, env)
+            for value, value_bit in self.values[term.function][element]
         )
 
     # A constant is recognized by its identity: asking Z3 for each part took half of the time.
@@ -188,23 +188,23 @@ class Finite:
     def structure(self, model: Any, cells: Cells) -> Structure:
         """Return the state that these cells are in the model."""
         every = {**self.rigid, **cells}
-        rows: dict[logic.Relation, set[tuple[Thing, ...]]] = {
+        rows: dict[logic.Relation, set[tuple[Element, ...]]] = {
             relation: set() for relation in self.layer.relations
         }
         for (relation, row), cell in every.items():
             if z3.is_true(model.eval(cell, model_completion=True)):
                 rows[relation].add(row)
         return Structure(
-            dict(self.things),
+            dict(self.elements),
             {relation: frozenset(found) for relation, found in rows.items()},
             {
-                function: {thing: self.chosen(model, one) for thing, one in values.items()}
+                function: {element: self.chosen(model, one) for element, one in values.items()}
                 for function, values in self.values.items()
             },
         )
 
-    def chosen(self, model: Any, choice: Choice) -> Thing:
+    def chosen(self, model: Any, choice: Choice) -> Element:
         """Return the element that is meant in the model."""
         return next(
-            thing for thing, bit in choice if z3.is_true(model.eval(bit, model_completion=True))
+            element for element, bit in choice if z3.is_true(model.eval(bit, model_completion=True))
         )

@@ -19,7 +19,7 @@ from joinproto.errors import MisuseError
 
 @frozen
 class Sort:
-    """A kind of thing; there may be any number of them, at least one."""
+    """A kind of element; there may be any number of them, at least one."""
 
     name: str
 
@@ -257,7 +257,7 @@ def is_total_order(before: Relation) -> Formula:
 
 
 def is_tree(upto: Relation) -> Formula:
-    """Return that `upto` (reflexive) orders a forest: what leads to one thing is a line."""
+    """Return that `upto` (reflexive) orders a forest: what leads to one element is a line."""
     (sort, _) = upto.sorts
     x, y, z = (Var(name, sort) for name in ("x", "y", "z"))
     return all_of(

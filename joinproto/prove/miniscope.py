@@ -1,7 +1,7 @@
 """Miniscoping: the same formula with its quantifiers as far inside as they go.
 
 `every x: every y: a(x) >> b(x, y)` asks for each x and y; `every x: a(x) >> every y: b(x, y)`
-asks for the few x of which a holds.  With six variables and a dozen things of each sort that is
+asks for the few x of which a holds.  With six variables and a dozen elements of each sort that is
 the difference between milliseconds and minutes for `structure.py`.
 """
 

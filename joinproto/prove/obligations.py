@@ -189,7 +189,7 @@ class Query:
         return self.solver.check()
 
     def smallest(self) -> Counterexample | None:
-        """Return a counterexample with few things, None if none was found."""
+        """Return a counterexample with few elements, None if none was found."""
         asked = self.obligation
         is_beginning = asked.kind is Kind.BEGINS
         step = begins(asked.layer) if is_beginning else asked.step

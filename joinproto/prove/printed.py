@@ -22,7 +22,7 @@ class Against:
     params: Annotated[Values, "the step's parameters"]
     before: Annotated[tuple[Fact, ...], "what matters of the state before"]
     changed: Annotated[tuple[Fact, ...], "what the step changes"]
-    broken_by: Annotated[Values, "for which things it breaks"]
+    broken_by: Annotated[Values, "the elements for which it breaks"]
     confirmed: Annotated[bool, "whether the second, independent reader agrees"]
 
 

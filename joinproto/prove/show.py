@@ -85,7 +85,7 @@ def is_broken(obligation: Obligation, against: Counterexample) -> bool:
 
 
 def broken_by(obligation: Obligation, against: Counterexample) -> Env:
-    """Return for which things the formula is broken: values of its outermost variables."""
+    """Return for which elements the formula is broken: values of its outermost variables."""
     subject, state = obligation.subject, against.after or against.before
     if subject is None or (isinstance(subject, Claim) and subject.is_step):
         return {}
@@ -96,10 +96,10 @@ def broken_by(obligation: Obligation, against: Counterexample) -> Env:
         found[var] = next(
             (
                 one
-                for one in state.things[var.sort]
+                for one in state.elements[var.sort]
                 if not state.holds(formula, {**found, var: one})
             ),
-            state.things[var.sort][0],
+            state.elements[var.sort][0],
         )
     return found
 

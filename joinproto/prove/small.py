@@ -1,7 +1,7 @@
-"""Small counterexamples: a state with few things, and a step that breaks a formula there.
+"""Small counterexamples: a state with few elements, and a step that breaks a formula there.
 
-The same question as in `obligations.py`, about so many things and no more, without
-quantifiers.  Where Z3 gives up on the one with any number of things, this one still finds a
+The same question as in `obligations.py`, about so many elements and no more, without
+quantifiers.  Where Z3 gives up on the one with any number of elements, this one still finds a
 state; where it finds none, nothing follows from that.
 """
 
@@ -18,7 +18,7 @@ from joinproto.prove.layer import Claim, Conjunct, Layer, Step
 from joinproto.prove.logic import TRUE, Sort
 
 THINGS_MAX = 3
-"""Things of each sort, at most."""
+"""Elements of each sort, at most."""
 
 
 def smallest(

@@ -16,21 +16,21 @@ from joinproto.prove import logic
 from joinproto.prove.layer import Step
 from joinproto.prove.miniscope import miniscoped
 
-Thing: TypeAlias = Hashable
-Rows: TypeAlias = frozenset[tuple[Thing, ...]]
-Env: TypeAlias = dict[logic.Var, Thing]
+Element: TypeAlias = Hashable
+Rows: TypeAlias = frozenset[tuple[Element, ...]]
+Env: TypeAlias = dict[logic.Var, Element]
 Test: TypeAlias = Callable[["Structure", Env], bool]
 
 
 @frozen
 class Structure:
-    """`things` of each sort, the rows of which each relation holds, the functions' values."""
+    """`elements` of each sort, the rows of which each relation holds, the functions' values."""
 
-    things: Mapping[logic.Sort, tuple[Thing, ...]]
+    elements: Mapping[logic.Sort, tuple[Element, ...]]
     rows: Mapping[logic.Relation, Rows]
-    values: Mapping[logic.Function, Mapping[Thing, Thing]] = field(factory=dict)
+    values: Mapping[logic.Function, Mapping[Element, Element]] = field(factory=dict)
 
-    def holds(self, formula: logic.Formula, env: Mapping[logic.Var, Thing] | None = None) -> bool:
+    def holds(self, formula: logic.Formula, env: Mapping[logic.Var, Element] | None = None) -> bool:
         """Return whether the formula holds here; its free variables are in `env`."""
         return compiled(formula)(self, dict(env or {}))
 
@@ -43,7 +43,7 @@ class Structure:
     ) -> Rows:
         """Return the rows of which `formula` holds."""
         test = compiled(formula)
-        rows = product(*(self.things[var.sort] for var in of))
+        rows = product(*(self.elements[var.sort] for var in of))
         return frozenset(
             row for row in rows if test(self, {**env, **dict(zip(of, row, strict=True))})
         )
@@ -101,12 +101,12 @@ def _compile(formula: logic.Formula, after: Structure | None) -> Test:
         case logic.Every(var, body):
             test = _compile(body, after)
             return lambda state, env: all(
-                test(state, {**env, var: thing}) for thing in state.things[var.sort]
+                test(state, {**env, var: element}) for element in state.elements[var.sort]
             )
         case logic.Some(var, body):
             test = _compile(body, after)
             return lambda state, env: any(
-                test(state, {**env, var: thing}) for thing in state.things[var.sort]
+                test(state, {**env, var: element}) for element in state.elements[var.sort]
             )
         case logic.After(inner) if after is not None:
             test = _compile(inner, None)

@@ -77,7 +77,7 @@ def test_a_vote_for_what_no_member_proposed_splits() -> None:
 
 @pytest.mark.soak("proofs")
 def test_nothing_left_out_breaks_nothing(runs: dict[Guards, Run | None]) -> None:
-    """The same bound, the same things, every guard in its place."""
+    """The same bound, the same elements, every guard in its place."""
     assert runs[frozenset()] is None
 
 

@@ -1,4 +1,4 @@
-"""Three readers of one language: Z3 with quantifiers, Z3 with few things, and plain Python."""
+"""Three readers of one language: Z3 with quantifiers, Z3 with few elements, and plain Python."""
 
 from __future__ import annotations
 
@@ -89,17 +89,17 @@ def formulas() -> st.SearchStrategy[Formula]:
 
 @st.composite
 def states(draw: st.DrawFn) -> Structure:
-    """Return a state of two things of each sort."""
-    things: dict[Sort, tuple[str, ...]] = {A: ("a0", "a1"), B: ("b0", "b1")}
-    pairs = [(one, other) for one in things[A] for other in things[A]]
-    owned = [(one, other) for one in things[A] for other in things[B]]
+    """Return a state of two elements of each sort."""
+    elements: dict[Sort, tuple[str, ...]] = {A: ("a0", "a1"), B: ("b0", "b1")}
+    pairs = [(one, other) for one in elements[A] for other in elements[A]]
+    owned = [(one, other) for one in elements[A] for other in elements[B]]
     return Structure(
-        dict(things),
+        dict(elements),
         {
             near: frozenset(draw(st.sets(st.sampled_from(pairs)))),
             owns: frozenset(draw(st.sets(st.sampled_from(owned)))),
         },
-        {home: {one: draw(st.sampled_from(things[B])) for one in things[A]}},
+        {home: {one: draw(st.sampled_from(elements[B])) for one in elements[A]}},
     )
 
 
@@ -107,30 +107,30 @@ def _by_quantifiers(formula: Formula, state: Structure) -> bool:
     reader = Reader()
     solver = z3.Solver(ctx=reader.context)
     names = {
-        thing: z3.Const(str(thing), reader.sort(sort))
+        element: z3.Const(str(element), reader.sort(sort))
         for sort in TOY.sorts
-        for thing in state.things[sort]
+        for element in state.elements[sort]
     }
     for sort in TOY.sorts:
-        there = [names[thing] for thing in state.things[sort]]
+        there = [names[element] for element in state.elements[sort]]
         solver.add(z3.Distinct(*there))
         any_one = reader.constant(Var("any", sort))
         solver.add(z3.ForAll([any_one], z3.Or(*[any_one == one for one in there])))
     for relation in TOY.relations:
-        for one in state.things[relation.sorts[0]]:
-            for other in state.things[relation.sorts[1]]:
+        for one in state.elements[relation.sorts[0]]:
+            for other in state.elements[relation.sorts[1]]:
                 cell = reader.relation(relation)(names[one], names[other])
                 solver.add(cell == ((one, other) in state.rows[relation]))
-    for thing, value in state.values[home].items():
-        solver.add(reader.function(home)(names[thing]) == names[value])
+    for element, value in state.values[home].items():
+        solver.add(reader.function(home)(names[element]) == names[value])
     solver.add(reader.read(formula, {}))
     return bool(solver.check() == z3.sat)
 
 
 def _with_few_things(formula: Formula, state: Structure) -> bool:
     finite = Finite(TOY, {A: 2, B: 2}, {near: state.rows[near]})
-    for thing, value in state.values[home].items():
-        finite.solver.add(*[bit for one, bit in finite.values[home][thing] if one == value])
+    for element, value in state.values[home].items():
+        finite.solver.add(*[bit for one, bit in finite.values[home][element] if one == value])
     cells = {(owns, row): finite.constant(row in state.rows[owns]) for row in finite.rows_of(owns)}
     finite.solver.add(finite.read(formula, cells, {}))
     return bool(finite.solver.check() == z3.sat)
@@ -152,10 +152,10 @@ def test_after_a_step_is_the_same_for_both(formula: Formula, state: Structure) -
     """The state after a step, computed or read through its changes."""
     env = {x: "a0", z: "b1"}
     finite = Finite(TOY, {A: 2, B: 2}, {near: state.rows[near]})
-    for thing, value in state.values[home].items():
-        finite.solver.add(*[bit for one, bit in finite.values[home][thing] if one == value])
+    for element, value in state.values[home].items():
+        finite.solver.add(*[bit for one, bit in finite.values[home][element] if one == value])
     cells = {(owns, row): finite.constant(row in state.rows[owns]) for row in finite.rows_of(owns)}
-    chosen = {var: ((thing, finite.constant(True)),) for var, thing in env.items()}
+    chosen = {var: ((element, finite.constant(True)),) for var, element in env.items()}
 
     after = finite.after(TAKE, cells, chosen)
     finite.solver.add(finite.read(formula, after, {}))

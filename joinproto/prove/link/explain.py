@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from joinproto.prove.link.mapping import Picture, RefinementMapping
 from joinproto.prove.logic import Var
-from joinproto.prove.structure import Structure, Thing
+from joinproto.prove.structure import Element, Structure
 
 STEPS_MAX = 9
 """Steps of the relation that one step of the code makes, at most."""
@@ -21,7 +21,7 @@ STEPS_MAX = 9
 class Explained:
     """The relation's steps, by name, with their parameters."""
 
-    steps: tuple[tuple[str, tuple[tuple[Var, Thing], ...]], ...]
+    steps: tuple[tuple[str, tuple[tuple[Var, Element], ...]], ...]
 
 
 @define
@@ -50,7 +50,7 @@ class Explainer:
         now: Structure,
         goal: Structure,
         tried: set[Picture],
-        taken: tuple[tuple[str, tuple[tuple[Var, Thing], ...]], ...],
+        taken: tuple[tuple[str, tuple[tuple[Var, Element], ...]], ...],
     ) -> Explained | None:
         layer = self.mapping.layer
         here = tuple(now.rows[relation] for relation in layer.changing)

@@ -1,7 +1,7 @@
 """Whether a state that Z3 gives occurs in what was explored, and what would exclude it.
 
-The state is taken as a list of facts, true and false ones, about nameless things.  It is
-reached if some things in an explored state have all these facts, and if the step, taken there,
+The state is taken as a list of facts, true and false ones, about nameless elements.  It is
+reached if some elements in an explored state have all these facts, and if the step, taken there,
 breaks the same formula.  If the facts occur nowhere, some are left out, as long as the rest
 still occurs nowhere: that the rest never holds together is a lemma that every explored state
 obeys, and that excludes the state.
@@ -20,16 +20,16 @@ from joinproto.prove.link.run import Found
 from joinproto.prove.logic import Every, Formula, Function, Not, Or, Relation, Same, Sort, Var, same
 from joinproto.prove.obligations import Obligation, discharge
 from joinproto.prove.show import is_broken, matters
-from joinproto.prove.structure import Rows, Structure, Thing
+from joinproto.prove.structure import Element, Rows, Structure
 
-Taken = dict[tuple[Sort, Thing], Thing]
+Taken = dict[tuple[Sort, Element], Element]
 """The element of an explored state that stands for each element of the counterexample."""
 
 
 @frozen
 class Fact:
     relation: Relation
-    row: tuple[Thing, ...]
+    row: tuple[Element, ...]
     holds: bool
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Fou
             return Lookup((world, level), len(explored))
     states = [structure for structure, _, _ in explored]
     if any(occurs(facts, state) for state in states):
-        # What is around these things makes the difference: no lemma about them alone will do.
+        # What is around these elements makes the difference: no lemma about them alone will do.
         return Lookup(None, len(explored))
     lemmas: dict[frozenset[Fact], Lemma] = {}
     # The fact that is left out first decides which lemma comes out: false facts first, or true
@@ -91,11 +91,11 @@ def facts_of(state: Structure, layer: Layer, relations: frozenset[Relation]) -> 
     """Yield all facts of these relations, true and false, and the functions' values."""
     for relation in layer.relations:
         if relation in relations:
-            for row in product(*(state.things[sort] for sort in relation.sorts)):
+            for row in product(*(state.elements[sort] for sort in relation.sorts)):
                 yield Fact(relation, row, row in state.rows[relation])
     for function in layer.functions:
-        for thing, value in state.values[function].items():
-            yield Fact(graph_of(function), (thing, value), True)
+        for element, value in state.values[function].items():
+            yield Fact(graph_of(function), (element, value), True)
 
 
 def graph_of(function: Function) -> Relation:
@@ -112,7 +112,7 @@ def _rows(state: Structure, relation: Relation) -> Rows:
 
 
 def occurs(facts: Sequence[Fact], state: Structure) -> bool:
-    """Return whether some things of `state`, all different, have all these facts."""
+    """Return whether some elements of `state`, all different, have all these facts."""
     return next(embeddings(facts, state), None) is not None
 
 
@@ -129,8 +129,8 @@ def _breaks(
     obligation: Obligation, against: Counterexample, state: Structure, taken: Taken
 ) -> bool:
     """Return whether the same formula breaks in `state`, by the same step."""
-    env = {var: taken.get((var.sort, thing), thing) for var, thing in against.params}
-    if any(thing not in state.things[var.sort] for var, thing in env.items()):
+    env = {var: taken.get((var.sort, element), element) for var, element in against.params}
+    if any(element not in state.elements[var.sort] for var, element in env.items()):
         return False
     step = against.step
     there = evolve(against, before=state, params=tuple(env.items()))
@@ -150,32 +150,32 @@ def _matches(true: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[T
             yield from _matches(others, state, more)
 
 
-def _with(taken: Taken, fact: Fact, row: tuple[Thing, ...]) -> Taken | None:
+def _with(taken: Taken, fact: Fact, row: tuple[Element, ...]) -> Taken | None:
     more = dict(taken)
-    for sort, thing, there in zip(fact.relation.sorts, fact.row, row, strict=True):
-        known = more.get((sort, thing))
+    for sort, element, there in zip(fact.relation.sorts, fact.row, row, strict=True):
+        known = more.get((sort, element))
         if known is not None:
             if known != there:
                 return None
             continue
         if any(key[0] == sort and value == there for key, value in more.items()):
             return None
-        more[sort, thing] = there
+        more[sort, element] = there
     return more
 
 
 def _none_of(false: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[Taken]:
-    """Yield the ways to take the rest of the things so that none of these facts is true."""
+    """Yield the ways to take the rest of the elements so that none of these facts is true."""
     free = sorted(
         {
-            (sort, thing)
+            (sort, element)
             for fact in false
-            for sort, thing in zip(fact.relation.sorts, fact.row, strict=True)
-            if (sort, thing) not in taken
+            for sort, element in zip(fact.relation.sorts, fact.row, strict=True)
+            if (sort, element) not in taken
         },
         key=str,
     )
-    for choice in product(*(state.things[sort] for sort, _ in free)):
+    for choice in product(*(state.elements[sort] for sort, _ in free)):
         more = {**taken, **dict(zip(free, choice, strict=True))}
         if len({(sort, there) for (sort, _), there in more.items()}) == len(more) and all(
             _row(fact, more) not in _rows(state, fact.relation) for fact in false
@@ -183,7 +183,7 @@ def _none_of(false: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[
             yield more
 
 
-def _row(fact: Fact, taken: Taken) -> tuple[Thing, ...]:
+def _row(fact: Fact, taken: Taken) -> tuple[Element, ...]:
     keys = zip(fact.relation.sorts, fact.row, strict=True)
     return tuple(taken[key] for key in keys)
 
@@ -205,9 +205,9 @@ def _lemma(facts: tuple[Fact, ...], obligation: Obligation) -> Lemma:
 
 
 def as_formula(facts: Sequence[Fact], layer: Layer) -> Formula:
-    """Return that no things, all different, have all these facts."""
+    """Return that no elements, all different, have all these facts."""
     functions = {graph_of(one): one for one in layer.functions}
-    variables: dict[tuple[Sort, Thing], Var] = {}
+    variables: dict[tuple[Sort, Element], Var] = {}
     for fact in facts:
         for key in zip(fact.relation.sorts, fact.row, strict=True):
             variables.setdefault(key, Var(str(key[1]), key[0]))

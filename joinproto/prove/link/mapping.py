@@ -15,15 +15,15 @@ from attrs import frozen
 from joinproto.check.reference import Reference, State
 from joinproto.prove.layer import Layer
 from joinproto.prove.logic import Function, Relation, Sort
-from joinproto.prove.structure import Env, Rows, Structure, Thing
+from joinproto.prove.structure import Element, Env, Rows, Structure
 
 Picture: TypeAlias = tuple[Rows, ...]
 """The rows of the layer's changing relations, in the layer's order."""
 
 Universe: TypeAlias = tuple[
-    Mapping[Sort, tuple[Thing, ...]],
+    Mapping[Sort, tuple[Element, ...]],
     Mapping[Relation, Rows],
-    Mapping[Function, Mapping[Thing, Thing]],
+    Mapping[Function, Mapping[Element, Element]],
 ]
 """The elements of pictures, by sort, and their rigid facts."""
 
@@ -44,7 +44,7 @@ class RefinementMapping(ABC):
 
     @abstractmethod
     def content(self, pictures: tuple[Picture, ...]) -> Universe:
-        """Return the things that these pictures speak of, and what is rigid about them."""
+        """Return the elements that these pictures speak of, and what is rigid about them."""
 
     @abstractmethod
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
@@ -62,11 +62,11 @@ class RefinementMapping(ABC):
         return tuple(found)
 
     def structures(self, *pictures: Picture) -> list[Structure]:
-        """Return the pictures as states over the same things."""
-        things, rigid, values = self.content(pictures)
+        """Return the pictures as states over the same elements."""
+        elements, rigid, values = self.content(pictures)
         return [
             Structure(
-                things,
+                elements,
                 {**rigid, **dict(zip(self.layer.changing, picture, strict=True))},
                 values,
             )

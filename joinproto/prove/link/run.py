@@ -216,15 +216,15 @@ def _action(move: Move) -> str:
     return " ".join(filter(None, words(move)))
 
 
-def said(thing: Any) -> str:
-    """Return a thing of a searched world in a few words."""
-    match thing:
+def said(element: Any) -> str:
+    """Return an element of a searched world in a few words."""
+    match element:
         case Name():
-            return str(thing)
+            return str(element)
         case Ballot(round, store_id):
             return f"ballot {round} of {store_id}"
         case frozenset():
-            return "{" + ", ".join(sorted(map(said, thing))) + "}"
+            return "{" + ", ".join(sorted(map(said, element))) + "}"
         case tuple():
-            return " ".join(map(said, thing))
-    return str(thing)
+            return " ".join(map(said, element))
+    return str(element)

@@ -13,7 +13,7 @@ from joinproto.join.ids import Name
 from joinproto.prove.layer import Layer
 from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
 from joinproto.prove.logic import Relation, Sort
-from joinproto.prove.structure import Env, Rows, Structure, Thing
+from joinproto.prove.structure import Element, Env, Rows, Structure
 from joinproto_claims import chain_steps as chain
 from joinproto_claims.chain import LAYER
 from joinproto_claims.chain_steps import COPY, NUMBER, SEAT, VIEW
@@ -64,7 +64,7 @@ class ChainMapping(RefinementMapping):
             for seat in _seats(all_views, all_rows(chain.has))
         ]
         copies |= set(data)
-        things: dict[Sort, tuple[Thing, ...]] = {
+        elements: dict[Sort, tuple[Element, ...]] = {
             SEAT: tuple(_seats(all_views, all_rows(chain.knows))) or ("nobody",),
             VIEW: tuple(all_views) or ("no view",),
             NUMBER: tuple(sorted(numbers, key=str)),
@@ -83,7 +83,7 @@ class ChainMapping(RefinementMapping):
             chain.start: frozenset(starts),
             chain.contains: frozenset((copy, *frame) for copy in copies for frame in copy),  # type: ignore[attr-defined]  # copies are sets of frames
         }
-        return things, rigid, {}
+        return elements, rigid, {}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
         def new(relation: Relation) -> Rows:
@@ -150,13 +150,13 @@ def _answers(now: Structure, goal: Structure, new: Any) -> Iterator[tuple[str, E
         for copy in sorted({row[2] for row in goal.rows[chain.told] if row[0] == seat}, key=repr):
             yield "answer", {s: seat, v: view, p: copy}
         data = frozenset(row[1:] for row in now.rows[chain.has] if row[0] == seat)
-        if data in now.things[COPY]:
+        if data in now.elements[COPY]:
             yield "answer", {s: seat, v: view, p: data}
         yield "answer, unfinished", {s: seat, v: view}
 
 
 def _updates(now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
-    for seat in now.things[SEAT]:
+    for seat in now.elements[SEAT]:
         tips = [view for one, view in now.rows[chain.knows] if one == seat]
         if not tips:
             continue
@@ -169,11 +169,11 @@ def _updates(now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
         if (was and not will_be) or before != after:
             yield "end an update", {s: seat, v: tip, p: after}
         if before != after:
-            for copy in now.things[COPY]:
+            for copy in now.elements[COPY]:
                 yield "follow a source", {s: seat, v: tip, p: copy, chain.p2: after}
 
 
-def _seats(all_views: list[Any], rows: Rows) -> list[Thing]:
+def _seats(all_views: list[Any], rows: Rows) -> list[Element]:
     found = {seat.store_id for view in all_views for seat in view.members}
     return sorted({*found, *(row[0] for row in rows)}, key=str)
 

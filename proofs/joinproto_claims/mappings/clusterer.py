@@ -27,7 +27,7 @@ from joinproto.clusterer.status import WAITING, Status
 from joinproto.prove.layer import Layer
 from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
 from joinproto.prove.logic import Relation, Sort
-from joinproto.prove.structure import Env, Rows, Structure, Thing
+from joinproto.prove.structure import Element, Env, Rows, Structure
 from joinproto_claims import clusterer_steps as clusterer
 from joinproto_claims.clusterer import LAYER
 from joinproto_claims.clusterer_steps import CONFIG, NODE, SET, VERSION
@@ -64,7 +64,7 @@ def whole(name: str, mutant: str | None) -> World:
 
 @frozen
 class Content:
-    """A config as a thing.  `of`: of a default one the identity of its node, else nothing."""
+    """A config as an element.  `of`: of a default one the identity of its node, else nothing."""
 
     config: Config
     of: str | None = None
@@ -111,7 +111,7 @@ class ClustererMapping(RefinementMapping):
         nodes = named | {row[0] for one in speak for row in all_rows(one)}
         versions = {one.config.version for one in configs}
         sets = {row[1] for one in (clusterer.has, clusterer.means) for row in all_rows(one)}
-        things: dict[Sort, tuple[Thing, ...]] = {
+        elements: dict[Sort, tuple[Element, ...]] = {
             NODE: tuple(sorted(nodes)),
             CONFIG: tuple(sorted(configs, key=repr)),
             VERSION: tuple(sorted(versions)),
@@ -126,12 +126,12 @@ class ClustererMapping(RefinementMapping):
                 (one, one.config.gospel) for one in configs if one.config.gospel is not None
             ),
         }
-        return things, rigid, {clusterer.version: {one: one.config.version for one in configs}}
+        return elements, rigid, {clusterer.version: {one: one.config.version for one in configs}}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
         for config, data in goal.rows[clusterer.means] - now.rows[clusterer.means]:
             yield "settle", {c: config, s: data}
-        for node in now.things[NODE]:
+        for node in now.elements[NODE]:
             yield from _of_node(now, goal, node)
         for node, config in goal.rows[clusterer.said] - now.rows[clusterer.said]:
             for data in _sets(now, node):
@@ -186,7 +186,7 @@ def _takes(state: NodeState | None, token: int) -> bool:
     return state.round.what is RoundKind.LOCKS and state.round.token == token
 
 
-def _of_node(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str, Env]]:
+def _of_node(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[str, Env]]:
     """Yield this node's possible next steps."""
     held, heads = _held(now, node), _held(goal, node)
     if held != heads:
@@ -212,7 +212,7 @@ def _of_node(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str
         yield "lock", {n: node, m: node}
 
 
-def _goes(now: Structure, node: Thing, held: Thing) -> Iterator[tuple[str, Env]]:
+def _goes(now: Structure, node: Element, held: Element) -> Iterator[tuple[str, Env]]:
     for name in ("found", "found, wiped", "go first"):
         yield name, {n: node, c: held}
     for beside, config in now.rows[clusterer.said]:
@@ -221,7 +221,7 @@ def _goes(now: Structure, node: Thing, held: Thing) -> Iterator[tuple[str, Env]]
             yield "join", {n: node, m: beside, c: held}
 
 
-def _data(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str, Env]]:
+def _data(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[str, Env]]:
     """Yield the ways to the data that the node must have."""
     config = _held(now, node)
     for data in _sets(goal, node) - _sets(now, node):
@@ -231,13 +231,13 @@ def _data(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str, E
                 yield "boot beside", {n: node, m: source, c: config, s: data}
 
 
-def _held(state: Structure, node: Thing) -> Any:
+def _held(state: Structure, node: Element) -> Any:
     return next((config for one, config in state.rows[clusterer.held] if one == node), None)
 
 
-def _sets(state: Structure, node: Thing) -> frozenset[Thing]:
+def _sets(state: Structure, node: Element) -> frozenset[Element]:
     return frozenset(data for one, data in state.rows[clusterer.has] if one == node)
 
 
-def _differ(relation: Relation, now: Structure, goal: Structure, node: Thing) -> bool:
+def _differ(relation: Relation, now: Structure, goal: Structure, node: Element) -> bool:
     return any(row[0] == node for row in now.rows[relation] ^ goal.rows[relation])

@@ -18,7 +18,7 @@ from joinproto.check.reference import State
 from joinproto.prove.layer import Layer
 from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
 from joinproto.prove.logic import Relation, Sort
-from joinproto.prove.structure import Env, Rows, Structure, Thing
+from joinproto.prove.structure import Element, Env, Rows, Structure
 from joinproto_claims import reconcile
 from joinproto_claims.reconcile import ENOUGH, ENTRY, LAYER, MAJORITY, NODE, TERM
 from joinproto_worlds.reconcile.raft import Log
@@ -71,7 +71,7 @@ class ReconcileMapping(RefinementMapping):
             for most in combinations(sorted(members), len(members) // 2 + 1)
         ]
         groups = [frozenset(group) for group in combinations(self._replicas, TARGET)]
-        things: dict[Sort, tuple[Thing, ...]] = {
+        elements: dict[Sort, tuple[Element, ...]] = {
             NODE: self._replicas,
             ENTRY: tuple(entries),
             TERM: tuple(sorted({entry[-1].term for entry in entries})),
@@ -100,7 +100,7 @@ class ReconcileMapping(RefinementMapping):
             reconcile.even: frozenset((a,) for a in entries if len(_members(a)) % 2 == 0),
             reconcile.of: frozenset((name, group) for group in groups for name in group),
         }
-        return things, rigid, {reconcile.term: {entry: entry[-1].term for entry in entries}}
+        return elements, rigid, {reconcile.term: {entry: entry[-1].term for entry in entries}}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
         def new(relation: Relation) -> Rows:
@@ -121,9 +121,9 @@ class ReconcileMapping(RefinementMapping):
         yield "elect", pair
         for relation, step in ((reconcile.added, "add"), (reconcile.dropped, "drop")):
             if (entry[:-1], entry) in goal.rows[relation]:
-                majorities = [m for m in now.things[MAJORITY] if m[0] == _members(entry[:-1])]  # type: ignore[index]  # a pair
+                majorities = [m for m in now.elements[MAJORITY] if m[0] == _members(entry[:-1])]  # type: ignore[index]  # a pair
                 (node,) = _members(entry) ^ _members(entry[:-1]) if _differ(entry) == 1 else ("",)
-                groups = now.things[ENOUGH] if step == "drop" else (None,)
+                groups = now.elements[ENOUGH] if step == "drop" else (None,)
                 for majority, group in product(majorities, groups):
                     yield step, {**pair, n: node, q: majority, k: group}
         yield "change by hand", pair

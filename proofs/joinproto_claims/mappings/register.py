@@ -15,7 +15,7 @@ from joinproto.join.store import Accepted, Ballot
 from joinproto.prove.layer import Layer
 from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
 from joinproto.prove.logic import Relation, Sort
-from joinproto.prove.structure import Env, Rows, Structure, Thing
+from joinproto.prove.structure import Element, Env, Rows, Structure
 from joinproto_claims import register
 from joinproto_claims.register import BALLOT, LAYER, MAJORITY, SEAT, VIEW
 
@@ -115,7 +115,7 @@ class RegisterMapping(RefinementMapping):
     def content(self, pictures: tuple[Picture, ...]) -> Universe:
         electors = self.electors
         most = [frozenset(one) for one in combinations(electors, len(electors) // 2 + 1)]
-        things: dict[Sort, tuple[Thing, ...]] = {
+        elements: dict[Sort, tuple[Element, ...]] = {
             SEAT: self.seats,
             BALLOT: self.ballots,
             VIEW: self.successors,
@@ -128,7 +128,7 @@ class RegisterMapping(RefinementMapping):
             register.elector: frozenset((seat,) for seat in electors),
             register.within: frozenset((seat, one) for one in most for seat in one),
         }
-        return things, rigid, {register.owner: {one: one.store_id for one in self.ballots}}
+        return elements, rigid, {register.owner: {one: one.store_id for one in self.ballots}}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
         def new(relation: Relation) -> Rows:
@@ -145,7 +145,7 @@ class RegisterMapping(RefinementMapping):
         for seat, ballot in sorted(promises, key=_latest_first):
             yield "promise", {s: seat, b: ballot}
         for ballot, view in new(register.proposed):
-            for most in now.things[MAJORITY]:
+            for most in now.elements[MAJORITY]:
                 yield "propose its own view", {b: ballot, v: view, q: most}
                 for seat, to, earlier, named in now.rows[register.told]:
                     if (to, named) == (ballot, view):

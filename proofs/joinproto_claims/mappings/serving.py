@@ -17,7 +17,7 @@ from joinproto.join.view import Kind
 from joinproto.prove.layer import Layer
 from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
 from joinproto.prove.logic import Function, Relation, Sort
-from joinproto.prove.structure import Env, Rows, Structure, Thing
+from joinproto.prove.structure import Element, Env, Rows, Structure
 from joinproto_claims import serving
 from joinproto_claims.mappings import views
 from joinproto_claims.serving import LAYER, MAJORITY, OPTIONS, SEAT, VIEW
@@ -61,7 +61,7 @@ class ServingMapping(RefinementMapping):
             "none"
         ]
         known_options = {row[1] for row in all_rows(serving.runs)}
-        things: dict[Sort, tuple[Thing, ...]] = {
+        elements: dict[Sort, tuple[Element, ...]] = {
             SEAT: tuple(sorted(seats, key=str)) or ("nobody",),
             VIEW: tuple(all_views) or ("no view",),
             MAJORITY: tuple(majorities),
@@ -82,10 +82,10 @@ class ServingMapping(RefinementMapping):
                 (most, most[0]) for most in majorities if most != "none"
             ),
         }
-        values: dict[Function, dict[Thing, Thing]] = {
-            serving.options: {view: _options(view) for view in things[VIEW]},
+        values: dict[Function, dict[Element, Element]] = {
+            serving.options: {view: _options(view) for view in elements[VIEW]},
         }
-        return things, rigid, values
+        return elements, rigid, values
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
         def new(relation: Relation) -> Rows:
@@ -96,7 +96,7 @@ class ServingMapping(RefinementMapping):
             if view.parent is None:
                 yield "found", {w: view}
                 continue
-            for most in now.things[MAJORITY]:
+            for most in now.elements[MAJORITY]:
                 for step in ("restart", "change", "close"):
                     yield step, {w: view, v: view.parent, q: most}
         for seat, view in sorted(new(serving.knows) | new(serving.written), key=_latest_first):

@@ -21,7 +21,7 @@ from joinproto.check.reference import State
 from joinproto.prove.layer import Layer
 from joinproto.prove.link.mapping import Picture, RefinementMapping, Universe
 from joinproto.prove.logic import Relation, Sort
-from joinproto.prove.structure import Env, Rows, Structure, Thing
+from joinproto.prove.structure import Element, Env, Rows, Structure
 from joinproto.standby.backup import Following
 from joinproto.standby.primary_state import PrimaryState
 from joinproto.standby.replica_state import ReplicaState
@@ -106,7 +106,7 @@ class StandbyMapping(RefinementMapping):
         generations = range(youngest + 1)
         messages = {row[1] for row in rows[standby.has]} | {row[2] for row in rows[standby.told]}
         story: Any = self.reference.world.members["story"]()
-        things: dict[Sort, tuple[Thing, ...]] = {
+        elements: dict[Sort, tuple[Element, ...]] = {
             BROKER: tuple(story.story.names),
             GENERATION: tuple(generations),
             MESSAGE: tuple(sorted(messages, key=str)) or ("nothing",),
@@ -114,7 +114,7 @@ class StandbyMapping(RefinementMapping):
         older = frozenset(
             (one, other) for one in generations for other in range(one + 1, youngest + 1)
         )
-        return things, {standby.before: older}, {}
+        return elements, {standby.before: older}, {}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
         def new(relation: Relation) -> list[Any]:

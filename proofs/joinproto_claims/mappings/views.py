@@ -1,4 +1,4 @@
-"""Views of a searched world as the things of a layer: their order, and what is in them."""
+"""Views of a searched world as the elements of a layer: their order, and what is in them."""
 
 from __future__ import annotations
 
