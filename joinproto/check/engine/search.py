@@ -147,9 +147,7 @@ class Search(Space):
         return self.found.judge(self.judge, len(self.found.levels) - 2, self.rows(), joint=joint)
 
     def _expand_level(self, begin: int, end: int, numbers: Ints | None, stops: Stops) -> str:
-        """Take in all successors of rows begin to end; return the reason if it was stopped, else
-        None.
-        """
+        """Take in all successors of rows begin to end; return why it stopped, "" if it did not."""
         if numbers is not None:
             self.expander.refresh()
         for count in self._level(begin, end, numbers):
