@@ -28,10 +28,10 @@ from joinproto.standby.messages import (
     Refuse,
     Subscribe,
     Surplus,
-    Thing,
     View,
     Viewed,
     Wired,
+    WiringItem,
 )
 from joinproto.standby.primary_state import Who
 from joinproto.standby.replica_state import (
@@ -191,7 +191,7 @@ def _event(state: Following, sender: str, content: Declared | Deleted) -> Taken:
     return state, tuple(effects)
 
 
-def _is_copied(thing: Thing) -> bool:
+def _is_copied(thing: WiringItem) -> bool:
     return thing.kind is Kind.QUEUE and thing.level is Level.ALL
 
 

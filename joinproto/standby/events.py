@@ -14,7 +14,7 @@ from attrs import frozen
 
 from joinproto.standby.broker import Mark
 from joinproto.standby.catch_up import Message
-from joinproto.standby.messages import Change, Content, Thing, View
+from joinproto.standby.messages import Change, Content, View, WiringItem
 from joinproto.standby.promote import Peer
 from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.tables import Verdict
@@ -115,7 +115,7 @@ class Declare:
     """A client, or an operator, declares; it is confirmed by `token` (LC2)."""
 
     token: int
-    thing: Thing
+    thing: WiringItem
 
 
 @frozen
@@ -123,7 +123,7 @@ class Delete:
     """The same for a deletion."""
 
     token: int
-    thing: Thing
+    thing: WiringItem
 
 
 @frozen
@@ -239,14 +239,14 @@ class Keep:
 class Make:
     """Makes a queue, an exchange or a binding."""
 
-    thing: Thing
+    thing: WiringItem
 
 
 @frozen
 class Remove:
     """Removes it; a queue with its messages."""
 
-    thing: Thing
+    thing: WiringItem
 
 
 @frozen

@@ -58,7 +58,7 @@ class Kind(Enum):
 
 
 @frozen(kw_only=True)
-class Thing:
+class WiringItem:
     """A queue, an exchange or a binding; `id`: two of one name that were declared apart differ."""
 
     kind: Annotated[Kind, "queue, exchange or binding"]
@@ -130,7 +130,7 @@ class Wired:
     """All wiring that replicates, and which events are in it: the first one on a link (H6)."""
 
     view: Annotated[View, "of the primary, as last written down"]
-    things: Annotated[tuple[Thing, ...], "exchanges, queues, bindings"]
+    things: Annotated[tuple[WiringItem, ...], "exchanges, queues, bindings"]
     events: Annotated[int, AtLeast(0), "so many declarations and deletions are in it"]
 
 
@@ -139,7 +139,7 @@ class Declared:
     """One was declared."""
 
     event: Annotated[int, AtLeast(1), "its number among the declarations and deletions"]
-    thing: Annotated[Thing, "what was declared"]
+    thing: Annotated[WiringItem, "what was declared"]
 
 
 @frozen(kw_only=True)
@@ -147,7 +147,7 @@ class Deleted:
     """One was deleted."""
 
     event: Annotated[int, AtLeast(1), "its number among the declarations and deletions"]
-    thing: Annotated[Thing, "what was deleted"]
+    thing: Annotated[WiringItem, "what was deleted"]
 
 
 @frozen(kw_only=True)

@@ -42,8 +42,8 @@ from joinproto.standby.messages import (
     Kind,
     Refuse,
     Subscribe,
-    Thing,
     View,
+    WiringItem,
 )
 from joinproto.standby.primary_state import Pending, PrimaryState, Who, with_follower
 from joinproto.standby.replica_state import changed, declared, deleted, numbered
@@ -62,7 +62,7 @@ from joinproto.standby.replication import (
 # Source: hot standby, H7; LC5.
 
 
-def leveled(who: Who, thing: Thing) -> Thing:
+def leveled(who: Who, thing: WiringItem) -> WiringItem:
     """Return the thing with what of it replicates; all of everything by the prototype (LC5)."""
     if not who.practice.chooses:
         return evolve(thing, level=Level.ALL)
@@ -70,7 +70,7 @@ def leveled(who: Who, thing: Thing) -> Thing:
     return evolve(thing, level=found.level)
 
 
-def is_copied(who: Who, queue: Thing, message: New) -> bool:
+def is_copied(who: Who, queue: WiringItem, message: New) -> bool:
     """Return whether a new message on this queue replicates."""
     if not who.practice.chooses:
         return True
@@ -210,7 +210,7 @@ def _held(
     return _settled(evolve(state, pending=(*state.pending, pending)), effects)
 
 
-def _declared(state: PrimaryState, token: int, thing: Thing) -> Step:
+def _declared(state: PrimaryState, token: int, thing: WiringItem) -> Step:
     thing = leveled(state.who, thing)
     old = state.stock.things.get(thing.key)
     if old is not None and old.id == thing.id:
@@ -222,7 +222,7 @@ def _declared(state: PrimaryState, token: int, thing: Thing) -> Step:
     return _wired(state, token, Declared(event=state.events, thing=thing), made)
 
 
-def _deleted(state: PrimaryState, token: int, thing: Thing) -> Step:
+def _deleted(state: PrimaryState, token: int, thing: WiringItem) -> Step:
     old = state.stock.things.get(thing.key)
     if old is None:
         return _settled(state, (Confirm(token),))

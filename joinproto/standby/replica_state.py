@@ -13,7 +13,7 @@ from attrs import Factory, frozen
 
 from joinproto.machine.values import evolve
 from joinproto.standby.catch_up import Message, is_after
-from joinproto.standby.messages import Change, Kind, Thing
+from joinproto.standby.messages import Change, Kind, WiringItem
 from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replicates import Level
 from joinproto.standby.variants import VariantRules
@@ -34,10 +34,10 @@ class Queue:
 class ReplicaState:
     """`things`: by kind and name; `queues`: by name, each with its thing."""
 
-    things: Mapping[Key, Thing] = Factory(dict)
+    things: Mapping[Key, WiringItem] = Factory(dict)
     queues: Mapping[str, Queue] = Factory(dict)
 
-    def thing(self, queue: str) -> Thing | None:
+    def thing(self, queue: str) -> WiringItem | None:
         return self.things.get((Kind.QUEUE.value, queue))
 
     def is_shared(self, queue: str) -> bool:
@@ -51,7 +51,7 @@ class ReplicaState:
         return tuple(sorted(name for name, one in found if one and one.level is Level.ALL))
 
 
-def declared(stock: ReplicaState, thing: Thing) -> ReplicaState:
+def declared(stock: ReplicaState, thing: WiringItem) -> ReplicaState:
     """Return the stock with it; one of its name with another identity goes with all it has."""
     old = stock.things.get(thing.key)
     if old is not None and old.id != thing.id:
@@ -63,7 +63,7 @@ def declared(stock: ReplicaState, thing: Thing) -> ReplicaState:
     return ReplicaState(things=things, queues=queues)
 
 
-def deleted(stock: ReplicaState, thing: Thing) -> ReplicaState:
+def deleted(stock: ReplicaState, thing: WiringItem) -> ReplicaState:
     """Return the stock without it, and without its messages; not one of another identity."""
     old = stock.things.get(thing.key)
     if old is None or old.id != thing.id:
@@ -81,18 +81,18 @@ class Mirrored:
     """`makes`, `removes`: what is done so that wiring is the primary's, in this order reversed."""
 
     stock: ReplicaState
-    removes: tuple[Thing, ...]
-    makes: tuple[Thing, ...]
+    removes: tuple[WiringItem, ...]
+    makes: tuple[WiringItem, ...]
 
 
-def mirrored(practice: VariantRules, stock: ReplicaState, things: Iterable[Thing]) -> Mirrored:
+def mirrored(practice: VariantRules, stock: ReplicaState, things: Iterable[WiringItem]) -> Mirrored:
     """Return a backup's step on the whole wiring of its primary: H6.
 
     What is there and not at the primary goes, unless it does not replicate; what has another
     identity is replaced.  The prototype does neither (LC3, LC4).
     """
     told = {thing.key: thing for thing in things}
-    removes: tuple[Thing, ...] = ()
+    removes: tuple[WiringItem, ...] = ()
     if practice.deletes_absent:
         removes = tuple(
             one

@@ -22,8 +22,8 @@ from joinproto.standby.messages import (
     Refuse,
     Subscribe,
     Surplus,
-    Thing,
     Wired,
+    WiringItem,
 )
 from joinproto.standby.primary_state import Follower, PrimaryState, with_follower
 from joinproto.standby.queue import MessageQueue
@@ -75,7 +75,7 @@ def joined(state: PrimaryState, join: Join) -> Told:
 _RANK = {Kind.EXCHANGE: 0, Kind.QUEUE: 1, Kind.BINDING: 2}
 
 
-def is_mirrored(state: PrimaryState, thing: Thing) -> bool:
+def is_mirrored(state: PrimaryState, thing: WiringItem) -> bool:
     """Return whether the backups are told of it: H6, H7; not all by the document (LC1, LC5)."""
     practice = state.who.practice
     if thing.kind is Kind.BINDING and not practice.mirrors_bindings:
@@ -191,7 +191,7 @@ def _apart(changes: tuple[Change, ...]) -> tuple[tuple[Change, ...], ...]:
 
 
 def wiring_spread(
-    state: PrimaryState, content: FromPrimary, thing: Thing
+    state: PrimaryState, content: FromPrimary, thing: WiringItem
 ) -> tuple[PrimaryState, dict[str, int], tuple[Effect, ...]]:
     """Return the state after telling all backups of a declaration or deletion."""
     numbers: dict[str, int] = {}

@@ -107,7 +107,7 @@ SINCE_4 = (
     join.Confirm(SECOND.id, 3),
     join.Confirmed(SECOND.id, 3, SEAT),
 )
-THING = standby.Thing(kind=standby.Kind.QUEUE, name="q", id="q1", says=Level.ALL, durable=True)
+THING = standby.WiringItem(kind=standby.Kind.QUEUE, name="q", id="q1", says=Level.ALL, durable=True)
 VIEW = standby.View(generation=2, number=3, primary="a", members=("a", "b"))
 MESSAGE = Message(id="m", sequence=4, durable=True)
 STANDBY = (

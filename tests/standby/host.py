@@ -12,7 +12,7 @@ from joinproto.apps.standby.peers import Envelope
 from joinproto.codec.json_form import encoded
 from joinproto.net.addresses import Address
 from joinproto.standby.broker import Role
-from joinproto.standby.messages import Kind, Thing, View, Wired, to_tree
+from joinproto.standby.messages import Kind, View, Wired, WiringItem, to_tree
 
 PUBLIC = Address("127.0.0.1", 5672)
 
@@ -35,7 +35,7 @@ def says(core: Core, name: str, role: Role, **more: Any) -> None:
 def follows(core: Core, view: View) -> None:
     """Let it follow `b`, which has a queue, and of it nothing has come yet."""
     says(core, "b", Role.PRIMARY, view=encoded(view), cluster="c" * 32)
-    queue = Thing(kind=Kind.QUEUE, name="q", id="1", durable=True)
+    queue = WiringItem(kind=Kind.QUEUE, name="q", id="1", durable=True)
     wired = to_tree(Wired(view=view, things=(queue,), events=0))
     core.links.heard("b", Envelope("link", {"link": core.links._link, "content": wired}))
 

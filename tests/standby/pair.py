@@ -28,7 +28,7 @@ from joinproto.standby.events import (
     Written,
 )
 from joinproto.standby.machine import Broker, step
-from joinproto.standby.messages import Change, Content, Kind, Thing, View, from_tree, to_tree
+from joinproto.standby.messages import Change, Content, Kind, View, WiringItem, from_tree, to_tree
 from joinproto.standby.perform import perform
 from joinproto.standby.primary_state import Keeper, PrimaryState, Who
 
@@ -128,7 +128,7 @@ class Cluster:
 
     def declare(self, name: str, queue: str = "q", which: str = "1", **more: Any) -> int:
         self.token += 1
-        thing = Thing(kind=Kind.QUEUE, name=queue, id=which, **more)
+        thing = WiringItem(kind=Kind.QUEUE, name=queue, id=which, **more)
         self.do(name, Declare(self.token, thing))
         return self.token
 

@@ -26,11 +26,11 @@ from joinproto.apps.standby.keeping.form import (
     as_bytes,
 )
 from joinproto.errors import MisuseError, StoreCorrupt, StoreError, StoreForeign, StoreInUse
-from joinproto.standby.messages import Kind, Thing, View
+from joinproto.standby.messages import Kind, View, WiringItem
 from tests.store.crashes import DoesNotWait, Files, Judge, enumerate_crashes, lay
 from tests.store.recording import RECORDERS, Killed, Leaves, Legal, Recording
 
-QUEUE = Declared(Thing(kind=Kind.QUEUE, name="q", id="i1", durable=True))
+QUEUE = Declared(WiringItem(kind=Kind.QUEUE, name="q", id="i1", durable=True))
 
 
 def view(generation: int, *members: str, primary: str = "a", number: int = 1) -> View:

@@ -17,7 +17,7 @@ from joinproto.apps.standby.keeping.form import BrokerRecord, Declared, Put
 from joinproto.apps.standby.keeping.views import packed
 from joinproto.durable.journal.records import Frame, Run, base_head, base_line, record
 from joinproto.log.entry import packed as entry
-from joinproto.standby.messages import Kind, Thing, View
+from joinproto.standby.messages import Kind, View, WiringItem
 from tests.recovery.asking import ask, ask_json, snapshot
 
 ALL = ("a", "b", "c")
@@ -38,7 +38,7 @@ def lay(
     view = View(generation=generation, number=1, primary=primary or name, members=members)
     with open_disk(at, name, brokers=given["brokers"]) as disk:
         disk.write(BrokerRecord(broker=name, view=view, **given))
-        disk.append([Declared(Thing(kind=Kind.QUEUE, name="q", id="i", durable=True))])
+        disk.append([Declared(WiringItem(kind=Kind.QUEUE, name="q", id="i", durable=True))])
         disk.append([Put("q", f"{generation}.{n}", n, b"x") for n in range(messages)])
     return at
 

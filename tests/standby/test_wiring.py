@@ -8,7 +8,7 @@ from attrs import evolve
 from joinproto.standby.broker import Role, Variant
 from joinproto.standby.clients import Entrance, Search, admit, sent_away
 from joinproto.standby.events import Declare, Delete, Received
-from joinproto.standby.messages import Deleted, Kind, Thing, Wired
+from joinproto.standby.messages import Deleted, Kind, Wired, WiringItem
 from joinproto.standby.primary_state import Keeper
 from joinproto.standby.replicates import Level
 from tests.standby.pair import Cluster, pair
@@ -16,8 +16,8 @@ from tests.standby.pair import Cluster, pair
 SEED, REAL, OURS = Variant.SEED, Variant.REAL, Variant.OURS
 
 
-def thing(name: str, which: str, kind: Kind = Kind.QUEUE) -> Thing:
-    return Thing(kind=kind, name=name, id=which)
+def thing(name: str, which: str, kind: Kind = Kind.QUEUE) -> WiringItem:
+    return WiringItem(kind=kind, name=name, id=which)
 
 
 def names(it: Cluster, broker: str) -> set[str]:

@@ -25,7 +25,7 @@ from joinproto.apps.standby.links import Outgoing
 from joinproto.apps.standby.performing import Task, Work
 from joinproto.standby.broker import Mark
 from joinproto.standby.events import Answer, ViewWritten, Written
-from joinproto.standby.messages import Change, Content, Thing, View
+from joinproto.standby.messages import Change, Content, View, WiringItem
 
 if TYPE_CHECKING:
     from joinproto.apps.standby.core import Core
@@ -114,17 +114,17 @@ class Acting:
             self.core.bodies.change(change)
         self.core.touched()
 
-    def make(self, thing: Thing) -> Task:
+    def make(self, thing: WiringItem) -> Task:
         return partial(self._make, thing)
 
-    def _make(self, thing: Thing) -> None:
+    def _make(self, thing: WiringItem) -> None:
         self.core.bodies.make(thing)
         self.core.touched()
 
-    def remove(self, thing: Thing) -> Task:
+    def remove(self, thing: WiringItem) -> Task:
         return partial(self._remove, thing)
 
-    def _remove(self, thing: Thing) -> None:
+    def _remove(self, thing: WiringItem) -> None:
         self.core.bodies.remove(thing)
         self.core.clients.removed(thing.name)
         self.core.touched()

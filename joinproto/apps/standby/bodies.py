@@ -13,7 +13,7 @@ from joinproto.apps.standby.keeping.disk import Disk
 from joinproto.apps.standby.keeping.form import Action, Declared, Deleted, Put, Queue, Queues, Taken
 from joinproto.apps.standby.queues import Held
 from joinproto.standby.catch_up import Message
-from joinproto.standby.messages import Change, Kind, Thing
+from joinproto.standby.messages import Change, Kind, WiringItem
 from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replica_state import Queue as Stocked
 from joinproto.standby.replica_state import ReplicaState
@@ -104,7 +104,7 @@ class Bodies:
                 self._kept.discard(key)
                 self._do(Taken(change.queue, message.id), is_awaited=is_awaited)
 
-    def make(self, thing: Thing) -> None:
+    def make(self, thing: WiringItem) -> None:
         """Have a queue; other wiring has no content."""
         if thing.kind is not Kind.QUEUE:
             return
@@ -112,7 +112,7 @@ class Bodies:
         if thing.durable:
             self._do(Declared(thing))
 
-    def remove(self, thing: Thing) -> None:
+    def remove(self, thing: WiringItem) -> None:
         """Have it no more, with all that is in it."""
         if thing.kind is not Kind.QUEUE or thing.name not in self.queues:
             return

@@ -24,7 +24,7 @@ from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import Message
 from joinproto.standby.clients import admit
 from joinproto.standby.events import Commit, Declare, Draft, New
-from joinproto.standby.messages import Kind, Thing
+from joinproto.standby.messages import Kind, WiringItem
 from joinproto.standby.replica_state import numbered
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class Clients:
         if said is None and not self.core.settings.creates:
             done(f"there is no queue {name!r}, and `defaults.create` is false")
             return
-        thing = Thing(
+        thing = WiringItem(
             kind=Kind.QUEUE,
             name=name,
             id=token_hex(8),

@@ -19,13 +19,13 @@ from joinproto.check.view import View as Seen
 from joinproto.check.world import World
 from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.events import Commit, Draft, More, New, Received
-from joinproto.standby.messages import Has, Kind, Thing, View
+from joinproto.standby.messages import Has, Kind, View, WiringItem
 from joinproto.standby.primary import lead
 from joinproto.standby.primary_state import Follower, PrimaryState, Who
 from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replica_state import Queue, ReplicaState
 
-THING = Thing(kind=Kind.QUEUE, name="q", id="q")
+THING = WiringItem(kind=Kind.QUEUE, name="q", id="q")
 
 
 @frozen

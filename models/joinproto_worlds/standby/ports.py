@@ -13,7 +13,7 @@ from attrs import Factory, evolve, frozen
 from joinproto.standby.broker import Mark
 from joinproto.standby.events import Superseded, ViewWritten, Written
 from joinproto.standby.managing import Due, Managing, appended, decided, is_over
-from joinproto.standby.messages import Change, Content, Has, Thing, View, Wired
+from joinproto.standby.messages import Change, Content, Has, View, Wired, WiringItem
 from joinproto.standby.replica_state import ReplicaState, changed, declared, deleted
 from joinproto.standby.variants import VariantRules
 from joinproto_worlds.standby.story import Manager
@@ -31,8 +31,8 @@ class Waiting:
     """
 
     changes: tuple[Change, ...] = ()
-    makes: Thing | None = None
-    removes: Thing | None = None
+    makes: WiringItem | None = None
+    removes: WiringItem | None = None
     to: str = ""
     content: Content | None = None
     token: int | None = None
@@ -131,10 +131,10 @@ class Ports:
     def keep(self, changes: Sequence[Change]) -> None:
         self._keep(Waiting(changes=tuple(changes)))
 
-    def make(self, thing: Thing) -> None:
+    def make(self, thing: WiringItem) -> None:
         self._keep(Waiting(makes=thing))
 
-    def remove(self, thing: Thing) -> None:
+    def remove(self, thing: WiringItem) -> None:
         self._keep(Waiting(removes=thing))
 
     def _keep(self, one: Waiting) -> None:

@@ -12,17 +12,17 @@ from attrs import frozen
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.events import Draft, New
-from joinproto.standby.messages import Kind, Thing
+from joinproto.standby.messages import Kind, WiringItem
 from joinproto.standby.primary_state import Keeper
 from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.replicates import Level
 
-QUEUE = Thing(kind=Kind.QUEUE, name="q", id="q1")
-OTHER = Thing(kind=Kind.QUEUE, name="r", id="r1")
-AGAIN = Thing(kind=Kind.QUEUE, name="r", id="r2")
-SCRATCH = Thing(kind=Kind.QUEUE, name="s", id="s1", says=Level.NONE)
-EXCHANGE = Thing(kind=Kind.EXCHANGE, name="e", id="e1")
-BINDING = Thing(kind=Kind.BINDING, name="e to q", id="b1")
+QUEUE = WiringItem(kind=Kind.QUEUE, name="q", id="q1")
+OTHER = WiringItem(kind=Kind.QUEUE, name="r", id="r1")
+AGAIN = WiringItem(kind=Kind.QUEUE, name="r", id="r2")
+SCRATCH = WiringItem(kind=Kind.QUEUE, name="s", id="s1", says=Level.NONE)
+EXCHANGE = WiringItem(kind=Kind.EXCHANGE, name="e", id="e1")
+BINDING = WiringItem(kind=Kind.BINDING, name="e to q", id="b1")
 
 
 class Manager(Enum):
@@ -53,8 +53,8 @@ class Op:
 
     puts: tuple[tuple[str, str], ...] = ()  # queue, identity
     takes: tuple[tuple[str, str], ...] = ()
-    declares: Thing | None = None
-    deletes: Thing | None = None
+    declares: WiringItem | None = None
+    deletes: WiringItem | None = None
     passes: int = 0
 
     @property

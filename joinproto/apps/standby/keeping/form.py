@@ -20,7 +20,7 @@ from joinproto.codec.json_text import ascii_line, parsed
 from joinproto.codec.malformed import Malformed
 from joinproto.durable.record import META
 from joinproto.standby.broker import Mark, Store
-from joinproto.standby.messages import Thing, View
+from joinproto.standby.messages import View, WiringItem
 
 FOLDER = "standby"
 CURRENT = META
@@ -119,7 +119,7 @@ def unpacked(payload: bytes) -> BrokerRecord:
 class Declared:
     """A queue is there; another of its name goes (H6)."""
 
-    thing: Thing
+    thing: WiringItem
 
     @property
     def queue(self) -> str:
@@ -188,7 +188,7 @@ def action_of(data: bytes) -> Action | Together:
             case ["together", int(count)] if count > 0:
                 return Together(count)
             case ["declared", dict(thing)]:
-                return Declared(read(Thing, thing))
+                return Declared(read(WiringItem, thing))
             case ["deleted", str(queue), str(identity)]:
                 return Deleted(queue, identity)
             case ["put", str(queue), str(name), int(position)]:
@@ -211,7 +211,7 @@ def _line(*parts: Json) -> bytes:
 class Queue:
     """A queue and its messages by identity."""
 
-    thing: Thing
+    thing: WiringItem
     messages: dict[str, Put]
 
     @property
