@@ -1,9 +1,9 @@
 """joinproto: the join protocol of a replicated cluster, as a library.
 
-A broker embeds a member from here: `from joinproto import Member`.  Public are the names listed
-in `__all__`, which `docs/api.md` describes, and the modules `joinproto.check` (a model of
-one's own), `joinproto.simulating` (random runs) and `joinproto.errors`.  Everything else may
-change without notice.
+A broker embeds a member from here: `from joinproto import Member`.  Public are the names listed in
+`__all__`, which `docs/api.md` describes, and the modules `joinproto.check` (a model of your own),
+`joinproto.simulating` (random runs) and `joinproto.errors`.  Everything else may change without
+notice.
 
 A name is imported when it is first asked for: a host of its own needs no event loop, and pays
 for none.

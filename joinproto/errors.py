@@ -176,7 +176,7 @@ def _to_install(package: str, command: str) -> str:
 
 def nearest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return that of `names` which is most like `name`, or nothing."""
-    from difflib import get_close_matches  # inside: it is seldom wanted, and slow to load
+    from difflib import get_close_matches  # inside: it is rarely wanted, and slow to load
 
     return next(iter(get_close_matches(name, list(names), n=1, cutoff=cutoff)), "")
 

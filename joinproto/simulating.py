@@ -1,7 +1,7 @@
 """The names that random runs are written with: `from joinproto.simulating import draw, run,
 shrink`.
 
-For members of one's own, in one simulated network; `docs/simulation.md` says how.
+For members of your own, in one simulated network; `docs/simulation.md` says how.
 """
 
 from joinproto.swarm.draw import draw

@@ -42,11 +42,11 @@ FRONTIER_MAX = 2_000_000
 class Plan:
     """The plan of a search.  `identity`: the facts that identify the run, for its folder.
 
-    `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None:
-    one for each core.  `keeps_states`: write the dataset to `out`; `keeps_edges`: and all
-    steps.  `tell`: hears what a person
-    should know while it runs.  For a search here: `answers`, what members are
-    known to answer; `workers`, how many threads; `witnesses`: find the run to every `sometimes`.
+    `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None means
+    one for each core.  `keeps_states`: write the dataset to `out`; `keeps_edges`: and all steps.
+    `tell`: hears what a person should know while it runs.  For a search here: `answers`, what
+    members are known to answer; `workers`, how many threads; `witnesses`: find the run to every
+    `sometimes`.
     """
 
     limits: Limits = field(factory=Limits)

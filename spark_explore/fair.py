@@ -142,8 +142,8 @@ class Analysis:
     def lasting(self, steps: Any, states: Any, bits: list[Bits], wanted: Any) -> StoredFrame:
         """Return the states (as in `states`) that some fair run can stay among, of a region.
 
-        `steps`: those within the region, `states`: of it.  `wanted`: a column, of those that
-        must come again and again; None: there are none.
+        `steps`: those within the region, `states`: of it.  `wanted`: a column, of those that must
+        come again and again; None if there are none.
         """
         alive = self.tables.keep(states)
         inside = self.tables.keep(steps.select("source", "target", "info", "changes"))

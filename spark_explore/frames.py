@@ -21,8 +21,8 @@ _BATCH_ROWS = 1 << 16
 def read(session: Any, place: Place, kinds: Any = None, names: Iterable[str] = ()) -> Any:
     """Return the Parquet files of a place as a DataFrame.
 
-    `kinds`: its schema, as Spark takes it; None: as the files say.  `names`: of the files; none:
-    all there are.
+    `kinds`: its schema, as Spark takes it; None means as the files say.  `names`: of the files;
+    none: all there are.
     """
     if isinstance(place, Folder):
         reader = session.read if kinds is None else session.read.schema(kinds)

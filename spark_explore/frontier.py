@@ -221,7 +221,7 @@ class Frontier:
     @staticmethod
     def _refuse(found: Iterable[tuple[Any, ...]]) -> None:
         problems = [what for kind, *what in found if kind == step.PROBLEM]
-        # First: where one could not write, another one does not find it.
+        # First: where one could not write, another does not find it.
         for what, text in problems:
             if what == "full":
                 raise full_disk(text)

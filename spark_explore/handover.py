@@ -29,7 +29,7 @@ REMEMBER_SECONDS = 1.0
 class Seeding:
     """Watches a local search, and remembers how it stood before a level.
 
-    `frontier_max`: end before a level that is at least so large; None: never.
+    `frontier_max`: end before a level that is at least so large; None means never.
     """
 
     search: Search
@@ -61,7 +61,7 @@ class Seeding:
         self._counts = [*self._counts[-2:], self.search.tables.value_counts()]
         size = levels[-1] - levels[-2]
         self.paused = size > 0 and self.frontier_max is not None and size >= self.frontier_max
-        is_first = len(levels) == 2  # also of a search that began anew
+        is_first = len(levels) == 2  # also of a search that began again
         if is_first or self.paused or time.monotonic() - self._remembered >= REMEMBER_SECONDS:
             self._remember()
         return self.paused

@@ -49,8 +49,8 @@ FORMAT = 5
 class Journal:
     """The notes of one run.
 
-    `out`: where it was told to write; None: it is never resumed.  `identity`: what makes
-    it this run and no other.
+    `out`: where it was told to write; None if it is never resumed.  `identity`: what makes it this
+    run and no other.
     """
 
     storage: Storage
@@ -123,7 +123,7 @@ class Journal:
     def has_begun(self) -> bool:
         """Return whether there is something to go on with; raises where there never was a run.
 
-        A run that died before its first note is begun anew.
+        A run that died before its first note is begun again.
         """
         assert self.out is not None
         if "state.json" in self.storage.place.names():
@@ -139,7 +139,7 @@ class Journal:
             )
         return False
 
-    # -- going on ------------------------------------------------------------------------
+    # -- continuing ------------------------------------------------------------------------
 
     def restore(self, search: Search, host: str) -> Frontier:
         """Return the frontier as it was last noted; `search` is fresh, of the same world."""

@@ -1,4 +1,4 @@
-"""Layouts for rows that lie in files: with room, because packing them anew costs a job."""
+"""Layouts for rows that lie in files: with room, because packing them again costs a job."""
 
 from __future__ import annotations
 

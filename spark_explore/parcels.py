@@ -36,7 +36,7 @@ Content = bytes | Parcel
 
 
 def sent(parts: Iterable[tuple[int, Rows]], folder: Path | None) -> Iterator[tuple[int, Content]]:
-    """Yield each owner with its rows, in files of `folder`; None: as they are."""
+    """Yield each owner with its rows, in files of `folder`; None means as they are."""
     if folder is not None:
         # Under a name of its own: a step that runs again sends again.
         path = folder / secrets.token_hex(16)

@@ -57,7 +57,7 @@ class Repack:
         )
 
     def send(self, files: Iterable[tuple[int, str]]) -> Iterator[Item]:
-        """Yield the rows of some files, packed anew, to their owners."""
+        """Yield the rows of some files, packed again, to their owners."""
         for level, name in files:
             every = self.storage.load(name)
             for begin in range(0, len(every), _CHUNK_ROWS):

@@ -63,7 +63,7 @@ def judge_apart(
 class _Entry:
     """The states from which a run can break a claim: the nearest ones, and their surroundings.
 
-    `region`: rows in which the run can go on breaking it; None: too many to list.
+    `region`: rows in which the run can go on breaking it; None if too many to list.
     """
 
     rows: Rows

@@ -77,7 +77,7 @@ def cores_of(master: str) -> int | None:
 
 
 def _that_tries_again(master: str) -> str:
-    """Return a local master that starts a lost task anew, as a cluster's does.
+    """Return a local master that starts a lost task again, as a cluster's does.
 
     Spark's own default there is to end the run with the first one.
     """
@@ -133,7 +133,7 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
         "spark.sql.adaptive.enabled": "false",
         # A worker that is used again keeps its copy of the tables, and its compiled loops.
         "spark.python.worker.reuse": "true",
-        # Imported once, before workers are forked: else each loads NumPy and numba anew.
+        # Imported once, before workers are forked: else each loads NumPy and numba again.
         # Only here: on a cluster our packages may arrive with the first task, after the daemon.
         **({"spark.python.daemon.module": "spark_explore.daemon"} if is_local(master) else {}),
         # Our packages, where they are not installed alongside pyspark.  Not the working folder,

@@ -95,10 +95,10 @@ class Counts:
 class Task:
     """One job, as every step of it sees it.
 
-    `job`: its number.  `first`: the level that it begins with.
-    `flags`: combinations are numbered: always (2), for claims alone (1), or never (0).
-    `always`: the flags that every state must have.  `parcels`: a folder of the machine on which
-    all is, where rows are sent in files; None: Spark carries them.
+    `job`: its number.  `first`: the level that it begins with. `flags`: combinations are numbered:
+    always (2), for claims alone (1), or never (0). `always`: the flags that every state must have.
+    `parcels`: a folder of the machine on which all is, where rows are sent in files; None means
+    Spark carries them.
     """
 
     address: Address

@@ -120,8 +120,8 @@ class Growing:
 class Storage:
     """The files of a search at a place.
 
-    `cache`: the folder for files of a store; None: this executor's own.  `written`: called with
-    the bytes of each file, to count them.
+    `cache`: the folder for files of a store; None means this executor's own.  `written`: called
+    with the bytes of each file, to count them.
     """
 
     place: Place = field(converter=as_place)
@@ -277,7 +277,7 @@ class Storage:
         return found
 
     def _keys(self, run: Run) -> Keys:
-        # Mapped anew each time: what was read of it does not stay in memory.
+        # Mapped again each time: what was read of it does not stay in memory.
         return self.load(run.keys).reshape(-1)
 
     def forget(self, shares: list[Share]) -> None:

@@ -35,7 +35,7 @@ Parts = rpc.Parts
 
 
 class Outgrown(Exception):
-    """A number no longer fits; all rows must be packed anew."""
+    """A number no longer fits; all rows must be packed again."""
 
 
 @define
@@ -115,7 +115,7 @@ class TableServer:
             wanted = np.array(new, np.int64)
             tables.fill(wanted)
             self.log.add(tables, wanted)
-            # Before it may turn out that all must be packed anew: these are not asked for again.
+            # Before it may turn out that all must be packed again: these are not asked for again.
             self.numbered[level] = len(tables.outcomes)
         self._settle()
 

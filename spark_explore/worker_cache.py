@@ -150,7 +150,7 @@ class WorkerCache:
                     "combinations", {"shown": self._combinations.shown_from(known)}
                 )
             except BaseException:
-                # What was added to our own set has no answer: begin it anew.
+                # What was added to our own set has no answer: begin it again.
                 self._combinations = Combinations(self._combinations.parts, UncountedBudget())
                 self._numbers, self._flags = self._numbers[:0], self._flags[:0]
                 raise

@@ -1,7 +1,7 @@
 """Each world that ships is searched once in a run of tests; tests that need its report ask here.
 
 Reports lie in a folder of the run, which `tests/conftest.py` makes before xdist starts its workers
-and removes at the end.  A worker that asks for a world that another one is searching waits for it.
+and removes at the end.  A worker that asks for a world that another is searching waits for it.
 """
 
 from __future__ import annotations

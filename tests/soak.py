@@ -105,7 +105,7 @@ def chosen(asked: argparse.Namespace, state: dict[str, Last]) -> list[str]:
 
 
 def _run(name: str, seed: int, minutes: float | None, last: Last) -> str:
-    """Return how the slice ended; `minutes`: it may take, None: as long as it needs."""
+    """Return how the slice ended; `minutes`: it may take, None means as long as it needs."""
     one = SLICES[name]
     commit = _commit()
     if last.commit != commit or last.result != UNFINISHED:

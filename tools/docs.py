@@ -1,4 +1,4 @@
-"""`make docs`: write the generated parts of the documentation anew.
+"""`make docs`: write the generated parts of the documentation again.
 
 A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `trace` (the shortest
 failing run of a world, as the command shows it), `include` (a file as it is: Python, or Markdown),
@@ -134,7 +134,7 @@ MAKERS: dict[str, Callable[[str], str]] = {
 
 
 def regenerate(text: str) -> str:
-    """Return a document with every block written anew."""
+    """Return a document with every block written again."""
 
     def block(found: re.Match[str]) -> str:
         start, kind, name, end = found.groups()
@@ -159,7 +159,7 @@ def _read(path: Path) -> str:
 
 @click.command(epilog="Example: python -m tools.docs")
 def main() -> None:
-    """Write the generated parts of the documents anew, where they are stale."""
+    """Write the generated parts of the documents again, where they are stale."""
     for path in stale():
         path.write_text(regenerate(_read(path)), encoding="utf-8")
         click.echo(f"rewritten: {path.relative_to(ROOT)}")

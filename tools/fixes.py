@@ -165,7 +165,7 @@ ALSO = {
     "artemis-two-live": "github-2018",
     "nats-removal": "github-2018",
 }
-"""Incidents whose events are those of another one, for the members that ship."""
+"""Incidents whose events are those of another, for the members that ship."""
 
 
 NO_FIX = {
@@ -272,7 +272,7 @@ def path_of(matrix: Matrix) -> Path:
 
 @click.command(epilog="Example: python -m tools.fixes")
 def main() -> None:
-    """Write the pictures of both matrices, and the tables in docs/incidents.md, anew."""
+    """Write the pictures of both matrices, and the tables in docs/incidents.md, again."""
     from tools import docs  # inside: it asks this file for the tables
 
     PAGE.write_text(docs.regenerate(PAGE.read_text("utf-8")), "utf-8")

@@ -1,6 +1,6 @@
 """JSON Schema (draft 2020-12) of the `--json` outputs, from the types of the printed values.
 
-`python -m tools.docs` writes docs/json.md anew; tests compare, and hold real output against
+`python -m tools.docs` writes docs/json.md again; tests compare, and hold real output against
 these schemas.
 """
 

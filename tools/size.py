@@ -1,7 +1,7 @@
 """`python -m tools.size [FOLDER...]`: how much code there is, without comments and docstrings.
 
 Prints lines that hold code, tokens, and files of each folder; without an argument, of each package
-that the wheel carries, and their sum.  Tokens do not change when code is only formatted anew.
+that the wheel carries, and their sum.  Tokens do not change when code is only formatted again.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def foretold(start: Start, release: str) -> dict[str, Any]:
 
 
 def played(start: Start, sbin: Path) -> set[frozenset[str]] | None:
-    """Start the nodes; returns the clusters that serve, each as its nodes, None: not settled."""
+    """Start the nodes; returns the clusters that serve, each as its nodes, None if not settled."""
     chance = random.Random(start.seed)
     with tempfile.TemporaryDirectory(prefix="joinproto-starts-") as top, Servers() as servers:
         network = Namespaces(dict.fromkeys(NAMES, 25672))

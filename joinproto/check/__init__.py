@@ -4,7 +4,7 @@ A world is members, a network, faults and properties, written in plain Python; e
 this folder but `engine` says what a world means and imports no array library.  `engine`
 searches it at array speed, `reference` slowly and obviously.
 
-These names are what a model of one's own is written with: `from joinproto.check import World`.
+These names are what a model of your own is written with: `from joinproto.check import World`.
 """
 
 from joinproto.check.beginnings import any_of

@@ -59,7 +59,7 @@ def builder(item: Entry) -> Any:
 def load_world(name: str, **options: Any) -> World:
     """Return the world of that name, built with `options`; raises `ModelProblem`.
 
-    `name` may also be a file of one's own: it ends in `.py`, or holds a `/`.
+    `name` may also be a file of your own: it ends in `.py`, or holds a `/`.
     """
     return load(name, options).world
 

@@ -275,7 +275,7 @@ def growing(member: str, names: Sequence[str], held: Sequence[Any], depth: int) 
     """
     counters = [_Counter() for _ in names]
     for values in held[:: 1 + len(held) // LOCALS_MAX]:
-        # All at once: one attribute may name what another one holds.
+        # All at once: one attribute may name what another holds.
         for counter, value in zip(counters, thaw_all(values), strict=False):
             counter.add(value)
     for name, counter in zip(names, counters, strict=True):

@@ -38,12 +38,12 @@ def check(
 ) -> Report:
     """Return the report of a breadth-first search of `world`.
 
-    `symmetry`: one state for each renaming of the world's interchangeable members.  The
-    limits end the search early; the report then says `incomplete`.  `witnesses`: rebuild the
-    shortest run to every `sometimes` too.  `answers`: what members are known to answer.
-    `workers`: threads.  `checkpoint`: where states lie, and where a search that was killed goes on
-    from; what is there is removed once the search has come to its end.  Raises `ModelProblem` for a
-    model that cannot be explored, `UsageProblem` for a checkpoint of another search.
+    `symmetry`: one state for each renaming of the world's interchangeable members.  The limits end
+    the search early; the report then says `incomplete`.  `witnesses`: rebuild the shortest run to
+    every `sometimes` too.  `answers`: what members are known to answer. `workers`: threads.
+    `checkpoint`: where states lie, and where a search that was killed continues from; what is there
+    is removed once the search has come to its end.  Raises `ModelProblem` for a model that cannot
+    be explored, `UsageProblem` for a checkpoint of another search.
     """
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits

@@ -10,7 +10,7 @@ search of it may say "holds" of what does not.  So questions are put again, on f
 * when the search is over: the first `KEPT` of each kind, because a shared object or a clock
   has moved on by then; and if one did, with the content it had at first (`shared.py`).
 
-Which questions are put again depends on nothing but their order.  Chance that speaks seldom,
+Which questions are put again depends on nothing but their order.  Chance that speaks rarely,
 or a shared object that `shared.py` does not see, can still pass.
 """
 

@@ -89,8 +89,8 @@ def check_direct(
 ) -> Report | None:
     """Return the report of a world of one member; None where another search is needed.
 
-    `ends`: limits, and Ctrl-C.  `memory_max_bytes`: of the process; None: four fifths of what is
-    free.  Raises `ModelProblem` for a model that cannot be explored.
+    `ends`: limits, and Ctrl-C.  `memory_max_bytes`: of the process; None means four fifths of what
+    is free.  Raises `ModelProblem` for a model that cannot be explored.
     """
     if not is_direct(world):
         return None

@@ -29,7 +29,7 @@ SLOWLY = 500
 
 Values = tuple[Hashable, ...]
 Answers = list[tuple[Hashable, Values | None]]
-"""Each event that is offered, and the attributes after it; None: there is no such step."""
+"""Each event that is offered, and the attributes after it; None if there is no such step."""
 
 
 _T = TypeVar("_T")

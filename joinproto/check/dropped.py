@@ -174,7 +174,7 @@ def _is_near(name: str, other: str) -> bool:
     # Most names are ruled out by their letters, without the library.
     if abs(len(name) - len(other)) > 2 or len(set(name) ^ set(other)) > 2:
         return False
-    from difflib import SequenceMatcher  # inside: it is seldom wanted, and slow to load
+    from difflib import SequenceMatcher  # inside: it is rarely wanted, and slow to load
 
     return SequenceMatcher(None, name, other).ratio() >= 0.85
 

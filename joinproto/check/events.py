@@ -149,7 +149,7 @@ def quoted(text: str) -> str:
 
 
 def fields_of(value: object) -> dict[str, Any] | None:
-    """Return the fields of an object that has no words of its own; None: it is no such object."""
+    """Return the fields of an object that has no words of its own; None if it is no such object."""
     kind: Any = type(value)
     if kind.__str__ is not object.__str__:
         return None

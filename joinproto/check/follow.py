@@ -26,7 +26,7 @@ class TooMany(JoinprotoError):
 
 @frozen
 class LoggedStep:
-    """A step that a log tells.  `sender`, `content`: of the message received; None: not said."""
+    """A step that a log tells.  `sender`, `content`: of the message received; None if not said."""
 
     member: str
     action: str

@@ -1,6 +1,6 @@
 """Conversion of a member's attributes to a hashable value, and back.
 
-A frozen value is equal to another one exactly if what was frozen is equal *and of one type*,
+A frozen value is equal to another exactly if what was frozen is equal *and of one type*,
 all the way down: `0`, `False` and `0.0` are three values, and so are a tuple and a named tuple
 of the same content.  `thaw` gives back what was frozen: equal, of the same type, and with every
 list, dict or set new, so that a step may change it.  Where two places named one list, they

@@ -37,7 +37,8 @@ _BUDGET = must(lambda value: isinstance(value, int) and value > 0, "a whole numb
 
 @frozen(kw_only=True)
 class Injected:
-    """A fault: `event` reaches one of the members `of` (None: any), at most `budget` times a run.
+    """A fault: `event` reaches one of the members `of` (None means any), at most `budget` times a
+    run.
 
     `event`: what `receive` gets, or `Offline(event)` for a stopped member.  A member that answers
     `NOT_ENABLED` is spared.  `when`: only in views of which it is true.

@@ -60,7 +60,7 @@ class Hunt:
 
 @define
 class Run:
-    """Steps from the state `begin` on.  `due_at`: after how many it was due; None: at no time.
+    """Steps from the state `begin` on.  `due_at`: after how many it was due; None means at no time.
 
     `loop_at`: after how many its circle begins; `fairness`: why it is fair.
     """
@@ -140,7 +140,7 @@ class Due(ABC):
 
     @abstractmethod
     def impossible(self) -> Flags | None:
-        """Return the states of the part in which it is not possible; None: there are none."""
+        """Return the states of the part in which it is not possible; None if there are none."""
 
     @abstractmethod
     def sources(self) -> Flags:

@@ -104,7 +104,7 @@ class Budget:
         self.limit_bytes += self.limit_bytes // 8
 
     def lift(self) -> None:
-        """Take the limit away: what is left here serves a search that goes on elsewhere."""
+        """Take the limit away: what is left here serves a search that continues elsewhere."""
         self.limit_bytes = 1 << 62
 
     def claim(self, more: int) -> None:

@@ -5,7 +5,7 @@ The search is the engine's, level by level up to the first violation, over the s
 the same but for what the search cost, and tests compare it on every small world that ships.
 
 The engine takes over where a world is larger than `Bounds`.  A world that ships has its loops
-compiled at set-up, and they are loaded in a second.  For a model of one's own they may have to be
+compiled at set-up, and they are loaded in a second.  For a model of your own they may have to be
 compiled first, for 20 seconds: then it is searched here as long as that takes less.
 """
 
@@ -57,14 +57,14 @@ BYTES_MAX = 512 << 20
 """That the search adds to the process: large values are for the engine, which numbers them."""
 
 OWN = Bounds(40_000, 200_000, 40_000, 300_000)
-"""Three seconds or so, and 150 MB at most: for a model of one's own, while nothing is compiled."""
+"""Three seconds or so, and 150 MB at most: for a model of your own, while nothing is compiled."""
 
 OWN_COMPILED = Bounds(20_000, 100_000, 20_000, 150_000)
 """Half a second or so, which is what the engine takes to load: where its loops are compiled."""
 
 
 def own_bounds() -> Bounds:
-    """Return how far a model of one's own is searched in plain Python on this machine."""
+    """Return how far a model of your own is searched in plain Python on this machine."""
     return OWN_COMPILED if has_loops() else OWN
 
 

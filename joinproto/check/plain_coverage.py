@@ -92,6 +92,6 @@ def _unwritten(steps: Steps, begin: Sequence[State]) -> list[str]:
 
 
 def name_of(member: str, event: Hashable, outcome: Outcome | None = None) -> str:
-    """Return a step as coverage names it; None: one that was never taken."""
+    """Return a step as coverage names it; None means one that was never taken."""
     move = Move("choice", ((member, outcome or Outcome(LocalState(False, (), ()))),), event)
     return f"{words(move)[0]} ({member})"

@@ -42,8 +42,8 @@ Flags = Sequence[bool]
 class Edge:
     """One step, from one state to another.
 
-    `label`: which it is by itself, None: never forced.  `place`: of a choice, how many the member
-    names before it.
+    `label`: which it is by itself, None means never forced.  `place`: of a choice, how many the
+    member names before it.
     """
 
     source: int
@@ -357,7 +357,7 @@ def label_of(move: Move, place: int | None) -> Hashable:
 
 
 def place_of(move: Move, codes: Codes, locals_: Sequence[Any]) -> int | None:
-    """Return how many choices the member names before this one; None: it is not forced here."""
+    """Return how many choices the member names before this one; None if it is not forced here."""
     if move.kind != "choice":
         return 0
     at = codes.names.index(move.outcomes[0][0])

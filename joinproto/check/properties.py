@@ -54,8 +54,8 @@ class StepView:
     """A step, as claims about steps see it.
 
     `action`: its word, as a run shows it; `receive` of a message.  `member`: which one takes it,
-    None: several, or the network.  `event`: what the member received, such as a `Message`; of a
-    joint step, member to event; None where the network or a fault does it.
+    None means several, or the network.  `event`: what the member received, such as a `Message`; of
+    a joint step, member to event; None where the network or a fault does it.
     """
 
     action: str

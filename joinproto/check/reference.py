@@ -60,7 +60,7 @@ class Reference:
         self.is_fifo = isinstance(world.network, FifoLinks)
         self.capacity = getattr(world.network, "capacity", None)
         self.waits = getattr(world.network, "when_full", "") == "wait"
-        # Steps that members' code did not answer, and the events; None: that is raised.
+        # Steps that members' code did not answer, and the events; None if that is raised.
         self.failing: list[tuple[ModelProblem, Hashable]] | None = None
         self._sound: set[LocalState] = set()
 
@@ -266,7 +266,7 @@ class Reference:
         return after
 
     def _with_sent(self, after: State, name: str, outcome: Outcome) -> State | None:
-        """Return the state with what a member sends in its links; None: it must wait."""
+        """Return the state with what a member sends in its links; None if it must wait."""
         if outcome.cost == "crash" and self.is_fifo:
             for link, _ in after.links:
                 if link[1] == name:

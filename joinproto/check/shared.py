@@ -29,7 +29,7 @@ _CONTAINERS = (list, dict, set, deque)
 
 @frozen
 class _Place:
-    """`home`: the class or the module's dict in which `name` is bound; None: of a default."""
+    """`home`: the class or the module's dict in which `name` is bound; None means of a default."""
 
     said: str
     home: Any

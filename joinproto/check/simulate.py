@@ -110,10 +110,10 @@ def simulate(
 ) -> Simulation:
     """Take `runs` random runs of at most `steps_max` steps each.
 
-    Each step is drawn among those that change the state, all equally likely.  A run ends
-    where it breaks an `always` or a claim about steps.  `count_max`: search all states as well, if
-    there are at most so many (None: however many), to say which part of them the runs met.  That
-    is not known where the search does not end within the memory, or the world bounds it.  Raises
+    Each step is drawn among those that change the state, all equally likely.  A run ends where it
+    breaks an `always` or a claim about steps.  `count_max`: search all states as well, if there are
+    at most so many (None means however many), to say which part of them the runs met.  That is not
+    known where the search does not end within the memory, or the world bounds it.  Raises
     `ModelProblem` for a model that cannot be explored.
     """
     from joinproto.check.engine.runs.coverage import coverage_of

@@ -1,7 +1,7 @@
-"""Claims about steps: what one may do, and that one world does what another one allows.
+"""Claims about steps: what one may do, and that one world does what another allows.
 
 A claim about a step sees what is shown before and after it, and the step itself.  That a world
-*implements* another one is such a claim, too: a mapping says which state of the abstract
+*implements* another is such a claim, too: a mapping says which state of the abstract
 world each view stands for; then every step must be one of the abstract world's, or change nothing
 there, and runs must begin where they may.
 """

@@ -19,7 +19,7 @@ from joinproto.check.world import Together
 
 Kind = Literal["choice", "receive", "lose", "duplicate", "split", "heal", "together"]
 Sent = tuple[str | None, str | None, Hashable]
-"""A message in the network: sender (None: not said), addressee (None: all others), content."""
+"""A message in the network: sender (None: not said), addressee (None means all others), content."""
 
 
 @frozen

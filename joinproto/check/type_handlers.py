@@ -116,7 +116,7 @@ class _Content(_Wrapped):
     """Values told apart by all that they hold, as they say it to be copied (`__reduce_ex__`).
 
     Equal ones may behave otherwise: Decimal("1.0") and Decimal("1.00"), one moment in two zones.
-    `base`: the number or text that it is; None: another value.
+    `base`: the number or text that it is; None means another value.
     """
 
     def __init__(self, kind: type) -> None:
@@ -236,7 +236,7 @@ class _Mapping(TypeHandler):
 
     def __init__(self, fresh: Callable[[Any], Any], about: Callable[[Any], Any] | None = None):
         self.fresh, self.about = fresh, about
-        # By what stands in it, in order, by identity: it is made anew for each state, and what
+        # By what stands in it, in order, by identity: it is made again for each state, and what
         # stands in it mostly is not.  What is named here stays, so no other thing gets its place.
         self._known: dict[tuple[int, ...], tuple[list[Any], Frozen]] = {}
 
@@ -298,7 +298,7 @@ class _Mapping(TypeHandler):
 
 
 class _Record(TypeHandler):
-    """Objects that are their attributes.  `names`: of these; None: those it has."""
+    """Objects that are their attributes.  `names`: of these; None means those it has."""
 
     def __init__(self, kind: type, names: tuple[str, ...] | None, *, can_change: bool) -> None:
         self.kind, self.names, self.can_change = kind, names, can_change

@@ -32,7 +32,7 @@ class Watch:
         self._thread = 0
         """Of the call under way; 0: none."""
         self._is_watching: bool | None = None
-        """None: no call was made yet."""
+        """None if no call was made yet."""
 
     def over(self, what: str, call: Callable[[], Any]) -> Any:
         """Return the result of `call`; raises `ModelProblem` if it does not return.
@@ -81,7 +81,7 @@ class Watch:
                 continue
             taken += counted(wall - wall_before, kept - kept_before, pause)
             if taken >= self.seconds_max and self._call == call:
-                import ctypes  # inside: it is seldom wanted, and slow to load
+                import ctypes  # inside: it is rarely wanted, and slow to load
 
                 raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
                 raise_in(ctypes.c_ulong(thread), ctypes.py_object(CallTooLong))

@@ -69,7 +69,7 @@ class World:
     `within`: where it is not true of a state, that state is judged and counted, and no step is
     taken from it: a bound for worlds without one of their own.
     `same`: two states of whose views it says the same are one for the search (`same.py`): the
-    one found first goes on.  A run that is found is real; one that is not found may still exist.
+    one found first continues.  A run that is found is real; one that is not found may still exist.
     `picture`: what runs show of each state besides, for people: a text, or SVG (`<svg ...>`).
     `together`: joint steps possible in a view, or a list of those that are tried in every state,
     which is much faster.  `interchangeable`: names of members whose

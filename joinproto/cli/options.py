@@ -41,7 +41,7 @@ def option(names: str | tuple[str, ...], about: str, kind: Any = None, **more: A
     Args:
         names: the flag, or the flag and the name of the parameter.
         about: its line in the help; "" for none.
-        kind: its type for click; None: text, or a flag with `is_flag`.
+        kind: its type for click; None means text, or a flag with `is_flag`.
         more: as click takes it; `usual` is a default that the help shows.
     """
     if "usual" in more:

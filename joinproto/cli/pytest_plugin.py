@@ -95,7 +95,7 @@ def _wanted(root: Path, listed: list[str]) -> _Wanted:
             if not name:
                 whole.add(file)
     for file in whole:
-        found[file][1].clear()  # one entry names some of its worlds, and another one all
+        found[file][1].clear()  # one entry names some of its worlds, and another all
     return found
 
 

@@ -128,7 +128,8 @@ def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
 
 
 def _directly(loaded: Loaded, settings: Settings) -> Report | None:
-    """Return the report of a user's world of one member, searched state by state; None: another.
+    """Return the report of a user's world of one member, searched state by state; None means
+    another.
 
     A world that ships is left to the engine, which keeps its members' answers for the next search.
     """
@@ -157,7 +158,7 @@ def _ends(settings: Settings, interrupt: Interrupt) -> Ends:
 
 
 def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
-    """Return the report of a small world, searched without the engine; None: it is not small."""
+    """Return the report of a small world, searched without the engine; None if it is not small."""
     is_own = loaded.file is not None
     limits = settings.limits()
     if is_own:

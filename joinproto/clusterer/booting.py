@@ -183,7 +183,7 @@ def seen_to_run(step: Step, event: Event) -> Step:
     match event:
         case Receive(node, NewConfig(held, achieved=True)) if state.boots is not None or state.runs:
             if held.config != state.config_now.config:
-                return step  # it runs with another one, and will tell of this
+                return step  # it runs with another, and will tell of this
             if not is_of_these(state, held, node):
                 return step
             if state.boots is not None:
@@ -194,7 +194,7 @@ def seen_to_run(step: Step, event: Event) -> Step:
 
 
 def is_of_these(state: State, remote: Held, sender: str) -> bool:
-    """Return whether another one that is ready with this config has the same data (ours)."""
+    """Return whether another that is ready with this config has the same data (ours)."""
     return not state.who.rules.names_data or has_the_same_data(state, remote, sender)
 
 

@@ -29,8 +29,8 @@ class Age(Enum):
 class Config:
     """The config that an operator declares.  Names in `disc` and `ram` are disjoint.
 
-    `gospel`: the node whose data survive; None: none (reset).  `shutdown_timeout`: seconds,
-    INFINITY, or None where the release knows no such setting.
+    `gospel`: the node whose data survive; None if there is none (reset).  `shutdown_timeout`:
+    seconds, INFINITY, or None where the release knows no such setting.
     """
 
     version: int

@@ -67,7 +67,7 @@ def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
 
 @frozen
 class NotedIdentities:
-    """Identities after one was told.  `changed`: another one was known before."""
+    """Identities after one was told.  `changed`: another was known before."""
 
     held: Held
     changed: bool
@@ -182,7 +182,7 @@ def _parts(identity: str) -> tuple[str, int, str | None]:
 
 
 def renewed(identity: str, data: str | None = None) -> str:
-    """Return the identity of the same node with other data; None: it founds a set."""
+    """Return the identity of the same node with other data; None if it founds a set."""
     node, count, _ = _parts(identity)
     return f"{node}~{count + 1}" + ("" if data is None else f"={data}")
 

@@ -28,8 +28,8 @@ class Members:
     count.
 
     `given_up`: the data at hand do not count any more, whether they are still there or not.
-    `stopped`: since the broker ran last it was stopped in order; None: an earlier version did
-    not say.
+    `stopped`: since the broker ran last it was stopped in order; None if an earlier version did not
+    say.
     """
 
     members: Annotated[frozenset[str], "of the broker's cluster, itself included"] = field(
@@ -97,7 +97,7 @@ class Silence:
 
 @frozen
 class Apply:
-    """An operator's config; None: it is not valid."""
+    """An operator's config; None if it is not valid."""
 
     config: Config | None
 
@@ -193,7 +193,7 @@ class AskAwaited:
 
 @frozen
 class Awaited:
-    """The answer; None: not known yet, or it is not rejoining."""
+    """The answer; None if not known yet, or it is not rejoining."""
 
     token: int
     nodes: frozenset[str] | None
@@ -299,7 +299,7 @@ class Wipe:
 
 @frozen
 class StopBroker:
-    """Stops the broker; the node goes on.  `leaves`: the next config does without it."""
+    """Stops the broker; the node continues.  `leaves`: the next config does without it."""
 
     leaves: bool = False
 
@@ -348,7 +348,7 @@ class Forget:
 
 @frozen
 class Arm:
-    """Starts the shutdown timer anew; `seconds` None: it never runs out."""
+    """Starts the shutdown timer again; `seconds` None if it never runs out."""
 
     seconds: int | None
     number: int

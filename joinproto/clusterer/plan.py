@@ -88,7 +88,7 @@ def plan(
 
     `statuses`: of nodes that are not ready; a node of the new config alone that is ready is by
     itself, with data of its own unless it is said to be blank.  `at`: to which node it is given;
-    None: to one that is ready.  `now`: the nodes as they are, in place of a cluster that would
+    None means to one that is ready.  `now`: the nodes as they are, in place of a cluster that would
     have formed by the current config.  `chances`: other orders to try.
     """
     names = sorted(current.nodes | new.nodes)

@@ -76,7 +76,9 @@ class Read:
 
 
 def read(text: str, form: Form | None = None, release: Release = Release.SEED) -> Read:
-    """Return the config of a file; raises `NotConfig`.  `form` None: by its first character."""
+    """Return the config of a file; raises `NotConfig`.  `form` None means by its first
+    character.
+    """
     if (form or guessed(text)) is Form.TOML:
         return checked(_toml(text), release)
     try:

@@ -68,7 +68,7 @@ was given up: the real ones ask again for ever."""
 
 @define
 class Machine:
-    """One machine.  `state` None: the node is off, and `why` says since what.
+    """One machine.  `state` None if the node is off, and `why` says since what.
 
     `boots`: what its broker is about to do.  `stirred`: something has changed since its last
     round began.  `ends_at`: when its shutdown timer runs out, in story seconds.

@@ -159,7 +159,7 @@ class Does(Enum):
 
 @frozen(kw_only=True)
 class News:
-    """A config that comes.  `age`: compared with the one that is held; None: it is not valid."""
+    """A config that comes.  `age`: compared with the one that is held; None if it is not valid."""
 
     status: Status
     age: Age | None

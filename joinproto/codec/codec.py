@@ -105,13 +105,12 @@ class Form:
 class Codec:
     """One way for values to stand in trees.
 
-    `arrays`: a class is a list of its fields, and a set is written in one order only.
-    `described`: of a class only what says what it is (`parts_of`), with properties; else all its
-    fields, in the order of `orders` or of the class.
-    `people`: people write the trees.  Then an unknown key is an error, what has a default may be
-    left out, and all faults of an object are listed at once.
-    `words`: what errors call the types of a tree.
-    `items_max`: of one list or object.  `int_max`: the largest number; None: no limit.
+    `arrays`: a class is a list of its fields, and a set is written in one order only. `described`:
+    of a class only what says what it is (`parts_of`), with properties; else all its fields, in the
+    order of `orders` or of the class. `people`: people write the trees.  Then an unknown key is an
+    error, what has a default may be left out, and all faults of an object are listed at once.
+    `words`: what errors call the types of a tree. `items_max`: of one list or object.  `int_max`:
+    the largest number; None if no limit.
     """
 
     arrays: bool = False

@@ -61,7 +61,7 @@ def next_token(page: str) -> str | None:
 
 
 def group_of(pages: Iterable[str], instance: str) -> str | None:
-    """Return the group of this instance; None: it is in none."""
+    """Return the group of this instance; None if it is in none."""
     for page in pages:
         for one in _members(page):
             if one.findtext("InstanceId") == instance:
@@ -114,7 +114,7 @@ def hosts(
 
 
 def _walk(instance: Element, path: HostPath) -> str | None:
-    """Return the text that a path leads to; None: it leads nowhere."""
+    """Return the text that a path leads to; None if it leads nowhere."""
     at: Element | None = instance
     items: list[Element] | None = None
     for step in path:

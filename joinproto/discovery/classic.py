@@ -144,7 +144,7 @@ def _text(term: Term) -> str:
 
 
 def nearest_term(key: str) -> str | None:
-    """Return the name that the code reads in place of one that it does not; None: none is near.
+    """Return the name that the code reads in place of one that it does not; None if none is near.
 
     Lists of backends are `peer_discovery_NAME`, and most of their members `NAME_MEMBER`.
     """

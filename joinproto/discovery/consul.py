@@ -102,7 +102,7 @@ class Consul:
 
 
 def address(about: Consul) -> str | None:
-    """Return the address that is registered; None: Consul takes its agent's."""
+    """Return the address that is registered; None means Consul takes its agent's."""
     if about.svc_addr_nic is not None and about.nic_address is not None:
         return about.nic_address
     if about.svc_addr_auto:

@@ -34,7 +34,7 @@ class Held:
     """A lock that is held: what unlocks it.
 
     `key`: what the server calls it; `session`: of Consul, or the lease of etcd; `value`: what
-    stands there.  `renew_every`: seconds; None: it is not kept alive.
+    stands there.  `renew_every`: seconds; None if it is not kept alive.
     """
 
     key: str
@@ -50,7 +50,7 @@ def nothing() -> Flow[Done]:
 
 
 class Backend(ABC):
-    """One backend with its settings.  `keep_alive_every`: seconds; None: never."""
+    """One backend with its settings.  `keep_alive_every`: seconds; None means never."""
 
     registers = False
     locks = False

@@ -1,6 +1,6 @@
 """etcd v2: keys with a time to live below a directory, and a lock that is a key.
 
-Real: the record lives for node_ttl and is written anew every half of it.  Ours: the record stays
+Real: the record lives for node_ttl and is written again every half of it.  Ours: the record stays
 until it is removed.
 
 Source: etcd v2 requests of the peer discovery plugin up to 3.8.3; discovery, D1 to D3.
@@ -129,7 +129,7 @@ class Etcd2Backend(Backend):
         return Done()
 
     def keep_alive(self) -> Flow[Done | Failed]:
-        """Real: the record is written anew, whether it was there or not."""
+        """Real: the record is written again, whether it was there or not."""
         return self.register() if self.keep_alive_every is not None else super().keep_alive()
 
     @failing

@@ -23,7 +23,7 @@ STANDS_FOR = {"lists": values.CLASSIC, "selects": values.ETCD, "seed": values.K8
 
 @frozen(kw_only=True)
 class FirstStart:
-    """`tries`: rounds after the first; None: without end.  `locks`: held over the whole boot.
+    """`tries`: rounds after the first; None means without end.  `locks`: held over the whole boot.
 
     `is_global`: that lock is among the nodes that hear each other; else the service keeps it.
     """

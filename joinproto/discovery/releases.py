@@ -40,7 +40,7 @@ class Ages:
     """In which releases something holds, backports included.
 
     `since`: in its order; each holds in its own series from that patch release on, the last one in
-    all later series, too.  `gone`: from this release on it holds no more; None: it still does.
+    all later series, too.  `gone`: from this release on it holds no more; None if it still does.
     """
 
     since: tuple[Release, ...]

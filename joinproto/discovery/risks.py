@@ -133,7 +133,9 @@ _DELAY = "randomized_startup_delay_range"
 
 @frozen
 class Risk:
-    """A row of `risks.tsv`.  `ages`: None: in all releases.  `backends`: modules; None: any."""
+    """A row of `risks.tsv`.  `ages`: None means in all releases.  `backends`: modules; None means
+    any.
+    """
 
     ages: Ages | None
     backends: tuple[str, ...] | None

@@ -29,7 +29,7 @@ class Properties:
 
 @frozen(kw_only=True)
 class Round:
-    """`seen`: by name, those that answer.  `tries`: rounds that are left after this one; None:
+    """`seen`: by name, those that answer.  `tries`: rounds that are left after this one; None means
     without end.  `hint`: the size that is meant.  `expected`: ours, how many there will be.
     `by_name`: until 3.12, nodes are tried by their names, not in the list's order.
     """
@@ -136,7 +136,7 @@ def known_by(about: Round) -> tuple[str, ...]:
     """Return the node itself and those that are listed.
 
     It counts although the list lacks it.  Otherwise: 1 is expected, c is listed and has founded a
-    cluster; b, which is not listed and does not hear c, founds another one.
+    cluster; b, which is not listed and does not hear c, founds another.
     """
     return tuple(dict.fromkeys((about.me, *named(about.answer))))
 

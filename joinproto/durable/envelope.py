@@ -101,7 +101,7 @@ def unseal(data: bytes) -> Envelope | Fault:
         return Fault(Validity.CORRUPT, f"second line: found {found}, expected 'format {PLAIN}'")
     counts = _COUNTS.match(data, version.end())
     generation = 0 if counts is None else int(counts[1])
-    # Before the checksum: a newer format may have another one, and "corrupt" would send
+    # Before the checksum: a newer format may have another, and "corrupt" would send
     # the operator after a fault of the disk that there is not.
     if int(version[1]) > FORMAT:
         problem = f"has format {int(version[1])}; this version reads format {FORMAT}"

@@ -80,10 +80,10 @@ class Kind(Generic[T]):
     """The kind of a record.
 
     `name`: of its file; "" where the file has the data's.  `decode`: what a payload says; raises
-    `ValueError`.  `bare`: what a file without an envelope says, of versions that wrote none;
-    None: all wrote one.  `format_max`: the highest that is read.  `went_back`: why the first
-    cannot be what was written after the second, "" if it can.  `next`: what an operator does
-    about a damaged one.
+    `ValueError`.  `bare`: what a file without an envelope says, of versions that wrote none; None
+    if all wrote one.  `format_max`: the highest that is read.  `went_back`: why the first cannot be
+    what was written after the second, "" if it can.  `next`: what an operator does about a damaged
+    one.
     """
 
     name: str
@@ -186,7 +186,7 @@ def judge(path: Path, raw: bytes, kind: Kind[T]) -> Slot[T]:
 
 
 def refusal(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
-    """Return why no process may continue from these files; None: it may."""
+    """Return why no process may continue from these files; None if it may."""
     current, previous = slots.current, slots.previous
     match current.validity:
         case Validity.VALID:

@@ -72,7 +72,7 @@ def inject_here(session: Session, given: Json) -> Json:
 
 
 Wanted = Callable[[Json, Mapping[str, Any]], bool | None]
-"""Whether a step is the one; None: nothing has to be done."""
+"""Whether a step is the one; None if nothing has to be done."""
 
 
 def _with(world: World, kind: str, member: str, to: str) -> tuple[World, list[Wanted], str]:

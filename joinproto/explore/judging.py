@@ -60,7 +60,7 @@ class Judging:
         return found
 
     def _says(self, item: Property, at: int, via: Via | None) -> tuple[bool | None, str]:
-        """Return whether it is so here (None: it is not about this state), and that in words."""
+        """Return whether it is so here (None if it is not about this state), and that in words."""
         if item.kind in ("always step", "implements"):
             return self._of_step(item, at, via)
         view = self.graph.view(at)

@@ -24,7 +24,7 @@ LINES_MAX = 5_000
 
 @frozen
 class RecordedLine:
-    """A line of a log.  `fits`: whether a member would write it there; None: nothing is known.
+    """A line of a log.  `fits`: whether a member would write it there; None if nothing is known.
 
     `phase`: the member's after the line, where it is known.
     `sends`, `hears`: what the line sends and receives, as keys that are the same on both sides.
@@ -56,7 +56,7 @@ def by_cause(lines: Mapping[str, Sequence[RecordedLine]]) -> list[RecordedLine]:
     merged: list[RecordedLine] = []
     while waiting:
         ready = [node for node, found in waiting.items() if can_follow(found[0])]
-        # What waits for a line that never comes goes on: a log is cut, or a sender's is wrong.
+        # What waits for a line that never comes continues: a log is cut, or a sender's is wrong.
         node = ready[0] if ready else next(iter(waiting))
         while waiting[node] and (not ready or can_follow(waiting[node][0])):
             line = waiting[node].popleft()

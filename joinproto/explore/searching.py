@@ -1,8 +1,8 @@
 """A search on demand: breadth first, a little at a time, and shortest runs to what is asked for.
 
 It is `joinproto.check.reference`'s search over the states that the page walks, so a walk and a
-search have the same numbers.  `joinproto check` is for large worlds; here the search goes on while
-a person looks, and stops at `STATES_MAX`.
+search have the same numbers.  `joinproto check` is for large worlds; here the search continues
+while a person looks, and stops at `STATES_MAX`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Searching:
             if to not in self.parent and graph.steps.is_first(graph.state(to), self._keys):
                 self._found(to, (source, index))
         if not known:
-            # Few states are looked at again; `Graph.out` makes their steps anew.
+            # Few states are looked at again; `Graph.out` makes their steps again.
             del graph.out_of[source]
         self.at += 1
         self.begins.append(len(self.edges))
@@ -134,7 +134,7 @@ class Searching:
     def nearest(self, asked: str, met: Met, seconds: float) -> int | None:
         """Return the first state found that is `met`, after searching on for so long at most.
 
-        `asked`: the question's words; asked again, it goes on where it was.
+        `asked`: the question's words; asked again, it continues where it was.
         """
         until = time.perf_counter() + seconds
         place = self._asked.get(asked, 0)

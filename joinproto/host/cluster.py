@@ -155,7 +155,7 @@ class Cluster:
         raise NotActive.because(self.phase, self.engine.waiting, timeout)
 
     async def wait_ended(self) -> Stop | Abort | None:
-        """Return once the member has ended, and how; None: the driver was stopped."""
+        """Return once the member has ended, and how; None if the driver was stopped."""
         while not self._over:
             await self._next_change()
         if self._failure is not None:
@@ -208,7 +208,8 @@ class Cluster:
         await self.call(self.engine.shutdown_cluster)
 
     async def stop(self, *, timeout: float = 10.0) -> Stop | Abort | None:  # noqa: ASYNC109
-        """Leave in order, or after `timeout` seconds without; returns how it ended, None: not.
+        """Leave in order, or after `timeout` seconds without; returns how it ended, None if it has
+        not.
 
         No client is served when it returns.
         """

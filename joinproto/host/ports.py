@@ -260,8 +260,8 @@ class Gathering(Protocol):
 class Register(Protocol):
     """The register outside that chooses where `Config.outside` says so (3.7), as etcd or Consul.
 
-    Both come back in bounded time and raise nothing of the server's; None: no answer, and
-    nothing is known then of whether it was set.
+    Both come back in bounded time and raise nothing of the server's; None if no answer, and nothing
+    is known then of whether it was set.
     """
 
     async def chosen(self, parent: ViewId | None, view: View) -> View | None:

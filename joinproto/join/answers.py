@@ -190,7 +190,7 @@ def views_shown(lineage: Lineage, answers: Iterable[Answer]) -> frozenset[ViewId
 def forgets(answer: Answer, lineage: Lineage, shown: Collection[ViewId]) -> View | None:
     """Return the newest of the views `shown` in which this store was ready and does not say so.
 
-    Then its disk is an older copy of what it was.  None: it says all that it must.
+    Then its disk is an older copy of what it was.  None if it says all that it must.
     """
     last = last_ready(answer, lineage)
     for view in reversed(lineage.views):

@@ -38,8 +38,8 @@ def shutdown_patience(it: Known) -> float:
 def taking_in(it: Known, now: float) -> float | None:
     """Return when it is this member's turn to begin a ballot for a newcomer that all hear.
 
-    All at once would end each other's ballots.  None: a view whose members are still getting
-    ready is not ended before its time, and a ballot of its own that waits for answers goes on.
+    All at once would end each other's ballots.  None means a view whose members are still getting
+    ready is not ended before its time, and a ballot of its own that waits for answers continues.
     """
     tip = it.view
     if tip is None or it.phase in (Phase.UPDATING, Phase.READY) or it.choice.is_free:
@@ -50,7 +50,7 @@ def taking_in(it: Known, now: float) -> float | None:
 
 
 def turn(it: Known, now: float) -> float | None:
-    """Return when it is this member's turn to begin a ballot, None: it is."""
+    """Return when it is this member's turn to begin a ballot, None if it is."""
     if _is_held(it, now, it.config.member):
         return it.timers.next_turn(pause(it), rank(it))
     return it.timers.deferred_until(it.observations.in_reach, pause(it) * (1 + rank(it)))
@@ -58,7 +58,7 @@ def turn(it: Known, now: float) -> float | None:
 
 def is_out_of_turn(it: Known, now: float, peer: str, asked: Prepare) -> bool:
     """Return whether a ballot is not heard, as if it were lost on its way."""
-    # Otherwise one that is started again and again begins all ballots anew.  Without
+    # Otherwise one that is started again and again begins all ballots again.  Without
     # heartbeats a member that is not answered here stays out: nothing makes it ask again.
     if not it.config.heartbeat:
         return False
@@ -68,7 +68,7 @@ def is_out_of_turn(it: Known, now: float, peer: str, asked: Prepare) -> bool:
 
 
 def _is_held(it: Known, now: float, by_other_than: str) -> bool:
-    """Return whether another one's ballot is left its time: a later one would end it."""
+    """Return whether another's ballot is left its time: a later one would end it."""
     until = it.timers.held_until(by_other_than, pause(it))
     is_own = it.timers.holder == it.config.member
     is_alive = it.choice.attempt is not None if is_own else it.choice.is_frozen

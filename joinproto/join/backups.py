@@ -34,7 +34,7 @@ def look_back(
     """End where its own store is an older copy of what it was.
 
     `told`: what others say of their stores; `shown`: views in which all members were ready.
-    `lineage`: the chain that it is about to learn, None: that it knows.
+    `lineage`: the chain that it is about to learn, None means the one that it knows.
     """
     lineage, held = lineage or m.record.lineage, m.record.held
     if lineage.tip is None or held == lineage.tip.id or m.verdict is not None:

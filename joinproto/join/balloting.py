@@ -44,7 +44,7 @@ IMPOSSIBLE = "what the stores say cannot be"
 
 
 def reason_to_begin(it: Known) -> str | None:
-    """Return why this member would have the next view chosen, None: it would not."""
+    """Return why this member would have the next view chosen, None if it would not."""
     tip = it.view
     if not it.choice.may_begin or it.choice.is_free:
         return None
@@ -94,7 +94,9 @@ def is_unheard(it: Known) -> bool:
 
 
 def insist(m: StepContext, now: float) -> None:
-    """Ask in its own ballot once more, before the others' turns: a new one would begin all anew."""
+    """Ask in its own ballot once more, before the others' turns: a new one would begin all
+    again.
+    """
     attempt = m.choice.attempt
     if attempt is not None and attempt.answered != {m.seat}:
         m.timers = m.timers.insisting(attempt.ballot)

@@ -276,5 +276,5 @@ class Choice(Chooser):
         return len(frozenset(seats) & electors)
 
     def _afresh(self, record: StoreRecord) -> Choice:
-        # The new tip's successor is another choice: ballots begin anew.
+        # The new tip's successor is another choice: ballots begin again.
         return evolve(self, record=record, attempt=None, latest=None)

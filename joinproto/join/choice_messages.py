@@ -119,7 +119,7 @@ class Chosen:
         """Return the message that tells a store with the tip `parent`, of this number, the rest of
         the chain.
 
-        None: it is too old; what would show that its chain goes on there is forgotten.
+        None if it is too old; what would show that its chain continues there is forgotten.
         """
         lineage, tip, end = record.lineage, record.tip, record.position
         has_frames = (

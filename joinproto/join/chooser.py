@@ -75,10 +75,10 @@ class Step:
 class Chooser(ABC):
     """One store's part in choosing the successor of its tip.
 
-    `member`: the name under which the store takes part.  `record`: what is durable once all
-    effects so far are performed; made anew from the disk after a crash.  `founders`: names
-    of the configured electors, asked if there is no tip.  `found_with`: how many of them must
-    answer, None: all.  `attempt`: its own, if any.
+    `member`: the name under which the store takes part.  `record`: what is durable once all effects
+    so far are performed; made again from the disk after a crash.  `founders`: names of the
+    configured electors, asked if there is no tip.  `found_with`: how many of them must answer, None
+    means all.  `attempt`: its own, if any.
     """
 
     member: str
@@ -91,7 +91,7 @@ class Chooser(ABC):
 
     @property
     def parent(self) -> ViewId | None:
-        """Return the id of the view whose successor must be chosen; None: it is a FOUND."""
+        """Return the id of the view whose successor must be chosen; None if it is a FOUND."""
         tip = self.record.tip
         return None if tip is None else tip.id
 

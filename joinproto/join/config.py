@@ -23,7 +23,7 @@ class TotalFailure(Enum):
 def fewest_founders(electors: int) -> int:
     """Return with how many of so many configured electors a cluster may be founded.
 
-    Members that would found another one asks so many names, and must meet one of those that have
+    Members that would found another asks so many names, and must meet one of those that have
     accepted the first FOUND: a majority of the seats that it names.
     """
     return next(few for few in range(1, electors + 1) if few + few // 2 + 1 > electors)
@@ -35,12 +35,12 @@ class Config:
 
     `member`: its name.  `electors`: names of all that may vote; the same in every member.
     `wait_for`: N, 1 or more.  `options`: a digest of the options that must match (I2).
-    `is_transient`: it keeps nothing.  `found_with`: how many of the electors found the
-    cluster, None: all.  `outside`: an outside register chooses, not the electors' votes.
-    `patience`, `heartbeat`: seconds until it gives up waiting for others, and between two
-    heartbeats.  0: no heartbeats, for searches and tests alone.  Then nothing is said twice over
-    one connection, and members may wait for ever although all are up and all disks whole; a new
-    connection between them, or a start, leads on.
+    `is_transient`: it keeps nothing.  `found_with`: how many of the electors found the cluster,
+    None means all.  `outside`: an outside register chooses, not the electors' votes. `patience`,
+    `heartbeat`: seconds until it gives up waiting for others, and between two heartbeats.  0: no
+    heartbeats, for searches and tests alone.  Then nothing is said twice over one connection, and
+    members may wait for ever although all are up and all disks whole; a new connection between
+    them, or a start, leads on.
     """
 
     member: str

@@ -34,9 +34,9 @@ class ChainStatus(Status):
     """A status with what only these rules read.
 
     `lineage`: names of views, the oldest first, the tip last; empty: not told.  The initial
-    signature, and the final one of a clean store, are added where they are left out.
-    `position`: None with `has_position`: no frame.  `electors`: ids of all that may vote, the
-    absent ones too; None: those that are there.
+    signature, and the final one of a clean store, are added where they are left out. `position`:
+    None with `has_position`: no frame.  `electors`: ids of all that may vote, the absent ones too;
+    None means those that are there.
     """
 
     lineage: tuple[str, ...] = field(default=(), kw_only=True)
@@ -46,7 +46,7 @@ class ChainStatus(Status):
 
 
 Path: TypeAlias = tuple[Signature | None, ...]
-"""Names of views from the founding on; None: the running view, which has no name."""
+"""Names of views from the founding on; None means the running view, which has no name."""
 
 
 @define
@@ -105,7 +105,9 @@ class HypotheticalView:
     def lineage(
         self, path: Path, *, electors: frozenset[Seat], options: str, seats: frozenset[Seat] | None
     ) -> Lineage:
-        """Return the views of a way.  `seats`: the members of each, None: those that know it."""
+        """Return the views of a way.  `seats`: the members of each, None means those that know
+        it.
+        """
         key = (path, electors, options, seats)
         if key not in self._lineages:
             self._lineages[key] = self._made(path, electors, options, seats)

@@ -2,7 +2,7 @@
 other.
 
 A view is active once each member has heard of each other one that it is ready, and a member that
-does not hear a member of its view asks for another one.  So two that do not hear each other in one
+does not hear a member of its view asks for another.  So two that do not hear each other in one
 view end it, and a member that keeps both ends the next one, too.
 
 Source: join protocol, 3.4.  Nothing here is about safety: it only says which of those that may be
@@ -29,7 +29,7 @@ class CutPairs:
     pairs: frozenset[tuple[str, str]] = frozenset()
 
     def groups(self, names: Collection[str]) -> Iterator[frozenset[str]]:
-        """Yield the largest groups of `names` that all hear each other, none within another one.
+        """Yield the largest groups of `names` that all hear each other, none within another.
 
         In the same order each time; at most `GROUPS_MAX`.
         """

@@ -46,7 +46,7 @@ class Lineage:
 
     @property
     def tip(self) -> View | None:
-        """Return the last view; None: empty."""
+        """Return the last view; None if empty."""
         return self.views[-1] if self.views else None
 
     @property
@@ -169,7 +169,7 @@ class Order(Enum):
     """The relation of one lineage to another."""
 
     EQUAL = "equal"
-    BEHIND = "behind"  # the other one goes on where this one ends
+    BEHIND = "behind"  # the other one continues where this one ends
     AHEAD = "ahead"
     DIVERGED = "diverged"  # one view with two successors: a split brain, or a forced recovery
     FOREIGN = "foreign"  # of another cluster
@@ -180,11 +180,11 @@ class Order(Enum):
 class Comparison:
     """The relation of one lineage to another, and its evidence.
 
-    `common`: the last view known to be on both, None: none.  Its number is `common_number`,
-    0 for none.  The last view that *is* on both has a number from `common_number` to
-    `common_max`: more is not known where they differ, because it is forgotten.
-    `one_beyond`, `other_beyond`: the kept views of each side that surely are not on the
-    other, the oldest first.  Between `common_max` and these, more may be forgotten.
+    `common`: the last view known to be on both, None if there is none.  Its number is
+    `common_number`, 0 for none.  The last view that *is* on both has a number from `common_number`
+    to `common_max`: more is not known where they differ, because it is forgotten. `one_beyond`,
+    `other_beyond`: the kept views of each side that surely are not on the other, the oldest first.
+    Between `common_max` and these, more may be forgotten.
     """
 
     order: Order
@@ -255,7 +255,7 @@ def _beyond(lineage: Lineage, number: int) -> tuple[View, ...]:
 def follow(own: Lineage, other: Lineage, *, keep: int = VIEWS_KEPT) -> Lineage:
     """Return the lineage of a store that knows `own` after it has learned `other`.
 
-    The longer of the two if it goes on where the shorter one ends.  Raises `Malformed`
+    The longer of the two if it continues where the shorter one ends.  Raises `Malformed`
     otherwise, also if that is not known: no store leaves its chain for
     what may be another one.
     """

@@ -132,7 +132,7 @@ class Member:
 
     @property
     def deadline(self) -> float | None:
-        """Return when `tick` must be called, None: only something from outside can matter."""
+        """Return when `tick` must be called, None if only something from outside can matter."""
         return self.state.deadline
 
     # -- what happens ----------------------------------------------------------------------
@@ -233,7 +233,7 @@ class Member:
     def appended(self, view: ViewId, seq: int, *, first: int | None = None) -> None:
         """The frame `seq` of `view` is durable here; its position is durable with it.
 
-        `first`: so are all from this one on, written together; None: it alone.
+        `first`: so are all from this one on, written together; None means it alone.
 
         Raises `MisuseError` where `may_append` does not say `TAKE`.
         """

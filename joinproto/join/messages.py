@@ -327,8 +327,8 @@ class Sent:
 class Batch:
     """The actions that a host must do now, field by field from the top; then it calls `advance`.
 
-    `close`: serve clients no more, and acknowledge nothing, before anything else is done; None:
-    nothing of that.  `persist`: make this durable before anything is sent; None: nothing has
+    `close`: serve clients no more, and acknowledge nothing, before anything else is done; None if
+    nothing of that.  `persist`: make this durable before anything is sent; None if nothing has
     changed.  `events`: at any time.
     """
 

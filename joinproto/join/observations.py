@@ -106,7 +106,7 @@ class Observations:
         return evolve(self, answers=answers)
 
     def asking(self) -> Observations:
-        """A ballot begins: which members hear which is asked anew, as links come and go."""
+        """A ballot begins: which members hear which is asked again, as links come and go."""
         return evolve(self, apart=CutPairs()) if self.apart.pairs else self
 
     def with_ready(self, seat: Seat) -> Observations:
@@ -183,7 +183,7 @@ class Observations:
         return frozenset(_names(known) - self.in_reach - {me.member})
 
     def is_copy(self, seat: Seat, tip: View | None, me: Seat) -> bool:
-        """Return whether another one has a store with this id; the members' are their own."""
+        """Return whether another has a store with this id; the members' are their own."""
         own = {me} | (tip.members | tip.electors if tip is not None else set())
         if seat in own:
             return False

@@ -1,4 +1,4 @@
-"""Positions: which data goes on where other data ends.
+"""Positions: which data continues where other data ends.
 
 A position means data: the data at the position where its view starts, then the frames of
 this view up to `seq`.  A view may start before the end of an older one, and then the tail
@@ -10,7 +10,7 @@ of the older one is dropped:
 (FOUND, 5) and (CHANGE, 4) are incomparable although both are on one chain; (FOUND, 3) is
 behind both.  So neither `seq` nor the number of the view can order positions.
 
-Data that goes on further is not newer for that: (FOUND, 5) is ahead of where CHANGE starts,
+Data that continues further is not newer for that: (FOUND, 5) is ahead of where CHANGE starts,
 and it is a tail of frames that no member acknowledged.  The views say what is newest.
 """
 
@@ -37,7 +37,7 @@ class PositionOrder(Enum):
 def compare_positions(
     one: Position | None, other: Position | None, lineages: Sequence[Lineage]
 ) -> PositionOrder:
-    """Return how the data at `one` stands to the data at `other`; None: no frame.
+    """Return how the data at `one` stands to the data at `other`; None if no frame.
 
     Both are on the way to the tips of `lineages`, of one cluster, where their views are
     looked up.  Exact, unless a view that matters is forgotten in all of them.

@@ -25,7 +25,7 @@ BETTER = "others may be a majority that hears each other"
 
 
 def proposal(m: StepContext, now: float) -> View | None:
-    """Return the view to propose, None: there is none, and it is said why.
+    """Return the view to propose, None if there is none, and it is said why.
 
     Raises `Malformed` where what the stores say cannot be.
     """

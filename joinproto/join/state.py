@@ -143,7 +143,7 @@ class Known:
 
     @property
     def deadline(self) -> float | None:
-        """Return when `tick` must be called, None: only something from outside can matter."""
+        """Return when `tick` must be called, None if only something from outside can matter."""
         # Hosts ask before and after each step: four comparisons take a third of a list's time.
         due = self.patience_until
         if (at := self.next_beat) is not None and (due is None or at < due):

@@ -116,10 +116,10 @@ class StoreRecord:
         return self.tip is not None and self.mark == self.tip.id
 
     def learn(self, lineage: Lineage, *, keep: int = VIEWS_KEPT) -> StoreRecord:
-        """Return the record after it has learned where the chain goes on.
+        """Return the record after it has learned where the chain continues.
 
         Promise, acceptance and mark were about the former tip, and are void.  Data and
-        `held` stay as they are.  Raises `Malformed` unless this chain goes on there.
+        `held` stay as they are.  Raises `Malformed` unless this chain continues there.
         """
         known = follow(self.lineage, lineage, keep=keep)
         if known == self.lineage:

@@ -32,7 +32,7 @@ class Next(Enum):
 
     @property
     def kind(self) -> Kind | None:
-        """Return the kind of the view to propose; None: propose nothing."""
+        """Return the kind of the view to propose; None means propose nothing."""
         return _KINDS.get(self)
 
 

@@ -1,9 +1,9 @@
 """Timers: how long a ballot takes here, as measured, and which member may have one undisturbed.
 
-A ballot that is begun anew faster than its answers travel never ends, and neither does one that
+A ballot that is begun again faster than its answers travel never ends, and neither does one that
 each newcomer outbids.  So patience is at least what answers have taken (as a retransmission
 timeout follows round trips, RFC 6298), and a member with an answered ballot is left its time:
-another one's is not heard until then, as if it were lost on its way: with heartbeats the next one
+another's is not heard until then, as if it were lost on its way: with heartbeats the next one
 heals that, and without them every ballot is heard.  Nothing here is about
 safety, and nothing of it is kept on disk.
 """
@@ -97,7 +97,7 @@ class Timers:
     def deferred_until(self, in_reach: frozenset[str], patience: float) -> float | None:
         """Return until when a member that was started lets those that ran on finish a ballot.
 
-        Otherwise: it crashes in its ballot, starts, and begins all ballots anew.  For whom
+        Otherwise: it crashes in its ballot, starts, and begins all ballots again.  For whom
         it has not heard from it waits once more, and no longer: a hello may be lost, or never sent.
         """
         if not self.rounds or in_reach <= self.starters:
@@ -106,11 +106,11 @@ class Timers:
         return self.started + patience * 2.0**turns
 
     def learned(self) -> Timers:
-        """The choice is made, and another one begins."""
+        """The choice is made, and another begins."""
         return Timers(self.trip, self.spread)
 
     def held_until(self, name: str, patience: float) -> float | None:
-        """Return until when another one than `name` is left its time, None: no member is."""
+        """Return until when another than `name` is left its time, None if no member is."""
         if self.holder in ("", name):
             return None
         return self.since + patience * 2.0 ** min(max(0, self.turns - 1), TURNS_MAX)

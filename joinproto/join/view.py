@@ -56,7 +56,7 @@ class Seat:
 def shared(seats: frozenset[Seat]) -> frozenset[Seat]:
     """Return an equal set, the same one for equal arguments.
 
-    Members change seldom, so most of a lineage's thousand views have the same seats; kept
+    Members change rarely, so most of a lineage's thousand views have the same seats; kept
     once, they take a tenth of the memory.
     """
     return seats
@@ -82,12 +82,12 @@ class Position:
 class Facts:
     """All that a view says, and so all that its id stands for.
 
-    `number`: how many views the chain has with this one.  `position`: the last frame before
-    this view; None: there is none.  `activated`: whether a view since the last FOUND or
-    RESTART has been active, so that `wait_for` (N, at least 1) was reached and counts no
-    more.  `options_digest`: stands for the options that must match (I2).  `nonce`: drawn by
-    the proposer, so that two clones of a disk that decide apart never make the same view.
-    `time`: milliseconds since 1970, to be shown; members' clocks order nothing.
+    `number`: how many views the chain has with this one.  `position`: the last frame before this
+    view; None if there is none.  `activated`: whether a view since the last FOUND or RESTART has
+    been active, so that `wait_for` (N, at least 1) was reached and counts no more.
+    `options_digest`: stands for the options that must match (I2).  `nonce`: drawn by the proposer,
+    so that two clones of a disk that decide apart never make the same view. `time`: milliseconds
+    since 1970, to be shown; members' clocks order nothing.
     """
 
     parent: ViewId | None
@@ -127,7 +127,7 @@ class Facts:
             _require_id(f"parent of a {self.kind.name}", self.parent)
             require("number", self.number >= 2, self.number, "2 or more behind a parent")
         if self.kind in (Kind.FOUND, Kind.RESTART):
-            # I1 begins anew.  Otherwise: N reached once, all die, one restarts with
+            # I1 begins again.  Otherwise: N reached once, all die, one restarts with
             # `activated` from before and serves alone.
             if self.activated:
                 raise Malformed(f"activated of a {self.kind.name}", True, "False (W1)")
@@ -213,7 +213,7 @@ def change(
 ) -> View:
     """Return the view in which members have joined, left or been given up.
 
-    `electors`: None: as before.  Wait-for, options and name stay: the cluster runs.
+    `electors`: None means as before.  Wait-for, options and name stay: the cluster runs.
     """
     facts = Facts(
         parent=parent.id,
@@ -271,9 +271,9 @@ def restart(
     electors: Iterable[Seat] | None = None,
     digest: Digest = by_hash,
 ) -> View:
-    """Return the view that begins anew, from a CLOSE or after total failure (I4 to I8, R3).
+    """Return the view that begins again, from a CLOSE or after total failure (I4 to I8, R3).
 
-    `electors`: None: as before; others are the operator's decision.  Wait-for and options are
+    `electors`: None means as before; others are the operator's decision.  Wait-for and options are
     what all members are now started with.
     """
     facts = Facts(

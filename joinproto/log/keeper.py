@@ -46,9 +46,9 @@ class Remembering(Protocol):
 
 @frozen(kw_only=True)
 class Keeping:
-    """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last
-    frames stay readable at least; None: all do.  `before_dropping`: makes it durable that an
-    earlier version must not read the journal.
+    """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last frames
+    stay readable at least; None means all do.  `before_dropping`: makes it durable that an earlier
+    version must not read the journal.
     """
 
     snapshot_every: int = 100_000
@@ -62,7 +62,7 @@ def kind_of(application: object) -> str:
 
 
 def keeper_of(journal: Journal, application: object, keeping: Keeping) -> Keeper | None:
-    """Return the keeper of this application, None: its state cannot be kept.
+    """Return the keeper of this application, None if its state cannot be kept.
 
     Raises `StoreForeign` where it would need the state of dropped frames.
     """

@@ -25,7 +25,7 @@ class Outcome(Enum):
 
     WAIT = "wait"
     ACTIVE = "active"  # from its own store, or as a founder
-    UPDATE = "update"  # gets the state from another one, then it is active
+    UPDATE = "update"  # gets the state from another, then it is active
     ABORT = "abort"
     UNAFFECTED = "unaffected"  # active already, while a newcomer is judged
 
@@ -44,7 +44,7 @@ OUTCOME_OF = {
 class RuleSet:
     """A name, tables with the condition under which each is asked, and the signature.
 
-    `initial` gets the members and the case that each one took (None: active already), and
+    `initial` gets the members and the case that each one took (None means active already), and
     returns the initial signature that the cluster has afterwards.
     """
 

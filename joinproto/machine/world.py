@@ -222,7 +222,7 @@ T = TypeVar("T")
 
 
 def copied(value: T) -> T:
-    """Return a copy: lists, dicts, sets and objects that have no hash are made anew.
+    """Return a copy: lists, dicts, sets and objects that have no hash are made again.
 
     What has a hash is shared, so it may not change: a tuple holds no list.
     """

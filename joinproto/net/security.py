@@ -69,7 +69,7 @@ def require_times(silence: float, heartbeat: float, ends: str) -> None:
 
 
 def require_apart(ports: Mapping[str, Address | None]) -> None:
-    """Raise `UsageProblem` for two listeners on one port; None: it does not listen."""
+    """Raise `UsageProblem` for two listeners on one port; None if it does not listen."""
     there = [(name, at) for name, at in ports.items() if at is not None]
     for (one, here), (other, elsewhere) in combinations(there, 2):
         if here.clashes(elsewhere):
@@ -99,7 +99,7 @@ def require_protected(
     """Raise `UsageProblem` for ports that others reach and nothing protects, unless that is said.
 
     Args:
-        ports: where each listens; None: it does not.
+        ports: where each listens; None if it does not.
         insecure: names of ports that the file says may be unprotected.
         proved: names of ports at which only members of the cluster are let in.
         next_of: returns what to do about the port of a name.

@@ -17,7 +17,7 @@ Versions: each side says the lowest and the highest that it speaks, and the high
 is spoken.  Where there is none they refuse each other by name.
 
 The run is drawn by each process at its start.  By it two processes that are configured as one
-member are told from one that calls anew; members of the first versions say none.
+member are told from one that calls again; members of the first versions say none.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Identity:
 
 @define
 class Session:
-    """The state of one connection.  `dials`: the member that was called; None: the peer called.
+    """The state of one connection.  `dials`: the member that was called; None means the peer
+    called.
 
     `peer`: the other member, None until it is proved; `run`: as which process, empty: it does not
     say.  `version`: what both speak.  `called`: under which name this side was called.

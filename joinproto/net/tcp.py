@@ -136,7 +136,7 @@ class TcpTransport:
     async def _call_found(self, peer: str, mark: list[Address]) -> None:
         low, high = self.network.backoff
         turn = dials(self.network.member, peer, self.network.electors)
-        # `is`: forgotten and found again it has another mark, and another one calls it.
+        # `is`: forgotten and found again it has another mark, and another calls it.
         while not self._is_over and self._called.get(peer) is mark:
             if not turn:
                 await anyio.sleep(OUT_OF_TURN_SECONDS * random.uniform(1.0, 2.0))
@@ -302,7 +302,7 @@ class TcpTransport:
             self._links[peer] = link
             met()
             if former is not None:
-                # It has called anew, so the former connection is dead, and only we did not know.
+                # It has called again, so the former connection is dead, and only we did not know.
                 former.is_replaced = True
                 former.end("a newer connection")
                 await delivery.tell(Down(peer))

@@ -50,11 +50,11 @@ class State(Enum):
 class LastView:
     """The nodes that a store of another broker believed to be running when it stopped.
 
-    `members`: by the same names as `member` of the other candidates.  `number`: orders the
-    views of one cluster, larger is later; None: this format's views have no order.  `id`:
-    equal for all stores that stopped in the same view; None: the format has none.  `step`:
-    orders two views that have a member in common, and no others (Galera).  `is_forced`: an
-    operator made this view, without a majority of the one before.
+    `members`: by the same names as `member` of the other candidates.  `number`: orders the views of
+    one cluster, larger is later; None if this format's views have no order.  `id`: equal for all
+    stores that stopped in the same view; None if the format has none.  `step`: orders two views
+    that have a member in common, and no others (Galera).  `is_forced`: an operator made this view,
+    without a majority of the one before.
     """
 
     members: frozenset[str]
@@ -71,13 +71,13 @@ class Candidate:
     `name`: where it lies, different for each candidate.  `member`: "" if it does not say.
     `cluster`: its initial signature.  `record`: of a store of joinproto.
 
-    The rest is for other brokers.  `seq`: the count of what it has, comparable within one
-    cluster.  `final`: the final signature of a clean store.  `stopped_last`: it says that
-    no other member was running when it stopped; `may_be_last`: that this was so, it does not rule
-    out; `lost_view`: it was not stopped in order, and what it saw last cannot be read: it may have
-    been on any side.  `history`: number to hash of the frame with this number, those it still has;
-    None: no file of it is here.  `node`: the nodes it waits for at its start, where the broker
-    keeps such a list under names that never change (RabbitMQ).
+    The rest is for other brokers.  `seq`: the count of what it has, comparable within one cluster.
+    `final`: the final signature of a clean store.  `stopped_last`: it says that no other member was
+    running when it stopped; `may_be_last`: that this was so, it does not rule out; `lost_view`: it
+    was not stopped in order, and what it saw last cannot be read: it may have been on any side.
+    `history`: number to hash of the frame with this number, those it still has; None if no file of
+    it is here.  `node`: the nodes it waits for at its start, where the broker keeps such a list
+    under names that never change (RabbitMQ).
     """
 
     name: str

@@ -53,8 +53,8 @@ def examine(
 ) -> Findings:
     """Return the evidence of stores of at most one cluster, unreadable and empty ones included.
 
-    `nodes`: how many the cluster has, by the operator's word; None: not known.  `uncounted`: their
-    files do not say it either, so another one may have gone on.
+    `nodes`: how many the cluster has, by the operator's word; None if not known.  `uncounted`:
+    their files do not say it either, so another may have gone on.
     """
     rows = {item.name: row_of(item) for item in candidates}
     stores = [item for item in candidates if rows[item.name].has_data]
@@ -295,7 +295,7 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
 def _by_history(one: Candidate, other: Candidate) -> Age | None:
     """Return how two stand to each other that have the same frame, or another, under one number.
 
-    None: no number is known of both.  The last one of a node that was killed may be torn.
+    None if no number is known of both.  The last one of a node that was killed may be torn.
     """
     mine, theirs = one.history or {}, other.history or {}
     common = mine.keys() & theirs.keys()
@@ -332,7 +332,7 @@ def _has_one(one: Candidate, other: Candidate) -> bool:
 
 def _by_views(one: Candidate, other: Candidate, mine: LastView, theirs: LastView) -> Age:
     """Return how `one` stands to `other` by their last views, where a process that was in both
-    tells which came first: numbers of views begin anew with each founding."""
+    tells which came first: numbers of views begin again with each founding."""
     by_seq = None if one.seq is None or other.seq is None else _by_number(one.seq, other.seq)
     if mine.id == theirs.id and mine.members == theirs.members:
         return by_seq or Age.UNKNOWN

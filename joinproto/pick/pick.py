@@ -20,7 +20,7 @@ from joinproto.pick.table import Row, Verdict, verdicts
 
 @frozen(kw_only=True)
 class Group:
-    """The stores of one cluster; `cluster` None: they belong to none, or do not say."""
+    """The stores of one cluster; `cluster` None if they belong to none, or do not say."""
 
     cluster: str | None
     names: tuple[str, ...]

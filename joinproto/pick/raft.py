@@ -1,6 +1,6 @@
 """The members of one Raft group: which of their logs has every committed entry.  Pure.
 
-A committed entry is in the logs of a majority of the voters.  A log is *later* than another one if
+A committed entry is in the logs of a majority of the voters.  A log is *later* than another if
 it ends in a later term, or in the same term with a larger index.  A log that is at least as late
 as those of a majority of its own voters could win an election, and Raft's leaders have every
 committed entry.  So the latest log is proven if a majority of its voters can be read.
@@ -10,9 +10,9 @@ soon as it is in the log (Ra, KRaft), others when it is committed (etcd).  So ev
 behind the known commit has to agree: a majority of each one is asked for.
 
 Two logs have the same committed entries, as far as both know.  Where they do not, a member was
-started alone by force while others went on: two branches, and none has all.
+started alone by force while others continued: two branches, and none has all.
 
-What no file shows is assumed: that no store was put back from a copy, or wiped and started anew
+What no file shows is assumed: that no store was put back from a copy, or wiped and started again
 under its old name, and that no member whose store is not here was started alone by force.  Where
 files do show it, nothing is proven.
 

@@ -41,10 +41,10 @@ class Row:
 
     `is_unknown`: of a program whose stores are not read.  `is_readable`: what it says can be
     believed.  `has_data`: it is no empty one.
-    `contradicts`: it and another one cannot both be as they were written.  `is_copy`: a copy
-    or a backup, of another one or of what it was itself.  `is_diverged`: on another branch.
+    `contradicts`: it and another cannot both be as they were written.  `is_copy`: a copy
+    or a backup, of another or of what it was itself.  `is_diverged`: on another branch.
     `covers`: it has every committed frame.  `is_latest`: none of those has more.
-    `is_unordered`: whether it or another one has more, nothing says.  `is_clean`, `is_closed`:
+    `is_unordered`: whether it or another has more, nothing says.  `is_clean`, `is_closed`:
     the cluster was stopped in order, and it has all of it, or it has not.
 
     Of one that was not supplied, or cannot be read: `is_needed`: it ran in the newest view

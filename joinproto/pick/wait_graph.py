@@ -50,9 +50,9 @@ from joinproto.pick.definitions import Definitions
 class NodeList:
     """The list of nodes in one node's directory.
 
-    `members`: all nodes of the cluster, `disc`: those of them that keep data, `running`: those
-    that ran when it stopped, itself included; None: not known.  `definitions`: what its disk has;
-    None: nothing of it was read.  `is_damaged`: because it is not whole, so it may have had more.
+    `members`: all nodes of the cluster, `disc`: those of them that keep data, `running`: those that
+    ran when it stopped, itself included; None if not known.  `definitions`: what its disk has; None
+    if nothing of it was read.  `is_damaged`: because it is not whole, so it may have had more.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Row:
 
     `is_known`: its list is here.  `is_last`: by the lists that are here.  `is_free`: it is
     last and waits for no member.  `is_unordered`: it is last, and so is one with other data.
-    `contradicts`: it and another one cannot both be right, unless they were split.
+    `contradicts`: it and another cannot both be right, unless they were split.
     `may_be_later`: its list is not here, and it may have run longer than those that are
     last.  `is_gone`: lost for good.  `is_too_soon`: it is older, and would load its own data
     before the last ones do if all were started.
@@ -323,7 +323,7 @@ def _with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]
     """Return those of the nodes that stopped together that have all data of the others; all if
     unread.
 
-    No member has it where each has something that another one lacks.
+    No member has it where each has something that another lacks.
     """
     known = {name: items[name].definitions for name in last}
     if None in known.values():

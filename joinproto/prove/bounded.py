@@ -39,8 +39,8 @@ class Run:
 class World:
     """A relation in which something is left out, over so many elements, and what must break.
 
-    `steps`: length of the shortest run that breaks it; None: nothing is left out, and no run
-    of up to `STEPS_MAX` steps breaks it.
+    `steps`: length of the shortest run that breaks it; None if nothing is left out, and no run of
+    up to `STEPS_MAX` steps breaks it.
     """
 
     name: str

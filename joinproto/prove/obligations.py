@@ -44,7 +44,7 @@ class Kind(Enum):
 class Obligation:
     """`step`: None at the beginning and where a claim follows; `subject`: conjunct or claim.
 
-    `subject` None: the step alone, or the layer's lively state, must be possible.
+    `subject` None means the step alone, or the layer's lively state, must be possible.
     """
 
     layer: Layer
@@ -96,7 +96,7 @@ class Outcome:
 
 
 def obligations(layer: Layer, claims: tuple[Claim, ...] | None = None) -> Iterator[Obligation]:
-    """Yield all obligations; `claims`: those of the layer that are wanted, None: all."""
+    """Yield all obligations; `claims`: those of the layer that are wanted, None means all."""
     yield Obligation(layer, Kind.POSSIBLE)
     for step in layer.steps:
         yield Obligation(layer, Kind.POSSIBLE, step)

@@ -1,6 +1,6 @@
 """Further uses of each question to Z3: cvc5 is asked, and files are written.
 
-cvc5 works in a process of its own while Z3 goes on, so its answers come later.
+cvc5 works in a process of its own while Z3 continues, so its answers come later.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SolverQuestion(Protocol):
-    """The question to a solver; None: no solver was asked."""
+    """The question to a solver; None if no solver was asked."""
 
     @property
     def script(self) -> Script | None: ...

@@ -48,7 +48,7 @@ class Rules:
 class Intent:
     """A change that was begun, or is about to be.  `since`: seconds since the epoch.
 
-    `ended`: when its tool ended, in the same seconds; None: not yet.
+    `ended`: when its tool ended, in the same seconds; None if not yet.
     """
 
     key: Key
@@ -75,7 +75,7 @@ class Ended(Enum):
 
 @frozen
 class Verdict:
-    """`intent`: to be begun now, None: nothing is.  `busy`: which nodes copy enough already, or
+    """`intent`: to be begun now, None if nothing is.  `busy`: which nodes copy enough already, or
     "".
     """
 
@@ -181,7 +181,7 @@ class Keeper:
         return Verdict(decision, intent)
 
     def follow(self, intent: Intent, now: float, replicas: tuple[Replica, ...] | None) -> Ended:
-        """Return the outcome of a change; `replicas` None: its leader did not answer."""
+        """Return the outcome of a change; `replicas` None if its leader did not answer."""
         is_add = intent.action is Action.ADD
         away = self.down_since.get(intent.node)
         interval = self.rules.settings.failure_interval
@@ -260,7 +260,7 @@ class Keeper:
         return Situation(queue=queue, nodes=self.nodes, settings=self.rules.settings)
 
     def _busy(self, intent: Intent) -> str | None:
-        """Q5: say which node copies enough already, or that all do; None: there is room."""
+        """Q5: say which node copies enough already, or that all do; None if there is room."""
         if intent.action is not Action.ADD:
             return None
         begun = sum(one.action is Action.ADD for one in self.intents.values())

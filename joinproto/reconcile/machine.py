@@ -135,8 +135,8 @@ Effect: TypeAlias = Ask | Keep | Begin | TellRead | TellVerdict | TellChange | T
 class State:
     """`applies`: changes are begun; else they are only told.
 
-    Of a round: `follows` and `looks` are left to do (None: which are due is not known yet);
-    `changed`: queues that were looked at, and whether they are looked at again soon; `asked`:
+    Of a round: `follows` and `looks` are left to do (None if not known: which are due is not known
+    yet); `changed`: queues that were looked at, and whether they are looked at again soon; `asked`:
     whose leader is asked; `at`: when it last heard something.
     """
 
@@ -296,7 +296,7 @@ class _RoundInMaking:
 
     def _begin(self, intent: Intent) -> None:
         self.keeper, self.asked = self.keeper.begun(intent), intent
-        # Kept before it is begun: a keeper that starts anew asks the leader what became of it.
+        # Kept before it is begun: a keeper that starts again asks the leader what became of it.
         self.effects += [Keep(self.keeper.intents), TellChange(intent, "begun"), Begin(intent)]
 
     def _ask(self, one: Intent | Key, key: Key) -> None:

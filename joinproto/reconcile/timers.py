@@ -1,7 +1,7 @@
 """Q2: when evaluations happen.  A state machine over times; the host has the clock.
 
 Seed: each queue looks for itself, once in each interval, at a time of its own within it.
-Real: one timer a node; an event arms it anew, so events that keep coming put it off for ever,
+Real: one timer a node; an event arms it again, so events that keep coming put it off for ever,
 and one that is handled after the timer has fired, but before its message is read, leaves two
 timers.  Ours: as the seed, and an event brings the next look forward, never back.
 
@@ -161,7 +161,7 @@ class Clock:
     def hear(self, what: Happens, now: float) -> Clock:
         """Return the machine after an event, handled at `now`.
 
-        Real: a timer whose time has come fires all the same, and another one is armed.
+        Real: a timer whose time has come fires all the same, and another is armed.
         """
         if self.phase is Armed.OFF or what not in HEARD_BY[self.variant]:
             return self

@@ -125,7 +125,7 @@ def next_step(
 ) -> str:
     """Return the next command to type, or the next thing to do.
 
-    `nodes`: how many the cluster of another broker has; None: it was not given.
+    `nodes`: how many the cluster of another broker has; None if it was not given.
     """
     given = _given(words)
     pending = bool(found.findings.pending)

@@ -107,7 +107,7 @@ def chain_of(stores: Sequence[Found]) -> View:
 
 
 def _chain(raw: Raw) -> View | None:
-    """Return the last view of the chain in its directory; None: it is damaged."""
+    """Return the last view of the chain in its directory; None if it is damaged."""
     return last_view(raw.file(FRAMES).data or b"")
 
 

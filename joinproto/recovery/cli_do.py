@@ -79,7 +79,7 @@ def plan(
 ) -> int:
     """Write down what apply would write, bound by a hash to what was inspected.
 
-    The stores themselves are not touched.  With --electors the cluster begins anew with
+    The stores themselves are not touched.  With --electors the cluster begins again with
     those that are left: that is never proven, and apply asks for more than the name.
     """
     judgement = judgement_of(command="plan", **asked)

@@ -124,7 +124,7 @@ def judging(command: Command) -> Command:
 
 
 def format_of(kind: str) -> Format | None:
-    """Return the format that was asked for, None: whatever is there."""
+    """Return the format that was asked for, None means whatever is there."""
     return None if kind == "auto" else Format(kind)
 
 

@@ -41,7 +41,7 @@ A reader fills in:
     may_be_last          the store does not rule out that no other member ran any more
     lost_view            the member was killed, and its last view, which other stores may
                          contradict, is lost
-    history              number of a frame to the hash of its data; None: the store has none
+    history              number of a frame to the hash of its data; None if the store has none
     problems             one sentence each, the worst first
     facts                for people: `Fact("seqno", "-1")`, in the file's order
     node                 a `NodeList`, where the broker keeps which nodes a node waits for at its
@@ -208,7 +208,7 @@ class Fact:
 class Found:
     """The meaning of one directory's bytes.
 
-    `label`: its name where `host` and `path` do not distinguish it from another one.
+    `label`: its name where `host` and `path` do not distinguish it from another.
     """
 
     path: str

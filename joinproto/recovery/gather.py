@@ -88,7 +88,7 @@ def gather(
     logs: bool = True,
     files: JournalFileSystem = REAL,
 ) -> Raw:
-    """Return the files of the data directory `path`; `kind` None: of whatever format is there.
+    """Return the files of the data directory `path`; `kind` None means of whatever format is there.
 
     `logs`: whether to read RabbitMQ's Raft logs, which may be large.
 

@@ -2,7 +2,7 @@
 
 An entry's `hash` is made of all its other fields, the former entry's hash among them.  So
 an entry that was changed or taken out shows.  It is not a proof against a person who writes
-the whole chain anew; it is against accidents, and for questions asked later.
+the whole chain again; it is against accidents, and for questions asked later.
 """
 
 from __future__ import annotations

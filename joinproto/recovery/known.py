@@ -74,7 +74,7 @@ class Known:
         )
 
     def _contents(self, payload: bytes) -> Contents | None:
-        """Return the contents; None: it is for `decode` to say what they are."""
+        """Return the contents; None if it is for `decode` to say what they are."""
         head, opened, rest = payload.partition(_OPEN)
         views, closed, tail = rest.partition(_CLOSE)
         around = head + tail

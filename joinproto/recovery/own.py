@@ -74,7 +74,7 @@ def read(raw: Raw, known: Known | None = None, *, has_log: bool = False) -> Foun
 
 
 def together(stores: Sequence[Found]) -> tuple[Found, ...]:
-    """Return the stores, read again where only another one tells that a journal is missing.
+    """Return the stores, read again where only another tells that a journal is missing.
 
     Members of one cluster keep their frames alike, and earlier versions did not write down how.
     """

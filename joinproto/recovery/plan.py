@@ -212,7 +212,7 @@ def forced_plan(
     nonce: str,
     time: int,
 ) -> Plan:
-    """Return the plan that begins anew with these electors, although nothing is proven."""
+    """Return the plan that begins again with these electors, although nothing is proven."""
     lineage = judgement.pick.findings.lineage
     tip = lineage.tip
     refused = (Verdict.IN_USE, Verdict.DIVERGED, Verdict.DIFFERENT_CLUSTERS)

@@ -84,7 +84,7 @@ def _megabytes(count: int) -> str:
 
 @contextmanager
 def shown(stream: TextIO | None) -> Iterator[JournalFileSystem]:
-    """Give the disks to read from, with a line of progress on `stream`; None: without one."""
+    """Give the disks to read from, with a line of progress on `stream`; None means without one."""
     if stream is None:
         yield REAL
         return

@@ -36,10 +36,10 @@ from joinproto.recovery.words import typed
 
 @frozen(kw_only=True)
 class AskedMember:
-    """One member that was asked.  `live`: None: it did not answer, and `problem` says why.
+    """One member that was asked.  `live`: None if it did not answer, and `problem` says why.
 
-    `store`: what lies in its data directory.  `mark`: the newest entry in the store's history
-    that permits a restart, None: there is none.
+    `store`: what lies in its data directory.  `mark`: the newest entry in the store's history that
+    permits a restart, None if there is none.
     """
 
     node: NodeFile

@@ -50,7 +50,7 @@ class ClientWrite:
 
 @frozen
 class OrderlyShutdown:
-    """The whole cluster stops.  `final`: the signature it agreed on; None: each its own."""
+    """The whole cluster stops.  `final`: the signature it agreed on; None means each its own."""
 
     final: Signature | None = None
 

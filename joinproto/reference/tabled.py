@@ -92,7 +92,7 @@ class TabledMember(ABC):
         return DiskRecord(self.store, self.initial, self.final, self.data)
 
     def state_for(self) -> UpdateDone:
-        """Return the event that brings this member's whole state to another one."""
+        """Return the event that brings this member's whole state to another."""
         return UpdateDone(self.me.id, self.initial, self.final, self.data)
 
     def can(self, event: Event) -> bool:

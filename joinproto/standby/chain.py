@@ -57,7 +57,7 @@ def follows(chain: View, view: View) -> bool:
 
 
 def turn(chain: View, me: str, there: Collection[str]) -> int | None:
-    """Return how many brokers must be promoted rather than this one; None: it must not be.
+    """Return how many brokers must be promoted rather than this one; None if it must not be.
 
     `there`: the brokers that take part in the chain now.  The former primary comes last: it has
     stopped serving for some reason.
@@ -71,7 +71,7 @@ def turn(chain: View, me: str, there: Collection[str]) -> int | None:
 def seen(name: str, role: Role, standing: Role, mark: Mark, view: View) -> Store | None:
     """Return the contents of a broker's store, from the broker's own report.
 
-    None: it has been something since it started, so this is no total failure any more.
+    None if it has been something since it started, so this is no total failure any more.
     """
     if role is not Role.CONNECTING or standing is not Role.CONNECTING:
         return None
@@ -88,7 +88,7 @@ def seen(name: str, role: Role, standing: Role, mark: Mark, view: View) -> Store
 def is_proven(me: str, stores: Mapping[str, Store | None], chain: View) -> bool:
     """Return whether the store of this broker is proven to be the last primary's (H10).
 
-    `stores`: of all brokers; None: it was not seen.  Where one is missing, the answer is unknown.
+    `stores`: of all brokers; None if it was not seen.  Where one is missing, the answer is unknown.
     """
     there = [store for store in stores.values() if store is not None]
     missing = [name for name, store in stores.items() if store is None]

@@ -114,7 +114,7 @@ class Search:
 
 
 def sent_away(search: Search, now: float, primary: str | None = None) -> Search | None:
-    """Return the search after a refusal, or no answer; None: the time is over.
+    """Return the search after a refusal, or no answer; None if the time is over.
 
     `primary`: what the refusal said; it is tried next if it is one of the addresses.
     """

@@ -50,7 +50,7 @@ class Promote:
     """The manager says: be primary.  `peers`: what the others answered when asked.
 
     `view`: of the manager that is built in: the one it has written down for this promotion, with
-    its generation, and who is expected; None: the manager is outside, and writes nothing down.
+    its generation, and who is expected; None if the manager is outside, and writes nothing down.
     `now`, `timeout`: seconds; so long expected backups are awaited (H8).  `proven`: this manager
     has seen what all stores hold after a total failure, and ours is the last primary's (H10).
     """
@@ -86,7 +86,7 @@ class Tick:
 
 @frozen(kw_only=True)
 class New:
-    """A message that a client sends.  `replicate`: what it says of itself (H7); None: nothing."""
+    """A message that a client sends.  `replicate`: what it says of itself (H7); None if nothing."""
 
     id: str
     durable: bool = False

@@ -54,10 +54,10 @@ def said_by(broker: Broker, cluster: str | None = None) -> PeerReport:
 
 @frozen(kw_only=True)
 class PeerReports:
-    """`others`: what each other broker said last; None: there is no session with it.
+    """`others`: what each other broker said last; None if there is no session with it.
 
-    `cluster`: to which our store belongs; None: to none yet.  `left`: brokers to which there is no
-    link until they say something new.
+    `cluster`: to which our store belongs; None means to none yet.  `left`: brokers to which there
+    is no link until they say something new.
     """
 
     others: Mapping[str, PeerReport | None]
@@ -163,7 +163,7 @@ def learned(me: Broker, around: PeerReports, name: str) -> Learned:
 
 
 def to_follow(me: Broker, around: PeerReports) -> str | None:
-    """Return the primary to which this broker makes a link now; None: to none."""
+    """Return the primary to which this broker makes a link now; None means to none."""
     if me.serves or me.follows is not None:
         return None
     fits = [

@@ -101,8 +101,8 @@ class Proposal:
 class PrimaryState:
     """A primary, or one that recovers.  `view`: the last one that was written.
 
-    `awaited`: backups that were up to date, and are not yet with this primary (H8); `deadline`:
-    so long, in seconds; None: those that have no link are not waited for any more.  `events`: how
+    `awaited`: backups that were up to date, and are not yet with this primary (H8); `deadline`: so
+    long, in seconds; None if those that have no link are not waited for any more.  `events`: how
     many declarations and deletions there were.
     """
 

@@ -53,7 +53,7 @@ WIRED = _table("wired", Case("H1", "a primary has sent its wiring", ALWAYS, CATC
 LOOKED = _table(
     "looked",
     Case("H4", "not up to date, by the view", _is("not in the view", member=False), CATCHUP),
-    # A queue that is declared anew is level a moment later, and lacks nothing that is confirmed.
+    # A queue that is declared again is level a moment later, and lacks nothing that is confirmed.
     Case("H5", "it was one already", _is("it was a backup", was_backup=True), BACKUP),
     Case("H5", "queues are missing", _is("it lacks messages of a queue", lacks=True), CATCHUP),
     Case("H5", "it has all", ALWAYS, BACKUP),

@@ -29,13 +29,13 @@ _FORBIDDEN = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 class Contents:
     """Everything in one file.
 
-    `member`: the member's name, so that an operator knows whose directory this is.
-    `cluster_name`: of the cluster it is for, if that is known; the tip's, where there is
-    one.  `frames`: the file next to the metadata in which the frames are, None: where the host
-    keeps them is its own business; `frames_dropped`: its first frames may be gone from there, which
-    takes a format of its own.  `history`: what operators did to this store, the oldest
-    first; carried, not judged here.  `source`: the payload that this was read from, where the
-    fields of other versions are; no part of what is compared.
+    `member`: the member's name, so that an operator knows whose directory this is. `cluster_name`:
+    of the cluster it is for, if that is known; the tip's, where there is one.  `frames`: the file
+    next to the metadata in which the frames are, None if the host keeps them is its own business;
+    `frames_dropped`: its first frames may be gone from there, which takes a format of its own.
+    `history`: what operators did to this store, the oldest first; carried, not judged here.
+    `source`: the payload that this was read from, where the fields of other versions are; no part
+    of what is compared.
     """
 
     member: str

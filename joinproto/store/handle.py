@@ -102,7 +102,7 @@ class StoreHandle:
             self._require_usable()
             if self._contents is not None:
                 self._require_same_store(self._contents.record, contents.record)
-                # A process that made these contents anew does not know of other versions' fields.
+                # A process that made these contents again does not know of other versions' fields.
                 contents = evolve(contents, source=self._contents.source)
             self._write(contents)
         finally:

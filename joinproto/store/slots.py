@@ -3,7 +3,7 @@
     joinproto/store.meta             what the store says
     joinproto/store.meta.previous    what it said before; for people, never for members
 
-A member never goes on from the previous generation.  It would have forgotten what it
+A member never continues from the previous generation.  It would have forgotten what it
 promised since, and a voter that forgets lets one view have two successors.
 """
 

@@ -5,5 +5,5 @@
     tally = many(seconds=60, jobs=2)        as many runs as there is time for
 
 Member, log and store are the real ones.  What a run must keep is in `oracle.py` and `rest.py`,
-which share nothing with the member.  Members of one's own take part through `run(start=...)`.
+which share nothing with the member.  Members of your own take part through `run(start=...)`.
 """

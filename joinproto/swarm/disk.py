@@ -152,11 +152,11 @@ READS = {
 class Disk:
     """See the head of this file; `JournalFileSystem` of the product.
 
-    `before`: is told of each call.  `fails_in`: calls until one fails with `code`; None: none does.
-    `fails_at`: the next call of this name fails.
-    `capacity`: bytes that fit on it.  `failed`: names of calls that have failed; `never_opened`:
-    numbers that were used and stand for nothing open.  `short`: share of the writes that are
-    done in part.  `steady`: names of files whose writes are never lost.
+    `before`: is told of each call.  `fails_in`: calls until one fails with `code`; None if none
+    does. `fails_at`: the next call of this name fails. `capacity`: bytes that fit on it.  `failed`:
+    names of calls that have failed; `never_opened`: numbers that were used and stand for nothing
+    open.  `short`: share of the writes that are done in part.  `steady`: names of files whose
+    writes are never lost.
     """
 
     chance: Random

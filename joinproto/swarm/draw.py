@@ -1,6 +1,6 @@
 """Drawing a scenario from a seed: each run has its own configuration (swarm testing).
 
-A fault that is in every run hides what another one alone would show, so each run also draws
+A fault that is in every run hides what another alone would show, so each run also draws
 which kinds of faults occur in it at all.
 """
 

@@ -52,10 +52,10 @@ class Opened:
 class Place:
     """See the head of this file.  `chance`: what a loss of power leaves.
 
-    `dies_in`: so many changes and sends more, None: no end.  `record`: what was reported durable,
-    however it is kept; `writing`: what is being written instead.  `told`: the last frame that a
-    process said it has, None: it may have been cut since.  `is_end`: the process said that its data
-    ends there, and nothing was written to the journal since.
+    `dies_in`: so many changes and sends more, None means without end.  `record`: what was reported
+    durable, however it is kept; `writing`: what is being written instead.  `told`: the last frame
+    that a process said it has, None if it may have been cut since.  `is_end`: the process said that
+    its data ends there, and nothing was written to the journal since.
     """
 
     member: str

@@ -66,7 +66,7 @@ class Scenario:
     `delay`: mean seconds of a message.  `is_steady`: all take as long.  `slow`: share of those that
     take twenty times as long.  `loss`, `twice`, `late`: shares of the members' messages that are
     lost, come twice, come again much later.  `old`: share of
-    them with which another one comes that was sent before, by whatever process, over whatever
+    them with which another comes that was sent before, by whatever process, over whatever
     connection.  `notice`: most seconds until a lost
     connection is noticed.  `drift`: seconds of each one's clock in a second.  `on_disk`: metadata
     go through the real store, as bytes.  `as_bytes`: so do messages.  `apart`: pairs that do not

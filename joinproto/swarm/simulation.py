@@ -1,6 +1,6 @@
 """A simulation: processes, their disks, the network between them, and one clock over all.
 
-What happens to them is decided elsewhere (`actions.py`, `calm.py`); here time goes on, processes
+What happens to them is decided elsewhere (`actions.py`, `calm.py`); here time continues, processes
 begin, take steps and end, and the oracle is told of all they do.
 """
 

@@ -33,7 +33,7 @@ def conjuncts() -> tuple[str, ...]:
 
 
 def wanted(name: str | None) -> tuple[tuple[Layer, tuple[Claim, ...]], ...]:
-    """Return the layers that a claim stands in, and the claims; None: all of all.
+    """Return the layers that a claim stands in, and the claims; None means all of all.
 
     `name` may also be a layer's: all that it claims.
     """

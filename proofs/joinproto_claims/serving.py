@@ -62,7 +62,7 @@ def _answered_by(majority: Var, view: Var) -> Formula:
 
 
 def _reached_n(view: Var) -> Formula:
-    """Return that N was reached on the way to this view, since it last counted anew."""
+    """Return that N was reached on the way to this view, since it last counted again."""
     none_fresh = every(x, (_below(u, x) & upto(x, view)) >> ~fresh(x))
     return some(u, all_of(upto(u, view), _full(u), none_fresh))
 

@@ -182,7 +182,7 @@ CONFIRM = Step(
 def _all_that_went_on(generation: Var, message: Var) -> Formula:
     """Return that all members which know of a younger one had said that they have the message.
 
-    It alone can still be confirmed there: a broker that went on says nothing there any more.
+    It alone can still be confirmed there: a broker that continued says nothing there any more.
     """
     return every(b, (listed(generation, b) & past(b, generation)) >> told(generation, b, message))
 

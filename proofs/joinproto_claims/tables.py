@@ -176,7 +176,7 @@ def treats_equals_alike(item: Shipped) -> Finding:
 
 
 def never_contradicts(item: Shipped) -> Finding:
-    """Prove that of two members with the same rows none stops where the other one goes on."""
+    """Prove that of two members with the same rows none stops where the other one continues."""
     rows = Many(item.kind)
     one, other = rows.member("one"), rows.member("other")
     agreed = [rows.get(one, name) == rows.get(other, name) for name in item.agree_on]

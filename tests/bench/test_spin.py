@@ -98,7 +98,7 @@ def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path)
 def test_spin_finds_the_space_of_founding_by_paxos(
     tmp_path: Path, members: int, way: spin.Search
 ) -> None:
-    """Written anew in Promela, the protocol has the states and steps of our own world."""
+    """Written again in Promela, the protocol has the states and steps of our own world."""
     right = oracle.PAXOS_FOUNDING[members]
 
     found = search(tmp_path, members=members, search=way, world="paxos-founding")

@@ -259,7 +259,7 @@ def _breaks(
     view: Callable[[State], View] = found.reference.view
     views = [view(state) for state in found.level_of]
     if trace.loop_at is None:
-        # A run that ends badly, however it goes on: here, by staying.
+        # A run that ends badly, however it continues: here, by staying.
         return not on_word(formula, [views[n] for n in nodes], len(nodes) - 1)[0]
     at = trace.loop_at
     if nodes[at] != nodes[-1]:

@@ -1,4 +1,4 @@
-"""A search that is killed goes on from its checkpoint, and tells what an unbroken one tells."""
+"""A search that is killed continues from its checkpoint, and tells what an unbroken one tells."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_larger_search_that_is_killed_twice_goes_on(tmp_path: Path) -> None:
 
 
 def assert_killed_and_gone_on(folder: Path, *, members: int, seconds: float) -> None:
-    """Kill a search twice, within so many seconds after it began or went on; then end it."""
+    """Kill a search twice, within so many seconds after it began or continued; then end it."""
     whole = check(load_world("two-phase-commit", members=members))
 
     kills, attempts = 0, 0

@@ -381,7 +381,7 @@ def test_an_effect_that_comes_the_second_time_is_noticed() -> None:
 
 @pytest.mark.usefixtures("_slowly")
 def test_what_cannot_be_a_state_is_told_with_its_attribute() -> None:
-    """As it must be where a search has gone too far to begin anew another way."""
+    """As it must be where a search has gone too far to begin again another way."""
 
     class Holds(Grid):
         def __init__(self) -> None:

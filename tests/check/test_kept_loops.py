@@ -1,7 +1,7 @@
 """The cache of compiled loops: always fresh, and never in the way of a search.
 
 The search must work in a read-only installation, without a home, and without any folder
-it may write to; it then compiles anew and says so.
+it may write to; it then compiles again and says so.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_every_module_with_loops_is_imported_with_the_engine() -> None:
 
 
 def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop is inlined into loops of other files: all are compiled anew, or none."""
+    """A loop is inlined into loops of other files: all are compiled again, or none."""
     copy = tmp_path / "engine"
     shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(folders, "_ENGINE", copy)

@@ -511,7 +511,7 @@ class _Tree:
 def test_where_memory_ends_a_number_has_all_that_belongs_to_it(
     monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
-    """Else a search that goes on elsewhere would leave out steps."""
+    """Else a search that continues elsewhere would leave out steps."""
     refused = 0
     number = Tables.local
 

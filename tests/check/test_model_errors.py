@@ -741,7 +741,7 @@ def test_a_call_that_does_not_come_back_is_told_with_its_line(
 def test_a_process_that_may_not_run_is_not_told_that_its_model_never_returns(
     wall: float, kept: float, seconds: float
 ) -> None:
-    """A search that went on after Ctrl-Z and `fg` ended with an error in the model."""
+    """A search that continued after Ctrl-Z and `fg` ended with an error in the model."""
     from joinproto.check import watchdog
 
     assert seconds == watchdog.counted(wall, kept, pause=1.0)
@@ -750,7 +750,7 @@ def test_a_process_that_may_not_run_is_not_told_that_its_model_never_returns(
 def test_where_no_thread_can_be_started_calls_are_not_watched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As in WebAssembly: the search goes on, and its starter can end it."""
+    """As in WebAssembly: the search continues, and its starter can end it."""
     from joinproto.check import watchdog
 
     def refuse(_: object) -> None:

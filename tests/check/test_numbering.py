@@ -1,4 +1,4 @@
-"""A search that goes on with another one's numbers finds the same, and asks nothing."""
+"""A search that goes on with another's numbers finds the same, and asks nothing."""
 
 from __future__ import annotations
 

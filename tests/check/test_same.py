@@ -140,7 +140,7 @@ def test_what_is_found_is_a_run_whatever_the_view_says(plan: Plan, modulus: int)
 
 
 def _goes_on_with_one_of_each_kind(world: World) -> None:
-    """Which state of a level goes on is each search's own; that it is one of each kind is not."""
+    """Which state of a level continues is each search's own; that it is one of each kind is not."""
     search, reference = Search(world, stop_at_violation=False), Reference(world)
     search.run()
     kept = [state_of(search, row) for row in range(search.states.count)]
@@ -237,7 +237,7 @@ def test_a_state_that_a_sometimes_wants_is_never_left_out() -> None:
 
 
 def test_a_premise_is_met_in_a_state_that_is_kept() -> None:
-    """Two claims: the premise of one splits the kinds, and the first of each goes on."""
+    """Two claims: the premise of one splits the kinds, and the first of each continues."""
     claim = always("small", lambda view: view["a"].n < 3, premise=lambda view: view["a"].n == 2)
 
     report = check(numbers(claim))

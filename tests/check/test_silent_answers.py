@@ -318,7 +318,7 @@ def test_members_of_one_name_are_named(search: Callable[[World], Any]) -> None:
 
 
 def test_members_that_need_no_name_may_be_alike() -> None:
-    """Of a loop that makes worlds, each world's members are made in another one."""
+    """Of a loop that makes worlds, each world's members are made in another."""
     for last in (1, 2):
         members = {name: lambda: Until(last) for name in "ab"}  # noqa: B023
 

@@ -195,7 +195,7 @@ def test_rows_that_no_worker_marked_let_nothing_sleep() -> None:
 
 @define
 class _Goes:
-    """Comes so far that a message to another one is of no use any more."""
+    """Comes so far that a message to another is of no use any more."""
 
     gone: bool = False
 

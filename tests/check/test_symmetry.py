@@ -401,7 +401,7 @@ def all_say(view: View) -> Iterator[Together]:
 
 
 def test_a_monitor_that_hears_members_of_a_joint_step_in_order_is_refused() -> None:
-    """In the state that was kept another one came last: `min() arg is an empty sequence`."""
+    """In the state that was kept another came last: `min() arg is an empty sequence`."""
 
     def alone(view: View) -> bool:
         return not (view.monitor.heard and sum(one.worked for one in view.values()) == 1)
@@ -421,7 +421,7 @@ class Talker(Worker):
 
 
 def test_a_crash_in_a_joint_step_of_queues_is_refused() -> None:
-    """Whether it loses what another one sends it in that step depends on which comes first."""
+    """Whether it loses what another sends it in that step depends on which comes first."""
 
     def still(view: View) -> Any:
         return all_say(view) if all(s is not DOWN for s in view.values()) else ()

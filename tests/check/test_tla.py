@@ -137,7 +137,7 @@ def other(modules: str, world: Exported, folder: Path) -> dict[str, Any]:
 
 
 def small(name: str, mutant: str | None) -> Exported | None:
-    """Return the world; None: it is too large, and for no other reason."""
+    """Return the world; None if it is too large, and for no other reason."""
     try:
         return exported(load_world(name, mutant=mutant), states_max=STATES_MAX)
     except UsageProblem as problem:

@@ -193,7 +193,7 @@ def test_random_members_that_are_alike_are_reported_alike(
 
 
 class _Climber:
-    """Tells all how far it is: rows are packed anew again and again."""
+    """Tells all how far it is: rows are packed again again and again."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -368,7 +368,7 @@ def test_more_broken_rows_than_there_is_room_for_are_all_told(
 
 @define
 class _Picks:
-    """Picks one of many things, and then another one: as many states as pairs."""
+    """Picks one of many things, and then another: as many states as pairs."""
 
     one: int = -1
     other: int = -1

@@ -1,4 +1,4 @@
-"""A model of one's own: `joinproto check path/to/my_model.py`, and what may be wrong with it.
+"""A model of your own: `joinproto check path/to/my_model.py`, and what may be wrong with it.
 
 Whatever it is: exit code 2, file and line, what was expected; never a traceback.
 """

@@ -198,7 +198,7 @@ def test_stores_that_are_the_same_are_put_to_a_policy_once() -> None:
     report = check(ours.world(asker), states_max=3_000)
 
     assert len(put) > 1
-    # 1,407 of 3,082 states; put anew for each state it was 2,590.
+    # 1,407 of 3,082 states; put again for each state it was 2,590.
     assert 3 * put.total() < 2 * report.distinct
 
 

@@ -1,6 +1,7 @@
 """Worlds as tests of pytest: what it collects, what fails, and what it costs where there are none.
 
-The output of `docs/examples/with_pytest` stands in docs/ci.md, and is made anew with the documents.
+The output of `docs/examples/with_pytest` stands in docs/ci.md, and is made again with the
+documents.
 """
 
 from __future__ import annotations

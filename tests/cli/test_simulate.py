@@ -148,7 +148,7 @@ def test_a_run_that_gets_stuck_breaks_no_deadlock(run: Run, tmp_path: Path) -> N
 
 
 def test_the_options_of_a_world_are_those_of_check(run: Run, tmp_path: Path) -> None:
-    """Members, mutants, and any parameter of a model of one's own."""
+    """Members, mutants, and any parameter of a model of your own."""
     path = model(tmp_path, world=FUNCTION)
 
     assert 3 == run(path, "--members", "3", "--json").object["members"]

@@ -271,7 +271,7 @@ def told(file: Path, lines: list[Line], *, bytes_max: int) -> None:
 def test_a_log_of_several_files_is_one_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A broker that runs for long goes on in another file."""
+    """A broker that runs for long continues in another file."""
     lines = [*STARTS, view(1, 1, "a"), *serves(1, {}), *(commit(n) for n in range(100))]
     told(tmp_path / "a-1-1.jsonl", lines, bytes_max=PARTS * 2_000)
     assert 2 < len(list(tmp_path.iterdir())) < PARTS

@@ -20,7 +20,7 @@ SHIPPED = Path(joinproto.__file__).parent / "clusterer" / "stories"
 def config(
     version: int, nodes: str, gospel: str | None, timeout: int | str = 30, ram: str = ""
 ) -> dict[str, Any]:
-    """Return a config: a node a letter; gospel None: reset."""
+    """Return a config: a node a letter; gospel None means reset."""
     return {
         "version": version,
         "nodes": {name: "ram" if name in ram else "disc" for name in nodes},

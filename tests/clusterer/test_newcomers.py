@@ -110,7 +110,7 @@ def test_a_node_that_never_heard_of_the_gospel_learns_from_it_that_their_data_ar
 
 
 def test_a_stranger_does_not_know_better_whose_data_a_member_has() -> None:
-    """U3: c, left out by a config with gospel reset, comes back with another one, gospel a.
+    """U3: c, left out by a config with gospel reset, comes back with another, gospel a.
 
     Before: a believed what c remembered of it, stopped, and waited for b, which was off.
     """
@@ -145,7 +145,7 @@ def test_a_lock_that_comes_after_its_round_is_given_back(variant: str) -> None:
 
 
 def test_an_identity_says_whose_data_its_node_has() -> None:
-    """U3: with each set of data another one; the later word about a node counts."""
+    """U3: with each set of data another; the later word about a node counts."""
     founder = renewed("a#1")
     joined = renewed(renewed("b#1"), data_of(founder))
 

@@ -21,7 +21,7 @@ from tests.clusterer.stories import config as json_config
 
 
 def config(version: int, nodes: str, gospel: str | None) -> Config:
-    """Return a config; gospel None: reset."""
+    """Return a config; gospel None means reset."""
     return Config(version, frozenset(nodes), gospel=gospel, shutdown_timeout=30)
 
 

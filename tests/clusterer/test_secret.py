@@ -19,7 +19,7 @@ AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9)
 def test_nodes_with_one_secret_form_a_cluster_and_no_other_node_gives_them_a_config(
     fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """An operator without it, or with another one, neither asks nor tells them anything."""
+    """An operator without it, or with another, neither asks nor tells them anything."""
     fleet.secret = SECRET
     fleet.start("a", AB)
     fleet.start("b")

@@ -28,7 +28,7 @@ class Manner(Enum):
     NOT_UTF8 = "not UTF-8"
     HUGE = "huge"
     NESTED = "nested"
-    WRONG = "wrong"  # JSON, and another one
+    WRONG = "wrong"  # JSON, and another
     NULL = "null"
     EMPTY = "empty"  # no body
     REDIRECTS = "redirects"

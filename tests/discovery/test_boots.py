@@ -80,7 +80,9 @@ def test_a_register_chooses_for_nodes_that_start_at_once(backend: str) -> None:
 def test_nodes_in_namespaces_of_their_own_are_one_cluster_though_one_is_cut_off(
     backend: str,
 ) -> None:
-    """As on machines: a link that is down, or peers out of reach whom the server goes on naming."""
+    """As on machines: a link that is down, or peers out of reach whom the server continues
+    naming.
+    """
     told = boots("--backend", backend, "--spaces", "--cut-off", "--times", "2", "--seed", "2")
 
     assert {"1": 2} == told["clusters"]
@@ -184,7 +186,7 @@ def consul(state: ConsulServer) -> str:
 
 
 def test_two_members_with_a_register_do_what_takes_three(tmp_path: Path) -> None:
-    """Either is killed, the other goes on alone, and takes it in again; all logs are valid."""
+    """Either is killed, the other continues alone, and takes it in again; all logs are valid."""
     with (
         serving(state := ConsulServer()),
         nodes(tmp_path, consul(state), expected=2, register="consul") as both,
@@ -275,7 +277,7 @@ def test_a_node_that_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
 
 
 def test_a_node_that_founds_at_once_listens_where_it_listened_before(tmp_path: Path) -> None:
-    """It starts anew in the same process, as soon as it has begun to listen."""
+    """It starts again in the same process, as soon as it has begun to listen."""
     settings = 'backend = "config"\n[discovery.settings]\nclassic_config.nodes = ["n@127.0.0.31"]'
     with nodes(tmp_path, settings, expected=1) as one:
         for _ in range(3):

@@ -32,7 +32,7 @@ class Killed(BaseException):
 
 @define
 class Schedule:
-    """`legal`: what may be found now; None: nothing was reported yet.
+    """`legal`: what may be found now; None if nothing was reported yet.
 
     `looks`: at how many calls the disk was looked at.  `outcomes`: how often more than the last
     durable value was there to be found.

@@ -53,7 +53,7 @@ def unhurried() -> Iterator[None]:
 
 @define
 class PausedClock:
-    """A clock that stands still while the machine pauses: it goes on in small steps only.
+    """A clock that stands still while the machine pauses: it continues in small steps only.
 
     Otherwise: a, b and c close their cluster, the machine pauses for longer than `patience`
     before c's answer is read, and a goes on without c.

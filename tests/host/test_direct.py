@@ -12,7 +12,7 @@ from tools.faults.ports import free_ports
 
 
 def test_a_member_that_is_cancelled_while_it_begins_to_listen_does_not_go_on() -> None:
-    """A node that founds at once with those it found starts anew on the same addresses."""
+    """A node that founds at once with those it found starts again on the same addresses."""
 
     async def cancelled() -> int:
         (port,) = free_ports(1)  # no other process takes it meanwhile

@@ -16,7 +16,7 @@ ITEMS: list[Item] = [Up("a"), Down("a"), Up("b"), Down("b")]
 
 
 async def rings(bell: Signal) -> bool:
-    """Return whether a task that waits for the bell goes on."""
+    """Return whether a task that waits for the bell continues."""
     rung = False
 
     async def wait() -> None:

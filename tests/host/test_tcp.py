@@ -109,7 +109,7 @@ async def test_what_is_sent_in_one_step_goes_in_one_piece_with_the_flush(
 
 
 class Time:
-    """Stands in the place of `current_time`: goes on when the test says so.
+    """Stands in the place of `current_time`: continues when the test says so.
 
     `asked`: how often it was.
     """

@@ -188,7 +188,7 @@ class Host:
         self.perform()
 
     def write(self) -> Position | None:
-        """Write a frame for a client, as the sequencer; None: it may not."""
+        """Write a frame for a client, as the sequencer; None if it may not."""
         view, last = self.serves, self.member.record.position
         if view is None or not self.member.is_sequencer:
             return None

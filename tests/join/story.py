@@ -3,7 +3,7 @@
 In the manner of etcd raft's datadriven tests.  A file is a row of paragraphs: lines that say what
 happens, `----`, and what came of it, up to the next empty line.  `#` begins a comment; the first
 ones name the rules that are shown, as anchors of `docs/protocol.md`.  The verbs are the methods of
-`Story`; `pytest tests/join/test_stories.py --rewrite` writes what comes of them anew.
+`Story`; `pytest tests/join/test_stories.py --rewrite` writes what comes of them again.
 
 A line of what came has the time in seconds, a member, and what it said of itself, or what its host
 did, in the order in which a host does it: close, write, send, act.  After `deliver` it is all of

@@ -87,7 +87,7 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
         # Nothing can have happened in a view in which c was not ready: where it starts is all.
         (SURE, ["a C F.3", "b C F.3", "c F F.2"], GOING_ON),
         (SURE, ["a - F.3", "b C F.3", "c C F.3"], "F:bc C:abc@F.3"),
-        # Then what it was ready in before counts: all of it, also where that goes on further.
+        # Then what it was ready in before counts: all of it, also where that continues further.
         (SURE, ["a F F.5 ran-on", "b C F.3", "c C F.3"], GOING_ON),
         (SURE, ["a F F.2 ran-on", "b C F.3", "c C F.3"], GOING_ON),
         (COVERS, ["a F F.5", "b C F.3", "c C F.3"], GOING_ON),

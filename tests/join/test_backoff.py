@@ -71,7 +71,7 @@ def test_a_view_whose_members_get_ready_is_not_ended_for_a_newcomer(phase: Phase
 
 
 def test_a_member_that_is_gone_is_no_starter_and_holds_none() -> None:
-    """A member that comes back says anew whether it was started."""
+    """A member that comes back says again whether it was started."""
     held = Timers(holder="b", starters=frozenset("bc"))
 
     assert Timers(holder="", starters=frozenset("c")) == held.without("b")

@@ -88,7 +88,7 @@ def test_a_member_has_a_view_chosen_for_one_reason(
 
 
 def test_a_member_that_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
-    """3.3: its ballot is free; another one would make the promises worthless."""
+    """3.3: its ballot is free; another would make the promises worthless."""
     m = asking(observations=Observations(in_reach=frozenset("bc"), guests=frozenset({D})))
     assert reason_to_begin(m) is not None
 
@@ -215,7 +215,7 @@ def test_what_was_answered_to_one_attempt_counts_in_no_other_one() -> None:
 def test_a_member_that_ends_with_the_cluster_tells_all_that_it_hears(
     chain: str, is_done: bool, tells: bool
 ) -> None:
-    """S2: one that ends now cannot tell it later; one that goes on answers when it is asked."""
+    """S2: one that ends now cannot tell it later; one that continues answers when it is asked."""
     m = draft(chain, is_done=is_done, observations=Observations(in_reach=frozenset("bd")))
     assert m.view is not None
 
@@ -240,7 +240,7 @@ def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, 
 def test_a_member_that_was_ready_before_it_was_stopped_has_a_new_view_chosen(
     ready: bool, expected: str | None
 ) -> None:
-    """P1: it goes on only through a new view; one that was not ready becomes so here."""
+    """P1: it continues only through a new view; one that was not ready becomes so here."""
     heard = Observations(in_reach=frozenset("bc"))
     m = draft("F C", held=TIP.id, ready_in=TIP.id if ready else None, observations=heard)
     m.phase = Phase.READY
@@ -272,7 +272,7 @@ def test_an_answer_about_a_former_tip_is_not_collected() -> None:
 
 @pytest.mark.parametrize(("word", "holder"), [("C", "b"), ("F", "")])
 def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) -> None:
-    """3.3: ballots begin anew behind each view, so an old one looks like the one promised."""
+    """3.3: ballots begin again behind each view, so an old one looks like the one promised."""
     own = Ballot(1, "b'")
     m = draft("F C", promised=own)
 
@@ -283,7 +283,7 @@ def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) ->
 
 @pytest.mark.parametrize(("now", "heard"), [(10.5, False), (100.0, True)])
 def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard: bool) -> None:
-    """3.3: a member that begins again and again would begin every member's ballot anew."""
+    """3.3: a member that begins again and again would begin every member's ballot again."""
     b, c = Ballot(1, "b'"), Ballot(2, "c'")
     m = draft("F C", promised=b, timers=Timers().given_to(10.0, "b"))
 

@@ -99,7 +99,7 @@ def test_a_vote_counts_for_its_sender() -> None:
 
 
 def test_a_proposal_that_comes_back_does_not_end_its_own_ballot() -> None:
-    """A member that accepts in a ballot of its own goes on counting; in another's it has lost."""
+    """A member that accepts in a ballot of its own continues counting; in another's it has lost."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
     own = asks.receive("a", Accept(V.id, ballot("1a"), A))
@@ -129,7 +129,7 @@ def test_a_member_that_asks_from_the_beginning_is_told_also_what_begins_later(
 
 
 def test_a_chain_with_a_gap_is_not_learned() -> None:
-    """3.2: without the initial signature nothing shows that it goes on where ours ends."""
+    """3.2: without the initial signature nothing shows that it continues where ours ends."""
     late = lineage("F C1 C2 C3", keep=2)
 
     for known in ("", "F"):

@@ -323,7 +323,7 @@ def test_a_member_that_asks_to_be_left_out_is_not_refused_for_its_options() -> N
 
 
 def test_a_member_that_is_too_far_behind_is_told_nothing() -> None:
-    """3.1: what would show that its chain goes on in ours is forgotten here."""
+    """3.1: what would show that its chain continues in ours is forgotten here."""
     chain = views("F C1 C2 C3 C4")
     lineage = Lineage((chain["C3"], chain["C4"]), chain["F"].id)
     told: list[object] = []

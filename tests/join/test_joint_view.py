@@ -68,7 +68,7 @@ def test_the_groups_are_all_that_hear_each_other_and_that_no_other_member_may_jo
     ],
 )
 def test_the_groups_of_a_few(pairs: str, groups: str) -> None:
-    """Each once, and none within another one."""
+    """Each once, and none within another."""
     names = sorted(set(pairs) - {" "})
 
     assert groups.split() == sorted(

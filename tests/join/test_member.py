@@ -413,7 +413,7 @@ def test_a_store_that_knows_only_the_founding_joins_as_well() -> None:
 
 
 def test_a_store_whose_tip_is_forgotten_is_refused() -> None:
-    """Whether its chain goes on in theirs cannot be seen any more; empty, it may come in."""
+    """Whether its chain continues in theirs cannot be seen any more; empty, it may come in."""
     bus = after_many_views(keep=1)
 
     bus.start(config("d"), record=StoreRecord(store_id="d'", lineage=lineage("F:abc C1")))
@@ -545,7 +545,7 @@ def test_after_total_failure_a_committed_frame_is_there_whichever_is_marked() ->
 
 @pytest.mark.parametrize("lost", ["ab", "bc", "ac"])
 def test_with_one_link_of_three_cut_two_serve_and_one_waits(lost: str) -> None:
-    """Not in turn: whom a member cannot hear is not taken in by another one."""
+    """Not in turn: whom a member cannot hear is not taken in by another."""
     bus = cluster()
     written(bus)
     (hears_both,) = set("abc") - set(lost)
@@ -590,7 +590,7 @@ def test_the_next_view_waits_for_no_member_that_is_known_to_be_gone() -> None:
 
 
 def test_three_that_hear_no_member_all_stop_serving_and_go_on_when_they_meet() -> None:
-    """P4: a member that is alive goes on as soon as a majority can talk."""
+    """P4: a member that is alive continues as soon as a majority can talk."""
     bus = cluster()
     written(bus)
     bus.partition("a", "b", "c")

@@ -21,7 +21,7 @@ INCOMPARABLE, UNKNOWN = PositionOrder.INCOMPARABLE, PositionOrder.UNKNOWN
         ("F", "F.3", "F.2", AHEAD),
         ("F C@F.5", "F.5", "C.6", BEHIND),
         ("F C@F.5", "F.4", "C.6", BEHIND),
-        # A tail that no member acknowledged: RESTART begins before it, and goes on otherwise.
+        # A tail that no member acknowledged: RESTART begins before it, and continues otherwise.
         ("F R@F.3", "F.5", "R.4", INCOMPARABLE),
         ("F R@F.3", "F.4", "R.9", INCOMPARABLE),
         ("F R@F.3", "F.3", "R.4", BEHIND),

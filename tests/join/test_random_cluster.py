@@ -381,7 +381,7 @@ def run(machine: type[Cluster], *, runs: int, steps: int) -> None:
 
 
 def test_random_runs_keep_every_claim() -> None:
-    """A few seconds; `test_long_random_runs_keep_every_claim` goes on from here."""
+    """A few seconds; `test_long_random_runs_keep_every_claim` continues from here."""
     run(Cluster, runs=15, steps=40)
 
 

@@ -331,7 +331,7 @@ def test_a_clean_store_alongside_a_branch_is_of_no_other_shutdown() -> None:
 
 
 def test_an_active_member_that_tells_no_views_is_of_its_own_cluster() -> None:
-    """J3: the views that b tells are another one's; a refuses a newcomer from there."""
+    """J3: the views that b tells are another's; a refuses a newcomer from there."""
     verdict = told("*oX *oY oY", "", "Y W", "Y W")
 
     assert "unaffected -; unaffected -; abort J3" == short(verdict)

@@ -265,7 +265,7 @@ def test_a_sole_elector_asks_those_that_come_later() -> None:
 
 
 def test_a_shutdown_ends_members_that_were_just_started_again() -> None:
-    """S2: they had not become ready again, and started the cluster anew by themselves."""
+    """S2: they had not become ready again, and started the cluster again by themselves."""
     bus = cluster()
     for name in "bc":
         bus.crash(name)
@@ -416,7 +416,7 @@ def test_a_shutdown_outlives_that_its_member_is_cut_off_for_a_moment() -> None:
 
 
 def test_a_shutdown_does_not_outlive_that_its_member_is_cut_off() -> None:
-    """S2: the others went on, and are not stopped by what it was told before; it says so."""
+    """S2: the others continued, and are not stopped by what it was told before; it says so."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.partition("ab", "c")
@@ -535,7 +535,7 @@ def _asked(bus: Bus, to: str, kind: type = Prepare) -> list[object]:
 
 
 def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
-    """3.3: seven founders began ballot after ballot, each of which some left for another one.
+    """3.3: seven founders began ballot after ballot, each of which some left for another.
 
     All must answer, and one that leaves another ballot its time does not hear this one.
     """

@@ -32,7 +32,7 @@ def anchors() -> set[str]:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
 def test_what_is_told_comes(story: Path, rewrite: bool) -> None:
-    """Written anew by `--rewrite`; commit only what you can explain."""
+    """Written again by `--rewrite`; commit only what you can explain."""
     came = told(story)
 
     if rewrite:

@@ -251,7 +251,7 @@ def test_a_wrong_message_says_what_is_wrong(wrong: object, why: str) -> None:
 
 
 def test_seats_are_sorted_and_stand_once() -> None:
-    """One view has one form: a sender of another one is no member."""
+    """One view has one form: a sender of another is no member."""
     tree = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
     for wrong in (tree[3][4][::-1], [tree[3][4][0], *tree[3][4]]):
         changed = json.loads(json.dumps(tree))

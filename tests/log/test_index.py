@@ -162,7 +162,7 @@ def test_damage_in_the_journal_is_found_behind_an_index_too(place: Path, seed: i
 def test_an_index_fits_after_cuts_and_other_frames(
     tmp_path: Path, short: None, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index is always that of a journal read anew; at each start, whatever came before."""
+    """The index is always that of a journal read again; at each start, whatever came before."""
     chance, path = Random(seed), tmp_path
     journal = Journal.open(path)
     monkeypatch.setattr(os, "fdatasync", lambda file: None)

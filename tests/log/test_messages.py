@@ -85,7 +85,7 @@ def test_a_message_comes_back_as_it_was(message: Message) -> None:
 def test_a_damaged_message_is_refused_or_is_another_message(
     message: Message, data: st.DataObject
 ) -> None:
-    """Never another error: whatever a peer sends, the member goes on."""
+    """Never another error: whatever a peer sends, the member continues."""
     said = bytearray(write(message))
     at = data.draw(st.integers(0, len(said) - 1))
     said[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))

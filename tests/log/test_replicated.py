@@ -382,7 +382,7 @@ def test_data_stands_still_while_an_answer_counts(three: Three) -> None:
 
 
 def test_reads_wait_for_what_is_not_committed_yet(three: Three) -> None:
-    """Otherwise a client reads what another one was acknowledged, and then does not."""
+    """Otherwise a client reads what another was acknowledged, and then does not."""
     three.lost = {("c", "a")}
     three["a"].submit("one")
     three.settle()
@@ -500,7 +500,7 @@ def test_a_frame_is_reported_once_it_is_on_the_disk(three: Three) -> None:
 
 @pytest.mark.parametrize("name", "ab")
 def test_opening_again_commits_nothing_that_is_on_some_disks_alone(three: Three, name: str) -> None:
-    """A member that heard no majority for a while goes on in its view; c lacks the frame."""
+    """A member that heard no majority for a while continues in its view; c lacks the frame."""
     three.lost = {("a", "c")}
     three["a"].submit("one")
     three.settle()

@@ -321,7 +321,7 @@ def test_a_base_that_is_zeroed_with_all_behind_it_is_missed(drops: Town) -> None
 def test_what_the_disk_refuses_leaves_the_journal_as_it_is(
     drops: Town, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No snapshot, no dropping; and the member goes on."""
+    """No snapshot, no dropping; and the member continues."""
 
     def full(files: object, file: int, at: int, data: bytes) -> None:
         raise OSError(28, "No space left on device")

@@ -112,7 +112,7 @@ def test_a_host_inspects_a_machine_through_transitions(machine: StateMachine[Any
 
 
 def test_a_table_that_was_used_travels_to_another_process() -> None:
-    """Compiled tables stay here, and are made anew there; a changed table is another one."""
+    """Compiled tables stay here, and are made again there; a changed table is another one."""
     table = going_on()
     view, me = _view(random.Random(3), _values(table))
     chosen = table.choose(view, me)

@@ -134,7 +134,7 @@ def test_a_name_that_no_mutation_has_is_refused() -> None:
 
 
 def test_an_error_in_the_block_puts_all_back() -> None:
-    """And a block of the same mutation within another one ends nothing."""
+    """And a block of the same mutation within another ends nothing."""
     before = held()
 
     def fails() -> None:

@@ -291,7 +291,7 @@ def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
 
 @pytest.mark.landing
 def test_all_fail_and_the_operator_decides(fleet: Make) -> None:
-    """I6, P3: kill -9 of all; no member goes on alone, and it says what to do."""
+    """I6, P3: kill -9 of all; no member continues alone, and it says what to do."""
     three = fleet()
     three.start()
     three.wait_active()

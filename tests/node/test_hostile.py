@@ -1,4 +1,4 @@
-"""50,000 hostile connections and frames: the member goes on, and nothing of them stays."""
+"""50,000 hostile connections and frames: the member continues, and nothing of them stays."""
 
 from __future__ import annotations
 

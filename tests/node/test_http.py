@@ -112,7 +112,7 @@ async def test_an_address_in_use_is_said() -> None:
 async def test_a_half_open_connection_holds_up_no_other(
     said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither another one's answer, nor the end."""
+    """Neither another's answer, nor the end."""
     monkeypatch.setattr(http, "CONNECTION_SECONDS", 3 * SECONDS)
     async with http_server(HERE, lambda: FACTS) as port:
         with connected(port, said) as half_open:

@@ -28,7 +28,7 @@ Asked = Callable[..., Awaitable[Done]]
 
 @pytest.fixture
 def asked(capsys: pytest.CaptureFixture[str]) -> Asked:
-    """Return how to run a command while the node goes on."""
+    """Return how to run a command while the node continues."""
 
     async def run(*words: object) -> Done:
         return await anyio.to_thread.run_sync(run_here, capsys, *map(str, words))

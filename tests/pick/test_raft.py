@@ -53,7 +53,7 @@ def test_the_latest_of_a_majority_has_every_committed_entry() -> None:
 
 
 def test_logs_with_other_committed_entries_are_two_branches() -> None:
-    """a was started alone by force in term 2; b and c, which did not know, went on in term 3.
+    """a was started alone by force in term 2; b and c, which did not know, continued in term 3.
 
     Each side knows its entries to be committed, so none has all: whatever the terms say.
     """

@@ -140,7 +140,7 @@ def test_a_store_behind_more_than_is_kept_is_not_guessed_about() -> None:
 def test_a_successor_that_may_be_chosen_counts_by_which_members_could_serve_in_it(
     accepted: str, may_know_more: bool
 ) -> None:
-    """c is missing; whether b's vote and c's may have chosen a view in which c went on."""
+    """c is missing; whether b's vote and c's may have chosen a view in which c continued."""
     found = pick(stores("F", a="F F.5", b=f"F F.5 {accepted}".strip()))
 
     assert Verdict.UNPROVEN is found.verdict

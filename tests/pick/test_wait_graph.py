@@ -40,7 +40,7 @@ class Cluster:
             self.lists[node] = set(self.up)
 
     def go(self, *nodes: str) -> None:
-        """Take nodes down at one moment: none of them sees another one go."""
+        """Take nodes down at one moment: none of them sees another go."""
         self.up -= set(nodes)
         for node in set(nodes) - set(DISC):
             self.data[node] = set()

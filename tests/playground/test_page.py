@@ -164,7 +164,7 @@ def test_a_directory_is_added_by_a_button(page: Any, tmp_path: Path) -> None:
 
 
 def test_an_endless_model_is_stopped(page: Any) -> None:
-    """The worker is ended and another one begins; a search after that is one as before."""
+    """The worker is ended and another begins; a search after that is one as before."""
     page.locator("#tab-model").click()
     write(page, FIRST.replace("match event:", "while True: pass\n        match event:"))
     page.locator("#model-check").click()

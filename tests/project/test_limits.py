@@ -71,7 +71,7 @@ def test_one_line_more_than_the_limit_is_found(lines: list[str], limit: int) -> 
 
 @pytest.mark.parametrize("decorator", ["njit", "njit(cache=True)"])
 def test_a_compiled_loop_may_be_longer(decorator: str) -> None:
-    """It is told apart by its decorator; another one's is no excuse."""
+    """It is told apart by its decorator; another's is no excuse."""
     body = ["def f() -> None:", *["    pass"] * FUNCTION_LINES]
 
     assert [] == list(longer("file.py", "\n".join([f"@{decorator}", *body])))

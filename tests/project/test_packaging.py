@@ -167,7 +167,7 @@ def test_an_editable_install_copies_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["wheel", "wheel:editable"])
 def test_an_edited_world_is_the_one_that_runs(kind: str, tmp_path: Path) -> None:
-    """Both kinds of install, before and after an edit; a wheel is installed anew."""
+    """Both kinds of install, before and after an edit; a wheel is installed again."""
     checkout = tmp_path / "checkout"
     shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(".*", "__pycache__", "tests"))
     entries = checkout / "models" / "joinproto_worlds" / "classics" / "entries.py"

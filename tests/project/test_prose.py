@@ -1,6 +1,6 @@
 """Plain English: documents, and all texts of Python files.
 
-`mannered.txt` names the exceptions, a line for each place and phrase; `--rewrite` writes it anew.
+`mannered.txt` names the exceptions, a line for each place and phrase; `--rewrite` writes it again.
 """
 
 from __future__ import annotations

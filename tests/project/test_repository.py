@@ -94,7 +94,7 @@ def test_a_harmless_path_is_let_through(line: str) -> None:
 
 
 def test_architecture_names_only_what_is_there() -> None:
-    """A reader of it goes on to these files."""
+    """A reader of it continues to these files."""
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     named = re.findall(r"`((?:joinproto|models|proofs|spark_explore|tools|tests)/[\w./]+)`", text)
 

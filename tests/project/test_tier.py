@@ -1,4 +1,4 @@
-"""`tests/tier.py` and `tests/soak.py`: nothing runs twice, budgets hold, a slice goes on."""
+"""`tests/tier.py` and `tests/soak.py`: nothing runs twice, budgets hold, a slice continues."""
 
 from __future__ import annotations
 

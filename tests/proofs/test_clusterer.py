@@ -69,7 +69,7 @@ def test_a_rule_that_is_left_out_fails_where_it_matters() -> None:
 
 
 def _begins(world: str, mutant: str | None = None) -> str | None:
-    """Return the step of the code that is rejected, None: all of the world's are accepted."""
+    """Return the step of the code that is rejected, None if all of the world's are accepted."""
     of = frozenset({"clusterer"})
     asked = Linked(world, (ClustererMapping,), of, near=50_000, far=0, load=whole)
     (found,) = link(asked, mutant=mutant)

@@ -46,7 +46,7 @@ def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
 def test_rules_left_out_are_rejected_with_the_step(
     world: str, mutant: str | None, action: str
 ) -> None:
-    """Two changes under way; a replica that is dropped before another one is there."""
+    """Two changes under way; a replica that is dropped before another is there."""
     asked = Linked(world, (ReconcileMapping,), frozenset({"reconcile"}), near=3_000, far=0)
 
     (found,) = link(asked, mutant=mutant)

@@ -125,7 +125,7 @@ def test_a_shadowed_case_is_found() -> None:
 
 
 def test_contradicting_verdicts_are_found() -> None:
-    """A dirty member that stops where a clean one goes on, in one and the same view."""
+    """A dirty member that stops where a clean one continues, in one and the same view."""
     item = _table(Case("I7", "own store is dirty", D.has(ME), Phase.ABORTED))
 
     assert "fails" == tables.never_contradicts(item).result
@@ -133,7 +133,7 @@ def test_contradicting_verdicts_are_found() -> None:
 
 
 def test_with_two_values_of_n_the_note_contradicts_itself() -> None:
-    """Why N is among what must match: one waits for more members, the other one goes on."""
+    """Why N is among what must match: one waits for more members, the other one continues."""
     item = evolve(TABLES["note-initialization"], agree_on=())
 
     assert "fails" == tables.never_contradicts(item).result

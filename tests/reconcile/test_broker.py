@@ -179,7 +179,7 @@ def test_a_tool_that_is_not_there_is_told_before_anything_is_begun(
 
 @pytest.mark.parametrize("what", HALF)
 def test_an_answer_that_is_not_whole_changes_nothing(broker: Broker, what: str) -> None:
-    """An API that is down or half answers: nothing is guessed; afterwards it goes on."""
+    """An API that is down or half answers: nothing is guessed; afterwards it continues."""
     found = rig(broker)
     broker.how.update(HALF[what])
 
@@ -467,7 +467,9 @@ def keep(broker: Broker, run: Run) -> Run:
 def test_killed_during_a_change_it_begins_nothing_twice(
     broker: Broker, keep: Run, effect: str
 ) -> None:
-    """kill -9 by the tool that it calls, after the effect or before it; then it is started anew."""
+    """kill -9 by the tool that it calls, after the effect or before it; then it is started
+    again.
+    """
     broker.says("q", "abc", file="done.json")
     broker.on("add_member", f"{effect}; kill -9 $PPID")
 
@@ -532,7 +534,7 @@ def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) ->
 def test_a_change_that_cannot_be_written_down_is_not_begun(
     broker: Broker, keep: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit code 4: started anew, no keeper would know of it."""
+    """Exit code 4: started again, no keeper would know of it."""
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")

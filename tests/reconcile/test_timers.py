@@ -37,7 +37,7 @@ def test_events_that_keep_coming_put_the_shipped_timer_off_for_ever() -> None:
 
 
 def test_an_event_handled_after_the_timer_has_fired_leaves_two_timers() -> None:
-    """Real: the message of the timer is not told from another one's."""
+    """Real: the message of the timer is not told from another's."""
     doubled = times(Variant.REAL, down(49.9, handled=50.1))
 
     assert [50, 60.1, 100, 110.1, 150, 160.1, 200] == doubled

@@ -1,7 +1,7 @@
 """The generated parts of docs/recovery.md: the picture and the example.
 
 A block stands between `<!-- recover: NAME -->` and `<!-- end -->`.  `pytest tests/recovery
---rewrite` writes them anew; a test compares.
+--rewrite` writes them again; a test compares.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Ask = Callable[..., Done]
 
 
 def regenerate(text: str, folder: Path, run: Ask) -> str:
-    """Return the page with every block written anew; the example is run in `folder`."""
+    """Return the page with every block written again; the example is run in `folder`."""
     made = {"picture": picture(), "example": example(folder, run)}
 
     def block(found: re.Match[str]) -> str:

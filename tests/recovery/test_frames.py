@@ -102,7 +102,7 @@ def test_a_damaged_journal_is_judged_as_a_member_judges_it(seed: int) -> None:
 
         expected = as_member(path)
         if found is None:
-            # Not ours by its first bytes; a member would begin anew, and lose what it knew of.
+            # Not ours by its first bytes; a member would begin again, and lose what it knew of.
             assert expected in ((), "corrupt")
         else:
             assert expected == ("corrupt" if found.problem else found.runs)

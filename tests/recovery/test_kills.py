@@ -64,7 +64,7 @@ def says(path: Path) -> str:
 MARKED = "a restart from the tip is permitted"
 
 
-# -- killed, and the machine goes on -----------------------------------------------------------
+# -- killed, and the machine continues -----------------------------------------------------------
 
 
 def killed(action: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool]:

@@ -157,7 +157,7 @@ def _meeting(life: Life) -> list[Refused]:
 def test_a_forced_beginning_serves_with_those_that_are_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two of three hosts are lost for good: --electors, and one goes on alone."""
+    """Two of three hosts are lost for good: --electors, and one continues alone."""
     life = _ended(("c", "b", "a"))
     lay_down(life, tmp_path)
     file = tmp_path / "plan.json"

@@ -19,7 +19,7 @@ from tests.recovery.page import PAGE, regenerate
 def test_the_generated_parts_are_fresh(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rewrite: bool
 ) -> None:
-    """Written anew by `pytest tests/recovery --rewrite`."""
+    """Written again by `pytest tests/recovery --rewrite`."""
 
     def run(*words: str) -> Done:
         return ask(capsys, *words)

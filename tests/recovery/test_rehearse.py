@@ -151,7 +151,7 @@ def test_stores_that_went_apart_long_ago_are_not_searched() -> None:
 def test_each_choice_says_what_follows(
     order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a mark no member goes on; with one they do, and lose nothing, whichever it is."""
+    """Without a mark no member continues; with one they do, and lose nothing, whichever it is."""
     paths = put(tmp_path, died(order))
     before = snapshot(tmp_path)
 

@@ -100,7 +100,7 @@ def lay_initial() -> str:
 
 @pytest.fixture
 def three(tmp_path: Path, answers: Answers) -> Callable[..., list[Path]]:
-    """Return how to make three nodes; what they answer can be changed, None: no answer."""
+    """Return how to make three nodes; what they answer can be changed, None if no answer."""
     lay(tmp_path, CHAIN, a="R F.5", b="R F.5", c="R F.5")
 
     def make(**said: dict[str, Any] | None) -> list[Path]:

@@ -181,7 +181,7 @@ def test_as_written_a_lone_restart_diverges_in_silence() -> None:
 
 
 def test_a_new_set_is_a_new_decision_for_a_member_that_is_being_updated() -> None:
-    """The note is silent about a source that dies: here another one, else I6."""
+    """The note is silent about a source that dies: here another, else I6."""
     cluster = Cluster(readings=READINGS["all-wait"])
     cluster.disk = {
         "a": DiskRecord(Store.CLEAN, 1, 2),

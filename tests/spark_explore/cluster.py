@@ -41,7 +41,7 @@ class Cluster:
     def add_worker(self, host: str = "127.0.0.1", within: Sequence[str] = ()) -> None:
         """Start a worker with one core, and wait until it is part of the cluster.
 
-        `within`: the words of a command that runs another one, in a place of its own.
+        `within`: the words of a command that runs another, in a place of its own.
         """
         log = self.folder / f"worker-{len(self.workers)}.log"
         size = ("--cores", "1", "--memory", "1g", "--webui-port", "0")

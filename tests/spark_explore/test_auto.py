@@ -40,7 +40,7 @@ def tight() -> Limits:
 def test_what_does_not_fit_is_handed_over(
     words_max: int, workers: int, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The local engine stops at the limit; auto goes on, and finds the same.
+    """The local engine stops at the limit; auto continues, and finds the same.
 
     `words_max`: rows that are wider have numbers for what is under way, and get bits on Spark.
     `seconds`: between two levels that Spark may go on from; with 60 it is the first alone.

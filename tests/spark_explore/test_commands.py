@@ -18,7 +18,7 @@ SEARCH = ("check", "two-phase-commit", "--engine", "spark", *SPARK)
 
 
 def test_questions_are_answered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A ready question, SQL of one's own, and what is wrong with a query."""
+    """A ready question, SQL of your own, and what is wrong with a query."""
     here(load_world("note-hasty-abort"), Plan(out=tmp_path))
 
     query = ("query", str(tmp_path), *SPARK)
@@ -35,7 +35,7 @@ def test_questions_are_answered(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 @pytest.mark.needs("duckdb")
 def test_spark_and_duckdb_answer_alike(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Each ready question, SQL of one's own, and the way to a state."""
+    """Each ready question, SQL of your own, and the way to a state."""
     here(load_world("note-hasty-abort"), Plan(out=tmp_path))
     own = "SELECT a_phase, count(*) AS n, avg(level) AS far FROM states GROUP BY 1 ORDER BY 1"
     questions = run_here(capsys, "query", str(tmp_path), "--json").object["questions"]

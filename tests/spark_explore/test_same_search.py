@@ -64,7 +64,7 @@ def test_owners_that_are_counted_together_are_counted_once(
 
 @pytest.mark.parametrize(("members", "distinct"), [(5, 8_832)])
 def test_two_phase_commit_has_its_closed_form(context: Any, members: int, distinct: int) -> None:
-    """2^N + 4^N + 6^N, with all rows packed anew on the way: the first layout is too small."""
+    """2^N + 4^N + 6^N, with all rows packed again on the way: the first layout is too small."""
     report = same(load_world("two-phase-commit", members=members), context)
 
     assert distinct == report.distinct == 2**members + 4**members + 6**members

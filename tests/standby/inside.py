@@ -65,7 +65,7 @@ class Inside:
     names: str
     loop: VirtualLoop
     more: Mapping[str, Any] = field(factory=dict)  # of each broker's file
-    sync: Callable[[], float] | None = None  # seconds that a disk takes; None: no time
+    sync: Callable[[], float] | None = None  # seconds that a disk takes; None if no time
     cores: dict[str, Core] = field(factory=dict)
     _tasks: dict[str, list[asyncio.Task[None]]] = field(factory=dict)
 

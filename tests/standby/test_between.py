@@ -158,7 +158,7 @@ def test_what_waits_for_the_disk_goes_on_the_link_for_which_it_was_meant(
 def test_a_broker_that_follows_refuses_on_the_link_of_a_newcomer(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise that one waits for an answer, as to another one's link."""
+    """Otherwise that one waits for an answer, as to another's link."""
     sent: list[tuple[str, str]] = []
 
     def send(_: Peers, name: str, kind: str, facts: Any, body: bytes = b"") -> bool:

@@ -104,7 +104,7 @@ def test_an_emptied_broker_is_not_promoted_although_its_name_is_in_the_last_view
 def test_a_broker_that_was_demoted_is_promoted_again_and_has_all(
     three: Manager, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """H8: another one takes over; when that one dies, too, the first is as good as any."""
+    """H8: another takes over; when that one dies, too, the first is as good as any."""
     first = three.primary
     publish(three.urls(), "1", "2")
     shown = run_here(capsys, "standby", "status", "--config", str(three.files[first])).out

@@ -47,7 +47,7 @@ def joins(core: Core, session: str, name: str) -> set[str]:
 def test_a_join_counts_only_in_the_name_of_the_session(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """H4: otherwise what one broker has done is taken for what another one has."""
+    """H4: otherwise what one broker has done is taken for what another has."""
     ended: list[str] = []
     monkeypatch.setattr(Peers, "end", lambda _, name: ended.append(name))
 

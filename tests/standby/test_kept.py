@@ -288,7 +288,7 @@ def _write_both(disk: Disk) -> None:
 
 
 def test_a_broker_that_is_killed_at_any_write_leaves_a_whole_store(tmp_path: Path) -> None:
-    """The process dies, the machine goes on: at each operation of a write."""
+    """The process dies, the machine continues: at each operation of a write."""
     for kill_in in range(12):
         path = tmp_path / str(kill_in)
         with open_disk(path, "a") as disk:

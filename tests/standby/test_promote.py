@@ -28,7 +28,7 @@ def promoted(variant: Variant, role: Role, *peers: Peer, **more: Any) -> Promote
 
 @pytest.mark.parametrize("variant", Variant)
 def test_a_broker_that_catches_up_refuses_and_a_backup_accepts(variant: Variant) -> None:
-    """H3; the document: it fails the start script, so that the manager tries another one."""
+    """H3; the document: it fails the start script, so that the manager tries another."""
     assert NO is promoted(variant, Role.CATCHUP).verdict
     assert YES is promoted(variant, Role.BACKUP).verdict
 

@@ -126,7 +126,7 @@ def test_what_a_primary_confirmed_alone_is_lost_with_the_later_one(
 def test_an_empty_store_that_is_promoted_loses_everything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It refuses while another one answers, and only then."""
+    """It refuses while another answers, and only then."""
     b = lay(tmp_path, "b", 2, "b", clean=True)
     open_disk(tmp_path / "a", "a").close()
 

@@ -128,7 +128,7 @@ def _lives(path: Path) -> Iterator[int]:
 @pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
 def test_killed_at_any_step_nothing_is_lost(store: Path, tmp_path: Path, half: bool) -> None:
-    """The confirmed writes are there, whole; and it goes on, and is made shorter again."""
+    """The confirmed writes are there, whole; and it continues, and is made shorter again."""
     for step in range(10_000):
         path = Path(shutil.copytree(store, tmp_path / f"{step}"))
         begin = partial(_lives, path)

@@ -17,7 +17,7 @@ FOLDER = "joinproto"
 
 
 class Killed(BaseException):
-    """The process ends here, and the machine goes on."""
+    """The process ends here, and the machine continues."""
 
 
 @frozen
@@ -31,7 +31,7 @@ class Named:
 
 @frozen
 class Written:
-    """Bytes were added at the end of a file; None: it was emptied."""
+    """Bytes were added at the end of a file; None if it was emptied."""
 
     inode: int
     data: bytes | None
@@ -53,7 +53,7 @@ class DirectorySynced:
 
 @frozen
 class Legal:
-    """From here on, one of these must be found after a crash; None: no store."""
+    """From here on, one of these must be found after a crash; None if no store."""
 
     outcomes: frozenset[object]
 
@@ -64,8 +64,8 @@ Operation = Named | Written | Synced | DirectorySynced | Legal
 class Recording(RealFileSystem):
     """The port on a real disk, with a diary.
 
-    `chunk`: bytes that one write takes at most.  `kill_in`: how many changing operations
-    are left until the process is killed; None: it lives.
+    `chunk`: bytes that one write takes at most.  `kill_in`: how many changing operations are left
+    until the process is killed; None if it lives.
     """
 
     def __init__(self, *, chunk: int = 1 << 30) -> None:

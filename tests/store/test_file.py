@@ -121,7 +121,7 @@ def test_fields_of_a_later_version_survive_a_rewrite(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         learned = store.record.learn(lineage(CHAIN))
         store.write(evolve(learned, update_unfinished=False))
-        # Contents that were made anew, by a program that knows nothing of all this.
+        # Contents that were made again, by a program that knows nothing of all this.
         store.write_contents(Contents(member="a", record=store.record, cluster_name="cluster"))
 
     tree = _tree(tmp_path)
@@ -132,7 +132,7 @@ def test_fields_of_a_later_version_survive_a_rewrite(tmp_path: Path) -> None:
 
 
 def test_a_field_of_a_value_that_changed_is_not_kept(tmp_path: Path) -> None:
-    """It was about the former value; alongside another one it would be a lie."""
+    """It was about the former value; alongside another it would be a lie."""
 
     def later(tree: Object) -> None:
         tree["position"]["colour"] = "of frame 6"
@@ -342,7 +342,7 @@ def test_nesting_is_limited_so_that_what_is_read_can_be_written() -> None:
 
 
 def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
-    """Contents are read back before anything touches the disk; the store goes on."""
+    """Contents are read back before anything touches the disk; the store continues."""
     with create_store(tmp_path, life()[2], member="a") as store:
         before = (tmp_path / FOLDER / CURRENT).read_bytes()
         tip = store.record.tip

@@ -20,7 +20,7 @@ def test_the_picture_is_up_to_date(matrix: Matrix) -> None:
 
 
 def test_a_cell_is_what_the_checker_finds() -> None:
-    """Marked, and the whole volume is lost: the seed founds anew, two join, no copy is left."""
+    """Marked, and the whole volume is lost: the seed founds again, two join, no copy is left."""
     assert Cell("safe", "no copy is left", 4) == cell("safety", "marker", "volume")
     assert "no copy is left, 4 steps" == SAFE["marker file", "volume"]
     assert Cell("goes on") == cell("liveness", "marker", "database")

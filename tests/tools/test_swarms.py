@@ -36,7 +36,7 @@ def test_every_claim_holds() -> None:
 
 
 def test_a_broker_that_was_marked_clean_serves_though_those_that_it_left_still_run() -> None:
-    """H3: this seed's last primary goes on alone, and loses its power."""
+    """H3: this seed's last primary continues alone, and loses its power."""
     found = run(draw(624, 100))
 
     assert ("", 1) == (found.claim, found.persons)

@@ -4,7 +4,7 @@ A round is `receive`, `poll` and `advance`: what a host does for every message t
 Two sorts are told apart: a heartbeat that reaches an active member, which is most of its
 life, and every message of a whole life, from the founding to the orderly shutdown.
 
-Messages go as bytes, so that no member keeps what another one made; encoding is not timed.
+Messages go as bytes, so that no member keeps what another made; encoding is not timed.
 Memory is told for a young member, and for one whose chain is as long as a store keeps it.
 
 The reference is one trigger of the member's own machine (`transitions` with the table of

@@ -6,7 +6,7 @@ are threads, each with one write at a time.  Next to it etcd, where it is instal
 members, the same threads and machine, one after the other, so that none disturbs the other.
 
 After a kill: the time to the answer of the first write that was begun after it, at a survivor;
-once the member that orders is killed, once another one.  etcd goes on without a follower, and
+once the member that orders is killed, once another.  etcd goes on without a follower, and
 needs an election for its leader; a view here needs all of its members, so it pauses for both.
 
 Run as `python -m tools.bench.node`, it prints one JSON object.

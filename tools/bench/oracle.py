@@ -28,7 +28,7 @@ def two_phase_commit(members: int) -> Counts:
 
 
 # No closed form: three programs agree on it, joinproto, a search in C++ (tests/models/
-# test_counts.py) and SPIN, each with the protocol written anew.
+# test_counts.py) and SPIN, each with the protocol written again.
 PAXOS_FOUNDING = {2: Counts(678, 1_475, 21), 3: Counts(6_826_456, 30_258_141, 37)}
 
 

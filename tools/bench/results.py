@@ -130,9 +130,9 @@ class NodeCost:
 
     `founded_seconds`: from the start of three processes without data until all serve.
     `leader_killed_seconds`: from kill -9 of the member that orders to the next answer;
-    `other_killed_seconds`: of another one.  `many_...`: with so many clients; `lone_seconds`:
-    the median of one client's write.  The same of `etcd`, its version; None: not there.  `load`:
-    of the machine, before.
+    `other_killed_seconds`: of another.  `many_...`: with so many clients; `lone_seconds`: the
+    median of one client's write.  The same of `etcd`, its version; None if not there.  `load`: of
+    the machine, before.
     """
 
     clients: int

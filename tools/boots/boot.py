@@ -62,7 +62,9 @@ class Booted:
 
 @define(eq=False)
 class Boot:
-    """See the head of this file.  `register`: votes, etcd or consul; `found_with`: None: all."""
+    """See the head of this file.  `register`: votes, etcd or consul; `found_with`: None means
+    all.
+    """
 
     place: Place
     top: Path
@@ -159,7 +161,7 @@ class Boot:
             for name, status in told.items():
                 if not status:
                     told_at.pop(name, None)
-                    continue  # it has not started yet, or starts anew
+                    continue  # it has not started yet, or starts again
                 if status["initial"]:
                     initials.add(status["initial"])
                 if status["serves"]:

@@ -135,7 +135,7 @@ def place(
 ) -> Iterator[Place]:
     """Start the server of a backend; raises `Missing` where it is not installed.
 
-    `apart`: where the nodes are; None: each on an address of loopback.
+    `apart`: where the nodes are; None means each on an address of loopback.
     """
     sky = Sky(chance, EMPTY[backend], foul(backend, kinds))
     hosts = [f"127.0.0.{10 + at}" for at in range(1, size + 1)]

@@ -2,7 +2,7 @@
 
 The backend's server is in the bridge's, where no node is.  The namespaces are those of the torture.
 One node may be cut off at the start, and come back: from all the world, or from the other nodes
-only, where the server goes on telling it of them.
+only, where the server continues telling it of them.
 """
 
 from __future__ import annotations

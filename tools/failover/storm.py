@@ -221,7 +221,7 @@ class Brokers(System):
     # -- its own faults ------------------------------------------------------------------------
 
     def fail_over(self, storm: Storm) -> None:
-        """Kill the primary; once another one serves, start it again."""
+        """Kill the primary; once another serves, start it again."""
         dead = self.manager.primary
         storm.say(f"kill -9 {dead}, the primary")
         able = self._able()
@@ -284,7 +284,7 @@ class Brokers(System):
             self._another(former)
 
     def stop_primary(self, storm: Storm) -> None:
-        """Stop the primary's process until another one serves."""
+        """Stop the primary's process until another serves."""
         storm.say(f"SIGSTOP {self.manager.primary}, the primary")
         with stopped(self.manager, former := self.manager.primary):
             self._another(former)

@@ -80,9 +80,9 @@ class Connection:
         return socket.create_connection((self.address.host, self.address.port), self.seconds)
 
     def read_all(self, patience: float = 0.0) -> list[tuple[int, str]] | None:
-        """Return the whole log; None: the node does not answer, or does not serve.
+        """Return the whole log; None if the node does not answer, or does not serve.
 
-        `patience`: how many seconds it goes on where a node stops serving meanwhile.
+        `patience`: how many seconds it continues where a node stops serving meanwhile.
         """
         found: list[tuple[int, str]] = []
         until = time.monotonic() + patience

@@ -1,4 +1,4 @@
-"""A broker of torture's: a process that keeps messages in a file, and copies another one's.
+"""A broker of torture's: a process that keeps messages in a file, and copies another's.
 
     python clusterer_broker.py FOLDER LABEL|-  [SOCKET]
 
@@ -19,7 +19,7 @@ SECONDS = 10.0
 
 
 def ask(place: str, said: str) -> str | None:
-    """Return all that the broker at a socket answers, None: no node is there."""
+    """Return all that the broker at a socket answers, None if no node is there."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
             link.settimeout(SECONDS)

@@ -75,7 +75,7 @@ class Node:
         return ("tools.faults.node", "--mutant", self.mutant)
 
     def start(self) -> None:
-        """Start a process; what it says goes on in its file."""
+        """Start a process; what it says continues in its file."""
         self.starts += 1
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -158,10 +158,10 @@ class Fleet:
     ) -> Fleet:
         """Write the configurations; `tables` is TOML to stand at the end.
 
-        `register`: keeps the view chain, and names the nodes; None: the electors are written.
+        `register`: keeps the view chain, and names the nodes; None if the electors are written.
 
         `leaves`: nodes that leave the cluster when they are stopped, where the others stay members.
-        `network`: makes it, from the ports on which the members listen; None: proxies.
+        `network`: makes it, from the ports on which the members listen; None means proxies.
         """
         names = list(names)
         voters = list(names if electors is None else electors)
@@ -187,7 +187,7 @@ class Fleet:
             "cluster": "cluster",
             "data": node.name,
             "electors": None if found else voters,
-            # With a register one that is left goes on alone.
+            # With a register one that is left continues alone.
             "wait_for": 1 if found else len(voters) // 2 + 1,
             "listen": str(Address(self.network.host(node.name), node.port)),
             "clients": str(node.clients),

@@ -60,7 +60,7 @@ class System(ABC):
 
     @abstractmethod
     def process(self, name: str) -> int | None:
-        """Return the id of the process; None: it does not run."""
+        """Return the id of the process; None if it does not run."""
 
     @abstractmethod
     def signal(self, name: str, number: int) -> None:
@@ -253,5 +253,5 @@ KINDS = (
 
 
 def reap(process: subprocess.Popen[bytes] | None) -> int | None:
-    """Return the id of a process that runs; None: there is none."""
+    """Return the id of a process that runs; None if there is none."""
     return process.pid if process is not None and process.poll() is None else None

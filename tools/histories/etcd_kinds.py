@@ -82,7 +82,7 @@ def _founded_again(it: Cluster) -> None:
 
 
 def _replaced(it: Cluster) -> None:
-    """One is removed, and another one is added in its place, as the manual says."""
+    """One is removed, and another is added in its place, as the manual says."""
     _wiped(it)
     who = next(iter({*it.names} - {*it.running}))
     port, spare = it.clients[it.one()], next(one for one in it.urls if one not in it.names)

@@ -31,8 +31,8 @@ FLUSHES = (1, 1, 1, 0)
 def draw(seed: int, folder: Path, kind: str | None = None) -> History:
     """Return the history that a seed draws, played below `folder`.
 
-    `kind`: one of `KINDS`, None: the seed draws it.  Alongside `folder` the formed clusters are
-    kept, which the next history starts from.
+    `kind`: one of `KINDS`, None means the seed draws it.  Alongside `folder` the formed clusters
+    are kept, which the next history starts from.
     """
     random = Random(seed)
     drawn = random.choice([*KINDS])

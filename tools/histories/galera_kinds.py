@@ -33,7 +33,7 @@ def power(play: Play) -> None:
 
 
 def kills(play: Play) -> None:
-    """One is killed, the majority goes on; then the end."""
+    """One is killed, the majority continues; then the end."""
     play.write()
     play.kill(play.one(play.primary))
     play.write()
@@ -43,7 +43,7 @@ def kills(play: Play) -> None:
 
 
 def hang(play: Play) -> None:
-    """One hangs, the majority goes on; then the end."""
+    """One hangs, the majority continues; then the end."""
     with play.writes(*play.primary):
         play.hang(play.one(play.primary))
     play.write()
@@ -53,7 +53,7 @@ def hang(play: Play) -> None:
 
 
 def cut(play: Play) -> None:
-    """One is cut off, the majority goes on; then the end."""
+    """One is cut off, the majority continues; then the end."""
     play.write()
     play.cut(play.one(play.primary))
     play.write()
@@ -63,7 +63,7 @@ def cut(play: Play) -> None:
 
 
 def forced(play: Play) -> None:
-    """One is cut off and made primary by hand; the majority goes on, too."""
+    """One is cut off and made primary by hand; the majority continues, too."""
     play.write()
     node = play.one(play.primary)
     play.cut(node)

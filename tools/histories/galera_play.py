@@ -100,7 +100,7 @@ class Play:
         self.nodes.go_on(*self.primary)
 
     def kill(self, *nodes: str) -> None:
-        """Kill nodes at one moment, perhaps under writes; a majority that is left goes on."""
+        """Kill nodes at one moment, perhaps under writes; a majority that is left continues."""
         majority = len(set(self.primary) - {*nodes}) * 2 > len(self.primary)
         with self.perhaps_writes(*self.primary):
             self.nodes.servers.kill(*nodes)
@@ -143,7 +143,7 @@ class Play:
             self.did(f"{node} could not be started with --wsrep-new-cluster")
 
     def hang(self, *nodes: str) -> None:
-        """Nodes hang, or cannot be reached; the majority goes on."""
+        """Nodes hang, or cannot be reached; the majority continues."""
         self.nodes.signal(FREEZE, *nodes)
         self.primary = [one for one in self.primary if one not in nodes]
         self.others += nodes
@@ -152,7 +152,7 @@ class Play:
         self.did(f"{listed(nodes)} hung; {listed(self.primary)} went on")
 
     def cut(self, node: str) -> None:
-        """Cut a node off; the majority goes on."""
+        """Cut a node off; the majority continues."""
         self.nodes.set_provider(node, "gmcast.isolate=1")
         self.primary.remove(node)
         self.others.append(node)

@@ -273,7 +273,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Play it once more, and do what a last line says; None: it says nothing to do."""
+    """Play it once more, and do what a last line says; None if it says nothing to do."""
     is_plan = line.startswith("joinproto recover plan ") and "--" not in line.replace("-o ", "")
     if not is_plan and not line.startswith("start all members"):
         return None

@@ -146,6 +146,6 @@ def _wrong(
 
 
 def first_of(text: str, nodes: tuple[str, ...]) -> str | None:
-    """Return the node that a line of advice names first; None: it names none."""
+    """Return the node that a line of advice names first; None if it names none."""
     places = {node: text.find(node) for node in nodes if node in text}
     return min(places, key=lambda node: places[node]) if places else None

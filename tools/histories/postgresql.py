@@ -20,7 +20,7 @@ from tools.histories.postgresql_truth import faults
 
 
 def _behind(it: Servers) -> None:
-    """A standby is ended first; the primary goes on or not."""
+    """A standby is ended first; the primary continues or not."""
     it.end("b")
     if it.chance.random() < 0.7:
         it.write("a")
@@ -28,7 +28,7 @@ def _behind(it: Servers) -> None:
 
 
 def _promoted(it: Servers) -> None:
-    """The primary ends, and the standby, which has all, is promoted and goes on."""
+    """The primary ends, and the standby, which has all, is promoted and continues."""
     it.end("a")
     it.promote("b")
     it.write("b")
@@ -108,7 +108,7 @@ def _kill_primary(it: Servers) -> None:
 
 
 def _kill_standby(it: Servers) -> None:
-    """The standby is killed under writes; the primary goes on, and is killed, too."""
+    """The standby is killed under writes; the primary continues, and is killed, too."""
     with it.writing("a"):
         _pause(it)
         it.kill("b")
@@ -135,7 +135,7 @@ def _kill_checkpoint(it: Servers) -> None:
 
 
 def _kill_promotion(it: Servers) -> None:
-    """The standby is killed in the middle of its promotion, and the primary goes on."""
+    """The standby is killed in the middle of its promotion, and the primary continues."""
     it.write("a")
     it.run("pg_ctl", "-D", str(it.data("b")), "-W", "promote")
     _pause(it, most=0.12)

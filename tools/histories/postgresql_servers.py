@@ -193,7 +193,7 @@ class Servers:
     def rows_of(self, data: Path) -> frozenset[str] | None:
         """Return the rows of a directory, which is started alone, and ended in order.
 
-        None: it does not start alone.
+        None if it does not start alone.
         """
         port = free_port()
         # As after a start of the machine: what it names runs no more.

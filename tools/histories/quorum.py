@@ -3,9 +3,9 @@
 A boot takes ten seconds and more, so several histories come of one life of a cluster.  At the end
 of each all nodes are ended, their directories are copied and judged, the last line is followed on
 the directories themselves (a queue does not follow a copy: Ra's files name their folder), and the
-life goes on.  What becomes of a store afterwards (a disk wiped, an older copy put in its place) is
-done to the copy; then the nodes are only frozen, and no line is followed.  Each history has three
-queues of its own; those of earlier ones in that life are judged with them.
+life continues.  What becomes of a store afterwards (a disk wiped, an older copy put in its place)
+is done to the copy; then the nodes are only frozen, and no line is followed.  Each history has
+three queues of its own; those of earlier ones in that life are judged with them.
 
 Clients know each message that was confirmed.  What a store has is asked of Ra itself, on copies
 (`ra_contents.escript`), and a log that `names.dets` does not name has nothing, as for RabbitMQ.
@@ -200,7 +200,7 @@ def contents(stores: Mapping[str, Path], aside: Path) -> Mapping[str, frozenset[
 def follow(history: History, line: str, folder: Path) -> Followed | None:
     """Start the cluster as the last line says, and compare the messages of each proven queue.
 
-    None: a node still runs, or the line gives no order; then the cluster is started whole.
+    None if a node still runs, or the line gives no order; then the cluster is started whole.
     """
     life = _LIVES[0][1]
     if life.running:

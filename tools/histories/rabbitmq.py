@@ -164,7 +164,7 @@ def _formed(folder: Path, *, khepri: bool = False) -> Mapping[str, Path]:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Do on copies what a last line says, to the letter; None: it gives no order."""
+    """Do on copies what a last line says, to the letter; None if it gives no order."""
     steps = steps_of(line)
     if steps is None:
         return None

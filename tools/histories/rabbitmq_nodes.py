@@ -237,7 +237,7 @@ def nodes(root: Path) -> Iterator[Nodes]:
             output=root.parent / "epmd.out",
             env=path,
         )
-        # Before it listens, the first Erlang node would start another one, which is never ended.
+        # Before it listens, the first Erlang node would start another, which is never ended.
         wait_until("epmd listens", lambda: _listens(first - 1))
         with Control({**path, "ERL_EPMD_PORT": str(first - 1)}, _plugins()) as control:
             yield Nodes(root, servers, first, control=control)

@@ -184,7 +184,7 @@ def _cut(it: Play) -> None:
 
 
 def _cut_primary(it: Play) -> None:
-    """The primary is cut off, and another one is promoted: nothing fences the first."""
+    """The primary is cut off, and another is promoted: nothing fences the first."""
     lone = it.primary
     it.manager.isolate(lone)
     it.cut.add(lone)
@@ -276,7 +276,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Do on copies what a last line says; None: it names no node."""
+    """Do on copies what a last line says; None if it names no node."""
     marks, first = MARK.search(line), FIRST.search(line)
     top = folder / "play"
     node_of = {str(path): name for name, path in history.stores.items()}

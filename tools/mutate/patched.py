@@ -1,4 +1,4 @@
-"""The patched module: this process imports all that is ours anew, one module from other source."""
+"""The patched module: this process imports all that is ours again, one module from other source."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Finder(MetaPathFinder):
 
 
 def forget() -> None:
-    """Have all modules of ours imported anew, but those that know nothing of the protocol."""
+    """Have all modules of ours imported again, but those that know nothing of the protocol."""
     for name in list(sys.modules):
         title = f"{name}."
         if title.startswith(_OURS) and not title.startswith(KEPT):

@@ -94,7 +94,7 @@ def _run(*command: str, folder: Path, **more: str) -> None:
 
 
 def build(folder: Path) -> None:
-    """Write the playground to `folder`, anew; raises `EnvironmentProblem`."""
+    """Write the playground to `folder`, again; raises `EnvironmentProblem`."""
     modules = packages()
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "pyodide").mkdir(parents=True)

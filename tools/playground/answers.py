@@ -112,7 +112,7 @@ def _options(given: Given) -> dict[str, Any]:
     return {name: Words(value) for name, value in given.get("options", {}).items()}
 
 
-# -- a model of one's own --------------------------------------------------------------------------
+# -- a model of your own --------------------------------------------------------------------------
 
 
 def _model(given: Given, tell: Tell) -> Any:

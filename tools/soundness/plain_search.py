@@ -28,9 +28,9 @@ class TooLarge(Exception):
 class Setting:
     """A closed world as plain values.
 
-    `network`: "set"; "set of each", where a broadcast is a message to each; "set of nobody",
-    where it is so, too, and the sender is not named; "bag" or "fifo".  `fairness`: whether
-    strong, words, and of whom, None: each step by itself.
+    `network`: "set"; "set of each", where a broadcast is a message to each; "set of nobody", where
+    it is so, too, and the sender is not named; "bag" or "fifo".  `fairness`: whether strong, words,
+    and of whom, None means each step by itself.
     """
 
     makers: Mapping[str, Callable[[], Any]]
@@ -138,7 +138,7 @@ def key_of(state: State, network: str) -> Hashable:
 
 @frozen
 class Step:
-    """`name`: what fairness calls it, None: a fault or a whim, which is never forced.
+    """`name`: what fairness calls it, None means a fault or a whim, which is never forced.
 
     `word`, `member`: of a step that a member takes, and the member.
     """

@@ -129,8 +129,8 @@ NETWORKS = ("set", "set of each", "set of nobody", "bag", "fifo")
 class Model:
     """`source`: a module with the class `Member`, `BEGINNINGS`, and `CLAIMS`, each (kind, and
     functions of a dict of what is seen: the claim, its premise, what must hold meanwhile).
-    `budgets`: of faults.  `fairness`: whether strong, words, of whom (None: each step by itself).
-    `may_refuse`: it does what the checker refuses, with the reason.
+    `budgets`: of faults.  `fairness`: whether strong, words, of whom (None means each step by
+    itself). `may_refuse`: it does what the checker refuses, with the reason.
     """
 
     seed: int

@@ -7,7 +7,7 @@ started; then, within `REST_SECONDS` of virtual time:
     a node that is ready with a config: no node that it names has an older one
     nodes that are ready with one config have one list of messages, and know each other's
     identities, unless they have two sets of data, and one says that another is ready by itself
-    a gospel that is ready with a config, and was not out, goes on when the next one comes, unless
+    a gospel that is ready with a config, and was not out, continues when the next one comes, unless
     that one's sender has not been ready since the gospel was reset
     no node takes a second content of a version that it has
     every message is there that was acknowledged by all nodes of a config, unless the operator gave

@@ -38,7 +38,7 @@ CODED = 0.1
 
 
 class Killed(BaseException):
-    """The process is gone: nothing of it goes on."""
+    """The process is gone: nothing of it continues."""
 
 
 @define

@@ -18,7 +18,7 @@ from attrs import define, field
 from joinproto.apps.standby.performing import AtOnce, Done
 
 TURNS_MAX = 10_000
-"""The event loop has no more turns without time going on."""
+"""The event loop has no more turns without time continuing."""
 
 
 @contextmanager
@@ -128,7 +128,7 @@ class Listening:
 
 @define(eq=False)
 class End(asyncio.Transport):
-    """One end of a connection.  `under_way`: what it has sent; None: that it has ended."""
+    """One end of a connection.  `under_way`: what it has sent; None means that it has ended."""
 
     loop: VirtualLoop
     name: str

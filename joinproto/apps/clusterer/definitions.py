@@ -60,7 +60,7 @@ def chosen(data: Path) -> Path:
 def look(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) -> None:
     """Return where this node may start first; raises `NotFirst`.
 
-    `others`: what those that went down with it hold; None: it did not say.
+    `others`: what those that went down with it hold; None if it did not say.
     """
     mine = held(data)
     if not mine or chosen(data).exists():

@@ -86,7 +86,7 @@ class NodeFailed:
 
 @frozen
 class ConfigRequest:
-    """An operator's config, and where its answer goes; None: it is not valid.
+    """An operator's config, and where its answer goes; None if it is not valid.
 
     `is_gone`: the operator no longer waits, and was told that nothing was done.
     """

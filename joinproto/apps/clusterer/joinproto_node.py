@@ -1,4 +1,4 @@
-"""`joinproto node` as the service: its configuration is written anew at each start, and it is run.
+"""`joinproto node` as the service: its configuration is written again at each start, and it is run.
 
 The electors are the disc nodes of the config that founds; a node that joins later has no vote,
 and takes electors and N over from those that run.  A node that is left out is started once more
@@ -187,7 +187,7 @@ class JoinprotoNode:
         raise ServiceFailed(f"process {pid} does not end", next="end it, then start the node again")
 
     def _running(self) -> int | None:
-        """Return the process, of this run or of one that was killed; None: it has ended."""
+        """Return the process, of this run or of one that was killed; None if it has ended."""
         if self._process is not None:
             return self._process.pid if self._process.poll() is None else None
         # Not by a file: a node killed before it was written would leave a process that is never

@@ -288,7 +288,7 @@ class Network:
         if said.node != peer.name:
             raise Refused(f"{peer.name} says that it is {one_line(str(said.node))}")
         if peer.run and said.run != peer.run:
-            self.heard.down(peer.name)  # it was started anew meanwhile
+            self.heard.down(peer.name)  # it was started again meanwhile
         peer.run, peer.is_met = said.run, True
         if peer.address is None and said.listen is not None and self._transport is not None:
             with suppress(UsageProblem):

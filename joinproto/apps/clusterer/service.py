@@ -92,7 +92,7 @@ class Holder(Protocol):
     def look(self, others: Mapping[str, Mapping[str, str] | None]) -> None:
         """Return where it may start before the others; raises `NotFirst`.
 
-        `others`: what those hold that went down with it; None: one that did not say.
+        `others`: what those hold that went down with it; None means one that did not say.
         """
 
 

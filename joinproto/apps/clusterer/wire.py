@@ -45,7 +45,7 @@ NAME_CHARS_MAX = 255
 
 @frozen(kw_only=True)
 class Hello:
-    """The greeting of one side.  `node` None: an operator.  `run`: of its process; `listen`:
+    """The greeting of one side.  `node` None means an operator.  `run`: of its process; `listen`:
     where it answers.
 
     `newest`: version that it speaks; of a hello that was taken, the newest that both speak.

@@ -9,7 +9,7 @@ or as the front of a node, with its signals, exit codes, `status`, `shutdown`, /
 
 What is replicated: retained messages, and nothing else.  Sessions, subscriptions, queued messages
 of QoS 1 and 2, and messages that are not retained stay with the broker they came to, and end with
-it: a client that connects to another member subscribes anew.  A message that is not retained
+it: a client that connects to another member subscribes again.  A message that is not retained
 reaches the subscribers of its own broker only.
 
 A publisher of a retained message with QoS 1 or 2 is answered when every member of the view has it
@@ -68,7 +68,7 @@ class Limited(ReaderAdapter):  # type: ignore[misc]  # amqtt ships no types
         self._most = most
         self._end = end
         self._left = 0  # of this packet
-        self._digits: int | None = None  # bits of its length that were read; None: no packet yet
+        self._digits: int | None = None  # bits of its length that were read; None if no packet yet
         self._length = 0
         self.has_ended = False
 

@@ -57,7 +57,7 @@ def conform_file(
 
     Raises `UsageProblem`, or `EnvironmentProblem` where no server answers.
 
-    `node`: this node's name, which must be in the list; None: not checked.
+    `node`: this node's name, which must be in the list; None if not checked.
     """
     about = chosen(text, given, node=node)
     if about.backend not in ASKED or (about.backend == values.K8S and about.is_pods):

@@ -39,7 +39,7 @@ def utc() -> str:
 
 @define(eq=False)
 class Http:
-    """Sends requests; `async with`.  `tls`: None: the system's authorities."""
+    """Sends requests; `async with`.  `tls`: None means the system's authorities."""
 
     proxies: Proxies = field(factory=Proxies)
     tls: ssl.SSLContext | None = None

@@ -21,7 +21,7 @@ from joinproto.errors import UsageProblem
 
 
 class Port(Protocol):
-    """See the head of this file.  `keep_alive_every`: seconds; None: never."""
+    """See the head of this file.  `keep_alive_every`: seconds; None means never."""
 
     @property
     def registers(self) -> bool: ...
@@ -112,7 +112,7 @@ class Plain(ABC):
 
 @frozen(eq=False)
 class Remade(Plain):
-    """A backend that only lists, made anew for each list: its keys are looked for again."""
+    """A backend that only lists, made again for each list: its keys are looked for again."""
 
     make: Callable[[], Backend]
     exchange: Exchange

@@ -275,7 +275,7 @@ class ClientPort:
         return found[0]
 
     async def _frames(self, first: int, last: int) -> list[Frame] | None:
-        """Return some frames from `first` to `last`; None: closed, or they were dropped."""
+        """Return some frames from `first` to `last`; None if closed, or they were dropped."""
 
         def read() -> list[Frame] | None:
             if not self.log.is_open or first < self.log.journal.first_seq:

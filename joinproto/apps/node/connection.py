@@ -17,7 +17,7 @@ PIECE_BYTES = 32 * 2**10
 
 class Connection(asyncio.BufferedProtocol):
     """`idle_since`: when it began to say nothing; `slow_since`: when a line began that does not
-    end, or an answer to wait that is not taken; None: neither.
+    end, or an answer to wait that is not taken; None if neither.
 
     `came` returns whether it may stay, and answers if not.  `serve` has a line, and calls
     `answer`, at once or later, or sends, then `served`.  `buffer`: for what comes, of all.

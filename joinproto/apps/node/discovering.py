@@ -2,7 +2,7 @@
 
 What follows from a round is the table `discovery-ours` (docs/discovery.md).  Until it says *found*
 the member has stand-ins for electors, with which it cannot found; a cluster that is there takes it
-in before that.  Then it starts anew, in the same process, with those that were listed: all of them
+in before that.  Then it starts again, in the same process, with those that were listed: all of them
 must answer before a view is proposed, and a majority must vote for it (join protocol, 3.4), or the
 register takes the first (3.7).
 """
@@ -47,12 +47,12 @@ CALLED_MAX = 64
 MISSED_MAX = 10
 """Rounds that a member is still called after it left the list: lists come and go."""
 CALM = 5
-"""A member looks so many times more seldom than one that has no view yet."""
+"""A member looks so many times more rarely than one that has no view yet."""
 
 
 @define(eq=False)
 class Discovering:
-    """See the head of this file.  `electors`: those found, None: not yet."""
+    """See the head of this file.  `electors`: those found, None if not yet."""
 
     about: Discovery
     member: str
@@ -120,7 +120,7 @@ class Discovering:
     # -- looking -------------------------------------------------------------------------------
 
     async def look(self, cluster: Cluster, transport: TcpTransport) -> None:
-        """Look until the member must start anew with `electors`.
+        """Look until the member must start again with `electors`.
 
         Raises `UsageProblem` where only an operator can help.
         """

@@ -37,8 +37,8 @@ class DiscoveryFile:
 
     `expected`: how many members found the cluster.  `register`: what chooses the views, `votes` of
     the electors, or a key of `etcd` or `consul`.  `port`: on which the others listen, unless
-    `[members]` says so; None: as this one.  `interval`: seconds between two rounds.  `nameserver`:
-    HOST:PORT that the backend `dns` asks; None: the system's.
+    `[members]` says so; None means as this one.  `interval`: seconds between two rounds.
+    `nameserver`: HOST:PORT that the backend `dns` asks; None means the system's.
     """
 
     backend: str
@@ -53,7 +53,7 @@ class DiscoveryFile:
 
 @frozen(kw_only=True)
 class Discovery:
-    """The same, checked.  `register`: None: the electors vote.  `members`: known addresses."""
+    """The same, checked.  `register`: None means the electors vote.  `members`: known addresses."""
 
     backend: Chosen
     register: Chosen | None

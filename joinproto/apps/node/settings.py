@@ -84,8 +84,8 @@ class Security(Proofs):
 
 @frozen(kw_only=True)
 class LogKept:
-    """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last
-    frames stay readable at least, and the earlier ones are dropped; None: all stay.
+    """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last frames
+    stay readable at least, and the earlier ones are dropped; None means all stay.
     """
 
     snapshot_every: Annotated[int, AtLeast(1)] = 100_000

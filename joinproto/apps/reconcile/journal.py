@@ -1,6 +1,6 @@
 """The record of changes that were begun: each is written before, and struck out at its end.
 
-A keeper that starts anew reads it, and asks the leaders about the intents in it; so no
+A keeper that starts again reads it, and asks the leaders about the intents in it; so no
 change is begun twice.  Two keepers with one file are refused; two with two files are not noticed.
 """
 

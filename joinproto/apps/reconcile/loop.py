@@ -40,7 +40,7 @@ Work = Callable[[], None]
 class Loop:
     """The ports of one keeper (`Ports`), in one thread.
 
-    `journal` None: read-only; decisions are told, nothing is begun.
+    `journal` None means read-only; decisions are told, nothing is begun.
     """
 
     api: Api

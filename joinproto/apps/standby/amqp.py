@@ -42,7 +42,7 @@ from joinproto.apps.standby.transacting import (
 # A message as it came over AMQP 1.0: the two facts of its header that a broker needs.
 #
 # The bytes of a message are kept as they are; only the header of one that is delivered again is
-# written anew.
+# written again.
 #
 # Source: AMQP 1.0, part 3, 3.2.1 (header), part 1, 1.6 (encodings).
 
@@ -84,7 +84,7 @@ CREDIT = 500
 ADMIN = "qpid.ha-admin"
 """A property of a connection, as the broker that shipped has it: it may enter a backup."""
 WHERE = "joinproto.where"
-"""Another one: a backup tells it where the primary is, in place of ending without a word."""
+"""Another: a backup tells it where the primary is, in place of ending without a word."""
 REDIRECT = "amqp:connection:redirect"
 
 
@@ -178,7 +178,7 @@ class ClientPort(EnginePort):
             return
         self._is_refused = True
         if not self._asks_where or refusal.primary is None:
-            # Without an answer: Proton's client begins its list of addresses anew at each
+            # Without an answer: Proton's client begins its list of addresses again at each
             # connection that was opened, and does not see the end of one that was closed by a
             # frame.  So it would call the first backup of the list forever, or wait forever.
             self._wire.abort()

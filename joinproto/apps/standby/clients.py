@@ -189,7 +189,7 @@ class Clients:
         return True
 
     def refusal(self, *, is_admin: bool = False) -> Refusal | None:
-        """Return why a client may not enter, None: it may (H11)."""
+        """Return why a client may not enter, None if it may (H11)."""
         primary = self.core.links.primary_address
         said = None if primary is None else str(primary)
         found = admit(Variant.OURS, self.core.role, primary=said, is_admin=is_admin)

@@ -26,7 +26,9 @@ COPY_AT_ONCE = 100
 
 @define
 class CopyRate:
-    """The copy to one backup.  `per_second`: messages; None: as many as its connection takes."""
+    """The copy to one backup.  `per_second`: messages; None means as many as its connection
+    takes.
+    """
 
     per_second: float | None
     _at: float | None = None
@@ -61,7 +63,7 @@ class Copies:
         self._turns += 1
         for name, queues in leading.copies.items():
             first = self._turns % len(queues)
-            # Each turn begins with another one: the first may take all that may be copied.
+            # Each turn begins with another: the first may take all that may be copied.
             for queue in (*queues[first:], *queues[:first]):
                 if core.links.unsent(name) >= UNSENT_BYTES_MAX:
                     break

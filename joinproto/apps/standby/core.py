@@ -50,7 +50,7 @@ ENDS = Answer(Verdict.REFUSED, "H1", "this broker ends")
 
 @define(eq=False)
 class Core:
-    """One broker.  `manager`: the one built in; None: it is outside.  `failure`: why it ended."""
+    """One broker.  `manager`: the one built in; None if it is outside.  `failure`: why it ended."""
 
     settings: Settings
     disk: Disk

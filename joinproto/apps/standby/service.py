@@ -20,7 +20,7 @@ from joinproto.net.addresses import Address
 
 @frozen
 class Refusal:
-    """Why ordinary clients are not served.  `primary`: where they are; None: not known."""
+    """Why ordinary clients are not served.  `primary`: where they are; None if not known."""
 
     why: str
     primary: Address | None = None
@@ -49,7 +49,7 @@ class Service(Commits, Protocol):
         """Return whether there is room for one more connection."""
 
     def refusal(self, *, is_admin: bool = False) -> Refusal | None:
-        """Return why a client may not enter now; None: it may (H11)."""
+        """Return why a client may not enter now; None if it may (H11)."""
 
     def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
         """Give this queue, declared if it may be, once all that count know it; or why there is

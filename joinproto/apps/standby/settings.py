@@ -35,7 +35,7 @@ UNSENT_BYTES_MAX = 256 << 20
 
 @frozen(kw_only=True)
 class QueueFile:
-    """A queue that is there from the beginning.  `replicate`: None: as the default says."""
+    """A queue that is there from the beginning.  `replicate`: None means as the default says."""
 
     durable: bool = True
     replicate: Level | None = None

@@ -154,7 +154,7 @@ class Transactions:
         return True
 
     def gone(self, link: Link | None = None) -> None:
-        """Undo those that were declared over a link that is gone; None: the connection is."""
+        """Undo those that were declared over a link that is gone; None if the connection is."""
         for name in [each for each, work in self.work.items() if link in (None, work.link)]:
             self._discharge(name, True, lambda _: None)
 
@@ -183,7 +183,7 @@ def _id(said: Any) -> bytes:
 
 
 def told_in(delivery: Delivery) -> tuple[bytes, int] | None:
-    """Return the transaction of a delivery, and its outcome or -1; None: it is in none."""
+    """Return the transaction of a delivery, and its outcome or -1; None if it is in none."""
     if delivery.remote_state != TRANSACTIONAL:
         return None
     match delivery.remote.data:

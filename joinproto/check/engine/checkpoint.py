@@ -1,4 +1,4 @@
-"""A search that is killed and goes on: what it leaves in a folder, between levels.
+"""A search that is killed and continues: what it leaves in a folder, between levels.
 
     rows-....bin     every state found, in the order in which it was found (`rows/row_file.py`)
     checkpoint.bin   how far the search was: where its levels end, what rows are made of (values
@@ -65,9 +65,9 @@ _PIECE = 1 << 18
 class Checkpoint:
     """The checkpoint of one search, in a folder of its own.
 
-    `run`: what makes it this search and no other, as JSON.  `tell`: hears from where it goes on.
+    `run`: what makes it this search and no other, as JSON.  `tell`: hears from where it continues.
     `seconds`: at least so long between two writes, and twenty times as long as the last one took.
-    `note`: from where this search went on; empty: it began.
+    `note`: from where this search continued; empty: it began.
     """
 
     folder: Path
@@ -199,7 +199,7 @@ class Checkpoint:
         _sync_folder(self.folder)
         self.files.remove_others()
 
-    # -- going on ------------------------------------------------------------------------
+    # -- continuing ------------------------------------------------------------------------
 
     def restore(self, search: Search) -> Found:
         """Let the states be those that are kept; `search` is fresh, of the same world.

@@ -1,7 +1,7 @@
 """The states of one world as rows: how they are packed and told apart, and what follows them.
 
 What a row looks like may turn out wrong while a search is on its way: the states then begin
-anew, in another form.
+again, in another form.
 """
 
 from __future__ import annotations
@@ -53,13 +53,11 @@ class Space:
     `begins`: so many rows, the first ones, are states in which runs begin.  `cut_by`: the limit
     at which more of these were left out.
 
-    `workers`: threads that expand levels; where the world has a view, `same`, one does.
-    `answers`: of members, where they are known from another run.
-    `numbers_contents`: rows may get numbers in place of bits: see
-    `joinproto/check/engine/tables/contents.py`.  `may_number`: they may from now on.
-    `files`: where rows lie; None: in memory.
-    `looked_at`, `outside`: so many rows, the first ones, were asked whether they are `within`, and
-    those are not.
+    `workers`: threads that expand levels; where the world has a view, `same`, one does. `answers`:
+    of members, where they are known from another run. `numbers_contents`: rows may get numbers in
+    place of bits: see `joinproto/check/engine/tables/contents.py`.  `may_number`: they may from now
+    on. `files`: where rows lie; None means in memory. `looked_at`, `outside`: so many rows, the
+    first ones, were asked whether they are `within`, and those are not.
     """
 
     world: World
@@ -102,7 +100,7 @@ class Space:
                 f"world {self.world.name} has a view, same, which may tell members apart",
                 next="run it with --no-symmetry, or without it",
             )
-        # Which of those that are the same goes on depends on their order.
+        # Which of those that are the same continues depends on their order.
         if self.workers > 1 and self.world.same is None:
             self._workers = Workers(self.workers)
         self.judge_anew(sorted_form=True)
@@ -327,7 +325,7 @@ class Space:
         self.tables.give_bits()
 
     def keep_form(self) -> None:
-        """Nothing is begun anew after this, and one thread does what is left."""
+        """Nothing is begun again after this, and one thread does what is left."""
         self.may_number = False
         if self._workers is not None:
             self._workers.close()

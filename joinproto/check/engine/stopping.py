@@ -32,7 +32,7 @@ class Limits:
 
 @frozen(kw_only=True)
 class Stops:
-    """Says why a search ends now; nothing where it goes on.
+    """Says why a search ends now; nothing where it continues.
 
     `began`: by `time.perf_counter`.  What `compiling` took is none of the search's time.
     """

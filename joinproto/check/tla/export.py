@@ -53,7 +53,7 @@ class Exported:
 
     `constants`: by name.  TLC takes no tuple in a configuration: `MCNAME.tla` defines them for it.
     `states`: how many were found, with a violation those up to one level past it.  `left_out`:
-    claims about runs and steps.  `broken_at`: steps to the first violation, None: there is none.
+    claims about runs and steps.  `broken_at`: steps to the first violation, None if there is none.
     """
 
     name: str

@@ -110,7 +110,7 @@ class Cluster:
             load, node = heap[0]
             machine = self.machines[node]
             if not machine.up or machine.load != load:
-                heapq.heappop(heap)  # told anew when it changed, or when it is back
+                heapq.heappop(heap)  # told again when it changed, or when it is back
             elif node in own:
                 aside.append(heapq.heappop(heap))
             else:

@@ -131,7 +131,7 @@ class Run:
         self.cluster.came_back(node)
         for queue in self.cluster.on[node]:
             self._one_more(queue)
-            # Another one was made in its place, and would not have been needed.
+            # Another was made in its place, and would not have been needed.
             self.for_nothing += self.cluster.live[queue] > self.shape.replicas
             if queue in self.below_since:
                 self._plan(queue, self.now + self.shape.trigger_interval)

@@ -1,4 +1,4 @@
-"""`joinproto check`: search a world, or a model of one's own, and judge its claims.
+"""`joinproto check`: search a world, or a model of your own, and judge its claims.
 
     0  all hold, or as --expect says          3  open: stopped at a limit, by the first
     1  violated, a `sometimes` not reached       Ctrl-C, or states were left out
@@ -385,7 +385,7 @@ def _text(loaded: Loaded, report: Report, settings: Settings) -> str:
 
 def _write(loaded: Loaded, found: Checked, settings: Settings) -> None:
     report = found.report
-    # A test that is pasted somewhere finds a model of one's own by its path.
+    # A test that is pasted somewhere finds a model of your own by its path.
     named = report if loaded.file is None else evolve(report, world=loaded.target)
     if settings.trace is not None:
         from joinproto.cli.show.write import format_of, write_trace

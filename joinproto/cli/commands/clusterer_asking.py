@@ -150,7 +150,7 @@ def status_of(ask: Ask, address: str | None) -> dict[str, Any] | None:
 
 
 def _node_said(found: Mapping[str, Any], release: Release) -> NodeSaid | None:
-    """Return a node's answer as a value; None: it has not started, or ends."""
+    """Return a node's answer as a value; None if it has not started, or ends."""
     try:
         held = _held(found["config"], release)
         status = Status(found["status"])

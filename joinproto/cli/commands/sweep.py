@@ -53,7 +53,7 @@ class Sweep:
 
 
 def _values(name: str, value: Any, is_text: Callable[[str], bool]) -> list[Any] | None:
-    """Return a parameter's values in the searches; None: it has one value."""
+    """Return a parameter's values in the searches; None if it has one value."""
     if not isinstance(value, Words):
         return None
     if value.strip().startswith(EACH):
@@ -94,7 +94,7 @@ def _listed(name: str, value: str) -> list[Any]:
 def swept(
     options: Mapping[str, Any], is_text: Callable[[str], bool]
 ) -> list[dict[str, Any]] | None:
-    """Return the options of each search; None: nothing is swept.
+    """Return the options of each search; None if nothing is swept.
 
     `is_text`: whether a parameter takes a text, and so `1..5` as it is.
     """

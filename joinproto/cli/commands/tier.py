@@ -125,7 +125,7 @@ class Tier:
 
 
 Row = tuple[Entry, str | None]
-"""A world, and the mistake built into it; None: none."""
+"""A world, and the mistake built into it; None if there is none."""
 
 
 def _rows(tier: str) -> Iterator[Row]:

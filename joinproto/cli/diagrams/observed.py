@@ -57,8 +57,8 @@ def seen(
 ) -> ObservedClass:
     """Return the observations of one kind of member in the first `states_max` states of each world.
 
-    `member`: one of that kind; None: the first.  `by`: the attribute that is its phase.  Raises
-    `UsageProblem` where there is no such member or attribute.
+    `member`: one of that kind; None means the first.  `by`: the attribute that is its phase.
+    Raises `UsageProblem` where there is no such member or attribute.
     """
     arrows: dict[_Arrow, Counter[str]] = {}
     phases: dict[str, None] = {}

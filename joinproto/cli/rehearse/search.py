@@ -59,7 +59,7 @@ class Choice:
 class Start:
     """A view that a restart can come to: what it is, its members, and the last frame before it.
 
-    `frame`: as the stores count; None: before all frames that differ, 0 in a `DiskScenario`.
+    `frame`: as the stores count; None means before all frames that differ, 0 in a `DiskScenario`.
     """
 
     kind: str

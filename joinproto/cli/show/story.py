@@ -24,7 +24,7 @@ MONITOR = "monitor"
 
 @frozen
 class Change:
-    """An attribute of a member before and after a step; None: it was not there.
+    """An attribute of a member before and after a step; None if it was not there.
 
     The attribute "" tells that a member is down.
     """

@@ -1,4 +1,4 @@
-"""The verdict on logs of other programs: which lines a world of one's own can tell."""
+"""The verdict on logs of other programs: which lines a world of your own can tell."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Held:
         self.frames.add(first, last)
 
     def since(self, seq: int) -> int | None:
-        """Return since when, None: never."""
+        """Return since when, None means never."""
         if seq not in self.frames:
             return None
         times = [at for first, last, at in self._many if first <= seq <= last]
@@ -105,7 +105,7 @@ class Contents:
     _runs: Column
 
     def first_to_differ(self, seq: int, digest: str, run: int) -> int | None:
-        """Return the number of the run that said otherwise before, None: none did."""
+        """Return the number of the run that said otherwise before, None if none did."""
         is_now, was = hash(digest) or 1, self._digests[seq]
         if not was:
             self._digests[seq] = is_now

@@ -63,7 +63,7 @@ class Moment:
 class Run:
     """One process.  `parts`: its files; `is_cut`: inside its last line; `started`: `t`, in ns.
 
-    `version`: of joinproto, None: it does not say.  `until`: what is later is left out.
+    `version`: of joinproto, None if it does not say.  `until`: what is later is left out.
     """
 
     path: Path
@@ -150,7 +150,7 @@ def lines_in(parts: tuple[Path, ...], until: Moment) -> Iterator[dict[str, Any]]
 
 
 def _begun(parts: tuple[Path, ...], until: Moment) -> Run | None:
-    """Return the run in these files, of which the first line is read; None: it began later."""
+    """Return the run in these files, of which the first line is read; None if it began later."""
     path = parts[0]
     with _opened(path) as file:
         line = file.readline()

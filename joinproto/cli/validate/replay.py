@@ -142,7 +142,7 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
 
 
 def _input(line: dict[str, Any]) -> inputs.Input | None:
-    """Return the input that a line is of, None: it is of none."""
+    """Return the input that a line is of, None if it is of none."""
     match line["kind"]:
         case "receive":
             return inputs.Receive(line["peer"], _message(line))

@@ -131,7 +131,7 @@ class Stretches:
         return found
 
     def beyond(self, number: int) -> int | None:
-        """Return the least that is greater, None: there is none."""
+        """Return the least that is greater, None if there is none."""
         for first, last in self:
             if last > number:
                 return max(first, number + 1)

@@ -263,7 +263,7 @@ def _logs(paths: Iterable[Path]) -> tuple[list[Log], list[str]]:
 
 
 def _read(parts: tuple[Path, ...], until: Moment) -> Log | None:
-    """Return the log in these files; None: its process began later."""
+    """Return the log in these files; None if its process began later."""
     path, lines = parts[0], tuple(lines_in(parts, until))
     if not lines and path.stat().st_mtime_ns > until.wall:
         return None

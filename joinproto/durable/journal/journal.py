@@ -157,7 +157,7 @@ class Journal:
 
     @property
     def last(self) -> Position | None:
-        """Return the last frame, None: there is none."""
+        """Return the last frame, None if there is none."""
         return last_of(self._runs)
 
     @property
@@ -411,7 +411,7 @@ def _write_again(journal: Journal) -> None:
     """Make the frames that were read durable before they are used; they may be in memory only."""
     # The process before this one appended, its fsync failed, and the system dropped what it
     # could not write, but still shows it.  Then the next fsync is a success that means
-    # nothing.  So what no later record calls durable is written anew.
+    # nothing.  So what no later record calls durable is written again.
     at = journal._start
     if journal.last_seq > journal._below:
         place = journal.begins(journal.last_seq)
@@ -431,7 +431,7 @@ def _say_how_far(path: Path, frames: int, at: int, size: int) -> None:
 
 
 def frames_bytes(files: JournalFileSystem, directory: Path) -> int | None:
-    """Return how long the journal of a data directory is, None: there is none; `OSError`."""
+    """Return how long the journal of a data directory is, None if there is none; `OSError`."""
     folder = files.open_directory(directory)
     try:
         if FILE not in files.names(folder):

@@ -90,7 +90,9 @@ def record(frame: Frame, durable: int) -> bytes:
 
 
 def parsed(raw: bytes) -> tuple[Frame, int, int] | None:
-    """Return the frame at the start of `raw`, its length, and what was durable; None: no frame."""
+    """Return the frame at the start of `raw`, its length, and what was durable; None if no
+    frame.
+    """
     if len(raw) < HEAD.size + BODY.size:
         return None
     magic, length, checksum = HEAD.unpack_from(raw)

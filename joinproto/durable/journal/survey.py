@@ -180,7 +180,7 @@ def read_stretch(
 ) -> tuple[Stretch | None, str]:
     """Return the whole records in about so many bytes from `start` on, and the first fault.
 
-    None: there is no whole record.  `first`: the number that the first one must have.
+    None if there is no whole record.  `first`: the number that the first one must have.
     """
     held = read(start, min(piece_bytes, size - start))
     while True:
@@ -256,9 +256,9 @@ def start_from(
 ) -> tuple[StoreRecord, str]:
     """Return the record with the position of the journal, and why no member may start from it.
 
-    A member opens its directory by this, and the recovery tool judges directories by it.
-    `runs`: of the journal, None: there is no journal; `is_torn`: behind them was a part of a
-    frame.  The second is "" where one may.
+    A member opens its directory by this, and the recovery tool judges directories by it. `runs`: of
+    the journal, None if there is no journal; `is_torn`: behind them was a part of a frame.  The
+    second is "" where one may.
     """
     if record.update_unfinished:
         # A cut had begun; older versions marked every update, which has the same data.  It is
@@ -289,7 +289,7 @@ def _ending_at(record: StoreRecord, runs: Sequence[Run]) -> tuple[StoreRecord, s
 
 
 def last_of(runs: Sequence[Run]) -> Position | None:
-    """Return where these end, None: there is no frame."""
+    """Return where these end, None if there is no frame."""
     return Position(runs[-1].view, runs[-1].last) if runs else None
 
 

@@ -24,7 +24,7 @@ _RADIX_MAX = 1 << 62
 
 
 def row_where(searched: Searched, text: str, predicate: Predicate) -> int | None:
-    """Return the nearest row in whose view an expression is true; None: there is none.
+    """Return the nearest row in whose view an expression is true; None if there is none.
 
     The expression is asked once for each combination of what it reads.
     """
@@ -36,7 +36,7 @@ def row_where(searched: Searched, text: str, predicate: Predicate) -> int | None
 
 
 def row_of_claim(searched: Searched, item: Property, *, is_so: bool) -> int | None:
-    """Return the nearest row of which a claim says so; None: there is none."""
+    """Return the nearest row of which a claim says so; None if there is none."""
     said = answers_of(searched, item)
     if said is None:
         places = range(len(searched.order))
@@ -77,7 +77,7 @@ def _distinct(searched: Searched, reads: Reads) -> list[int]:
 
 
 def _classes(searched: Searched, part: int, reads: Reads) -> Ints | None:
-    """Return for each observation of a part a number of what is read of it; None: nothing is."""
+    """Return for each observation of a part a number of what is read of it; None if nothing is."""
     tables = searched.search.tables
     observations = tables.shown[part]
     every = np.arange(len(observations))

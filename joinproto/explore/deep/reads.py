@@ -17,9 +17,9 @@ _VALUES = frozenset({"values", "items"})
 
 @frozen
 class Reads:
-    """`members`: names of those that are read; None: all.  `attributes`: of what they show;
-    None: the whole.  `disk`, `monitor`, `split`: whether these are read.  `is_known`: False means
-    that anything may be read.
+    """`members`: names of those that are read; None means all.  `attributes`: of what they show;
+    None means the whole.  `disk`, `monitor`, `split`: whether these are read.  `is_known`: False
+    means that anything may be read.
     """
 
     members: frozenset[str] | None

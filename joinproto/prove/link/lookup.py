@@ -50,7 +50,7 @@ class Lemma:
 
 @frozen
 class Lookup:
-    """`reached`: the world and the level at which the state occurs, None: nowhere.
+    """`reached`: the world and the level at which the state occurs, None means nowhere.
 
     `states`: how many were looked at.
     """

@@ -99,7 +99,7 @@ def link(
 ) -> list[Found]:
     """Hold the steps of one world against its layers, until one is rejected.
 
-    `layers`: names of the requested ones; None: all.
+    `layers`: names of the requested ones; None means all.
     """
     walk = Walk(linked.load(linked.world, mutant))
     mappings = [make(walk) for make in linked.mappings]

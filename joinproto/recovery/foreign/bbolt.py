@@ -54,7 +54,9 @@ class Database:
         return cls(tree, name, page, root, pages)
 
     def bucket(self, name: bytes) -> bytes | int | None:
-        """Return a bucket: its page, or the bucket itself where it is small; None: none."""
+        """Return a bucket: its page, or the bucket itself where it is small; None if there is
+        none.
+        """
         for key, value, is_bucket in self._items(self.root, first=name):
             if key == name and is_bucket:
                 root, _ = BUCKET.unpack_from(value)

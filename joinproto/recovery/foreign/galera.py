@@ -11,7 +11,7 @@ After a crash the position is in the data; the server tells it (`mariadbd --wsre
 and the operator hands it on: a number, `<uuid>:<number>`, or the text of the server's log.
 
 The number of a view orders nothing by itself: it begins again when a cluster is founded
-from one node.  But a view tells which nodes went on: if y was with x in x's last view and has a
+from one node.  But a view tells which nodes continued: if y was with x in x's last view and has a
 later one without x, then x was not last.
 
 Galera takes a missing or a damaged file for safe.  Here it is unknown.

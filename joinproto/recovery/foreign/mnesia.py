@@ -69,7 +69,7 @@ def names_in(entries: Collection[str]) -> tuple[str, ...]:
 
 def definitions_in(files: Mapping[str, bytes]) -> Definitions:
     """Return the definitions in these files, by their names; raises `NotAsWritten`."""
-    # A start renames the log before it writes another one, and a kill may come between.
+    # A start renames the log before it writes another, and a kill may come between.
     if not files.get(LATEST) and not files.get(PREVIOUS):
         raise NotAsWritten(f"{LATEST}: is {'empty' if LATEST in files else 'not there'}")
     tables = _Tables()
@@ -179,7 +179,7 @@ def _lasting(table: bytes, record: bytes) -> bytes:
     """Return the parts of a record that no node changes by itself.
 
     Of a queue: its name, what was asked for, and its arguments.  The rest says which node leads it
-    and which ones have copies, and it is written anew at each node that comes or goes.
+    and which ones have copies, and it is written again at each node that comes or goes.
     """
     return (
         b"".join(external.parts_of(record)[:QUEUE_LASTS])

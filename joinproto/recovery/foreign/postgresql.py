@@ -6,8 +6,8 @@
     pg_wal/TIMELINE..SEGMENT   the log: followed from the last checkpoint, record by record, to the
                                last one whose checksum is right
 
-Two directories of one system have a common beginning.  It ends where one of them left a timeline
-on which the other one went on: the fork point.  A directory whose log ends before it is behind the
+Two directories of one system have a common beginning.  It ends where one of them left a timeline on
+which the other one continued: the fork point.  A directory whose log ends before it is behind the
 other one; one that goes beyond has what the other one has not.  Two standbys of one primary that
 are promoted each by itself number their timelines alike; `pg_rewind` takes them for one, and here
 the first records tell.
@@ -66,7 +66,7 @@ TIMELINES_MAX, HISTORY_BYTES_MAX = 10_000, 4 << 20
 
 @frozen(kw_only=True)
 class Stretch:
-    """A timeline from one place in the log to another one; of the last, to the end of the log."""
+    """A timeline from one place in the log to another; of the last, to the end of the log."""
 
     timeline: Annotated[int, "its number"]
     begin: Annotated[int, "where it begins"]
@@ -164,7 +164,7 @@ def facts_of(tree: Tree) -> Control:
     if last.begin and not last.birth and walks[-1].is_there(last.begin):
         said = f"{WAL}: timeline {last.timeline} does not begin at {place(last.begin)}"
         control = evolve(control, damaged=control.damaged or said)
-    # A standby goes on to the end of what it has, and leaves the timeline only there.
+    # A standby continues to the end of what it has, and leaves the timeline only there.
     if before and any(one > last.begin // segment for one in walks[-1].written(before[-1][0])):
         said = f"{WAL}: timeline {before[-1][0]} goes on behind {place(last.begin)}"
         control = evolve(control, damaged=control.damaged or said)
@@ -264,7 +264,7 @@ def _told(raw: Raw, control: Control) -> Found:
 
 
 def _copied(raw: Raw, control: Control) -> str:
-    """Return that this is a copy of a server's directory, where its pid file names another one."""
+    """Return that this is a copy of a server's directory, where its pid file names another."""
     if control.ran_in in ("", raw.path):
         return ""
     return (
@@ -297,7 +297,8 @@ def lineage(control: Control) -> str:
 class Parting:
     """The relation of two directories: equal up to `at` on `timeline`, then different bytes.
 
-    `left`: where the first of them left this timeline, which is the fork point; None: neither did.
+    `left`: where the first of them left this timeline, which is the fork point; None if neither
+    did.
     """
 
     timeline: int

@@ -25,7 +25,7 @@ BIRTH_RECORDS, PAGE_BYTES, PAGES_AHEAD = 4, 8192, 64
 
 
 class _Overwritten(Exception):
-    """A page tells that the record before it was given up after a crash, and the log goes on."""
+    """A page tells that the record before it was given up after a crash, and the log continues."""
 
 
 class _Over(NotAsWritten):
@@ -52,7 +52,7 @@ class Walk:
         """Return where the last whole record behind this one ends, why, and if that is damage.
 
         The server writes whole pages, blank behind the last record; so anything else in its page,
-        or a whole record behind a bad one, was written and is lost.  A record that goes on in a
+        or a whole record behind a bad one, was written and is lost.  A record that continues in a
         page that was never written is what a crash leaves.
         """
         before = 0
@@ -155,7 +155,7 @@ class Walk:
         return bytes(found), at
 
     def _head(self, at: int, rest: int) -> int:
-        """Return how long the head of a page is; `rest`: bytes of a record that goes on in it."""
+        """Return how long the head of a page is; `rest`: bytes of a record that continues in it."""
         _, info, timeline, place, left = PAGE.unpack(self._read(at, PAGE.size))
         is_long = at % self.segment == 0
         if place != at or bool(info & 2) is not is_long or timeline > self.timelines[-1][0]:

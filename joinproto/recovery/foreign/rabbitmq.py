@@ -7,7 +7,7 @@
 The lists are the same whether a node was stopped or killed, so no store is ever clean.
 There is no cluster id: `clustered` groups nodes of which one counts the other as a member.
 
-A start that was cut off leaves a trap.  A node that comes up and finds another one first
+A start that was cut off leaves a trap.  A node that comes up and finds another first
 writes down what *that one* sees, itself not included; if it dies while it waits, its own
 list is gone.  So a list without the node itself says nothing about when it stopped.
 
@@ -200,7 +200,7 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
 
 
 def _without_blank(stores: Sequence[Found]) -> tuple[Found, ...]:
-    """Return the stores, a node that was reset or began anew as one that has nothing.
+    """Return the stores, a node that was reset or began again as one that has nothing.
 
     It lists itself alone and has nothing but what RabbitMQ makes for a new node.  Where its tables
     were not read, it is taken for one only with the stores of a cluster.  Alone, it may be a

@@ -8,7 +8,7 @@ from joinproto.pick.wait_graph import Start, WaitGraph
 
 
 def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the text of one wait graph; `besides`: nodes whose lists are in another one."""
+    """Return the text of one wait graph; `besides`: nodes whose lists are in another."""
     found = [
         f"{item.node} waits for {and_(item.waits_for)}"
         if item.waits_for

@@ -67,7 +67,7 @@ class Questioner:
         self.failure: JoinprotoError | None = None
 
     def answer(self, asked: StateQuestion) -> str | None:
-        """Return the policy's answer; None: it does not know this kind of question."""
+        """Return the policy's answer; None if it does not know this kind of question."""
         if asked.question.ask not in self.asks:
             return None
         line = asked.question.line

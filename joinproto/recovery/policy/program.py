@@ -2,7 +2,7 @@
 
 A program reads a question from its standard input, a line, writes its answer, a line, and reads
 the next.  One that answers a single question and ends, or that answers only when its input ends,
-is started anew for each question.  `stdbuf`, where it is installed, has C programs such as `jq`
+is started again for each question.  `stdbuf`, where it is installed, has C programs such as `jq`
 write each line at once.  What a program writes to standard error is shown where it fails.
 
 A policy that hangs, one that dies and one that gives two answers to one question are told apart.
@@ -155,7 +155,7 @@ class Program:
         self._errors.close()
 
     def answer(self, question: Question) -> str | None:
-        """Return the policy's answer; None: it does not know the question.
+        """Return the policy's answer; None if it does not know the question.
 
         Raises `PolicyFailed`, and `UsageProblem` where it cannot be started.
         """

@@ -46,7 +46,8 @@ class Question:
         return json.dumps(encoded(self), separators=(",", ":"))
 
     def answer_of(self, text: str) -> str | None:
-        """Return the answer in a line of the policy's output; None: it does not know the question.
+        """Return the answer in a line of the policy's output; None if it does not know the
+        question.
 
         A string of JSON, or a plain word.  A node is named by its host, its member or the name of
         its store; its host is returned.  Raises `ValueError`, whose text says what was expected.

@@ -12,7 +12,7 @@ from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Action
 
-# A member that goes on adopts the agreed cluster-id and writes it at once, whatever it had.
+# A member that continues adopts the agreed cluster-id and writes it at once, whatever it had.
 GO_ACTIVE = (Action.SET_INITIAL, Action.JUDGE_STORE, Action.SERVE, Action.ANNOUNCE)
 # The old journal is set aside first; the status file still says what it said.
 UPDATE = (Action.DROP_DATA, Action.SET_INITIAL, Action.ANNOUNCE, Action.ASK_FOR_UPDATE)

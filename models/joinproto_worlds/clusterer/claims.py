@@ -74,7 +74,7 @@ made.
 """
 
 MISSED = ("left-out-apart", "left-out-gospel", "two-ready")
-"""Scenes in which a ready node takes a config before it hears that another one left it out."""
+"""Scenes in which a ready node takes a config before it hears that another left it out."""
 
 FORMER = {"leave": "a", "hole-6": "ab"}
 """The nodes that have version 2 and must not hear of version 3."""

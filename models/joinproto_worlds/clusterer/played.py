@@ -99,7 +99,7 @@ class Played(Simulator):
 
     `at`: the next step of the story; -1: it has not begun.  `queues`: what is left of the last one.
     `kills`: how often a node may still be killed before an effect.  It is started again before
-    the story goes on.  `delivers`: what it has sent may arrive all the same.  `tears_too`: its
+    the story continues.  `delivers`: what it has sent may arrive all the same.  `tears_too`: its
     power may be cut as well, which takes its broker and what is not synced.
     """
 

@@ -47,7 +47,7 @@ class Scene:
 
 
 def config(version: int, nodes: str, gospel: str | None) -> dict[str, Any]:
-    """Return a config; gospel None: reset."""
+    """Return a config; gospel None means reset."""
     return {
         "version": version,
         "nodes": dict.fromkeys(nodes, "disc"),

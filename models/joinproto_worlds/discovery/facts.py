@@ -14,7 +14,7 @@ Backend = Literal["lists", "registered", "selects", "seed"]
 
 @frozen(kw_only=True)
 class Facts:
-    """`tries`: rounds after the first; None: without end.
+    """`tries`: rounds after the first; None means without end.
 
     `backend`: it `lists` all, or all that `registered`; it `selects` the oldest of these; or all
     know the `seed`, the first of `names`.  `told`: nodes that are always given this answer

@@ -73,7 +73,7 @@ class Looks:
 
 @frozen
 class Joins:
-    """It joins this cluster; None: no node was there any more."""
+    """It joins this cluster; None if no node was there any more."""
 
     cluster: Cluster | None
 
@@ -109,7 +109,7 @@ class Shown:
 
 @define
 class Node:
-    """`tries`: rounds that are left after the next one; None: without end."""
+    """`tries`: rounds that are left after the next one; None means without end."""
 
     name: str
     rules: Rules

@@ -44,7 +44,7 @@ def joining(view: View, names: tuple[str, ...], **more: Any) -> Iterator[Togethe
 )
 def last_leaver(rule: Rule) -> Incident:
     """One MariaDB node was stopped in order weeks ago, so its grastate.dat has a real seqno.
-    The other two went on, and a power cut killed them: their seqno is -1.  The recovery playbook
+    The other two continued, and a power cut killed them: their seqno is -1.  The recovery playbook
     bootstraps the node with the highest sequence number.  That is the old node, and the newer
     databases are overwritten by a state transfer, without a backup.
     """

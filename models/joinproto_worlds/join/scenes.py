@@ -230,7 +230,7 @@ def tails() -> Scene:
 
 
 def _went_on(first: Lineage, names: str, ready: str) -> Scene:
-    """All wrote a frame; the members of the next view another one, and those `ready` have it."""
+    """All wrote a frame; the members of the next view another, and those `ready` have it."""
     before = _first_frame(first)
     chain = _changed(first, names, position=before)
     last = Position(_tip(chain).id, 2)

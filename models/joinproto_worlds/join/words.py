@@ -201,7 +201,7 @@ class ReadEnded:
 
 @frozen(cache_hash=True)
 class Reached:
-    """A member that heard of no member is connected to another one, and knows this view."""
+    """A member that heard of no member is connected to another, and knows this view."""
 
     seat: Seat
     view: ViewId

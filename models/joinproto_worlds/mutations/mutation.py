@@ -40,7 +40,7 @@ class Patch:
     module: str
     path: str
     made: Callable[[Any], Any]
-    # Kept, because a search applies it anew for each call of a member: what was replaced by
+    # Kept, because a search applies it again for each call of a member: what was replaced by
     # what, and in which of so many modules.
     _made: tuple[Any, Any] | None = field(default=None, init=False, repr=False)
     _held: tuple[Any, int, list[Any]] | None = field(default=None, init=False, repr=False)
@@ -121,7 +121,7 @@ _now: list[Mutation] = []  # those that are applied
 
 @contextmanager
 def applied(mutation: Mutation | None) -> Iterator[None]:
-    """Leave the rule out while the block runs, in the whole process; None: none.
+    """Leave the rule out while the block runs, in the whole process; None if there is none.
 
     In a block of the same mutation it changes nothing.
     """

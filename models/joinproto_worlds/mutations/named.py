@@ -44,7 +44,7 @@ def every() -> Iterator[Mutation]:
 
 
 def mutation(name: str | None) -> Mutation | None:
-    """Return the mutation of this name, None for None; raises `UsageProblem` for another one."""
+    """Return the mutation of this name, None for None; raises `UsageProblem` for another."""
     found = _found(name)
     if name is not None and found is None:
         raise UsageProblem(

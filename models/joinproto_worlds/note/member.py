@@ -48,7 +48,7 @@ class Acknowledged:
 
 @frozen
 class Renamed:
-    """Recorded: a store that had an initial signature got another one (against S1)."""
+    """Recorded: a store that had an initial signature got another (against S1)."""
 
     member: str
 
@@ -96,7 +96,7 @@ class Shown:
 class Broker:
     """One process with its store.  `held`: what it has in memory; `disk`: what is durable.
 
-    `readings`: of the note; None: Qpid's rules.  `mutation`: a rule that is left out.
+    `readings`: of the note; None means Qpid's rules.  `mutation`: a rule that is left out.
     """
 
     persistent: ClassVar[tuple[str, ...]] = ("disk",)

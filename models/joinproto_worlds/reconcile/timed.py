@@ -59,7 +59,7 @@ class Shown:
 
 @define
 class Leader:
-    """The queue's leader, on a.  `back`: seconds after which c is back; None: never."""
+    """The queue's leader, on a.  `back`: seconds after which c is back; None means never."""
 
     clock: Clock
     settings: Settings

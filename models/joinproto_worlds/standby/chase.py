@@ -96,7 +96,7 @@ def _message(at: int) -> Message:
 
 
 def _again(state: PrimaryState) -> PrimaryState:
-    """Return the state with its messages told anew from the front, and its links' numbers too."""
+    """Return the state with its messages told again from the front, and its links' numbers too."""
     queue, one = state.stock.queues["q"], state.followers["b"]
     place = {message.sequence: at for at, message in enumerate(queue.line)}
     rest = {

@@ -115,7 +115,7 @@ def _has_again(stock: ReplicaState, op: Op) -> bool:
 
 
 def _is_torn(stock: ReplicaState, op: Op) -> bool:
-    """Say whether one part of a transaction is there, and another one is not."""
+    """Say whether one part of a transaction is there, and another is not."""
     if not op.is_transaction:
         return False
     done = {one in _ids(stock, queue) for queue, one in op.puts}

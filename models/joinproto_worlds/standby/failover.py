@@ -1,4 +1,4 @@
-"""A primary and its backups: the primary fails, another one is promoted, nothing is lost.
+"""A primary and its backups: the primary fails, another is promoted, nothing is lost.
 
 Source: hot standby, H2 to H4, H8 to H10.
 """
@@ -80,7 +80,7 @@ def _one_primary(names: tuple[str, ...], view: View) -> bool:
 
 
 def _second(names: tuple[str, ...], view: View) -> bool:
-    """Say whether a broker serves that took over what another one had confirmed."""
+    """Say whether a broker serves that took over what another had confirmed."""
     serving = [view[one] for one in names if view[one].role is Role.PRIMARY]
     return view["manager"].deaths == 0 and any(
         view["clients"].confirmed <= one.log for one in serving

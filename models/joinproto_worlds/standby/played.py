@@ -68,7 +68,7 @@ class Played(MachineWorld[Event, Effect]):
     promotions that are in it, and of which who is promoted has not heard.
     `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a
     moment at which no broker ran.  `stops`: how often a broker may still stop in order.
-    `writes`: what is on its way to a disk, and what waits for it: the broker goes on meanwhile.
+    `writes`: what is on its way to a disk, and what waits for it: the broker continues meanwhile.
     `wipes`, `backups`: of the story, what is left; `copies`: of disk, by their brokers.
     """
 

@@ -104,7 +104,7 @@ class Story:
     primary waits for those that it expects without end.  `succeeded`: the first was cut off, the
     second was promoted and the third follows it; the network is whole again, and the first serves.
     `late`: who is promoted hears of it after the chain of the manager that is built in has it.
-    `continues`: after a total failure the built-in manager goes on where all stores were seen.
+    `continues`: after a total failure the built-in manager continues where all stores were seen.
     `stops_late`: no broker stops in order before all have failed.
     `able`: only these are promoted; empty: those that the manager would.  `least`: no broker is,
     while fewer run.  `at_once`: what is under way arrives before anything else happens. `halfway`:

@@ -1,6 +1,6 @@
 """The worlds of the Clusterer in the words of their layer: statuses, disks, locks.
 
-A set of data is its label as it was made; what clients wrote since does not make it another one.
+A set of data is its label as it was made; what clients wrote since does not make it another.
 The default config of a blank machine is its own: told apart by the node's identity.  A lock counts
 while its holder is in the round for which it took it.
 """

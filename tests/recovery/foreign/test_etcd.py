@@ -196,9 +196,11 @@ def test_a_directory_without_a_log_is_no_store(
         ("restored-apart-3100", "diverged", "", (("a", "b"),)),
         ("upgraded-3100", "tie", "ac", ()),
         ("learner-3102", "tie", "bc", ()),
-        # b was forced, and a and c went on, in terms of the same numbers: their beginnings differ.
+        # b was forced, and a and c continued, in terms of the same numbers: their beginnings
+        # differ.
         ("forced-3114", "diverged", "", (("a", "c"), ("b",))),
-        # b was started alone by force, and a and c went on: where both sides are given that shows.
+        # b was started alone by force, and a and c continued: where both sides are given that
+        # shows.
         ("forced-1102", "diverged", "", (("a", "c"), ("b",))),
     ],
 )

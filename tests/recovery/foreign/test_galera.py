@@ -217,7 +217,7 @@ def test_a_node_that_went_on_without_it_shows_that_it_was_not_last() -> None:
 
 
 def test_the_numbers_of_views_alone_show_nothing() -> None:
-    """A cluster that was founded anew counts from 1."""
+    """A cluster that was founded again counts from 1."""
     old = node(grastate(), gvwstate(A, mine=A, number=9), path="old")
     new = node(grastate(), gvwstate(B, C, mine=B, number=2), path="new")
 

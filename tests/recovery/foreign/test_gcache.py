@@ -82,7 +82,7 @@ def test_of_a_full_ring_the_newest_lap_is_read(tmp_path: Path) -> None:
 
 
 def test_an_order_of_numbers_is_proven_by_one_history(tmp_path: Path) -> None:
-    """b stopped at 5, a went on alone to 9, and was killed: its view has none of b's."""
+    """b stopped at 5, a continued alone to 9, and was killed: its view has none of b's."""
     a = laid(tmp_path, "a", cache=frames(9), view=gvwstate(A, mine=A))
     b = laid(tmp_path, "b", cache=frames(5), seqno=5)
 
@@ -125,7 +125,7 @@ def test_where_no_cache_was_collected_the_numbers_count(tmp_path: Path) -> None:
 
 
 def test_views_without_a_node_in_common_are_two_sides(tmp_path: Path) -> None:
-    """b and c went on as the majority; a was forced by hand, and has the larger number."""
+    """b and c continued as the majority; a was forced by hand, and has the larger number."""
     forced = gvwstate(A, mine=A).replace("bootstrap: 0", "bootstrap: 1")
     a = laid(tmp_path, "a", cache=b"", view=forced)
     b, c = (

@@ -25,7 +25,7 @@ FULL = {
     # proven.
     "rabbitmq-killed-together-4005": (Verdict.PROVEN, {"b"}),
     "rabbitmq-killed-4006": (Verdict.PROVEN, {"a"}),
-    # One was reset, or its disk was wiped and it began anew: it is no rival of the others.
+    # One was reset, or its disk was wiped and it began again: it is no rival of the others.
     "rabbitmq-reset-4028": (Verdict.PROVEN, {"b"}),
     "rabbitmq-blank-4025": (Verdict.UNPROVEN, {"b"}),
     # An older copy of a directory was put back; its list says that it ran with the others.

@@ -129,7 +129,7 @@ def test_what_is_no_whole_term_condemns_a_log(status: bytes) -> None:
 
 
 def test_an_empty_log_is_one_that_was_just_made() -> None:
-    """A dump renames the log and makes another one; a kill may come between, and come then."""
+    """A dump renames the log and makes another; a kill may come between, and come then."""
     previous = {"PREVIOUS.LOG": log(commit(change("a")))}
 
     for files in (previous, {**previous, "LATEST.LOG": b""}):

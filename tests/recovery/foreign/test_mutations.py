@@ -213,7 +213,8 @@ def facts(found: Found) -> object:
     """Return the facts of a store that decide which one is the latest."""
     log = found.raft_log
     if log is not None:
-        # etcd itself takes the snapshot before one that is damaged, if the log goes on from there.
+        # etcd itself takes the snapshot before one that is damaged, if the log continues from
+        # there.
         voters = log.configurations[-1].voters if log.configurations else ()
         ends = log.last_term, log.last_index, log.commit
         return log.cluster, log.member, log.term, log.vote, *ends, voters

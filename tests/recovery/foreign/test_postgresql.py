@@ -1,9 +1,9 @@
 """Directories of PostgreSQL, as it wrote them: where their logs end, and where two part.
 
-`data/postgresql-forked`, of 15: c, a standby, was stopped; a, the primary, went on; b, a standby of
-a, was promoted and went on, too; a was killed.  `pg_rewind` says: a and b "diverged at WAL location
-0/4000348 on timeline 1"; of c and b the same place, and "no rewind required".
-Of the log, what is before the last checkpoint is blank.  Kept by `python -m tools.histories.trees`.
+`data/postgresql-forked`, of 15: c, a standby, was stopped; a, the primary, continued; b, a standby
+of a, was promoted and continued, too; a was killed.  `pg_rewind` says: a and b "diverged at WAL
+location 0/4000348 on timeline 1"; of c and b the same place, and "no rewind required". Of the log,
+what is before the last checkpoint is blank.  Kept by `python -m tools.histories.trees`.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ def test_directories_of_later_releases_are_read_as_their_own_programs_read_them(
     release: str,
 ) -> None:
     """Of PostgreSQL 17.12 and 18.6, with data checksums: c, a standby, was stopped; b was promoted,
-    and went on, and a, too, until it was killed."""
+    and continued, and a, too, until it was killed."""
     left, ends = LATER[release]
     trees = {
         name: loaded((DATA / f"postgresql-forked-{release}" / f"{name}.tree").read_text("utf-8"))

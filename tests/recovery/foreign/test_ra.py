@@ -361,7 +361,7 @@ def test_two_logs_that_contradict_each_other_prove_nothing(tmp_path: Path) -> No
 
 
 def test_a_log_that_is_not_named_does_not_count(tmp_path: Path) -> None:
-    """RabbitMQ would start it anew, and empty."""
+    """RabbitMQ would start it again, and empty."""
     a, b = (
         node(tmp_path, name, entries=entries(7), is_named=named)
         for name, named in ((A, True), (B, False))
@@ -425,7 +425,7 @@ def test_an_older_queue_of_that_name_is_no_proof(tmp_path: Path) -> None:
 
 
 def test_a_log_that_began_anew_has_no_voice(tmp_path: Path) -> None:
-    """RabbitMQ makes the log of a node anew that lost it; the first two are a majority without."""
+    """RabbitMQ makes the log of a node again that lost it; the first two are a majority without."""
     a, b = (of_q(tmp_path, name, 20, made=1_000_000 + at) for at, name in enumerate((A, B)))
     c = of_q(tmp_path, C, 21, made=9_000_000)
 

@@ -125,7 +125,7 @@ def test_one_file_without_the_other_is_unreadable(name: str) -> None:
 
 
 def test_of_two_copies_of_a_node_none_is_believed() -> None:
-    """Nobody knows with which of them it went on."""
+    """Nobody knows with which of them it continued."""
     lists = [node("[a@h]."), node("[a@h,b@h,c@h].", path="old/a@h"), node("[b@h,c@h].", path="b@h")]
 
     (graph,) = wait_graphs(lists)

@@ -202,7 +202,7 @@ def _serves(it: Brokers) -> str:
 async def _mark(it: Brokers) -> None:
     """Mark the store that is the best, and start it again: a total failure.
 
-    Where no store has anything, the first promotion of all was never kept: all begin anew.
+    Where no store has anything, the first promotion of all was never kept: all begin again.
     """
     if not any(core.kept.view.generation for core in it.cores.values()):
         await it.begin_anew()

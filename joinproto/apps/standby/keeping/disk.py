@@ -78,7 +78,7 @@ class Disk:
     journal: Journal
     _record: Record[BrokerRecord]
     _lock: int = -1
-    # Its size when it was last to be made shorter, or had been; 0 anew at each start: else a
+    # Its size when it was last to be made shorter, or had been; 0 again at each start: else a
     # broker that is restarted before the journal has doubled would keep all forever.
     _looked_at: int = 0
     _chore: Iterator[Callable[[], None]] | None = None

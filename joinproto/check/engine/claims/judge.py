@@ -145,7 +145,7 @@ class Judge:
             if tables.code_comparison is not None:
                 tables.code_comparison.check_claims(self, known, before, counts)
         except BaseException:
-            # A search that goes on, on Spark where memory ended here, asks about all of it again.
+            # A search that continues, on Spark where memory ended here, asks about all of it again.
             claimed.forget(known)
             raise
         claimed.counts = counts

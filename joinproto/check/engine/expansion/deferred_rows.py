@@ -28,7 +28,7 @@ class DeferredRows:
         self._waiting: list[tuple[Rows, RowMarks]] = []
 
     def put(self, batch: Batch) -> None:
-        """Put a batch aside, as rows are packed now: `take` before they are packed anew."""
+        """Put a batch aside, as rows are packed now: `take` before they are packed again."""
         rows = batch.rows.copy()
         if self._renaming is not None:
             self._renaming.canonical(rows)

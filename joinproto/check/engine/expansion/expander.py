@@ -88,7 +88,7 @@ class Expander:
         return Batch(rows[:count], info[:count], source[:count], via[:count])
 
     def refresh(self) -> None:
-        """Take in what was numbered since; packs all rows anew where they no longer fit."""
+        """Take in what was numbered since; packs all rows again where they no longer fit."""
         tables = self.tables
         for closed in self.on_new:
             closed()
@@ -97,7 +97,7 @@ class Expander:
         self._read()
 
     def repack(self, old: Layout) -> None:
-        """Pack all rows anew that were packed by `old`."""
+        """Pack all rows again that were packed by `old`."""
         for changed in self.on_layout:
             changed(old)
         self._buffers()

@@ -68,7 +68,7 @@ def sleeps(mark: Any, member: Any) -> Any:
 
 @njit(inline="always")
 def delivery_sleeps(mark: Any, sender: Any, member: Any) -> Any:
-    """Return whether what a member hears of another one sleeps."""
+    """Return whether what a member hears of another sleeps."""
     silent = np.int64(mark) >> (_LAST + 2) & mark_of(sender)
     return sleeps(np.int64(mark) & ~mark_of(sender) | silent, member)
 

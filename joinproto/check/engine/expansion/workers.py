@@ -91,7 +91,7 @@ class ParallelLevels:
         self._ask = np.empty((1, 4), np.int64)
 
     def _renew(self) -> None:
-        """Begin anew where rows have other words."""
+        """Begin again where rows have other words."""
         if not self._inserts.fits:
             self._buffers()
 
@@ -196,7 +196,7 @@ class ParallelLevels:
         return self._chosen[begin:end] if len(self._chosen) else np.arange(begin, end)
 
     def _refresh(self, asked: Questions) -> Questions:
-        """Read the tables anew; return those questions that rows do not put again."""
+        """Read the tables again; return those questions that rows do not put again."""
         tables = self._expander.tables
         era = tables.era
         tables.claim(0)

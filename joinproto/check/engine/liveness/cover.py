@@ -1,6 +1,6 @@
 """A small set of runs that takes all rows, steps or pairs of steps of a searched graph.
 
-The furthest open goal comes first: its run is a shortest one to it, and goes on as long as a next
+The furthest open goal comes first: its run is a shortest one to it, and continues as long as a next
 step takes another open goal.  A goal that a run takes on its way is no longer open.
 """
 
@@ -51,7 +51,7 @@ class Cover:
         return found
 
     def runs(self, wanted: dict[Hashable, tuple[int, ...]], steps_max: int) -> Iterator[Run]:
-        """Yield runs that take all of `wanted`; beyond `steps_max` none goes on."""
+        """Yield runs that take all of `wanted`; beyond `steps_max` none continues."""
         still = dict.fromkeys(wanted)
         for goal, edges in reversed(wanted.items()):
             if goal not in still:

@@ -26,7 +26,7 @@ def merged_pairs(one: Keys, ones: Ints, other: Keys, others: Ints) -> tuple[Keys
 def sought(keys: Keys, run: Keys) -> Ints:
     """Return the first place of a sorted run that is no less than each of some sorted keys.
 
-    As `np.searchsorted`, which begins anew for each key.
+    As `np.searchsorted`, which begins again for each key.
     """
     found = np.empty(len(keys), np.int64)
     _seek(_fixed(keys), _fixed(run), found)
@@ -41,7 +41,7 @@ def _fixed(array: Keys) -> Keys:
 
 
 def _own(array: Column) -> Column:
-    # What is mapped from a file is another type to the compiler, and compiled anew.
+    # What is mapped from a file is another type to the compiler, and compiled again.
     return array if type(array) is np.ndarray and array.flags.writeable else np.array(array)
 
 

@@ -1,4 +1,4 @@
-"""The hash table of a `RowSet`, filled anew, or doubled where it stands."""
+"""The hash table of a `RowSet`, filled again, or doubled where it stands."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Rows in a file that is mapped into memory, so that they need not fit there.
 
-The kernel writes the file while a search goes on, and reads back what is looked at.  Only the pages
-in use take memory: `let_go` gives all of them back.  The disk's blocks are taken before rows are
-written, because a full disk ends a process that writes to a map.
+The kernel writes the file while a search continues, and reads back what is looked at.  Only the
+pages in use take memory: `let_go` gives all of them back.  The disk's blocks are taken before rows
+are written, because a full disk ends a process that writes to a map.
 
-A file holds the rows of one layout.  Rows that are packed anew go to another file, so what a
+A file holds the rows of one layout.  Rows that are packed again go to another file, so what a
 checkpoint names stays as it was (`joinproto/check/engine/checkpoint.py`).
 """
 
@@ -61,7 +61,7 @@ class RowFiles:
     name: str = ""
     words: int = 1
     _map: mmap.mmap | None = field(init=False, default=None)
-    # Of the file before, while its rows are packed anew into the one in use.
+    # Of the file before, while its rows are packed again into the one in use.
     _older: mmap.mmap | None = field(init=False, default=None)
     _bytes: int = field(init=False, default=0)
     _digest: _Digest = field(init=False, factory=_Digest)

@@ -66,12 +66,12 @@ class RowSet:
     """`rows[:count]`: the rows in order of arrival.
 
     `is_direct`: the table holds the rows themselves.  `shift`: a hash without its place's bits.
-    `era`: counts how often rows went or were packed anew; a row once inserted is there in its era.
-    `numbered`: `insert` returns each candidate's row number (always the wide form).
-    `over`: calls what it is given with pieces of begin to end, by several threads or by one.
-    `marks`: which member led to the rows of the last two levels.
-    `budget`: how much memory the process may take.  `room`: how many rows are expected;
-    None reserves what the budget allows.  `files`: where rows lie; None: in memory.
+    `era`: counts how often rows went or were packed again; a row once inserted is there in its era.
+    `numbered`: `insert` returns each candidate's row number (always the wide form). `over`: calls
+    what it is given with pieces of begin to end, by several threads or by one. `marks`: which
+    member led to the rows of the last two levels. `budget`: how much memory the process may take.
+    `room`: how many rows are expected; None reserves what the budget allows.  `files`: where rows
+    lie; None means in memory.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class RowSet:
         self._recent[:] = 0
 
     def another(self, words: int) -> Rows | None:
-        """Return room for all rows in another file, for `replace`; None: rows lie in memory.
+        """Return room for all rows in another file, for `replace`; None means rows lie in memory.
 
         The rows there are never changed in place, because a checkpoint may name them.
         """

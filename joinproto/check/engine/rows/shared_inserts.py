@@ -60,7 +60,7 @@ class SharedInserts:
         """Begin a round."""
         states = self._states
         if states.era != self._era:
-            # Rows were packed anew: none was found lately.
+            # Rows were packed again: none was found lately.
             self._recent[:] = 0
             self._era = states.era
         self._taken[0] = states.count

@@ -22,8 +22,8 @@ from joinproto.check.steps import Move, words
 def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     """Return how often each step and each case was taken, and what never was.
 
-    `outcomes`: only so many were asked for on the way to what is reported; None: all.  Where one
-    state stands for all its renamings, so does one step: the one whose name comes first.
+    `outcomes`: only so many were asked for on the way to what is reported; None means all.  Where
+    one state stands for all its renamings, so does one step: the one whose name comes first.
     """
     tables = search.tables
     every = tables.outcomes
@@ -119,7 +119,7 @@ def _arms(
 def _are_met(search: Search, taken: Ints, outcomes: int | None) -> Flags:
     """Return for each outcome whether the search met its question.
 
-    A search that a limit ended did not meet all that another one may have numbered for it.
+    A search that a limit ended did not meet all that another may have numbered for it.
     """
     tables = search.tables
     numbered = tables.numbered_before if outcomes is None and search.found.stopped_by else 0

@@ -88,7 +88,7 @@ class Walker:
         self.search = Search(world, limits=Limits(memory_bytes=memory_bytes))
         self.tables, self.judge = self.search.tables, self.search.judge
         self.found = Walked()
-        self._standing: list[Rows] = []  # rows to be packed anew with a new layout
+        self._standing: list[Rows] = []  # rows to be packed again with a new layout
         self.search.expander.on_layout.append(self._repack)
         tables = self.tables
         # What a step is called is its outcome and, by its kind, one number more.

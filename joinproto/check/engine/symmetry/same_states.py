@@ -1,4 +1,4 @@
-"""States that a world's `same` does not tell apart: of those, the one found first goes on.
+"""States that a world's `same` does not tell apart: of those, the one found first continues.
 
 So what is found is a run of the world; what is left out may have led to more.
 """
@@ -25,7 +25,7 @@ from joinproto.check.same import left_on_disk
 class StateKeys:
     """Keys of states: what `same` and the claims say of the view, then what no view speaks for.
 
-    A state that a claim tells from the one found first is judged, and goes on.
+    A state that a claim tells from the one found first is judged, and continues.
     """
 
     def __init__(self, tables: Tables, judge: Judge, budget: Budget) -> None:
@@ -49,7 +49,7 @@ class StateKeys:
         return found
 
     def repack(self, rows: Rows) -> None:
-        """Make the keys of the rows found anew, for they are packed in another way now."""
+        """Make the keys of the rows found again, for they are packed in another way now."""
         self._keys = None
         self.first(rows)
 

@@ -90,7 +90,7 @@ class Arrays(ABC):
     def held(self) -> Iterator[None]:
         """Let no answer be read before the end: others read the tables as they are.
 
-        And all are written together then, which is faster.  Within another one it is part of it.
+        And all are written together then, which is faster.  Within another it is part of it.
         """
         if self.cells.is_held:
             yield
@@ -144,7 +144,7 @@ class Arrays(ABC):
 
     @property
     def era(self) -> int:
-        """The number of times that horizons were numbered anew, and the answers about them
+        """The number of times that horizons were numbered again, and the answers about them
         dropped.
         """
         return 0 if self.contents is None else self.contents.era

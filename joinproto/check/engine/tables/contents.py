@@ -44,7 +44,7 @@ class Contents:
     """Numbers for what each sender has under way: sorted tuples of messages, by sender.
 
     They are the values of the fields from `first` on, one for each member.  `era`: how often
-    horizons were numbered anew.
+    horizons were numbered again.
     """
 
     def __init__(self, tables: Tables, unknown: int) -> None:

@@ -202,7 +202,7 @@ class Grids:
             else:
                 to.append(self._hash(f) if is_hash else self._block(f).ravel())
         self.off = off
-        # Another array: a worker that reads the old ones goes on doing so.
+        # Another array: a worker that reads the old ones continues doing so.
         self.stride = self.stride.copy()
         self.stride[field] = stride
         self._is_sparse = bool((self.stride < 0).any())

@@ -44,7 +44,7 @@ class Growing:
 
     @property
     def array(self) -> Column:
-        """The array as it is now; another one when it has grown."""
+        """The array as it is now; another when it has grown."""
         self._write_waiting()
         return self._array
 

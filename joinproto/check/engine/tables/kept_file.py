@@ -1,7 +1,7 @@
 """A file for what the next run of the same code need not work out again.
 
-It is whole, and of this user and this code, or it is not used: whatever it holds, the search goes
-on.
+It is whole, and of this user and this code, or it is not used: whatever it holds, the search
+continues.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TIMES_LARGER = 6
 
 @frozen
 class AnswersFile:
-    """One file.  `code`: 32 bytes, what it is made by; None: nothing can be kept of that.
+    """One file.  `code`: 32 bytes, what it is made by; None if nothing can be kept of that.
 
     `tell` hears why it is not used.  `memory_bytes`: what the process may hold; a content that
     would not fit is not read.
@@ -75,10 +75,10 @@ class AnswersFile:
         try:
             with uncollected():
                 content = read(body, names())
-                # Nor is any of it garbage later: it is not looked at while the search goes on.
+                # Nor is any of it garbage later: it is not looked at while the search continues.
                 gc.freeze()
                 return content
-        except Exception as error:  # noqa: BLE001  whatever a file holds, the search goes on
+        except Exception as error:  # noqa: BLE001  whatever a file holds, the search continues
             return self._refuse(f"it cannot be read: {error}")
 
     def write(self, content: Any, names: Callable[[], Names]) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FROM_WORLD = ["world", "codes", "environment", "expiry", "_shape"]
 _OF_ONE_SEARCH = ["code_comparison", "failing", "_budget"]
 _BY_COMBINATION = ["joint", "joint_steps", "joint_lists"]
-"""Those are numbered by the judge, anew in each search."""
+"""Those are numbered by the judge, again in each search."""
 
 _NOT_KEPT = frozenset([*_FROM_WORLD, *_OF_ONE_SEARCH, *_BY_COMBINATION])
 
@@ -37,7 +37,8 @@ class TablesNumbering:
         return {"tables": kept, "horizons": tables.expiry.horizons}
 
     def take(self, content: dict[str, Any]) -> None:
-        """Number all as it was.  What read the tables before, such as a judge, must read them anew.
+        """Number all as it was.  What read the tables before, such as a judge, must read them
+        again.
 
         They are bound by no memory limit after it (`Arrays.bound_by`), and count the steps that
         were counted then (`Arrays.forget_taken`).

@@ -1,6 +1,6 @@
 """The outcomes of steps, by number: as they were answered, or made again from what is numbered.
 
-A search that goes on with the numbers of another one wants few of them, and all together are most
+A search that goes on with the numbers of another wants few of them, and all together are most
 of what is kept: so they are kept as numbers, and each is made when it is first asked for.
 """
 

@@ -94,7 +94,7 @@ class Tables(Arrays):
         self.heard: list[tuple[LocalState, Any, LocalState]] = []  # state, event, state of monitor
         self.code_comparison: CodeComparison | None = None  # where members are renamed
         self._initial: list[tuple[list[int], list[int]]] = []
-        # Cells whose question went wrong, as if there were no such step; None: it is raised.
+        # Cells whose question went wrong, as if there were no such step; None if it is raised.
         self.failing: dict[tuple[int, int, int], ModelProblem] | None = None
         self._number_environment()
         if answers is not None:

@@ -5,7 +5,7 @@ A node has one folder for each Ra system, and in it one log for each Raft group 
     quorum/NODE/  coordination/NODE/     queues; streams' coordinator and Khepri
         meta.dets                        of each log: term, vote, an index that was applied
         names.dets                       which log belongs to a group; a log that is not named there
-                                         is forgotten: RabbitMQ starts its group anew, and empty
+                                         is forgotten: RabbitMQ starts its group again, and empty
         NUMBER.wal                       the newest entries of all logs          (`wal.py`)
         UID/config                       the group's name, this member, its first members
         UID/NUMBER.segment               entries that are in no write-ahead log  (`segment.py`)

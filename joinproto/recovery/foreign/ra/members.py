@@ -68,7 +68,7 @@ def _plain(atom: str) -> str:
 
 
 def change_in(name: str, command: bytes, *, index: int, term: int) -> Configuration | None:
-    """Return the members from an entry on; None: the entry only begins like a change of them."""
+    """Return the members from an entry on; None if the entry only begins like a change of them."""
     try:
         parts = external.parts_of(command, 3)
         if external.atom(parts[0]) != b"$ra_cluster_change":

@@ -92,7 +92,7 @@ def _metadata(raft: tuple[RaSystem, ...]) -> GroupLog | None:
 
 
 def is_khepri(raw: Raw, metadata: GroupLog, listed: Collection[str]) -> bool | None:
-    """Return whether this log is what a node with Mnesia's files goes by; None: nothing says it.
+    """Return whether this log is what a node with Mnesia's files goes by; None if nothing says it.
 
     `listed`: the nodes that Mnesia's lists name.
     """
@@ -186,7 +186,7 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
 
 
 def groups(stores: Sequence[Found]) -> Table | None:
-    """Return the verdicts about the Raft groups of these nodes; None: they have none."""
+    """Return the verdicts about the Raft groups of these nodes; None if they have none."""
     known = [one for one in stores if one.raft and one.state.is_readable]
     defined = [
         one.node.definitions.values.keys()

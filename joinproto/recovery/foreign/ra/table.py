@@ -8,7 +8,7 @@ logs of two queues of one name, or a store was put back: nothing is proven.
 
 A queue that is deleted and declared again under its name, while a node is away, leaves an older log
 there; that log may have more entries, and a snapshot in the place of those that would differ.  The
-first members of a queue are made in one moment.  So a later one began anew, and has no voice; but
+first members of a queue are made in one moment.  So a later one began again, and has no voice; but
 where a majority of first members may have been made later, the older logs are of another queue.
 
 Source: Ongaro, 3.5 (Log Matching); RabbitMQ, `rabbit_quorum_queue` (`ra_machine_config`).
@@ -222,7 +222,7 @@ def table(
 
 
 def _of_one_queue(logs: Mapping[str, GroupLog]) -> tuple[Mapping[str, GroupLog], str]:
-    """Return the logs, those that began anew as damaged; and why they may be of two queues."""
+    """Return the logs, those that began again as damaged; and why they may be of two queues."""
     first = [log for log in logs.values() if log.made and not log.damaged]
     since = min((log.made for log in first), default=0)
     later = [log for log in first if log.made - since > MOMENT_MS]

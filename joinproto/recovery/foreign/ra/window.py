@@ -36,7 +36,7 @@ class Window:
     def checksum(
         self, begin: int, count: int, *, by: Callable[[bytes, int], int], before: int
     ) -> int | None:
-        """Return the checksum of a stretch of any size; None: the file ends in it."""
+        """Return the checksum of a stretch of any size; None if the file ends in it."""
         while count:
             piece = self.at(begin, min(count, STRETCH))
             if not piece:
