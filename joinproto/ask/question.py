@@ -1,7 +1,7 @@
-"""A question: its name, what goes in, what comes out, and the function that answers.
+"""A question: its name, its input, its output, and the function that answers.
 
-Nothing is described twice.  What goes in are the parameters of the function, and what comes out is
-what it returns, often a value of the system itself:
+Nothing is described twice.  The input has the function's parameters, and the output is its return
+value, often a value of the system itself:
 
     @question("reconcile.target", argument=3)
     def answer_target(target: Target, *, variant: WHOSE = Variant.OURS) -> Wanted:
@@ -53,7 +53,7 @@ class Answer:
 
 
 class ByCase:
-    """A value whose field `case` is what a table chose: its label is the rule that decided."""
+    """A value whose field `case` is the choice of a table: its label is the rule that decided."""
 
     __slots__ = ()
     case: Any
@@ -88,7 +88,7 @@ def question(
 ) -> Callable[[Callable[P, A]], Question[P, A]]:
     """Make a question of the function that answers it; its docstring is the line of the list.
 
-    `asks`: what goes in, in words; without it what the class of the only parameter says.
+    `asks`: the input in words; by default the docstring of the only parameter's class.
     """
 
     def made(function: Callable[P, A]) -> Question[P, A]:

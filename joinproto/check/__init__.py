@@ -1,10 +1,10 @@
 """Closed worlds, and the checker that searches them on one machine.
 
-A world is members, a network, faults and properties, written in plain Python; everything in
-this folder but `engine` says what a world means and imports no array library.  `engine`
-searches it at array speed, `reference` slowly and obviously.
+A world is members, a network, faults and properties, written in plain Python; everything in this
+folder but `engine` defines worlds and imports no array library.  `engine` searches it at array
+speed, `reference` slowly and obviously.
 
-These names are what a model of your own is written with: `from joinproto.check import World`.
+Models are written with these names: `from joinproto.check import World`.
 """
 
 from joinproto.check.beginnings import any_of

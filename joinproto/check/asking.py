@@ -1,4 +1,4 @@
-"""A claim put to what members show: what goes wrong in it is told with its place."""
+"""Evaluation of claims on observations: an error in a claim is reported with its place."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
 
 
 def part_of(item: Property, part: Callable[[Any], Any], shown: Any) -> Hashable:
-    """Return the part of what is shown that a claim is about, frozen."""
+    """Return the part of an observation that a claim is about, frozen."""
     what = f"property {item.name!r}, the part that it is about,"
     found: Hashable = guard(what, lambda: freeze(part(shown)))
     return found

@@ -55,7 +55,7 @@ def has_only(kind: type, names: tuple[str, ...]) -> bool:
 
 
 def added(value: object) -> tuple[str, ...]:
-    """Return the attributes that an object has besides what its class has from Python."""
+    """Return the attributes that an object has besides those that its class has from Python."""
     kind = type(value)
     kinds = [base for base in kind.__mro__ if not _is_stdlib(base)]
     slots = [name for base in kinds for name in _slots(base) if hasattr(value, name)]
@@ -69,7 +69,7 @@ def _is_stdlib(kind: type) -> bool:
 def is_in_dict(value: Any, names: tuple[str, ...]) -> bool:
     """Return whether these are the names in an object's `__dict__`, and nothing else holds them.
 
-    No slot then, and no descriptor of the class that has a say in what is stored.
+    No slot then, and no descriptor of the class that influences the stored value.
     """
     kind = type(value)
     if not is_python(kind) or not kind.__dictoffset__ or value.__dict__.keys() != {*names}:

@@ -1,6 +1,6 @@
 """The initial states of runs: one state, or one of several, reached without a step.
 
-A beginning says what some attributes of some members are when they are made; all else is as
+A beginning sets some attributes of some members when they are made; all others are as
 `World.members` makes it.  Then a member starts, if the world starts with its members up.
 """
 
@@ -23,7 +23,7 @@ def any_of(choices: Mapping[str, Mapping[str, Any]]) -> tuple[Beginning, ...]:
     """Return one beginning for each choice of a value for each attribute.
 
     `choices`: member to attribute to its values: `any_of({"p1": {"x": range(3)}})` are three.
-    Raises `ModelProblem` for what is not such a dict, and for more than a million.
+    Raises `ModelProblem` for a value that is not such a dict, and for more than a million.
     """
     places: list[tuple[str, str]] = []
     values: list[tuple[Any, ...]] = []

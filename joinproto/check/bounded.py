@@ -1,4 +1,4 @@
-"""A search of all states, for what needs the whole graph and not the first violation."""
+"""A search of all states, for questions about the whole graph, not the first violation."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
 
 
 def mistakes(item: Entry) -> dict[str, str]:
-    """Return the mistakes that a world can be built with, each with what it does wrong."""
+    """Return the mistakes that a world can be built with, each with its error."""
     from joinproto_worlds.entries import mistake  # inside: as above
 
     return {name: mistake(name) for name in item.mutants}

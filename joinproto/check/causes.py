@@ -32,7 +32,7 @@ GROWN = 10
 LOCALS_MAX = 20_000
 """Local states of a member that are searched for counters, spread over all, at most."""
 VIEWS_MAX = 8
-"""A claim is put so many views to see what it looks at."""
+"""Views on which a claim is evaluated to see which attributes it reads."""
 STEPS_FOR_ONE = 6
 """A counter that grows takes about so many steps of the world, at most, for each value."""
 
@@ -43,7 +43,7 @@ Shown = Mapping[str, Sequence[Any]]
 def texts_shown(seen: Shown) -> dict[str, tuple[str, ...]]:
     """Return the texts that each member showed, sorted, by member or `member.attribute`.
 
-    Left out is what is no text, and what takes more than a few.
+    Attributes that are no text, or have more than a few values, are left out.
     """
     found: dict[str, set[str] | None] = {}
     for name, values in seen.items():
@@ -79,7 +79,7 @@ def shows_nothing(seen: Shown) -> Iterator[str]:
 def misspelt(world: World, seen: Shown) -> Iterator[str]:
     """Yield each text that a claim names and no member can equal: mostly, it is misspelt."""
     if world.show_disk or world.show_links or world.monitor is not None:
-        return  # what else a claim sees is not looked into
+        return  # other parts of the view are not examined
     named = {item.name: _texts_of(item) for item in world.properties if item.kind in _OF_STATES}
     if not any(named.values()) or any(len(values) > SHOWN_MAX for values in seen.values()):
         return
@@ -140,7 +140,7 @@ class _Texts:
 
 
 def _reads_enums(item: Property) -> bool:
-    """Return whether a claim may make texts of what is shown."""
+    """Return whether a claim may make texts from observations."""
     return not _names_used(item).isdisjoint(("value", "name", "str", "format"))
 
 
@@ -163,7 +163,7 @@ def looks_outside(world: World) -> Iterator[str]:
 
 
 def goes_through_names(world: World, item: Property, seen: Shown) -> bool:
-    """Return whether a claim goes through the members' names, and never to what they show."""
+    """Return whether a claim goes through the members' names, and never to their observations."""
     functions = [part for part in item.asks if isfunction(part)]
     if item.scope != "world" or not _names_used(item).isdisjoint(_LOOKS) or not all(seen.values()):
         return False
@@ -174,7 +174,7 @@ def goes_through_names(world: World, item: Property, seen: Shown) -> bool:
         try:
             for part in functions:
                 part(view)
-        except Exception:  # noqa: BLE001  what a claim raises is told where it is asked
+        except Exception:  # noqa: BLE001  a claim's error is reported where it is evaluated
             return False
         if view.is_looked_at:
             return False
@@ -217,7 +217,7 @@ _OF_STATES = (
 
 
 def _texts_of(item: Property) -> set[str]:
-    """Return the texts that stand in a claim's functions, apart from what describes them."""
+    """Return the texts that stand in a claim's functions, apart from their docstrings."""
     functions = [part for part in item.asks if isfunction(part)]
     texts = {text for part in functions for text in _constants(part.__code__)}
     return texts - {part.__doc__ for part in functions}

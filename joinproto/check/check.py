@@ -40,10 +40,10 @@ def check(
 
     `symmetry`: one state for each renaming of the world's interchangeable members.  The limits end
     the search early; the report then says `incomplete`.  `witnesses`: rebuild the shortest run to
-    every `sometimes` too.  `answers`: what members are known to answer. `workers`: threads.
-    `checkpoint`: where states lie, and where a search that was killed continues from; what is there
-    is removed once the search has come to its end.  Raises `ModelProblem` for a model that cannot
-    be explored, `UsageProblem` for a checkpoint of another search.
+    every `sometimes` too.  `answers`: members' known answers. `workers`: threads. `checkpoint`:
+    where states lie, and where a search that was killed continues from; its files are removed once
+    the search has ended.  Raises `ModelProblem` for a model that cannot be explored, `UsageProblem`
+    for a checkpoint of another search.
     """
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits
@@ -78,7 +78,7 @@ def check(
 
 
 def _kept(report: Report, checkpoint: Checkpoint) -> Report:
-    """Return the report with what it says of a checkpoint; remove that of a search that is over."""
+    """Return the report with its remark on a checkpoint; remove that of a search that is over."""
     notes = [checkpoint.note]
     if report.stopped_by:
         notes.append(checkpoint.left())
@@ -120,8 +120,8 @@ def report_of(
 ) -> Report:
     """Return the report of a search, wherever its states are.
 
-    `levels`: distinct states at each depth.  `measured`: the engine, what it counted, and what
-    that cost, by the names of `Report`.
+    `levels`: distinct states at each depth.  `measured`: the engine, its counts and costs, by the
+    names of `Report`.
     """
     world = search.world
     properties = tuple(

@@ -56,7 +56,7 @@ def rows_of(move: Move) -> tuple[str, ...]:
 
 
 def name_of(move: Move) -> tuple[str, ...]:
-    """Return a step's name without what it is about: its member, and the action."""
+    """Return a step's name without its subject: its member, and the action."""
     names = " ".join(name for name, _ in move.outcomes)
     return (f"{names}: {words(move)[0]}" if names else words(move)[0],)
 
@@ -72,12 +72,11 @@ def cover(
 ) -> Covered:
     """Return runs that take all goals: each row (a rule's label), step, or pair of steps.
 
-    A step that changes nothing is no goal.  `is_wanted`: which rows; of the
-    other goals, only what takes such a row.
-    `steps_max`: a run of so many steps takes no further goal; one whose goal is further away is
-    longer.  `each`: told the number of each run, from 1, and the run with its states.  Undetermined
-    where a limit ended the search, or several states were taken for one.  Raises `ModelProblem` for
-    a model that cannot be explored.
+    A step that changes nothing is no goal.  `is_wanted`: which rows; of the other goals, only steps
+    that take such a row. `steps_max`: a run of so many steps takes no further goal; one whose goal
+    is further away is longer.  `each`: told the number of each run, from 1, and the run with its
+    states.  Undetermined where a limit ended the search, or several states were taken for one.
+    Raises `ModelProblem` for a model that cannot be explored.
     """
     from joinproto.check.engine.liveness.cover import Cover
     from joinproto.check.engine.liveness.graph import Graph

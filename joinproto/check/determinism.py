@@ -1,8 +1,8 @@
 """Asked twice: whether a member's code gives one answer to one question.
 
-What a member does shall follow from its attributes and the event.  Where chance, a clock or
-an object that members share has a say, the table holds one answer out of several, and a
-search of it may say "holds" of what does not.  So questions are put again, on fresh objects:
+A member's step must depend on its attributes and the event alone.  Where chance, a clock or an
+object that members share has a say, the table holds one answer out of several, and a search of it
+may say "holds" of what does not.  So questions are put again, on fresh objects:
 
 * at once: each of a member's first `FIRST`, then one in `EVERY`, because a call of member
   code is what filling the table costs (a step that was asked with dicts and sets the other way
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FIRST = 1000
 
-# A prime: what a search asks comes in rounds, and no round shall hide from every count.
+# A prime: a search's questions come in rounds, and no round must escape every count.
 EVERY = 17
 
 KEPT = 50
@@ -48,9 +48,9 @@ NEXT = (
 
 @frozen
 class Question:
-    """`ask` puts it; `first` is what was answered; `tell` says how another answer differs.
+    """`ask` puts it; `first` is the first answer; `tell` says how another answer differs.
 
-    `about`: says of what, for a person.
+    `about`: names the subject, for a person.
     """
 
     method: str
@@ -87,7 +87,8 @@ class Repetition:
 class AskedTwice:
     """Puts questions to a member again, and refuses one whose answer is another one then.
 
-    `reach`: what its code can reach besides the member; told by `Codes`, which knows all.
+    `reach`: the objects that its code can reach besides the member; set by `Codes`, which knows
+    all.
     """
 
     objects: MemberObjects
@@ -142,7 +143,7 @@ class AskedTwice:
             )
 
 
-# -- what differs, in words --------------------------------------------------------------
+# -- differences, in words ----------------------------------------------------------------
 
 
 def between_outcomes(

@@ -1,8 +1,8 @@
 """Two worlds compared: states, steps and verdicts that differ, and where their runs first part.
 
-Two states are the same where all that is told of them is: each member's attributes and disk, what
-is under way, what faults are left.  An attribute that only one of the worlds has, or that each
-sets to another value and never changes, as the name of a mutant, is left out and reported.
+Two states are the same where all their parts are: each member's attributes and disk, messages under
+way, faults left.  An attribute that only one of the worlds has, or that each sets to another value
+and never changes, as the name of a mutant, is left out and reported.
 
 The run to where they part is a shortest one: up to there each step of the one is one of the other.
 """
@@ -142,7 +142,7 @@ class _Graph:
         }
 
     def only(self, state: State, those: Iterable[tuple[str, Key]]) -> tuple[Only, ...]:
-        """Return steps of a state in words, with what each changes."""
+        """Return steps of a state in words, with the changes of each."""
         before, ways, found = self.told[state], self.onward(state), []
         for way in those:
             move, state_after = ways[way]

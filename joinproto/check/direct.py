@@ -5,7 +5,7 @@ once, and combines numbers.  Where one member is nearly all of the world, each s
 state, and to number it, and to keep every answer, costs more than the answer.  Here a state is the
 tuple of the member's attributes, hashed once, and each question is put once, when its turn comes.
 
-What is checked of the member's code is the same as elsewhere:
+The checks of the member's code are the same as elsewhere:
 
 * The first `SLOWLY` states are asked by `joinproto/check/member.py`, which puts each question
   twice, lets a fresh process answer some, and puts some again when the search is over.
@@ -14,7 +14,7 @@ What is checked of the member's code is the same as elsewhere:
   goes, a dict or a set, which have an order) is asked by `member.py`, which knows what they mean.
 * A call that does not come back is ended.
 
-What this way does not know is left to the others: more than one member, faults, messages, joint
+Features that this way lacks are left to the others: more than one member, faults, messages, joint
 steps, and claims about runs (`is_direct`).
 """
 
@@ -57,7 +57,9 @@ _JUDGE_EVERY = 1 << 8
 """The same, of states that a claim is asked about."""
 
 OTHERS_MAX = 100_000
-"""A problem met within so many states is left to the other searches, which tell what led to it."""
+"""A problem met within so many states is left to the other searches, which report the run that led
+to it.
+"""
 
 _ANY = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
 
@@ -290,7 +292,7 @@ class Direct(Small):
     ) -> list[bool]:
         """Return the answers of a claim, or its premise, evaluated once for equal observations.
 
-        `shown`: states of a member that shows itself; else what it shows, frozen.
+        `shown`: states of a member that shows itself; else its observations, frozen.
         """
         if part is item.holds and item.scope != "world" and not self._is_about(item):
             return [item.kind == "always"] * len(shown)
@@ -343,7 +345,7 @@ class Direct(Small):
         rules = dict.fromkeys(steps.world.labels, 0) | self.member.rules
         seen: Sequence[Any] = [*map(thaw, self._all_shown)]
         if self._shows_itself:
-            # All show the same attributes; what they were matters where a claim looked for one.
+            # All show the same attributes; their names matter where a claim looked for one.
             missed = any(
                 item.kind == "sometimes" and item.name not in self.hits
                 for item in steps.world.properties

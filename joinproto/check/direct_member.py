@@ -1,6 +1,7 @@
 """The one member of a world that is searched state by state, asked with little in between.
 
-What is not plain is asked by `joinproto/check/member.py`: see `joinproto/check/direct.py`.
+Questions that are not plain are asked by `joinproto/check/member.py`: see
+`joinproto/check/direct.py`.
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ class DirectMember:
         self._sure.append(problem)
         raise problem
 
-    # -- what it shows ---------------------------------------------------------------------
+    # -- observations ---------------------------------------------------------------------
 
     @property
     def shows_itself(self) -> bool:
@@ -229,7 +230,7 @@ def _maker(
     kind, names, count, new = objects.kind, objects.names, len(objects.names), object.__new__
     values_of = objects.values_of
     has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
-    # A class may have a say in what is set, the whole __dict__ included.
+    # A class may influence the set attributes, the whole __dict__ included.
     plain: Any = object
     is_watched = kind.__setattr__ is not plain.__setattr__
     if has_slots or is_watched or not kind.__dictoffset__ or not is_python(kind):

@@ -1,4 +1,4 @@
-"""Mistakes that would go unseen: what a member says or changes, and no state would show it.
+"""Mistakes in a model that no state would show.
 
 Each of them makes a claim true for a reason that its author did not mean, so each is refused.
 """
@@ -45,14 +45,14 @@ def are_effects(value: Any) -> bool:
 
 
 def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what: str) -> bool:
-    """Return whether there is such a step; `last`: what a generator returned in the end.
+    """Return whether the step is possible; `last`: the return value of a generator.
 
-    `done`: what it yielded before.  Raises `ModelProblem` for effects without any receiver.
+    `done`: the effects it yielded before.  Raises `ModelProblem` for effects without any receiver.
     """
     value = last[0] if last else None
     if value is None:
         return True
-    # A generator's part that hands over to it may return what it likes.
+    # A generator that is a part of another, by `yield from`, may return any value.
     if value is not NOT_ENABLED and not are_effects(value):
         return True
     if value is NOT_ENABLED and not done:
@@ -122,7 +122,7 @@ def _is_written_as(code: ast.expr | None, answer: Any) -> bool:
 
 
 def too_many(objects: MemberObjects, what: str, of: str) -> ModelProblem:
-    """Return the problem of a loop that yields more than `MANY`; `of`: what it yields."""
+    """Return the problem of a loop that yields more than `MANY`; `of`: the kind of its items."""
     wanted = "a loop must come to its end; let what is chosen from be bounded"
     return objects.problem(f"{what} yields more than {MANY:,} {of}", next=wanted, method=what)
 

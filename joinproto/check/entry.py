@@ -14,12 +14,12 @@ Tier = Literal["quick", "long", "deep"]
 class Entry:
     """One world.  `members`: the least and the most; `usual`: the default.
 
-    `given`: arguments of the builder that belong to this world.  `steps`: length of the
-    shortest run that must break it, with the defaults.  `tier`: "quick" worlds end within
-    seconds and are what `make check` runs; "long" ones take minutes; "deep" ones have more
-    states than one machine is likely to search to the end: they are meant for Spark.
-    `happened`, `link`, `spoken`: of an incident, a paragraph that a person in the case would
-    recognise, where it was told, and what else people say of it (log lines, settings, products).
+    `given`: arguments of the builder that belong to this world.  `steps`: length of the shortest
+    run that must break it, with the defaults.  `tier`: "quick" worlds end within seconds and are
+    what `make check` runs; "long" ones take minutes; "deep" ones have more states than one machine
+    is likely to search to the end: they are meant for Spark. `happened`, `link`, `spoken`: of an
+    incident, a paragraph that a person in the case would recognise, where it was told, and other
+    words of people for it (log lines, settings, products).
     """
 
     name: str
@@ -39,7 +39,7 @@ class Entry:
 
 @frozen
 class Family:
-    """Worlds of one builder: a row says what is its own, and the rest is said here.
+    """Worlds of one builder: a row has its own values, and the common ones are here.
 
     `members`: the least, the usual and the most; or how many there are, always.  `given`:
     arguments of the builder in all of them; a row may give one of them another value.

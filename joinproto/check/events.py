@@ -92,7 +92,7 @@ class WorldMember(Protocol):
     """The interface of a world's member: any class with this method is one.
 
     Optional: `start()`, as `receive` but called when the process starts; `choices()`, which yields
-    the events that the member may make happen by itself; `shows()`, what claims may see; the
+    the events that the member may make happen by itself; `shows()`, the observation for claims; the
     attribute `persistent`, names of attributes that a crash leaves; `horizon()`.
     """
 
@@ -101,7 +101,7 @@ class WorldMember(Protocol):
 
 
 class ValueText(str):
-    """A value as text; `value`: what it is the text of."""
+    """A value as text; `value`: the value of the text."""
 
     __slots__ = ("value",)
     value: Any

@@ -70,11 +70,11 @@ def exercised(
     unwritten: Sequence[str] = (),
     growing: Iterable[str] = (),
 ) -> Coverage:
-    """Return how often each step and case was taken, and what never was.
+    """Return how often each step and case was taken, and those that never were.
 
-    `actions`, `rules`: what could happen, with how often it did.  `seen`: what each member showed.
-    `unwritten`: members with durable attributes whose disk stayed as it was made.  `growing`:
-    attributes that may grow without end, where a limit ended the search.
+    `actions`, `rules`: the possible ones, with their counts.  `seen`: the observations of each
+    member. `unwritten`: members with durable attributes whose disk stayed as it was made.
+    `growing`: attributes that may grow without end, where a limit ended the search.
     """
     # In an order that is not that of numbering, which differs between engines.
     never = [f"step: {name}" for name, count in sorted(actions.items()) if count == 0]
@@ -123,7 +123,7 @@ def _unseen(seen: Sequence[Any]) -> list[str]:
 
 
 def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -> str:
-    """Return why a claim about what members show says nothing, or nothing."""
+    """Return why a claim about observations is vacuous, "" if it is not."""
     shown = [
         {value is None for value in seen[name] if value is not DOWN}
         for name in item.among or world.members
@@ -144,7 +144,7 @@ def _untested(world: World, item: Property, seen: Mapping[str, Sequence[Any]]) -
 
 
 def _sees_more(world: World, item: Property) -> bool:
-    """Return whether a claim sees more than what members show."""
+    """Return whether a claim sees more than observations of members."""
     more = (world.show_disk, world.monitor)
     return (
         item.kind in ("no deadlock", "always step", "implements")
@@ -173,7 +173,7 @@ def _true_at_once(world: World, report: Report) -> Iterator[str]:
 def with_open_claims(world: World, report: Report) -> Report:
     """Return the report with every claim open that nothing put to a test.
 
-    Where nothing ever happens, that is so of all claims about what happens.
+    In a world without steps all claims about steps are vacuous.
     """
     void = {} if report.stopped_by else dict(report.coverage.void)
     if report.levels == (1,) and world.same is None:

@@ -1,8 +1,8 @@
 """Weak and strong fairness of a world: the steps that a run may not postpone for ever.
 
-Weak: a step that stays possible for ever is taken.  Strong: what is possible again and again
-is taken again and again.  A thing that fairness asks for is a *duty*; faults, `Maybe` choices
-and joint steps with `fair=False` are in none.
+Weak: a step that stays possible for ever is taken.  Strong: a step that is possible again and again
+is taken again and again.  A thing that fairness asks for is a *duty*; faults, `Maybe` choices and
+joint steps with `fair=False` are in none.
 """
 
 from __future__ import annotations

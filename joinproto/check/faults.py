@@ -30,14 +30,13 @@ _BUDGET = must(lambda value: isinstance(value, int) and value >= 0, "a whole num
 class Faults:
     """Budgets, counted over one run of the whole world.
 
-    `crashes`: members that stop at any point, also between two effects of one step.  A
-    crashed member keeps its durable attributes and may start again (`restarts`).
-    `partitions`: splits of the members into two groups, each followed by a heal or not;
-    `splits` limits them to these: each one side of the split; or, where some members still reach
-    both sides, the links that are cut (`links_cut`).
-    `losses`: messages of a bag or a queue.  `duplicates`: messages of a bag.  A world refuses
-    them with a `MessageSet`, which loses and doubles for free.  `wipes`: disks of stopped
-    members.  `spared`: what takes part as a member and is assumed never to fail.
+    `crashes`: members that stop at any point, also between two effects of one step.  A crashed
+    member keeps its durable attributes and may start again (`restarts`). `partitions`: splits of
+    the members into two groups, each followed by a heal or not; `splits` limits them to these: each
+    one side of the split; or, where some members still reach both sides, the links that are cut
+    (`links_cut`). `losses`: messages of a bag or a queue.  `duplicates`: messages of a bag.  A
+    world refuses them with a `MessageSet`, which loses and doubles for free.  `wipes`: disks of
+    stopped members.  `spared`: members that are assumed never to fail.
     """
 
     crashes: int = field(default=0, validator=_BUDGET)
@@ -51,17 +50,17 @@ class Faults:
 
 
 def links_cut(*pairs: tuple[str, str], both_ways: bool = True) -> Split:
-    """Return a split of single links: what the first sends the second is delayed.
+    """Return a split of single links: messages from the first to the second are delayed.
 
-    `both_ways`: and what the second sends the first.  For `Faults.splits`: a partial partition, in
-    which the others still reach both.
+    `both_ways`: also messages from the second to the first.  For `Faults.splits`: a partial
+    partition, in which the others still reach both.
     """
     back = [(to, sender) for sender, to in pairs] if both_ways else []
     return frozenset([*pairs, *back])
 
 
 def reaches(split: Split | None, one: str | None, other: str) -> bool:
-    """Return whether what `one` sends reaches `other`."""
+    """Return whether messages from `one` reach `other`."""
     if split is None:
         return True
     if is_of_links(split):

@@ -219,7 +219,7 @@ def _only_world(module: ModuleType, path: str, file: Path) -> str:
         for name, value in vars(module).items()
         if isinstance(value, FunctionType) and value.__module__ == module.__name__
     ]
-    # Without `-> World` it is unknown what a function returns.
+    # Without `-> World` the return type of a function is unknown.
     named = f"; or name one: {path}::{functions[-1]}" if functions else ""
     raise ModelProblem(
         f"{path} defines no world", next=f"expected {EXPECTED}{named}", place=f"{path}:1"

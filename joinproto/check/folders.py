@@ -15,7 +15,7 @@ _ENGINE = Path(__file__).parent / "engine"
 
 
 def cache_folder() -> Path | None:
-    """Return the folder for what can be made again; None where this user's home is unknown."""
+    """Return the folder for caches, None if this user's home is unknown."""
     with suppress(RuntimeError):
         own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         if own.is_absolute():

@@ -1,4 +1,4 @@
-"""Whether a world can do what a log tells, line by line.
+"""A comparison of a log with a world, line by line.
 
 A log tells some steps and not others.  After each line the world is in one of a set of states:
 those that a step as told leads to, after any steps of which the log says nothing.  A line fits if
@@ -54,7 +54,7 @@ def told_by(move: Move) -> list[LoggedStep]:
 
 
 _At = tuple[State, frozenset[LoggedStep]]
-"""A state, and what members have yet to tell of joint steps that led there."""
+"""A state, and the log lines still missing of joint steps that led there."""
 
 
 @define
@@ -135,7 +135,7 @@ class Follower:
             for ones, _, after in self._out_of(state):
                 if any(map(self.is_logged, ones)):
                     continue
-                # A member that is killed, for one, may never tell what it had yet to tell.
+                # A member that is killed, for one, may never write its missing lines.
                 gone = {one.member for one in ones}
                 left = frozenset(one for one in open_ones if one.member not in gone)
                 for at in dict.fromkeys(((after, open_ones), (after, left))):
@@ -150,7 +150,7 @@ class Follower:
         return found
 
     def _out_of(self, state: State) -> list[tuple[list[LoggedStep], frozenset[LoggedStep], State]]:
-        """Return the steps out of a state: what may be told, what is sure to be, the state after.
+        """Return the steps out of a state: the possible lines, the certain ones, the state after.
 
         A member that crashes in a joint step may have told it before the others, and not after.
         """

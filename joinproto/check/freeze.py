@@ -1,17 +1,17 @@
 """Conversion of a member's attributes to a hashable value, and back.
 
-A frozen value is equal to another exactly if what was frozen is equal *and of one type*,
-all the way down: `0`, `False` and `0.0` are three values, and so are a tuple and a named tuple
-of the same content.  `thaw` gives back what was frozen: equal, of the same type, and with every
-list, dict or set new, so that a step may change it.  Where two places named one list, they
-name one list again (`freeze_all`, `thaw_all`).
+A frozen value is equal to another exactly if the original values are equal *and of one type*, all
+the way down: `0`, `False` and `0.0` are three values, and so are a tuple and a named tuple of the
+same content.  `thaw` returns the original value: equal, of the same type, and with every list, dict
+or set new, so that a step may change it.  Where two places named one list, they name one list again
+(`freeze_all`, `thaw_all`).
 
 Not kept: the order in which a dict or a set was filled.  Two dicts that are equal are one
 value; `thaw` fills them in one order, or in the opposite one (`backwards`), so that code that
 counts on an order is found out.
 
-What compares by identity cannot be part of a state: two equal states would count as two, for
-ever.
+A value that compares by identity cannot be part of a state: two equal states would count as two,
+for ever.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def freeze(value: Any) -> Hashable:
 
 
 def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
-    """Return all of `values` frozen; what several of them name stays one thing."""
+    """Return all of `values` frozen; an object that several of them name stays one object."""
     values = tuple(values)
     if SAME.issuperset(map(type, values)):
         return values

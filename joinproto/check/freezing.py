@@ -14,8 +14,8 @@ from joinproto.check.frozen import SAME, Flag, Frozen, Named, Repeated, same_or
 
 
 class Walk:
-    """One freezing.  `met`: what can change, in the order it was met; `again`: of those met
-    more than once, by identity, their numbers, given when they are met for the first time.
+    """One freezing.  `met`: mutable values, in the order met; `again`: of those met more than once,
+    by identity, their numbers, given when they are met for the first time.
     """
 
     __slots__ = ("again", "met", "numbers")
@@ -30,7 +30,7 @@ class Walk:
 
 
 def frozen_in(value: Any, walk: Walk) -> Any:
-    """Return `value` frozen, as part of what the walk freezes."""
+    """Return `value` frozen, as part of the walk's value."""
     if type(value) in SAME:
         return value
     known = _memory.get(id(value))
@@ -38,7 +38,7 @@ def frozen_in(value: Any, walk: Walk) -> Any:
 
 
 def frozen_parts(values: Iterable[Any], walk: Walk) -> list[Any]:
-    """Return values frozen, each as part of what the walk freezes."""
+    """Return values frozen, each as part of the walk's value."""
     # As `frozen_in` does: a call for each part would take longer than the rest.
     memory = _memory.get
     return [
@@ -82,8 +82,9 @@ def one(found: Frozen) -> Frozen:
 
 _MEMORY_MAX = 1 << 18
 _memory: dict[int, tuple[Any, Frozen]] = {}
-"""Objects that cannot change, by identity, with what they are when frozen: a member's parts
-go from state to state, and most are the same objects as before."""
+"""Objects that cannot change, by identity, with their frozen form: a member's parts go from state
+to state, and most are the same objects as before.
+"""
 _equal: dict[Frozen, Frozen] = {}
 """The first of those that are equal: comparing values then ends at the first part."""
 
@@ -97,7 +98,7 @@ Recipe = tuple[int, Any]
 
 
 def made_by(recipe: Recipe, named: dict[int, Any]) -> Any:
-    """Return a value by its recipe; `named`: what was made by now and is named again."""
+    """Return a value by its recipe; `named`: the values made so far that are named again."""
     how, it = recipe
     return it if how == CONST else it() if how == COPY else it(named)
 

@@ -1,9 +1,9 @@
 """Questions again in a fresh process: whether a member's answers follow from its state alone.
 
-Where members can hide what they share has no end: a closure, a cache, another module, the
-environment, a file.  All of these are the process's own, or outside of it.  So another process
+There is no end of places where members can hide shared state: a closure, a cache, another module,
+the environment, a file.  All of these are the process's own, or outside of it.  So another process
 loads the model, with another hash seed and another time of day, and puts the questions near the
-first states with the members in the opposite order; what both were asked is compared.
+first states with the members in the opposite order; the answers of both are compared.
 
 That process runs at the same time as the search.  It stops after `QUESTIONS` of each member, or
 where no state brings a new one (`IDLE`); once the search is over it stops after `SECONDS` of CPU.
@@ -105,7 +105,7 @@ def answer_parts(kind: str, answer: Any, *, in_order: bool) -> list[str]:
 
 @define
 class Fresh:
-    """The fresh process of one world, and what the search asks meanwhile."""
+    """The fresh process of one world, and the search's questions meanwhile."""
 
     target: str
     options: Mapping[str, Any]

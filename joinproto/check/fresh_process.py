@@ -1,7 +1,8 @@
 """The fresh process of `joinproto/check/fresh.py`: loads a model, and puts questions to it.
 
-It reads one line of JSON, and writes lines of JSON: what each question, named by a digest, was
-answered.  A step that writes to a file, or goes to the network, is told by what it touches.
+It reads one line of JSON, and writes lines of JSON: the answer to each question, named by a digest.
+A step that writes to a file, or goes to the network, is detected by the files and sockets it
+touches.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class OutsideChanges:
 
 def main() -> None:
     out = os.fdopen(os.dup(1), "w")
-    # What the model prints is dropped.
+    # The model's output is dropped.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     asked = json.loads(sys.stdin.readline())
     try:

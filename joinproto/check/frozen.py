@@ -77,7 +77,7 @@ class Repeated:
 
 
 def same_or(value: Any, items: list[Any], make: Callable[[list[Any]], Any]) -> Any:
-    """Return `value` itself where its items are `items`, else what `make` makes of them."""
+    """Return `value` itself where its items are `items`, else the result of `make` for them."""
     for one, other in zip(value, items, strict=True):
         if one is not other:
             return make(items)

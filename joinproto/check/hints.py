@@ -22,7 +22,7 @@ CLAIMS = {
     "monitor": "it takes what the monitor shows: lambda monitor: ...",
     "step": "it takes the views before and after, and the step: lambda before, step, after: ...",
 }
-"""By the scope of a claim, what it is asked with."""
+"""The arguments of a claim, by its scope."""
 
 
 def hint(error: BaseException, otherwise: str) -> str:

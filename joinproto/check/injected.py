@@ -12,8 +12,8 @@
 claims that count on steps other than faults (`always_possible`, `eventually`) leave them out, a run
 names each, `--coverage` counts them, and one that never happened is reported.
 
-A fault of a disk reaches a member that is stopped, so the world also needs crashes, or begins
-with its members down.  The member's code is not asked: that is what makes it a fault.
+A fault of a disk reaches a member that is stopped, so the world also needs crashes, or begins with
+its members down.  The member's code is not called: that makes it a fault.
 """
 
 from __future__ import annotations

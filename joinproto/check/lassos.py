@@ -1,9 +1,9 @@
 """A fair run that breaks a claim, as steps: the way to its circle, the circle, and why it is fair.
 
 The way is a shortest one to any state from which a fair run can go on breaking the claim; the
-circle goes from duty to duty by shortest ways, which makes it short, and not always shortest.
-Of equals the step is taken that `order_of` puts first, and what is due is gone through in an
-order of its own: so the run is the same in every engine.
+circle goes from duty to duty by shortest ways, which makes it short, and not always shortest. Of
+equals the step is taken that `order_of` puts first, and duties have a fixed order, so the run is
+the same in every engine.
 
 States and steps are numbers, flags are by state or by step; an engine may keep them as arrays.
 """
@@ -215,7 +215,7 @@ def _by_duties(graph: Graph, entry: int, inside: Flags, due: Sequence[Due]) -> l
         take(first)
 
 
-# -- what is due, in words ---------------------------------------------------------------------
+# -- duties, in words --------------------------------------------------------------------------
 
 
 def choice_words(name: str, event: Hashable) -> str:

@@ -1,4 +1,4 @@
-"""Linearizability: what clients are told could have come from one copy of the data.
+"""Linearizability: clients' answers could have come from one copy of the data.
 
     orders = linearizable(register, initial=0)
     World(..., monitor=orders.monitor, properties=[orders.claim])
@@ -75,7 +75,7 @@ class Explained:
 
 
 class Orders:
-    """The monitor: every order that explains what clients were told.  A subclass has `apply`."""
+    """The monitor: every order that explains the clients' answers.  A subclass has `apply`."""
 
     apply: Apply
 

@@ -1,4 +1,4 @@
-"""A world with the way to it: what a command line named, and what became of it."""
+"""A world with the way to it: the name on a command line, and the resolved world."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Loaded:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """While a model runs: what goes wrong in its code gets file and line."""
+        """A context for running a model: errors in its code get file and line."""
         if self.file is None:
             yield
             return

@@ -1,8 +1,8 @@
 """Local states of members, outcomes of their steps, and their answers, as values.
 
-A local state is what one member is: running or not, its attributes, and what its disk
-holds.  The engine numbers these values, and the reference search uses them as they are.
-The member's code is called by `joinproto/check/member.py`.
+A local state is what one member is: running or not, its attributes, and the contents of its disk.
+The engine numbers these values, and the reference search uses them as they are. The member's code
+is called by `joinproto/check/member.py`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class DiskBecomes:
     """In `Offline(...)`: a fault of a stopped member's disk, of which its code is not asked.
 
     `blank`: durable attributes are as when the member was made, all but those in `keeps`; then
-    those in `values`, (name, value), become what is said there.
+    those in `values`, (name, value), get these values.
     """
 
     values: tuple[tuple[str, Any], ...] = ()
@@ -94,7 +94,7 @@ class DiskBecomes:
         return "a fault of the disk"
 
 
-# -- events, frozen: what is in a Message or Offline is, and they themselves are not ------
+# -- events: the content of a Message or Offline is frozen, they themselves are not --------
 
 
 def freeze_event(event: Any) -> Hashable:

@@ -3,7 +3,7 @@
     members={name: lambda: Voter(name) for name in names}
 
 Each of these functions reads `name` when it is called, and by then it is the last one.  So all
-members are the same, and what is claimed of them holds for an unintended reason.
+members are the same, and claims about them hold for an unintended reason.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One member, asked: the only place where the checker calls a member's code.
 
-What a step does is `member_steps.py`, how an object is made of values `member_objects.py`.
+Steps are in `member_steps.py`, how an object is made of values `member_objects.py`.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class MemberCode:
     def __init__(
         self, world: World, name: str, make: Callable[[], Any], *, is_monitor: bool = False
     ) -> None:
-        """`is_monitor`: it hears what is recorded, and does nothing."""
+        """`is_monitor`: it receives records, and has no effects."""
         self.name = name
-        # What it answered in another run, where that is kept.
+        # Its answers in an earlier run, if they are cached.
         self.known: Known | None = None
         sample = sample_of(world.name, name)
         self._asked = None if sample is None else Questions(sample)
@@ -156,7 +156,7 @@ class MemberCode:
                 return self._come_so_far(question)
         raise AssertionError(kind)
 
-    # -- what can happen ---------------------------------------------------------------
+    # -- possible steps ----------------------------------------------------------------
 
     def before_start(self) -> LocalState:
         """Return the member as it lies on disk before anything happened."""
@@ -186,7 +186,9 @@ class MemberCode:
         return local, self._steps.first_start(make, local) if self._begins_up else None
 
     def _begun_values(self, values: Mapping[str, Any]) -> tuple[Hashable, ...]:
-        """Return the values of some attributes frozen; what several of them name is one thing."""
+        """Return the values of some attributes frozen; an object that several of them name is one
+        object.
+        """
         for name, value in values.items():
             if name not in self.objects.names:
                 raise self.objects.problem(
@@ -262,7 +264,7 @@ class MemberCode:
         wanted = "a question changes nothing; what happens to a member happens in receive(event)"
         self.objects.refuse_change(member, local.values, f"{what} changes", wanted, what)
 
-    # -- what it shows -----------------------------------------------------------------
+    # -- observations -----------------------------------------------------------------
 
     def _shown(self, local: LocalState) -> Hashable:
         if not local.up:
@@ -309,7 +311,7 @@ class MemberCode:
         """Yield the parts of a local state in a trace: attributes; names of durable ones end in
         `*`.
 
-        A member that has a method `story` says itself what its running state is called.
+        A member that has a method `story` names its running state itself.
         """
         if local.up and self._has_story:
             yield from self.objects.guarded(
@@ -420,8 +422,8 @@ class Codes:
     def ask_again(self) -> None:
         """Put the first questions to every member once more, after a search.
 
-        Raises `ModelProblem` where an answer is not what it was: then the search was one of
-        answers that may as well have been others.
+        Raises `ModelProblem` if an answer differs from the first one: then the search used answers
+        that are not determined.
         """
         for code in self._every:
             code.twice.ask_again()

@@ -1,7 +1,7 @@
-"""A member's objects: made of values and taken apart into values, and what is wrong with them.
+"""A member's objects: made of values and taken apart into values, and errors in them.
 
-Everything that the checker calls of a member's class goes through `MemberObjects.guarded`, so
-that what it raises is told to the modeller, with its place.
+Everything that the checker calls of a member's class goes through `MemberObjects.guarded`, so that
+its exceptions are reported to the modeller, with their place.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MemberObjects:
 
     `names`: its attributes; `persistent`: the durable ones; `fresh`, `empty`: all of them, and
     these, as it is made; `shares_disk`: whether other attributes of a fresh one, or of another
-    member, name what durable ones name.
+    member, name the same objects as durable ones.
     """
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
@@ -71,8 +71,8 @@ class MemberObjects:
         self.fresh = made = self.values(fresh)
         self.empty = self.disk(fresh)
         self._shared = self._make_again(fresh, made)
-        # Whether an attribute of a fresh one shares something with a durable one, or a durable one
-        # is what another member has, too (a default): no start after a crash finds that on disk.
+        # Whether an attribute of a fresh one shares something with a durable one, or another member
+        # has the same durable object (a default): no start after a crash finds that on disk.
         self.shares_disk = bool(self.persistent) and (
             self.values(self.stopped(self.empty)) != made
             or any(self.names[at] in self.persistent for at in self._shared)
@@ -111,7 +111,7 @@ class MemberObjects:
         )
 
     def refuse_shared(self, before: tuple[Hashable, ...], after: tuple[Hashable, ...]) -> None:
-        """Refuse a step that changes what all objects of the class share."""
+        """Refuse a step that changes state shared by all objects of the class."""
         for at in self._shared:
             if before[at] != after[at]:
                 raise self.problem(
@@ -240,7 +240,7 @@ class MemberObjects:
     def value(
         self, value: Any, what: str, frozen_by: Callable[[Any], Hashable] = freeze
     ) -> Hashable:
-        """Return `value` frozen; `what` gave it."""
+        """Return `value` frozen; `what` names its origin."""
         try:
             return frozen_by(value)
         except ModelProblem as problem:

@@ -86,7 +86,7 @@ class Steps:
         return outcomes
 
     def first_start(self, make: Callable[[], Any], local: LocalState) -> Outcome | None:
-        """Return the start of what `make` makes, whose disk is that of `local`."""
+        """Return the start step of a new object of `make` with the disk of `local`."""
 
         def ask() -> tuple[Outcome, ...] | None:
             member = make()
@@ -140,7 +140,7 @@ class Steps:
             last: list[Any] = []
             if answer is not NOT_ENABLED:
                 refuse_text(self.objects, answer, "offline()")
-                # Whatever it changed is durable at once; what remains to hear are its rules.
+                # Whatever it changed is durable at once; only its rules remain to be read.
                 for item in with_return(answer or (), last):
                     if type(item) not in (Rule, Persist):
                         raise self.objects.problem(
@@ -158,7 +158,7 @@ class Steps:
             if self.objects.disk(member) != local.disk:
                 self._refuse_dropped(member, self._made(local), "offline()")
             return None
-        self.objects.values(member)  # refuses what cannot be part of a state
+        self.objects.values(member)  # refuses values that cannot be part of a state
         after = LocalState(False, (), self.objects.disk(member), local.ended)
         return (Outcome(after, rules=tuple(rules)),)
 

@@ -25,8 +25,8 @@ def resident_bytes() -> int:
 def peak_bytes() -> int:
     """Return the most this process ever held; 0 where the system does not tell (WebAssembly).
 
-    The kernel's count for this program, where it keeps one: `ru_maxrss` starts with what the
-    parent held when it started this process, and survives exec.
+    The kernel's count for this program, where it keeps one: `ru_maxrss` starts with the parent's
+    memory when it started this process, and survives exec.
     """
     try:
         for line in Path("/proc/self/status").read_text().splitlines():
@@ -69,7 +69,7 @@ def available_bytes() -> int:
 
 
 def default_limit_bytes() -> int:
-    """Return the bound used when none is given: four fifths of what is available now."""
+    """Return the bound used when none is given: four fifths of the memory available now."""
     return resident_bytes() + available_bytes() * 4 // 5
 
 
@@ -84,8 +84,8 @@ class Ended(Exception):
 class Budget:
     """The memory limit of the whole process.
 
-    One part in 32 is kept free: what a step takes between two questions, and the report.
-    `let_go`: gives back what can be read again from disk; returns whether there may be any.
+    One part in 32 is kept free: for a step between two checks, and for the report. `let_go`: frees
+    memory that can be read again from disk; returns whether there may be more.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -104,7 +104,9 @@ class Budget:
         self.limit_bytes += self.limit_bytes // 8
 
     def lift(self) -> None:
-        """Take the limit away: what is left here serves a search that continues elsewhere."""
+        """Take the limit away: the rest of this process serves a search that continues
+        elsewhere.
+        """
         self.limit_bytes = 1 << 62
 
     def claim(self, more: int) -> None:
@@ -114,7 +116,7 @@ class Budget:
 
 
 def parse_size(text: str) -> int:
-    """Return bytes for "500M", "2.5G", "1048576"; raises ValueError with what was expected."""
+    """Return bytes for "500M", "2.5G", "1048576"; raises ValueError with the expected form."""
     units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     body = text.strip().upper().removesuffix("IB").removesuffix("B")
     unit = body[-1:] if body[-1:] in units else ""
@@ -142,7 +144,7 @@ def uncollected() -> Iterator[None]:
 
 @contextmanager
 def collected_seldom() -> Iterator[None]:
-    """Look for garbage that names itself less often: what a search numbers is none.
+    """Run the cycle collector less often: a search's values are no garbage.
 
     Python looks after each 700 objects more, at all of them now and then; a search makes millions.
     Objects from before it are not looked at in the meantime.

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from joinproto.check.problems import ModelProblem, must
 
 WhenFull = Literal["wait", "lose"]
-"""A step that sends on a full link is not possible; or what is sent is lost there."""
+"""A step that sends on a full link is not possible; or the message is lost there."""
 
 Broadcasts = Literal["one", "each"]
 """A broadcast is one message, or one to each of the others."""

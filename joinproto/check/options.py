@@ -1,7 +1,7 @@
 """Words of a command line as the values that a world's function takes.
 
-By the parameter's annotation, else by its default: `fair: bool` makes `false` false.  What does
-not fit is refused; a parameter with neither takes a number, a tuple and the like as such, and
+By the parameter's annotation, else by its default: `fair: bool` makes `false` false.  A value that
+does not fit is refused; a parameter with neither takes a number, a tuple and the like as such, and
 anything else as text.
 """
 
@@ -56,7 +56,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 class WrongKind(Exception):
-    """The text is no value of that kind; said: what would be."""
+    """The text is no value of that kind; the message names a valid one."""
 
 
 def converted(
@@ -91,7 +91,7 @@ def _kind_of(name: str, made: Callable[..., Any]) -> Any:
         return Any
     try:
         hints = typing.get_type_hints(made)
-    except Exception:  # noqa: BLE001  an annotation may name what is not there
+    except Exception:  # noqa: BLE001  an annotation may name an undefined type
         hints = {}
     kind = hints.get(name, Any)
     if kind is Any and parameter.default not in (parameter.empty, None):
@@ -106,7 +106,7 @@ def is_text(name: str, made: Callable[..., Any]) -> bool:
 
 
 def said_kind(name: str, made: Callable[..., Any]) -> str:
-    """Return a text that says what the parameter `name` of `made` takes."""
+    """Return a text about the values of the parameter `name` of `made`."""
     return _said(_kind_of(name, made))
 
 

@@ -32,7 +32,7 @@ def takes_text(target: str, name: str) -> bool:
 
 
 def parameters_of(target: str) -> Iterator[tuple[str, str]]:
-    """Yield (how it is typed, what it takes) for each parameter of a world that `target` names."""
+    """Yield (its typed form, its values) for each parameter of a world that `target` names."""
     made = _maker(target)
     if made is None:
         return

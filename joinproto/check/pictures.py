@@ -1,4 +1,4 @@
-"""A model's own pictures of a run: what its `World(picture=...)` says of each state."""
+"""A model's own pictures of a run: the result of its `World(picture=...)` for each state."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A small world in plain Python: done before the engine's compiled loops are loaded.
 
 The search is the engine's, level by level up to the first violation, over the steps of
-`joinproto/check/reference.py`; each question to a member's code is put once.  What a report says is
-the same but for what the search cost, and tests compare it on every small world that ships.
+`joinproto/check/reference.py`; each question to a member's code is put once.  The report is the
+same except for the search's costs, and tests compare it on every small world that ships.
 
 The engine takes over where a world is larger than `Bounds`.  A world that ships has its loops
 compiled at set-up, and they are loaded in a second.  For a model of your own they may have to be
@@ -51,7 +51,7 @@ class Bounds:
 
 
 SHIPPED = Bounds(1_000, 20_000, 2_600, 200_000)
-"""A few tenths of a second: what it takes to load the engine is not much more."""
+"""A few tenths of a second: loading the engine takes not much more."""
 
 BYTES_MAX = 512 << 20
 """That the search adds to the process: large values are for the engine, which numbers them."""
@@ -60,7 +60,7 @@ OWN = Bounds(40_000, 200_000, 40_000, 300_000)
 """Three seconds or so, and 150 MB at most: for a model of your own, while nothing is compiled."""
 
 OWN_COMPILED = Bounds(20_000, 100_000, 20_000, 150_000)
-"""Half a second or so, which is what the engine takes to load: where its loops are compiled."""
+"""Half a second or so, like loading the engine: where its loops are compiled."""
 
 
 def own_bounds() -> Bounds:
@@ -238,7 +238,9 @@ class Small:
                 self.unmapped = self.violated = True
 
     def _judge_possible(self, item: Property) -> None:
-        """Judge what some state may break: all states are there, and the steps out of each."""
+        """Judge claims that some state may break: all states are there, and the steps out of
+        each.
+        """
         done = {state for state in self._seen if self._holds(item, state)}
         onward = {
             state: [after for move, after in steps if not move.is_fault]

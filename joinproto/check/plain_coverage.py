@@ -25,7 +25,7 @@ def coverage_of(
     *,
     is_ended: bool,
 ) -> Coverage:
-    """Return how often each step and case was taken, and what never was.
+    """Return how often each step and case was taken, and those that never were.
 
     `levels`: states by depth.  `out_of`: the steps out of each state that was expanded.
     `is_ended`: whether a limit ended the search.
@@ -33,7 +33,7 @@ def coverage_of(
     actions: dict[str, int] = {}
     rules = dict.fromkeys(steps.world.labels, 0)
     arms = Arms()
-    # What could happen, whether or not a budget was left for it: of each outcome its words.
+    # The possible steps, whether or not a budget was left: the words of each outcome.
     said: dict[int, str] = {}
     for code in steps.codes.members:
         for (local, event), outcomes in steps.asked[code].items():

@@ -1,7 +1,7 @@
 """The runs of a small world that break claims, in plain Python.
 
-What `joinproto/check/engine/liveness/` decides with arrays, over states and steps with numbers
-from 0 on.
+The liveness checks of `joinproto/check/engine/liveness/` without arrays, over states and steps with
+numbers from 0 on.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Edge:
 
 @frozen
 class Duty:
-    """Steps of which fairness asks for one.  `words`: what it is called."""
+    """Steps of which fairness asks for one.  `words`: its name."""
 
     strong: bool
     edges: Sequence[int]
@@ -110,8 +110,8 @@ class Runs:
         for number, at in enumerate(self.source):
             self._out[at].append(number)
 
-    # -- what joinproto/check/lassos.py asks
-    # ------------------------------------------------------------
+    # -- for joinproto/check/lassos.py
+    # -----------------------------------------------------------------
 
     def out_of(self, at: int) -> Sequence[int]:
         return self._out[at]

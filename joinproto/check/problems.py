@@ -16,7 +16,7 @@ _OWN = Path(__file__).resolve().parent
 
 
 class ModelProblem(UsageProblem):
-    """A model that cannot be explored: what was found, where, and what to do next.
+    """A model that cannot be explored: the finding, its place, and the next step.
 
     `place` is `file:line` where it is known.  `member`: the one whose code it is, if any.
     `led_to`: a shortest run to where that was asked, which a search adds.  The command ends with
@@ -41,7 +41,7 @@ class ModelProblem(UsageProblem):
 
 
 def must(fits: Callable[[Any], bool], wanted: str) -> Callable[[Any, Any, Any], None]:
-    """Return a validator for a field of attrs: what does not fit is told in words."""
+    """Return a validator for a field of attrs: a value that does not fit is refused in words."""
 
     def validate(instance: Any, attribute: Any, value: Any) -> None:
         if not fits(value):

@@ -1,6 +1,6 @@
 """Properties of a world's states and runs.
 
-A property is plain Python over what the members show; the engine calls it once for each
+A property is plain Python over the members' observations; the engine calls it once for each
 distinct combination.  `view` is a `joinproto.check.view.View`.
 """
 
@@ -54,8 +54,8 @@ class StepView:
     """A step, as claims about steps see it.
 
     `action`: its word, as a run shows it; `receive` of a message.  `member`: which one takes it,
-    None means several, or the network.  `event`: what the member received, such as a `Message`; of
-    a joint step, member to event; None where the network or a fault does it.
+    None means several, or the network.  `event`: the one that the member received, such as a
+    `Message`; of a joint step, member to event; None where the network or a fault does it.
     """
 
     action: str
@@ -65,7 +65,9 @@ class StepView:
 
 @frozen
 class Parts:
-    """A claim about parts of what two show: it gets `of[0]` of the one and `of[1]` of the other."""
+    """A claim about parts of two observations: it gets `of[0]` of the one and `of[1]` of the
+    other.
+    """
 
     func: Callable[[Any, Any], Any]
     of: tuple[Callable[[Any], Any], Callable[[Any], Any]]
@@ -91,8 +93,8 @@ class Property:
 
     `holds` takes a view, one member's observation, those of a pair, that of a member and the
     monitor's, or the monitor's alone; of a step the views before and after it, and a `StepView`
-    between.  `meanwhile`: what must hold until `holds` does.  `abstract`: a `World` that is
-    implemented; `holds` is then the mapping.  `about`: a sentence for people.
+    between.  `meanwhile`: must hold until `holds` does.  `abstract`: a `World` that is implemented;
+    `holds` is then the mapping.  `about`: a sentence for people.
     """
 
     name: str
@@ -159,9 +161,9 @@ def always_pair(
 ) -> Property:
     """`holds(a, b)` for every two running members, in both orders, in every state.
 
-    The cheapest way to say that members agree: it costs two look-ups instead of a call for
-    each combination of all members.  `of`: the part of what is shown that the claim is about;
-    `holds` then gets the parts alone, and is asked once for every two different ones.
+    The cheapest way to say that members agree: it costs two look-ups instead of a call for each
+    combination of all members.  `of`: the part of the observation that the claim is about; `holds`
+    then gets the parts alone, and is asked once for every two different ones.
     """
     about = holds if of is None else Parts(holds, (of, of))
     return Property(name, "always", about, "pair", _among(among))
@@ -175,7 +177,7 @@ def always_beside(
     of: Callable[[Any], Any] | None = None,
     of_monitor: Callable[[Any], Any] | None = None,
 ) -> Property:
-    """`holds(shown, monitor)` for every running member and what the monitor shows.
+    """`holds(shown, monitor)` for every running member and the monitor's observation.
 
     `of`, `of_monitor`: the parts of either that the claim is about, as for `always_pair`.
     """
@@ -189,12 +191,12 @@ def _all_of_it(shown: Any) -> Any:
 
 
 def always_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
-    """`holds(monitor)` of what the monitor shows, in every state."""
+    """`holds(monitor)` of the monitor's observation, in every state."""
     return Property(name, "always", holds, "monitor")
 
 
 def sometimes_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
-    """`holds(monitor)` of what the monitor shows, in some reachable state."""
+    """`holds(monitor)` of the monitor's observation, in some reachable state."""
     return Property(name, "sometimes", holds, "monitor")
 
 
@@ -213,9 +215,9 @@ def sometimes_one(
 def eventually(name: str, holds: Callable[[View], Any]) -> Property:
     """On every fair run, `holds(view)` in some state.
 
-    Fair: what `World.fairness` says; if nothing, a delivery or a choice that stays possible for
-    ever is taken some time.  Faults, `Maybe` choices and joint steps marked `fair=False` are
-    never forced.
+    Fair: as `World.fairness` says; by default, a delivery or a choice that stays possible for ever
+    is taken some time.  Faults, `Maybe` choices and joint steps marked `fair=False` are never
+    forced.
     """
     return Property(name, "eventually", holds)
 
@@ -267,7 +269,7 @@ def always_step(name: str, holds: Callable[[View, StepView, View], Any]) -> Prop
 def implements(name: str, abstract: Any, mapping: Callable[[View], Mapping[str, Any]]) -> Property:
     """Every run is one of the world `abstract`, seen through `mapping`, which may pause.
 
-    `mapping(view)`: what each member of `abstract` shows then.  Each step must be a step there, or
-    change nothing; fairness is not compared.
+    `mapping(view)`: the observation of each member of `abstract`.  Each step must be a step there,
+    or change nothing; fairness is not compared.
     """
     return Property(name, "implements", mapping, "step", abstract=abstract)

@@ -32,8 +32,9 @@ Link = tuple[str, str]
 
 @frozen(cache_hash=True)
 class State:
-    """`messages`: of a set.  `links`: what each link holds, sorted, links that hold nothing
-    left out; a bag's content is sorted by text."""
+    """`messages`: of a set.  `links`: the contents of each link, sorted, without empty links; a
+    bag's content is sorted by text.
+    """
 
     locals: tuple[LocalState, ...]
     monitor: LocalState | None
@@ -45,7 +46,7 @@ class State:
 Led: TypeAlias = tuple[States, tuple[Step, ...], State]
 """A run: members as they begin, its steps, and the state that they lead to."""
 Failing: TypeAlias = dict[State, list[tuple[ModelProblem, Hashable]]]
-"""States with steps that members' code did not answer: what went wrong, at which events."""
+"""States with steps that members' code did not answer: the errors, by event."""
 
 
 class Reference:
@@ -65,12 +66,12 @@ class Reference:
         self._sound: set[LocalState] = set()
 
     def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
-        """Return the outcomes of a step; what goes wrong is kept where that is done."""
+        """Return the outcomes of a step; errors are recorded if requested."""
         if self.failing is None:
             return code.run(local, event) or ()
         try:
             outcomes = code.run(local, event) or ()
-            # What is asked of a state belongs to the step that leads there.
+            # Questions about a state belong to the step that leads there.
             for after in {outcome.after for outcome in outcomes} - self._sound:
                 code.shows(after)
                 if code is not self.codes.monitor:
@@ -195,7 +196,7 @@ class Reference:
                 yield Move("together", taken, together=step), self._expired(after)
 
     def ways(self, state: State, step: Together) -> list[tuple[tuple[str, Outcome], ...]]:
-        """Return the ways to take a joint step: what each of its members does, in order."""
+        """Return the ways to take a joint step: the outcomes of its members, in order."""
         found = []
         for name, event in step.events.items():
             at = self.codes.names.index(name)
@@ -266,7 +267,7 @@ class Reference:
         return after
 
     def _with_sent(self, after: State, name: str, outcome: Outcome) -> State | None:
-        """Return the state with what a member sends in its links; None if it must wait."""
+        """Return the state with a member's messages in its links; None if it must wait."""
         if outcome.cost == "crash" and self.is_fifo:
             for link, _ in after.links:
                 if link[1] == name:
@@ -284,7 +285,7 @@ class Reference:
         return after
 
     def _expired(self, state: State) -> State:
-        """Return a step's last state without what is of no use; joint steps are one step."""
+        """Return a step's last state without useless messages; joint steps are one step."""
         if self.world.expiry is None:
             return state
         horizons = {

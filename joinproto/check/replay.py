@@ -1,4 +1,4 @@
-"""A run taken again, step by step, by the real member code: what a pasted trace does."""
+"""A run taken again, step by step, by the real member code: used by pasted traces."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Replay:
     """A world at its beginning; each `step` moves it on.
 
     Steps are found by their words (`joinproto.check.report.Step.label`), so a changed member that
-    no longer has such a step fails here and says what it could do instead.  Two steps may have the
-    same words (a message asks twice in one ballot), and a world may begin in several states; all
-    runs that fit are kept, and what is asked then is whether it is so in one of them.
+    no longer has such a step fails here and lists its possible steps.  Two steps may have the same
+    words (a message asks twice in one ballot), and a world may begin in several states; all runs
+    that fit are kept, and what is asked then is whether it is so in one of them.
     """
 
     def __init__(self, world: World) -> None:

@@ -89,9 +89,10 @@ class Shared:
 def _copied(place: _Place) -> Iterator[tuple[_Place, Any]]:
     try:
         first = copy.deepcopy(place.value)
-    except Exception:  # noqa: BLE001  what cannot be copied cannot be put back
+    except Exception:  # noqa: BLE001  a value that cannot be copied cannot be put back
         return
-    # A copy that is unequal at once holds what compares by identity: nothing can be said.
+    # A copy that is unequal at once holds a value that compares by identity: no comparison is
+    # possible.
     if _same(place.value, first):
         yield place, first
 
@@ -129,7 +130,7 @@ def _refill(value: Any, content: Any) -> None:
             object.__setattr__(value, name, item)
 
 
-# -- what code can reach -----------------------------------------------------------------
+# -- reachable objects -------------------------------------------------------------------
 
 
 def _of_class(kind: type, seen: set[int]) -> Iterator[_Place]:

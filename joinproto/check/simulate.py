@@ -164,7 +164,7 @@ def simulate(
         seconds=time.perf_counter() - began,
         members=world.size,
         claims=claims,
-        # The same report as of a search, of what was drawn.
+        # The same report as of a search, about the drawn runs.
         coverage=coverage_of(walker.search),
         trace=trace,
         stopped_by=stopped_by,

@@ -1,4 +1,4 @@
-"""The source files that decide what a model does: its own, and those that it imports."""
+"""The source files that decide a model's behaviour: its own, and those that it imports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _is_installed(path: Path) -> bool:
 
 
 def _imported(path: Path, package: str) -> Iterator[str]:
-    """Yield the names of what may be modules that a file imports."""
+    """Yield the names in a file that may be imported modules."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):

@@ -1,9 +1,9 @@
-"""Claims about steps: what one may do, and that one world does what another allows.
+"""Claims about steps: conditions on single steps, and refinement of one world by another.
 
-A claim about a step sees what is shown before and after it, and the step itself.  That a world
-*implements* another is such a claim, too: a mapping says which state of the abstract
-world each view stands for; then every step must be one of the abstract world's, or change nothing
-there, and runs must begin where they may.
+A claim about a step sees the observations before and after it, and the step itself.  That a world
+*implements* another is such a claim, too: a mapping says which state of the abstract world each
+view stands for; then every step must be one of the abstract world's, or change nothing there, and
+runs must begin where they may.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ Sent = tuple[str | None, str | None, Hashable]
 
 @frozen
 class Move:
-    """A step.  `outcomes`: what each member taking it does, in the world's order.
+    """A step.  `outcomes`: of each member that takes it, in the world's order.
 
-    `event` and what is in `message` are frozen.
+    `event` and the content of `message` are frozen.
     """
 
     kind: Kind

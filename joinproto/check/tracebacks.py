@@ -44,10 +44,10 @@ def _in_its_words(file: Path, text: str) -> str:
 
 @contextmanager
 def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
-    """Turn what goes wrong in code of `file` into a `ModelProblem` with file and line.
+    """Turn an error in code of `file` into a `ModelProblem` with file and line.
 
-    `what`: the call; empty while the file is loaded.  What goes wrong outside of
-    the file and its folder is not its fault, and goes through.
+    `what`: the call; empty while the file is loaded.  An exception from outside the file and its
+    folder is not its fault, and passes through.
     """
     try:
         yield

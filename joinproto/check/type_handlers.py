@@ -96,7 +96,7 @@ _METHODS = (types.MethodType, types.BuiltinMethodType)
 class _Wrapped(TypeHandler):
     """Values that another kind's may equal: a float, a number that is an enum, a range.
 
-    `parts_of`: what tells two of them apart.
+    `parts_of`: the parts in which two of them differ.
     """
 
     def __init__(self, parts_of: Callable[[Any], Any] = lambda value: value) -> None:
@@ -132,7 +132,7 @@ class _Content(_Wrapped):
         except Exception as error:
             raise _no_part(type(value), "it does not say all that it holds") from error
         if isinstance(held, str):
-            return value  # it is what a module calls so
+            return value  # the module has it under this name
         made_by, *parts = held
         parts = [tuple(part) if isinstance(part, Iterator) else part for part in parts]
         return Frozen(type(value), (made_by, *frozen_parts(parts, Walk())), value)
@@ -236,8 +236,8 @@ class _Mapping(TypeHandler):
 
     def __init__(self, fresh: Callable[[Any], Any], about: Callable[[Any], Any] | None = None):
         self.fresh, self.about = fresh, about
-        # By what stands in it, in order, by identity: it is made again for each state, and what
-        # stands in it mostly is not.  What is named here stays, so no other thing gets its place.
+        # By its items, in order, by identity: it is made again for each state, and its items mostly
+        # are not.  Values named here stay alive, so no other object gets their address.
         self._known: dict[tuple[int, ...], tuple[list[Any], Frozen]] = {}
 
     def freeze(self, value: Any, walk: Walk) -> Any:
@@ -273,7 +273,7 @@ class _Mapping(TypeHandler):
 
         def make(named: dict[int, Any]) -> Any:
             found = fresh()
-            # First in one order, because what is named twice is named in it.
+            # First in one order, because objects that occur twice get numbers in it.
             made = [(made_by(key, named), made_by(item, named)) for key, item in every]
             for key, item in reversed(made) if backwards else made:
                 found[key] = item
@@ -435,7 +435,7 @@ def found_way(kind: type) -> TypeHandler:
             kind, "it is not hashable" if kind.__hash__ is None else "it compares by identity"
         )
     if is_its_attributes(kind):
-        # It may change in place, and its == may overlook what its steps look at.
+        # It may change in place, and its == may ignore attributes that its steps read.
         return _Record(kind, None, can_change=True)
     return _OwnFrozenset() if issubclass(kind, frozenset) else _Content(kind)
 

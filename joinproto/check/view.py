@@ -67,9 +67,9 @@ class View:
     """The members' observations in one state.
 
     `view[name]` is what that member shows, or `DOWN`; `view.up` has only the running ones;
-    `view.disk[name]` what the world's `show_disk` gives; `view.monitor` what the monitor
-    shows; `view.split` one side of the present partition, or the links cut, or None.  With
-    `World(show_links=True)`, `view.links` holds what is under way.
+    `view.disk[name]` what the world's `show_disk` gives; `view.monitor` what the monitor shows;
+    `view.split` one side of the present partition, or the links cut, or None.  With
+    `World(show_links=True)`, `view.links` holds the messages under way.
     """
 
     __slots__ = ("_links", "_names", "_shown", "_up", "disk", "monitor", "split")
@@ -152,7 +152,7 @@ class View:
         )
 
     def connected(self, one: str, other: str) -> bool:
-        """Return whether what `one` sends reaches `other` in the present partition."""
+        """Return whether messages from `one` reach `other` in the present partition."""
         return reaches(self.split, one, other)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """A call of a model's code that does not come back: noticed, ended, and told with its place.
 
-A thread looks once a second at what the checker is calling.  A call that has taken too long
+A thread looks once a second at the present call of the checker.  A call that has taken too long
 gets an exception at whatever line it is just then.  Where no thread can be started, as in
 WebAssembly, calls are not watched: the page that searches there can stop its worker.
 """
@@ -20,7 +20,9 @@ SECONDS_MAX = 20.0
 
 
 class CallTooLong(BaseException):
-    """Raised in a call that takes too long.  No Exception: what a model catches is its own."""
+    """Raised in a call that takes too long.  Not an `Exception`, so that a model's own `except`
+    does not catch it.
+    """
 
 
 class Watch:
@@ -57,7 +59,7 @@ class Watch:
             self._thread = 0
 
     def go_on(self) -> None:
-        """Count as a call of its own what the call under way does from here on."""
+        """Count the rest of the present call as a new call."""
         self._call += 1
 
     def _begin(self) -> bool:

@@ -24,10 +24,10 @@ from joinproto.check.view import View
 class Together:
     """One step that several members take at the same moment: an agreed view, an operator.
 
-    `events`: what each of them receives; `Offline(event)` reaches a stopped member's disk,
-    by its method `offline(event)`.  The step exists only if all of them take it.  `action`
-    and `detail` are its words, together unlike those of any other step of the same state.
-    `fair`: weak fairness forces it.
+    `events`: the event for each of them; `Offline(event)` reaches a stopped member's disk, by its
+    method `offline(event)`.  The step exists only if all of them take it.  `action` and `detail`
+    are its words, together unlike those of any other step of the same state. `fair`: weak fairness
+    forces it.
     """
 
     action: str
@@ -57,30 +57,28 @@ class Together:
 class World:
     """A closed world.
 
-    `members`: name to a function that makes the member as it is before its first start.
-    `start`: "up", all members run at the outset; "down", each is started at any moment.
-    `beginnings`: what attributes of members are at first, where runs may begin in more than one
-    state (`any_of`): set before a member starts; of one that begins down, durable ones alone.
-    `monitor`: makes an object whose `receive` hears every `Record` effect; never steps alone.
-    `show`: what properties may see of a running member (default: its method `shows`, else
-    all its attributes); `show_disk`: the same of durable attributes, running or not.
-    `fairness`: what runs may not put off for ever; if none is given, each step by itself, weakly.
-    `show_links`: views hold what queues and bags have under way, so claims and joint steps see it.
-    `within`: where it is not true of a state, that state is judged and counted, and no step is
-    taken from it: a bound for worlds without one of their own.
-    `same`: two states of whose views it says the same are one for the search (`same.py`): the
-    one found first continues.  A run that is found is real; one that is not found may still exist.
-    `picture`: what runs show of each state besides, for people: a text, or SVG (`<svg ...>`).
+    `members`: name to a function that makes the member as it is before its first start. `start`:
+    "up", all members run at the outset; "down", each is started at any moment. `beginnings`:
+    initial attributes of members, where runs may begin in more than one state (`any_of`): set
+    before a member starts; of one that begins down, durable ones alone. `monitor`: makes an object
+    whose `receive` hears every `Record` effect; never steps alone. `show`: the observation of a
+    running member (default: its method `shows`, else all its attributes); `show_disk`: the same of
+    durable attributes, running or not. `fairness`: steps that runs may not postpone for ever; by
+    default each step by itself, weakly. `show_links`: views hold the messages in queues and bags,
+    so claims and joint steps see it. `within`: where it is not true of a state, that state is
+    judged and counted, and no step is taken from it: a bound for worlds without one of their own.
+    `same`: two states of whose views it says the same are one for the search (`same.py`): the one
+    found first continues.  A run that is found is real; one that is not found may still exist.
+    `picture`: a further display of each state in runs, for people: a text, or SVG (`<svg ...>`).
     `together`: joint steps possible in a view, or a list of those that are tried in every state,
-    which is much faster.  `interchangeable`: names of members whose
-    code treats them alike; `--symmetry` explores one state for each renaming of them.
-    `expiry`: of what use a message of a set still is, by (sender or None, addressee or None for
-    all others, content): pairs of a member and a number.  The message is dropped for good
-    as soon as the method `horizon` of each of these members, running or stopped, returns
-    more than its number; no pairs: it is kept for ever.  Drop only what changes nothing any
-    more when it arrives.
-    `labels`: every case of every table in use; those never taken are reported.
-    `beside`: which of `members` are something else, such as a register: not counted in reports.
+    which is much faster.  `interchangeable`: names of members whose code treats them alike;
+    `--symmetry` explores one state for each renaming of them. `expiry`: the remaining use of a
+    message of a set, by (sender or None, addressee or None for all others, content): pairs of a
+    member and a number.  The message is dropped for good as soon as the method `horizon` of each of
+    these members, running or stopped, returns more than its number; no pairs: it is kept for ever.
+    Drop only messages that can change no state any more. `labels`: every case of every table in
+    use; those never taken are reported. `beside`: which of `members` are something else, such as a
+    register: not counted in reports.
     """
 
     name: str

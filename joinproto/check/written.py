@@ -1,4 +1,5 @@
-"""Lines of a member's class that do nothing, or not what they seem to: read from its source.
+"""Lines of a member's class that have no effect, or another than they seem to: read from its
+source.
 
     self.phase == "leader"             compares, and drops the answer
     Broadcast("hello")                 makes an effect, and drops it
@@ -26,7 +27,7 @@ OWN = ("joinproto", "joinproto_worlds", "builtins")
 
 
 def idle_line(kind: type) -> tuple[str, str, str] | None:
-    """Return the place of the first such line of a class, what is wrong with it, and what to do."""
+    """Return the place of the first such line of a class, its error, and the advice."""
     for base in kind.__mro__:
         if base.__module__.partition(".")[0] in OWN:
             continue

@@ -2,9 +2,10 @@
 them all.
 
 After a power cut the lists of nodes that ran are equal where the data are not: each node wrote its
-log up to two seconds late.  The node that starts first decides what is kept, and the others take
-it.  So a node that would be first asks all that went down with it what they hold: only one with all
-that is defined on any of them goes.  Where no node has all, a person chooses (`chosen`).
+log up to two seconds late.  The node that starts first decides which definitions are kept, and the
+others take it.  So a node that would be first asks all nodes that went down with it for their
+definitions: it starts only if it has all of them.  Where no node has all, a person chooses
+(`chosen`).
 
     one has all that is defined on any        it goes first, and the others wait for it
     each lacks something                       no node goes
@@ -60,7 +61,7 @@ def chosen(data: Path) -> Path:
 def look(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) -> None:
     """Return where this node may start first; raises `NotFirst`.
 
-    `others`: what those that went down with it hold; None if it did not say.
+    `others`: the definitions of the nodes that went down with it; None if it did not say.
     """
     mine = held(data)
     if not mine or chosen(data).exists():

@@ -1,7 +1,7 @@
 """The host of a node: real time, disk, network and service around the steps of `coordinator`.
 
-One event after the other; what a step asks for is done in its order, each before the next one.  A
-boot alone is under way while the node continues.
+Events are handled one after the other; a step's effects are performed in order, each before the
+next.  A boot alone is under way while the node continues.
 
 Source: Clusterer, U1 to U7; the real coordinator.
 """
@@ -103,8 +103,8 @@ Waits = Iterable[Awaitable[None]]
 class Host(Ports[Awaitable[None]]):
     """One node.  `fresh`: its identity if it is blank.  `ended`: why it has ended.
 
-    `begun`: a boot was begun, so something of the service may be there.  `blocking`: does what
-    blocks, elsewhere.
+    `begun`: a boot was begun, so something of the service may be there.  `blocking`: runs blocking
+    calls in another thread.
     """
 
     who: Who
@@ -194,7 +194,7 @@ class Host(Ports[Awaitable[None]]):
             return {}
         return found.says
 
-    # -- a step, and what follows from it ----------------------------------------------------
+    # -- a step, and its effects -------------------------------------------------------------
 
     async def _step(self, event: Event) -> None:
         before, step = self.state, coordinator.step(self.state, event)

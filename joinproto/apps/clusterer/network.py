@@ -252,7 +252,7 @@ class Network:
             self.heard.lost(peer.name, content)
         self.heard.down(peer.name)
 
-    # -- what happens on connections -----------------------------------------------------------
+    # -- events of connections -----------------------------------------------------------------
 
     def _take(self, item: Item) -> None:
         match item:
@@ -356,8 +356,8 @@ class Network:
                     await caller.say(wire.hello(self.me))
                     while True:
                         asked = wire.unpacked(await _request(caller))
-                        # It may take as long as the service needs: a limit would give up an
-                        # answer to what is then done all the same.
+                        # It may take as long as the service needs: a limit would give up the answer
+                        # to an action that is performed all the same.
                         answer = await self.heard.operator(asked, lambda: caller.has_gone)
                         await caller.say(wire.packed(answer))
                 finally:
@@ -375,7 +375,7 @@ class Network:
             self._operators -= 1
 
     async def close(self) -> None:
-        """End all connections, once the others have what was sent to them, or a second is over."""
+        """End all connections, once the others have received all messages, or after a second."""
         self._closing = True
         if self._transport is not None:
             await self._transport.farewell()

@@ -115,7 +115,7 @@ class RabbitMQ:
         """Return whether the server runs without its broker: partition handling stops that."""
         if time.monotonic() - self._looked >= PAUSE_SECONDS:
             self._looked = time.monotonic()
-            with suppress(ServiceFailed):  # what it said last stands
+            with suppress(ServiceFailed):  # its last answer stands
                 self._paused = self._ctl("eval", "rabbit:is_running().").strip() == "false"
         return self._paused
 

@@ -30,8 +30,8 @@ class Booting:
     """The manner in which the service must boot.
 
     `nodes`, `ram`: of the config.  `running`: other nodes of the config whose service runs with it,
-    and what each says of itself.  `members`: of the former cluster; `forget`: those of them that do
-    no longer count.
+    with each service's own facts.  `members`: of the former cluster; `forget`: those of them that
+    do no longer count.
     """
 
     how: Boot
@@ -82,7 +82,9 @@ class NotFirst(ServiceFailed):
 
 @runtime_checkable
 class Holder(Protocol):
-    """A service that can tell what lies on its disk, so that the node with most starts first."""
+    """A service that can report the contents of its disk, so that the node with most data starts
+    first.
+    """
 
     def holds(self) -> Mapping[str, str]:
         """Return facts about its data while it does not run, for `look` of another node's
@@ -92,7 +94,7 @@ class Holder(Protocol):
     def look(self, others: Mapping[str, Mapping[str, str] | None]) -> None:
         """Return where it may start before the others; raises `NotFirst`.
 
-        `others`: what those hold that went down with it; None means one that did not say.
+        `others`: the facts of the nodes that went down with it; None means one that did not say.
         """
 
 

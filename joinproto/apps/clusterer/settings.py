@@ -103,7 +103,9 @@ class NodeFile:
 
 @frozen(kw_only=True)
 class Settings:
-    """Validated settings of a node.  `service`: makes it; it loads what only that kind needs."""
+    """Validated settings of a node.  `service`: makes it; it imports the modules that only that
+    kind needs.
+    """
 
     node: str
     data: Path
@@ -123,7 +125,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def settings_of(file: NodeFile, top: Path) -> Settings:
-    """Return the settings; `top`: what paths are relative to."""
+    """Return the settings; `top`: the directory that paths are relative to."""
     for path, name in (("node", file.node), *((f"nodes.{name}", name) for name in file.nodes)):
         if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or name == ANY:
             raise DoesNotFit(path, f"{name[:60]!r} is not a name", next="such as rabbit@hostA")

@@ -146,7 +146,7 @@ def _read(kind: type, tree: Any, release: Release) -> Any:
         raise Refused(one_line(str(error))) from None
 
 
-# -- what the types do not say -------------------------------------------------------------------
+# -- checks beyond the types ---------------------------------------------------------------------
 
 
 @cache
@@ -189,7 +189,7 @@ def _take_held(found: Any, release: Release) -> Held:
 
 @frozen
 class _Held:
-    """A config as it is sent, with what its holder knows."""
+    """A config as it is sent, with its holder's notes."""
 
     config: Mapping[str, Any]
     ids: Mapping[str, str]

@@ -7,16 +7,16 @@ or as the front of a node, with its signals, exit codes, `status`, `shutdown`, /
 
     run_node(settings, lambda: ClusteredBroker(broker_config, ...))
 
-What is replicated: retained messages, and nothing else.  Sessions, subscriptions, queued messages
-of QoS 1 and 2, and messages that are not retained stay with the broker they came to, and end with
-it: a client that connects to another member subscribes again.  A message that is not retained
-reaches the subscribers of its own broker only.
+Only retained messages are replicated.  Sessions, subscriptions, queued messages of QoS 1 and 2, and
+messages that are not retained stay with the broker they came to, and end with it: a client that
+connects to another member subscribes again.  A message that is not retained reaches the subscribers
+of its own broker only.
 
 A publisher of a retained message with QoS 1 or 2 is answered when every member of the view has it
 on the disk, and a subscriber at any member gets it.  Clients are cut off before the member says
 anything to the others when its view ends.
 
-amqtt starts its listeners by itself and swallows what `on_broker_pre_start` raises, so nothing
+amqtt starts its listeners by itself and swallows exceptions of `on_broker_pre_start`, so nothing
 here is a plugin: the broker is started when the log has opened, and shut down when it closes.
 """
 

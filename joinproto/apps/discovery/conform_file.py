@@ -113,14 +113,15 @@ def _same(first: Answer, again: Answer) -> bool:
 
 
 async def _absent(port: Port) -> list[Check]:
-    """D1: what is not there is an error, and no empty list."""
+    """D1: a missing entry is an error, not an empty list."""
     nobody = f"joinproto-{secrets.token_hex(8)}"
     if isinstance(port, Served) and isinstance(port.backend, EndpointsBackend):
         asked: Port = evolve(
             port, backend=EndpointsBackend(evolve(port.backend.about, service_name=nobody))
         )
     elif isinstance(port, Dns):
-        # Alongside the name, not below it: what answers for a name may answer for all below.
+        # Alongside the name, not below it: a server that answers for a name may answer for all
+        # names below it.
         beside = f"{nobody}.{(port.about.hostname or '').partition('.')[2]}"
         asked = Dns(evolve(port.about, hostname=beside), port.resolver)
     else:

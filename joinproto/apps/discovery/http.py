@@ -29,7 +29,7 @@ from joinproto.discovery.sigv4 import signed
 
 log = logging.getLogger(__name__)
 BODY_MAX = 8 << 20
-"""Bytes of an answer: what is longer is no answer of a backend."""
+"""Bytes of an answer, at most: no backend's answer is longer."""
 
 
 def utc() -> str:
@@ -71,7 +71,7 @@ class Http:
         except UnicodeDecodeError:
             got = Broken(why="the answer is not UTF-8")
         except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeError):
-            # These errors repeat what they did not take, and that may be a secret.
+            # These errors repeat the refused value, which may be a secret.
             got = Broken(why="it cannot be sent: its address or a header has a character too many")
         except (httpx.HTTPError, OSError) as error:
             got = Broken(why=_said(error))

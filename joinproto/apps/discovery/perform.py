@@ -1,4 +1,6 @@
-"""Performs a flow: sends what it yields, waits when it says so, returns what it returns."""
+"""Performs a flow: sends the requests that it yields, waits when it asks for that, and returns its
+result.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,8 @@ class Acting:
 async def perform(flow: AnyFlow[R], exchange: Exchange) -> R:
     """Return the result of a flow of requests.
 
-    Where it is cancelled the flow may take back what it began, as a session for a lock that is
-    waited for no more; a server that does not answer delays that for `LAST_SECONDS` at most.
+    Where it is cancelled the flow may undo its beginning, such as a session for a lock that it no
+    longer waits for; a server that does not answer delays that for `LAST_SECONDS` at most.
     """
     try:
         return await played(flow, Acting(exchange))

@@ -1,7 +1,7 @@
-"""The backend contract as a port: what a node calls, and what an own backend implements.
+"""The backend contract as a port: the methods that a node calls and a user's backend implements.
 
-Nothing is raised for what a server does: an error is `Failed`, and never an empty list.  Each call
-comes back in time.
+No method raises for a server's error: an error is `Failed`, never an empty list.  Each call comes
+back in time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The register of the view chain: the successor of each view in a key of etcd or Consul.
 
-What a host does at `CompareAndSet` and at `ReadRegister`: `chosen` and `successor`; no answer is
+The calls for the effects `CompareAndSet` and `ReadRegister`: `chosen` and `successor`; no answer is
 None, and the member asks again, or closes in time.  Source: join protocol, 3.7.
 """
 
@@ -22,7 +22,7 @@ from joinproto.join.wire import decode, encode
 
 log = logging.getLogger(__name__)
 FOUNDING = "founding"
-"""The key of what has no parent: one for each cluster."""
+"""The key of the successor of no view: one for each cluster."""
 
 
 @define(eq=False)

@@ -19,8 +19,9 @@ class Connection(asyncio.BufferedProtocol):
     """`idle_since`: when it began to say nothing; `slow_since`: when a line began that does not
     end, or an answer to wait that is not taken; None if neither.
 
-    `came` returns whether it may stay, and answers if not.  `serve` has a line, and calls
-    `answer`, at once or later, or sends, then `served`.  `buffer`: for what comes, of all.
+    `came` returns whether it may stay, and answers if not.  `serve` has a line, and calls `answer`,
+    at once or later, or sends, then `served`.  `buffer`: for incoming bytes, shared by all
+    connections.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         self._goes_on = False
         self._changed: anyio.Event | None = None
 
-    # -- what the loop calls -------------------------------------------------------------------
+    # -- called by the loop --------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -92,7 +93,7 @@ class Connection(asyncio.BufferedProtocol):
         self._gone(self)
         self._tell()
 
-    # -- what a member that serves calls -----------------------------------------------------------
+    # -- called by a serving member ----------------------------------------------------------------
 
     @property
     def transport(self) -> asyncio.Transport:

@@ -1,10 +1,10 @@
 """A node that finds its peers: it registers, looks round after round, and says what it waits for.
 
-What follows from a round is the table `discovery-ours` (docs/discovery.md).  Until it says *found*
-the member has stand-ins for electors, with which it cannot found; a cluster that is there takes it
-in before that.  Then it starts again, in the same process, with those that were listed: all of them
-must answer before a view is proposed, and a majority must vote for it (join protocol, 3.4), or the
-register takes the first (3.7).
+The table `discovery-ours` decides what follows from a round (docs/discovery.md).  Until it says
+*found* the member has stand-ins for electors, with which it cannot found; a cluster that is there
+takes it in before that.  Then it starts again, in the same process, with those that were listed:
+all of them must answer before a view is proposed, and a majority must vote for it (join protocol,
+3.4), or the register takes the first (3.7).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Discovering:
                 is_there = True
                 self._missed = anyio.Event()
                 with anyio.move_on_after(every):
-                    # Forgotten by the service, or it never wrote what it said it had written.
+                    # The service forgot the record, or never wrote it although it said so.
                     await self._missed.wait()
                     log.warning("discovery: registers again: it is not in the list")
                     is_there = False

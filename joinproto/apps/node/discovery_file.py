@@ -1,4 +1,5 @@
-"""`[discovery]` in node.toml: which backend names the peers, and what keeps the view chain.
+"""`[discovery]` in node.toml: which backend names the peers, and the register that keeps the view
+chain.
 
 The settings below it are those of RabbitMQ's guide, without `cluster_formation.`; they are read
 and judged as `joinproto discovery lint` does (docs/discovery.md).
@@ -35,8 +36,8 @@ PLACES = {"etcd.host", "etcd.endpoints.1", "consul.host"}
 class DiscoveryFile:
     """The table as it stands.
 
-    `expected`: how many members found the cluster.  `register`: what chooses the views, `votes` of
-    the electors, or a key of `etcd` or `consul`.  `port`: on which the others listen, unless
+    `expected`: how many members found the cluster.  `register`: chooses the views: `votes` of the
+    electors, or a key of `etcd` or `consul`.  `port`: on which the others listen, unless
     `[members]` says so; None means as this one.  `interval`: seconds between two rounds.
     `nameserver`: HOST:PORT that the backend `dns` asks; None means the system's.
     """
@@ -176,7 +177,7 @@ def _placed(about: Chosen, backend: Chosen) -> Chosen:
 
 
 def _chosen(file: DiscoveryFile, member: str, cluster: str) -> Chosen:
-    # One service may know several clusters: what tells them apart is the cluster's own name.
+    # One service may know several clusters: the cluster's own name tells them apart.
     usual = {"etcd.cluster_name": cluster, "consul.cluster_name": cluster, "consul.svc": cluster}
     name = values.ALIASES.get(file.backend, file.backend).rpartition("_")[2]
     written = dict(_flat(file.settings, ()))

@@ -68,7 +68,8 @@ SWITCH_SECONDS = 0.000_2
 def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> int:
     """Run until the member has ended; return the exit code, or raise with one.
 
-    `front`: makes what clients speak to, inside the event loop (asyncio); None means lines of text.
+    `front`: makes the server for clients, inside the event loop (asyncio); None means lines of
+    text.
     """
     # A thread that writes to the disk waits for the lock of the interpreter before and after, each
     # time as long as this: of 14 ms of a lone client's write 5 were such waits.
@@ -86,8 +87,8 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
 @define
 class Node:
     """One run.  `code`: how it ended.  `is_away`: it was asked to end, and did not leave; `gone`:
-    the others know.  `limits`: what calls off the hard limits of its end.  `finding`: None if the
-    file names its peers; `is_anew`: it continues as a member with other electors.
+    the others know.  `limits`: cancels the hard limits of its end.  `finding`: None if the file
+    names its peers; `is_anew`: it continues as a member with other electors.
     """
 
     settings: Settings
@@ -287,7 +288,7 @@ class Node:
 
         await serve_control(self.settings.control, {"status": status, "shutdown": shutdown})
 
-    # -- what is seen --------------------------------------------------------------------------
+    # -- status ------------------------------------------------------------------------------
 
     def _events(self) -> EventLog:
         settings = self.settings

@@ -20,7 +20,7 @@ LINE_MAX = 4_000
 
 @define
 class Reporter:
-    """Tells the log.  `reason`: what the node waited for last."""
+    """Tells the log.  `reason`: of the node's last wait."""
 
     reason: Reason | None = None
     _waits: tuple[object, ...] | None = None

@@ -1,4 +1,4 @@
-"""node.toml: what a node is started with, read and judged before anything is done."""
+"""node.toml: a node's configuration, read and validated before anything else."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def settings_of(file: NodeFile, top: Path) -> Settings:
-    """Return the settings; `top`: what paths are relative to."""
+    """Return the settings; `top`: the directory that paths are relative to."""
     timing, security = file.timing, file.security
     electors = _electors(file)
     missing = [name for name in file.electors if name not in {file.member, *file.members}]

@@ -1,4 +1,4 @@
-"""`rabbitmq-queues` and `rabbitmq-streams`: what a leader says, and changes of members.
+"""`rabbitmq-queues` and `rabbitmq-streams`: a leader's answer, and changes of members.
 
 The exit code of a command is not trusted: the leader is asked afterwards.
 """

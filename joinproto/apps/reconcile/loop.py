@@ -1,6 +1,6 @@
 """The host of a keeper: reads the broker, asks leaders, has tools change members, and tells.
 
-What is done next is the machine's (`joinproto/reconcile/machine.py`).
+The machine (`joinproto/reconcile/machine.py`) decides the next action.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Loop:
             for work in performing(taken.effects, partial(perform, ports=self)):
                 work()
 
-    # -- what each effect is here ------------------------------------------------------------------
+    # -- the effects -------------------------------------------------------------------------------
 
     def ask(self, key: Key, kind: Kind, node: str) -> Iterator[Work]:
         yield lambda: self._inbox.append(self._told(key, kind, node))

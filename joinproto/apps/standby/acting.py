@@ -1,9 +1,9 @@
 """The action of this process for each effect of the machine.
 
-Each method takes hold at once of what its effect is about: the link of now, the contents of its
+Each method takes hold at once of the subjects of its effect: the present link, the contents of its
 messages.  It returns the rest, which is done once all effects before it are.
 
-What is kept goes to the disk when the turn of the event loop ends, in one fsync.  A message that
+Durable changes go to the disk when the turn of the event loop ends, in one fsync.  A message that
 others act on, because it says what we have, waits for that; others go at once.
 
 Source: hot standby, H2, H4; `joinproto/standby/perform.py`.
@@ -43,7 +43,7 @@ class Acting:
 
     core: Core
     _once_written: list[Callable[[], object]] = field(factory=list)
-    _outbox: list[Outgoing] = field(factory=list)  # behind what is not on the disk yet
+    _outbox: list[Outgoing] = field(factory=list)  # after the changes that are not on the disk yet
 
     def send(self, to: str, content: Content) -> Task:
         return partial(self._send, self.core.links.bound(to, content))

@@ -1,4 +1,4 @@
-"""The OCF resource agent: what a manager outside (Pacemaker) calls.
+"""The OCF resource agent: the program that a manager outside (Pacemaker) calls.
 
     OCF_RESKEY_config      the broker's configuration
     exit codes             0 done; 1 failed or refused; 2 bad arguments; 5 not installed;
@@ -135,7 +135,7 @@ class Agent:
         return ActionResult(Exit.GENERIC, f"process {pid} does not end")
 
     def monitor(self) -> ActionResult:
-        """Say whether it runs, and as what."""
+        """Report whether it runs, and in which role."""
         found = self._status()
         if found is not None:
             self._score()
@@ -170,7 +170,7 @@ class Agent:
         self._score()
         return ActionResult(Exit.SUCCESS)
 
-    # -- what there is ---------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------
 
     def _ask(self, request: str) -> dict[str, Any] | None:
         try:

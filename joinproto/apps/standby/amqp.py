@@ -1,4 +1,4 @@
-"""AMQP 1.0 to clients: connections, links, deliveries; what they mean is decided elsewhere.
+"""AMQP 1.0 to clients: connections, links, deliveries; their meaning is decided elsewhere.
 
 A client publishes over a link whose target is a queue's name, and its delivery is settled when the
 message is confirmed (H4).  It consumes over a link whose source is one; a delivery that it accepts
@@ -53,7 +53,9 @@ LISTS = {0xC0: 3, 0xD0: 9}
 
 
 def is_durable(body: bytes) -> bool:
-    """Return whether the sender wants it on a disk; what says nothing, or is broken, is not."""
+    """Return whether the sender wants it on a disk; a message without a header, or with a broken
+    one, is not.
+    """
     for start in (HEADER_SHORT, HEADER_LONG):
         if body.startswith(start):
             rest = body[len(start) : len(start) + 12]
@@ -65,7 +67,7 @@ def is_durable(body: bytes) -> bool:
 def redelivered(body: bytes) -> bytes:
     """Return the message, saying that a consumer may have had it before.
 
-    What cannot be read as a message goes out as it came.
+    Bytes that cannot be read as a message go out unchanged.
     """
     message = Message()
     try:
@@ -131,7 +133,7 @@ class Consumer:
         self.port.soon()
 
     def settle(self, delivery: Delivery, state: int) -> None:
-        """Tell the client what became of a message."""
+        """Tell the client the outcome of a message."""
         if not self.port.is_there:
             return
         if not delivery.settled:
@@ -387,7 +389,7 @@ class ClientPort(EnginePort):
         self._detached(link, closes=True)
 
     def _give_credit(self, link: Link) -> None:
-        """Take as many more as are confirmed: what waits in memory has a bound."""
+        """Accept as many more messages as are confirmed: those that wait in memory have a bound."""
         held = int(link.credit) + self._unconfirmed[link]
         if held <= CREDIT // 2:
             link.flow(CREDIT - held)
@@ -420,7 +422,7 @@ class ClientPort(EnginePort):
                     delivery.settle()
                     self.soon()
 
-            # There is no queue for what was rejected: it is gone, as if it had been accepted.
+            # There is no queue for rejected messages: they are gone, as if they had been accepted.
             self.service.take(consumer.queue.name, held, done)
         elif state in (Delivery.RELEASED, Delivery.MODIFIED) or delivery.settled:
             del consumer.sent[delivery.tag]

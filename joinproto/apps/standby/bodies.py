@@ -1,6 +1,6 @@
-"""The content of messages: in memory, and what is durable on the disk.
+"""The content of messages: in memory, and that of durable ones on the disk.
 
-The machine knows messages by identity and place; what is in them is only carried, here.
+The machine knows messages by identity and place; their content is only carried, here.
 
 Source: hot standby, H4, H5, H10.
 """
@@ -25,13 +25,13 @@ class Bodies:
 
     disk: Disk
     queues: Queues = field(init=False)
-    has_unwritten: bool = False  # of what must be on the disk before the next effect is begun
+    has_unwritten: bool = False  # of changes that must be on the disk before the next effect
     _unwritten: list[Action] = field(factory=list)
     _kept: set[tuple[str, str]] = field(factory=set)
     _arrived: dict[tuple[str, str], bytes] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        """Begin with what is on the disk."""
+        """Begin with the contents of the disk."""
         there = self.disk.queues
         self.queues = {name: Queue(one.thing, dict(one.messages)) for name, one in there.items()}
         self._kept = {(name, put) for name, one in there.items() for put in one.messages}
@@ -63,7 +63,7 @@ class Bodies:
         """Return the length of a message's content; it must be there."""
         return len(self.body(queue, name))
 
-    # -- what happens ----------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------
 
     def arrived(self, queue: str, name: str, body: bytes) -> None:
         """Hold the content of a message of which the machine hears next."""

@@ -1,6 +1,6 @@
 """The client side of a primary: its queues, deliveries under way, and confirmations.
 
-What they do in one turn of the event loop is one commit of the machine.
+Their changes in one turn of the event loop are one commit of the machine.
 
 Source: hot standby, H4, H7, H11.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from joinproto.apps.standby.core import Core
 
 
-# What clients do in one turn of the event loop, until it is one commit.  No I/O.
+# The clients' changes in one turn of the event loop, until they are one commit.  No I/O.
 
 
 @frozen
@@ -150,7 +150,7 @@ class Clients:
                 self.queue(name, lambda _: None)
 
     def close(self, why: str) -> None:
-        """Close for clients; what is not confirmed never will be."""
+        """Close for clients; unconfirmed messages never will be confirmed."""
         log.warning("serves no more: %s", why)
         self._waiting.clear()
         self._declaring.clear()
@@ -166,7 +166,7 @@ class Clients:
             if refusal is not None:
                 port.refuse(refusal)
             else:
-                # An administrator may come again; what it waits for here never comes.
+                # An administrator may come again; its answer never comes here.
                 port.drop()
 
     # -- the port's questions (`Service`) ---------------------------------------------------

@@ -1,8 +1,8 @@
 """The host of a broker: it passes events to the machine, and performs the effects.
 
-What clients do in one turn of the event loop is one commit of the machine, what must be kept goes
-to the disk in one fsync, and a backup answers once.  So the dearest things are paid for once for
-many messages.  Nothing is decided here: see `joinproto/standby/machine.py`.
+The clients' changes in one turn of the event loop are one commit of the machine, durable ones go to
+the disk in one fsync, and a backup answers once.  So the dearest things are paid for once for many
+messages.  Nothing is decided here: see `joinproto/standby/machine.py`.
 
 The machine takes an event at once.  Its effects (`acting.py`) are done in their order, and wait for
 the disk; the event loop does not (`performing.py`).  So there are two states: `state` is the
@@ -96,7 +96,7 @@ class Core:
         self.say("started", mark=kept.mark.value, generation=kept.view.generation)
 
     async def stop(self, *, in_order: bool = True) -> None:
-        """End: what was confirmed is on the disk, and so is what the machine says of this end."""
+        """End: all confirmed messages are on the disk, and so is the machine's mark of this end."""
         if self.ended.is_set() or self._is_stopping:
             return
         if in_order:

@@ -1,4 +1,4 @@
-"""One connection over AMQP 1.0, as bytes: what Proton's engine takes and has to send.
+"""One connection over AMQP 1.0, as bytes: the input and output of Proton's engine.
 
 Source: AMQP 1.0 by Proton's engine, without its reactor.
 """
@@ -28,7 +28,7 @@ nested too deep.
 
 @define(eq=False)
 class EnginePort(asyncio.Protocol, ABC):
-    """The bytes; `_see` is told what they say."""
+    """The bytes; `_see` gets their meaning."""
 
     container: str
     is_opened: bool = False
@@ -66,7 +66,7 @@ class EnginePort(asyncio.Protocol, ABC):
             while data:
                 room = self._engine.capacity()
                 if room <= 0:
-                    # It has ended, or cannot take what comes: nothing of it may be left out.
+                    # It has ended, or cannot accept more bytes: none of them may be left out.
                     self._end()
                     return
                 self._engine.push(data[:room])

@@ -89,7 +89,7 @@ class Links:
         self.peers = Peers(settings.mesh, settings.public, settings.timing, self)
         self._around = PeerReports(others=dict.fromkeys(settings.others))
 
-    # -- what there is ---------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------
 
     @property
     def around(self) -> PeerReports:
@@ -223,7 +223,7 @@ class Links:
         self.look()
 
     def _tell(self, name: str, *, answers: bool = False) -> None:
-        # What is on the disk: another broker may act on it.
+        # Only durable facts: another broker may act on them.
         said = said_by(self.core.shown, self.core.kept.cluster)
         facts = {
             **encoded(said),
@@ -233,7 +233,7 @@ class Links:
         self.peers.send(name, "state", facts)
 
     def tell_all(self) -> None:
-        """Tell all what this broker is."""
+        """Tell all brokers this broker's role."""
         for name in self.peers.sessions:
             self._tell(name)
 

@@ -1,10 +1,9 @@
 """The manager that is built in: each broker is a member of the view chain, too.
 
-The members keep one log, in which each frame is a view of hot standby, and all read it in one
-order (`joinproto/log`): that is the chain (`joinproto/standby/chain.py`).  A broker that is cut
-off from a
-majority writes nothing there: it drops no broker and is not promoted.  No device fences: an old
-primary confirms what all of its last view have, or nothing.
+The members keep one log, in which each frame is a view of hot standby, and all read it in one order
+(`joinproto/log`): that is the chain (`joinproto/standby/chain.py`).  A broker that is cut off from
+a majority writes nothing there: it drops no broker and is not promoted.  No device fences: an old
+primary confirms messages that all of its last view have, or none.
 
 Source: hot standby, H2 to H4, H8; join protocol, section 3.
 """
@@ -82,7 +81,7 @@ class Manager:
     # -- its life --------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Be a member until cancelled; raises what ends it."""
+        """Be a member until cancelled; raises the error that ends it."""
         settings = self.core.settings
         names = frozenset(settings.brokers)
         config = Config(
@@ -91,7 +90,7 @@ class Manager:
             wait_for=len(names) // 2 + 1,
             options=self.kind,
             cluster_name=settings.cluster,
-            # The marks of brokers' own stores are what an operator decides; this follows them.
+            # The operator decides the marks of brokers' own stores; this follows them.
             total_failure=TotalFailure.AUTOMATIC,
             patience=settings.timing.heartbeat,
             heartbeat=settings.timing.heartbeat,
@@ -167,10 +166,10 @@ class Manager:
         self.there = frozenset()
 
     def _soon(self) -> None:
-        # Not in the member's own step: what a broker does then may take an fsync.
+        # Not in the member's own step: a broker's action then may take an fsync.
         asyncio.get_running_loop().call_soon(self._decide)
 
-    # -- what is written -------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------
 
     def write(self, view: View) -> None:
         """Write a view of this primary down; then comes `ViewWritten`, or it serves no more."""
@@ -194,7 +193,7 @@ class Manager:
         for view, fits in seen:
             self.managing, due = decided(self.managing, view, fits=fits)
             self._do(due, view)
-        # A promotion that was decided elsewhere ends this one, and what it was about to write.
+        # A promotion that was decided elsewhere ends this one, and its unwritten view.
         if is_over(self.managing, self.core.state):
             self.core.do(Superseded(self.chain))
 
@@ -270,7 +269,7 @@ class Manager:
         )
         self._do(due)
 
-    # -- what is shown ---------------------------------------------------------------------
+    # -- status ----------------------------------------------------------------------------
 
     def told(self) -> dict[str, Any]:
         """Return its part of `joinproto standby status`."""

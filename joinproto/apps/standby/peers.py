@@ -1,10 +1,10 @@
 """Sessions with other brokers: one connection for each pair, over the mesh of all systems.
 
-Calls, proofs of identity, TLS and the end of silent connections are in `joinproto/net/tcp.py`.
-A body on it is a line of JSON, and bytes behind it: a message's body is never encoded twice.  It is
-no AMQP link, because what goes over it is no message of a client: roles, generations and
-identities, in one order with the messages themselves, so that a backup does one thing after the
-other, as the primary did.
+Calls, proofs of identity, TLS and the end of silent connections are in `joinproto/net/tcp.py`. A
+body on it is a line of JSON, and bytes behind it: a message's body is never encoded twice.  It is
+no AMQP link, because it carries no messages of clients: roles, generations and identities, in one
+order with the messages themselves, so that a backup does one thing after the other, as the primary
+did.
 
 Source: hot standby, H2, H5.
 """
@@ -75,7 +75,7 @@ class Envelope:
 
 
 class SessionReceiver(Protocol):
-    """The receiver of what happens on sessions."""
+    """The receiver of sessions' events."""
 
     def met(self, name: str, public: Address) -> None:
         """There is a session with this broker, whose clients call it there."""

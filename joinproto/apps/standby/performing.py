@@ -1,4 +1,4 @@
-"""Effects in their order, while what blocks is done elsewhere.
+"""Effects in their order; blocking work is done in another thread.
 
 The event loop never waits for a disk that hangs: a broker that stood still would lose its sessions,
 and with them all its backups.  So an effect that writes is given to a worker, and those behind it
@@ -22,7 +22,7 @@ from joinproto.host.stepper import QUICK_SECONDS, SLOW_SECONDS
 from joinproto.machine.step import performing
 
 Done: TypeAlias = Callable[[BaseException | None], None]
-"""Called in the loop's thread, with what went wrong."""
+"""Called in the loop's thread, with the error."""
 Work: TypeAlias = Callable[[], object]
 """Blocking work, which ends before anything else begins."""
 Task: TypeAlias = Callable[[], Iterable[Work] | None]
@@ -86,7 +86,7 @@ class Helper:
 
 @define(eq=False)
 class TaskQueue:
-    """Tasks, done one behind the other.  `failed`: told of what went wrong."""
+    """Tasks, done one behind the other.  `failed`: called with an error."""
 
     failed: Callable[[BaseException], None]
     worker: Worker

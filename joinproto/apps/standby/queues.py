@@ -1,7 +1,7 @@
-"""A queue as its consumers see it: what is ready, and which consumer is next.  No I/O.
+"""A queue as its consumers see it: its ready messages, and the consumer that is next.  No I/O.
 
-Only confirmed messages stand here, so no consumer gets what a failover could still lose.  In
-turns: each consumer with credit gets the message that is in front.
+Only confirmed messages stand here, so no consumer gets a message that a failover could still lose.
+In turns: each consumer with credit gets the message that is in front.
 
 Source: hot standby, H4.
 """
@@ -71,14 +71,14 @@ class LiveQueue:
             self._takers.remove(taker)
 
     def serve(self) -> None:
-        """Deliver what can be delivered."""
+        """Deliver as many messages as possible."""
         while self._ready and not self.is_gone:
             for _ in range(len(self._takers)):
                 taker = self._takers[0]
                 self._takers.rotate(-1)
                 if taker.credit > 0:
                     taker.send(self._ready[0][2])
-                    heappop(self._ready)  # behind it: what could not be sent stays
+                    heappop(self._ready)  # after it: unsent messages stay
                     break
             else:
                 return

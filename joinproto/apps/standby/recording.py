@@ -1,6 +1,6 @@
 """Messages in an event log: many identities as a few spans of numbers, and back.  No I/O.
 
-An identity is GENERATION.BROKER.NUMBER, and what is published in one go has numbers in a row.
+An identity is GENERATION.BROKER.NUMBER, and messages published together have consecutive numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""broker.toml: what a broker is started with, read and judged before anything is done."""
+"""broker.toml: a broker's configuration, read and validated before anything else."""
 
 from __future__ import annotations
 
@@ -165,7 +165,9 @@ def read_settings(path: Path) -> Settings:
 
 
 def settings_of(file: BrokerFile, top: Path) -> Settings:
-    """Return the settings; `top`: what paths are relative to.  Raises `UsageProblem`."""
+    """Return the settings; `top`: the directory that paths are relative to.  Raises
+    `UsageProblem`.
+    """
     _require_names(file)
     require_times(file.timing.silence, file.timing.heartbeat, "a session")
     brokers = {name: Address.parse(text) for name, text in file.brokers.items()}

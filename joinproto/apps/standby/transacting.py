@@ -1,8 +1,9 @@
-"""Transactions of one client's connection: what it publishes and takes in one is one commit.
+"""Transactions of one client's connection: all that it publishes and acknowledges in one is one
+commit.
 
-Over a link to the coordinator a client declares a transaction and discharges it.  Until then what
-it sends is kept here, and what it takes stays with it; then all of it is one commit of the machine,
-which backups, and every disk, have whole or not at all (LM3).  No I/O.
+Over a link to the coordinator a client declares a transaction and discharges it.  Until then its
+messages are kept here, and its acknowledged deliveries stay with it; then all of it is one commit
+of the machine, which backups, and every disk, have whole or not at all (LM3).  No I/O.
 
 Source: hot standby, H4, LM3; AMQP 1.0, part 4.
 """
@@ -178,7 +179,7 @@ def _code(descriptor: Any, names: dict[str, int]) -> int:
 
 
 def _id(said: Any) -> bytes:
-    """Return a transaction's name, of what the client wrote there; where none is named, empty."""
+    """Return a transaction's name from the client's value, "" if it names none."""
     return bytes(said) if isinstance(said, bytes | memoryview) else b""
 
 

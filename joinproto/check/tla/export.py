@@ -1,7 +1,7 @@
 """The answers of members' code, as constants of a TLA+ module.
 
 The world is searched in plain Python, level by level up to the first violation.  Local states of
-members, contents of messages, surroundings and what monitors hear get numbers from 1.
+members, contents of messages, surroundings and monitors' records get numbers from 1.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _module_name(name: str) -> str:
 
 @define
 class _Search:
-    """The search.  `says`: by what is seen of a state, such a state, and the numbers of claims
+    """The search.  `says`: by the visible parts of a state, such a state, and the numbers of claims
     that are broken (always) or reached (sometimes) there.  `stood`: those that were expanded.
     `steps_to`: how many steps lead to the first such state, by claim.
     """
@@ -213,7 +213,7 @@ class _Data:
         self.sent: dict[tuple[int, int, int], Sent] = {}
 
     def constants(self) -> dict[str, Value]:
-        """Return them.  Functions have what the search asked: more is an error of its own."""
+        """Return them.  Functions have the search's answers: any other argument is an error."""
         stood, members = self.search.stood.values(), self.codes.members
         found: dict[str, Value] = {
             "First": [self._whole(state) for state in self.search.levels[0]],
@@ -267,7 +267,7 @@ class _Data:
     def _name(self, name: str | None) -> int:
         return 0 if name is None else self.codes.names.index(name) + 1
 
-    # -- what members answered -------------------------------------------------------------
+    # -- members' answers ------------------------------------------------------------------
 
     def _hears(self, code: MemberCode) -> Value:
         """Return the member's answers: (local state, sender, content) to outcomes."""
@@ -293,7 +293,7 @@ class _Data:
         }
 
     def _outcome(self, code: MemberCode, outcome: Outcome) -> Value:
-        """Return (local state after it, what is sent, what is recorded, fault that it spends)."""
+        """Return (local state after it, messages sent, records, fault that it spends)."""
         sender = code.name if self.steps.with_sender else None
         sent = tuple(self._message(sender, *one)[1:] for one in outcome.sent)
         is_heard = self.codes.monitor is not None

@@ -17,7 +17,7 @@ Value = Any
 
 
 def text_of(value: Value, *, halved: bool = False) -> str:
-    """Return a value as an expression; what has no order is sorted, by text.
+    """Return a value as an expression; unordered collections are sorted, by text.
 
     `halved`: a long function is the union of two halves, as TLC reads a union by recursion.
     """
@@ -47,7 +47,7 @@ def invariant(at: int, item: Property) -> str:
 
 
 def module(world: World, name: str, claims: Sequence[Property], constants: Sequence[str]) -> str:
-    """Return the module: what changes, what may happen, what is claimed.
+    """Return the module: variables, actions, claims.
 
     `claims`: those about states; their numbers are from 1.
     """

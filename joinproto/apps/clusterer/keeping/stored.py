@@ -1,8 +1,8 @@
 """A node's stored config: one file next to the broker's data directory, `DATA-cluster.config`.
 
 The file is a record (`joinproto/durable/record.py`) of Erlang terms.  It is replaced under a lock,
-and an older config never takes the place of a younger one: what is on the disk is read again
-before each write.
+and an older config never takes the place of a younger one: the file is read again before each
+write.
 
 Source: Clusterer, U1; recovery, "The metadata on disk".
 """

@@ -7,7 +7,7 @@
     frames.floor                    how far the journal was shortened (`shortening.py`)
     chain/                          a member's store, with the manager that is built in
 
-What returns is on the disk.  A failed write is final: the process ends, and the
+A method that returns has written to the disk.  A failed write is final: the process ends, and the
 next one that opens the store finds the old or the new content.
 
 Source: hot standby, H2, H4, H10; recovery, "The metadata on disk".
@@ -141,7 +141,7 @@ class Disk:
         return self._chore is not None
 
     def go_on(self) -> bool:
-        """Do a piece of what makes the journal shorter; return whether there are more."""
+        """Do a piece of the work of shortening the journal; return whether there are more."""
         if self._chore is None:
             return False
         work = next(self._chore, None)

@@ -83,7 +83,7 @@ class BrokerRecord:
         return self.broker in self.view.members
 
     def store(self, position: int) -> Store:
-        """Return it as H10 compares it.  `position`: what it took in its generation."""
+        """Return it as H10 compares it.  `position`: the messages it received in its generation."""
         return Store(
             name=self.broker,
             mark=self.mark,
@@ -204,7 +204,7 @@ def _line(*parts: Json) -> bytes:
     return ascii_line(parts) + b"\n"
 
 
-# -- what follows from actions ---------------------------------------------------------------
+# -- the effect of actions -------------------------------------------------------------------
 
 
 @frozen

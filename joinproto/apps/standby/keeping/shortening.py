@@ -33,7 +33,7 @@ def shortening(journal: Journal, queues: Queues) -> Iterator[Callable[[], None]]
 
     `queues`: as they are behind the journal's last frame; both may change before the first piece.
     """
-    # Both now: frames behind these queues are not in what stands for the runs.
+    # Both now: frames after these queues are not in the snapshot of the runs.
     return _pieces(journal, journal.runs, actions_of(queues))
 
 

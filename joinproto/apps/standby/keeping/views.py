@@ -32,7 +32,7 @@ def unpacked(data: bytes) -> View:
 def last_view(data: bytes) -> View | None:
     """Return the last view of the chain in the bytes of `FRAMES`, as far as they are whole.
 
-    None if what they begin with is damaged.
+    None if their beginning is damaged.
 
     The last of them may be in no majority's log.  A broker that is primary in it had all that was
     confirmed before, too: no other broker is taken into a view that is not the former primary's.
