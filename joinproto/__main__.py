@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return READER_GONE
     except KeyboardInterrupt as error:
         return _fail(given, error, JoinprotoError("interrupted", code=INTERRUPTED))
-    except Exception as error:  # noqa: BLE001  the last resort is what this function is for
+    except Exception as error:  # noqa: BLE001  this function is the last resort
         return _fail(given, error, _explain(error, given))
     if arguments is None:
         # The process ends here: there is no need to go through all there is once more for garbage.
@@ -103,7 +103,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _reached(arguments: list[str]) -> "tuple[click.Command, list[str], str]":
-    """Return the command to run, the words for it, and what it is called."""
+    """Return the command to run, the words for it, and its name."""
     if arguments[:1] == ["recover"] and "_JOINPROTO_COMPLETE" not in os.environ:
         # Nothing else of ours is loaded: it must work where half of an installation is gone.
         from joinproto.recovery.cli import recover
@@ -134,7 +134,8 @@ def _explain(error: Exception, arguments: list[str]) -> JoinprotoError | None:
         problem = EnvironmentProblem(f"no space left: {error}", next="free some space")
     if _command(arguments) == "recover":
         if isinstance(error, OSError) and error.errno == errno.EIO:
-            # What touches a store has its own words; this is the output, or a file next to it.
+            # Commands that touch a store have their own messages; this is the output, or a file
+            # next to it.
             again = "look at the disk; the same command may be run again"
             problem = EnvironmentProblem(f"a read or a write failed: {error}", next=again)
         # There 3 and 4 are verdicts (different clusters, diverged): never by accident.

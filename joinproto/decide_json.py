@@ -9,10 +9,9 @@
 Only `members`, and `id` and `store` of each, must be there; `wait_for` is 1 by default.
 Members keep their order, and where a rule needs an order of ids, it is that.
 
-`electors` (all who may vote, the absent ones too), `lineage` (names of views, the oldest
-first, the tip last) and `position` (the last frame; null: none) are for the chain's rules,
-which say in `joinproto/join/rules.py` what is taken where nothing is told.  Other rules
-do not look at them, and one file serves all.
+`electors` (all who may vote, the absent ones too), `lineage` (names of views, the oldest first, the
+tip last) and `position` (the last frame; null: none) are for the chain's rules, which name the
+defaults in `joinproto/join/rules.py`.  Other rules do not look at them, and one file serves all.
 """
 
 import json
@@ -33,7 +32,7 @@ SEQ_MAX = 2**63 - 1
 def read_members(text: bytes, *, for_chain: bool = False) -> tuple[Status, ...]:
     """Return the members that `text` describes; raises `UsageProblem` naming the bad field.
 
-    `for_chain`: also what only the chain's rules read; each member is a `ChainStatus` then.
+    `for_chain`: also the fields for the chain's rules alone; each member is a `ChainStatus` then.
     """
     try:
         request = json.loads(text.decode("utf-8-sig"), object_pairs_hook=_without_doubles)

@@ -16,10 +16,10 @@
         ├── StoreUnreadable      the system gave an error instead of the content
         └── StoreWriteFailed     a write failed; the message names what is on disk
 
-A message says what was found and what was expected; `next` says what to do now.  A code
-can be given at the raise where a command has a list of its own, as `joinproto recover` has.  That
-of `joinproto node` is `joinproto/host/process/exits.py`.
-Exit code 10 belongs to no class: it is for whatever was *not* raised on purpose.
+A message names the found and the expected value; `next` is the advice.  A code can be given at the
+raise where a command has a list of its own, as `joinproto recover` has.  That of `joinproto node`
+is `joinproto/host/process/exits.py`. Exit code 10 belongs to no class: it is for whatever was *not*
+raised on purpose.
 
 This module imports none of ours, so that every package, those that decide included, may use it.
 """
@@ -49,7 +49,7 @@ class UsageProblem(JoinprotoError):
 
 
 class LimitReached(JoinprotoError):
-    """A limit ended the work; what was found so far holds, the rest is unknown."""
+    """A limit ended the work; the findings so far hold, the rest is unknown."""
 
     default_code = 3
 
@@ -73,7 +73,7 @@ class PeerError(JoinprotoError):
 
 
 class StoreError(JoinprotoError):
-    """A store on disk is foreign, damaged, in use, or not what was expected."""
+    """A store on disk is foreign, damaged, in use, or another than expected."""
 
     default_code = 1
 
@@ -83,7 +83,7 @@ class StoreMissing(StoreError):
 
 
 class StoreExists(StoreError):
-    """There is a store, or what is left of one, where a new one was to be made."""
+    """There is a store, or the remains of one, where a new one was to be made."""
 
 
 class StoreInUse(StoreError):
@@ -99,7 +99,7 @@ class StoreForeign(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """The store is not as it was written, or not what was written last."""
+    """The store is not as it was written, or not the last one written."""
 
 
 class StoreUnreadable(StoreError):
@@ -107,7 +107,7 @@ class StoreUnreadable(StoreError):
 
 
 class StoreWriteFailed(StoreError):
-    """A write of the store failed, and is not tried again; what is on disk is named."""
+    """A write of the store failed, and is not tried again; the message names the record on disk."""
 
 
 # Top-level import name -> the extras that bring it; none: the base install does.

@@ -1,1 +1,1 @@
-"""The command line: commands, and what they print, draw, replay and validate."""
+"""The command line: commands, and their output, drawings, replays and validation."""

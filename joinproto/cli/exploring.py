@@ -148,7 +148,7 @@ def _line_at(run: Run, number: int) -> str:
 
 
 def _line(seen: MemberThen) -> RecordedLine:
-    """Return a line with what the member is after it."""
+    """Return a line with the member's state after it."""
     line, own = seen.line, seen.run.member
     sends: tuple[str, ...] = ()
     hears = None

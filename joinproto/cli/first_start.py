@@ -151,8 +151,8 @@ def _unasked(about: Configuration, names: tuple[str, ...]) -> dict[str, dict[str
 def searched(start: Start, seconds: float | None = None) -> Split:
     """Return the result of a search of this start, limited in seconds; raises `DoesNotFit`.
 
-    Where any try may be the last, what can happen without that is searched first: such a run
-    needs no node that starts late.
+    Where any try may be the last, the runs without that are searched first: such a run needs no
+    node that starts late.
     """
     from joinproto_worlds.discovery.race import world_of
 
@@ -227,7 +227,7 @@ def require_names(start: Start) -> None:
 
 
 def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
-    """Return the facts of the world, and what was derived in words; raises `DoesNotFit`."""
+    """Return the facts of the world, and the derived ones in words; raises `DoesNotFit`."""
     from joinproto_worlds.discovery.facts import Facts
 
     require_names(start)

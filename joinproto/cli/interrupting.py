@@ -1,4 +1,4 @@
-"""Ctrl-C: the first ends a search, which then tells what it found; the second ends the command."""
+"""Ctrl-C: the first ends a search, which then reports its findings; the second ends the command."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = self.rows[name].target.partition(":")
         was_on = gc.isenabled()
-        gc.disable()  # what is imported stays
+        gc.disable()  # imported modules stay
         try:
             command = getattr(import_module(module), attribute)
         finally:

@@ -54,6 +54,6 @@ AS_JSON = option(("--json", "as_json"), "Print one JSON object.", is_flag=True)
 
 
 def config_of(what: str) -> Decorator:
-    """Return the option that names the configuration of what runs here."""
+    """Return the option that names the configuration of the running program."""
     kind = click.Path(dir_okay=False, path_type=Path)
     return option("--config", f"The {what}'s configuration, TOML.", kind, required=True)

@@ -66,7 +66,7 @@ def is_terminal() -> bool:
 
 @contextmanager
 def alone_on_stdout(as_json: bool) -> Iterator[None]:
-    """With `--json`: what a model prints goes to standard error; stdout has one object."""
+    """With `--json`: a model's output goes to standard error; stdout has one object."""
     if not as_json:
         yield
         return

@@ -1,8 +1,8 @@
 """Find worlds by an operator's own words, in any order, of any common form.
 
 A world has the words of its name, its sentence, its mutants and, where it is an incident, of the
-paragraph that tells it and of what else people say of it.  A word counts the more, the fewer worlds
-have it; a word that no world has counts nothing, because people tell more than what went wrong.
+paragraph that tells it and the other words of people for it.  A word counts the more, the fewer
+worlds have it; a word that no world has counts nothing, because people tell more than the fault.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PART_MIN = 0.3
 """A world must have at least this share of the weight of all known words of the query."""
 
 BEST_MIN = 0.6
-"""And this part of what the nearest world has."""
+"""And this part of the nearest world's score."""
 
 WORDS_MIN = 2
 """One word alone is no case."""

@@ -100,7 +100,7 @@ def _wanted(root: Path, listed: list[str]) -> _Wanted:
 
 
 def _has_worlds(file: Path, target: str) -> bool:
-    """Return whether a file that was found is meant: no folder, nor what a package needs."""
+    """Return whether a file that was found is meant: no folder, nor a file that a package needs."""
     return file.is_file() and ("*" not in target or file.name not in _NO_WORLDS)
 
 
@@ -223,7 +223,7 @@ class ClaimItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return where the item is, and what it is called."""
+        """Return where the item is, and its name."""
         return self.path, None, f"{self.parent.name}: {self.name}"
 
 

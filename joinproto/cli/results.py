@@ -134,7 +134,7 @@ def _keep(
 
 
 def _levels(out: Place, report: Report) -> list[Level]:
-    """Return how the run grew; Spark's engine leaves what each level cost."""
+    """Return how the run grew; Spark's engine writes the costs of each level."""
     from joinproto.cli.show.page_growth import Level
 
     told = _read(out / "search", "growth.json") or {}

@@ -110,7 +110,7 @@ def _searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     vain, cpu_vain = time.perf_counter() - began, time.process_time() - cpu_began
     search = _on_spark if settings.engine == "spark" else _here
     report, compiled = search(loaded, settings)
-    # What was searched in plain Python in vain was waited for, too.
+    # The time of a vain search in plain Python counts, too.
     seconds, cpu_seconds = report.seconds + vain, report.cpu_seconds + cpu_vain
     return evolve(report, seconds=seconds, cpu_seconds=cpu_seconds), compiled
 
@@ -122,7 +122,7 @@ def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
     return {
         "world": where + colons + name if loaded.file else where,
         "options": dict(loaded.options),
-        # Where it is searched makes no difference to what is found.
+        # The place of the search makes no difference to the findings.
         "symmetry": settings.symmetry,
     }
 

@@ -83,7 +83,7 @@ def _pause(sim: Simulator, machine: Machine, *, pauses: bool) -> None:
     """A program other than the node that stops its broker also starts it again, whatever the node
     does meanwhile.
 
-    A node whose time runs hears late of what a look at its broker has seen.
+    A node whose timer runs hears late of a change of its broker.
     """
     state = machine.state
     if state is None or state.paused is pauses:

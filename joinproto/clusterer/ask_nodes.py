@@ -1,4 +1,4 @@
-"""Questions about one node: which config it takes, what it does with one that comes, identities.
+"""Questions about one node: the config that it takes, its action on an incoming one, identities.
 
 Source: Clusterer, U1 to U3 and U6.
 """

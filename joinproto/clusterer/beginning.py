@@ -111,7 +111,7 @@ def _left(step: Step, new: Held, *, stops: bool) -> Step:
     """U6: a config without this node is stored; then it leaves."""
     state = step.state
     if state.who.rules.carries:
-        # A node that is told, and was reset, must see that the gospel is not what it is now.
+        # A node that is told, and was reset, must see that the gospel is not its present self.
         new = tidy(transferred(new, state.achieved, state.who.rules), state.who.me, state.identity)
         new = leaving(new, state.who.me)
     out = step.then(Keep(new, state.identity))
@@ -159,7 +159,7 @@ def succeed(
         held = tidy(evolve(held, ids=with_the_same(held.ids, identity)), state.who.me, identity)
     why, token = state.why, 0 if state.round is None else state.round.token
     gone = _released(moved(step, "success")).then(why=why)
-    if wipes:  # killed now, it wipes at its next start, and joins with what it had stored
+    if wipes:  # killed now, it wipes at its next start, and joins with its stored config
         gone = kept(gone, Members(given_up=True))
     going = gone.then(
         Keep(held, identity),
@@ -178,7 +178,7 @@ def ended(step: Step, why: str) -> Step:
 
 
 def _released(step: Step) -> Step:
-    """Return the step without the round that was under way, and without what it locked."""
+    """Return the step without the round that was under way, and without its locks."""
     state = step.state
     if state.round is None and state.lock is None:
         return step
@@ -193,7 +193,7 @@ def rested(state: State) -> Step:
 
 
 def _unlocks(state: State) -> tuple[Effect, ...]:
-    """Return the messages that give back what this round has locked elsewhere."""
+    """Return the messages that release the locks of this round elsewhere."""
     round_ = state.round
     if round_ is None or round_.what is not RoundKind.LOCKS:
         return ()

@@ -36,7 +36,7 @@ from joinproto.machine.values import evolve
 
 
 def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
-    """Return the step that asks all others what their brokers say; with no node to ask, boot."""
+    """Return the step that asks all others about their brokers; with no node to ask, boot."""
     others = boots.nodes - {step.state.who.me}
     asked = tuple(Send(node, AskService(token)) for node in sorted(others))
     round_ = OpenRound(what=RoundKind.SERVICES, token=token, left=others)
@@ -45,7 +45,7 @@ def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
 
 
 def boot(step: Step) -> Step:
-    """Return the step after all have said what they can: the broker boots, if it may."""
+    """Return the step after all have answered: the broker boots, if it may."""
     state = step.state
     round_, boots = state.round, state.boots
     if round_ is None or boots is None:
@@ -106,7 +106,7 @@ def service_asked(state: State, sender: str, number: int) -> Step:
     return Step(state, (TellService(sender, number, version, state.says is Status.READY),))
 
 
-# -- what is remembered ----------------------------------------------------------------------
+# -- stored facts ----------------------------------------------------------------------------
 
 
 def kept(step: Step, members: Members) -> Step:
@@ -161,7 +161,7 @@ def still_left(state: State, nodes: frozenset[str]) -> frozenset[str]:
 
 
 def seen_to_end(step: Step, event: Event) -> Step:
-    """Return the step with what an event says of a broker that runs no more, kept.
+    """Return the step that stores the end of a broker, if the event shows it.
 
     It is kept first: whose broker stops in this very step ran longer.
     """
@@ -175,7 +175,7 @@ def seen_to_end(step: Step, event: Event) -> Step:
 
 
 def seen_to_run(step: Step, event: Event) -> Step:
-    """Return the step with what an event says of a broker that runs with this config, kept.
+    """Return the step that stores that a broker runs with this config, if the event shows it.
 
     It may be this very event that has brought the config.
     """

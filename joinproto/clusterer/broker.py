@@ -1,9 +1,9 @@
 """The stand-in for a broker: which set of data a node has after a boot, and which nodes it runs
 with.
 
-A label stands for a set of data: equal labels, equal data.  An adapter has what really runs.
+A label stands for a set of data: equal labels, equal data.  An adapter stands for the real one.
 
-Source: Clusterer; what the real broker does with data, as it was seen with a stand-in.
+Source: Clusterer; the real broker's handling of data, as observed with a stand-in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from joinproto.clusterer.messages import BESIDE, NOBODY, Boot, BootBroker, Membe
 class Disk:
     """The contents of a machine's disk, and whether its broker runs.
 
-    `record`: what the node remembers; `members`: what its broker knows by itself.
+    `record`: of the node; `members`: the broker's own list.
     """
 
     stored: Held | None = None
@@ -41,7 +41,7 @@ class Disk:
 
 
 def wipe(disk: Disk) -> None:
-    """Throw the data away, and what is known of members."""
+    """Throw the data away, and the list of members."""
     disk.data, disk.members = None, NOBODY
 
 

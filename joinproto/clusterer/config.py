@@ -1,4 +1,4 @@
-"""A cluster config as a value, what a node holds with it, and which of two is younger.
+"""A cluster config as a value, a node's notes on it, and the age of two configs.
 
 Source: Clusterer, U1.
 """
@@ -94,7 +94,7 @@ NOTHING: Notes[Any] = Notes()
 
 @frozen(cache_hash=True)
 class Held:
-    """A config with what its holder knows: the last known identity of each node.
+    """A config with its holder's notes: the last known identity of each node.
 
     `since`: from which version on a node has been a member without a break; kept by ours only.
     """

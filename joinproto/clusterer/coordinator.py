@@ -66,7 +66,7 @@ REPLIES = {
 
 
 def step(state: State, event: Event) -> Step:
-    """Return the next state of a node, and what its host does."""
+    """Return the next state of a node, and the effects for its host."""
     if state.is_over:
         return Step(state)
     ends = booting.seen_to_end(Step(state), event)
@@ -149,7 +149,7 @@ def _start(state: State, start: Start) -> Step:
 
 
 def _asked(state: State, sender: str, identity: str, token: int) -> Step:
-    """U3, U7: config and status, and what the asker says of itself is noted."""
+    """U3, U7: answer with config and status, and note the asker's identity."""
     who, held = state.who, state.held
     if held is None:
         return Step(state, (Send(sender, Told(token, None, Status.PREBOOT)),))
@@ -159,8 +159,8 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
         asked = Step(evolve(state, held=found.held), (answer,))
         return begin(asked, found.held) if found.changed else asked
     if found.changed:
-        # A node that has this name now is another one: what it is to us is decided when a config
-        # begins, on what was known before.
+        # A node that has this name now is another one: its relation to us is decided when a config
+        # begins, from the earlier notes.
         answer = Send(sender, Told(token, held, state.says))
         return _once_more(Step(state, (answer,)))
     if not state.waits and who.rules.names_data and held.ids.get(sender) is None:
@@ -233,7 +233,7 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
 
 
 def _apply(state: State, config: Config | None) -> Step:
-    """U1, U7: an operator's config, and what it is answered."""
+    """U1, U7: an operator's config, and the answer to it."""
     held = state.held
     age = compare(config, held.config) if config is not None and held is not None else None
     row = News(status=state.status, age=age, paused=state.paused)
@@ -262,9 +262,9 @@ def _booted(state: State) -> Step:
 
 
 def _paused(state: State, *, paused: bool) -> Step:
-    """A node that was paused took no config; it tells what it has, so it hears what it missed.
+    """A node that was paused took no config; it sends its own, so that it hears of newer ones.
 
-    A look at the broker may end when the node is ready no more: what it saw is over then.
+    A look at the broker may end when the node is no longer ready: its result is outdated then.
     """
     is_ready = state.status is Status.READY
     after = Step(evolve(state, paused=paused and is_ready))

@@ -1,4 +1,4 @@
-"""Bookkeeping of identities, and what they decide: whether a config goes with the data at hand.
+"""Bookkeeping of identities, and their use: whether a config belongs to the data at hand.
 
 An identity says which node it was that had a name.  In ours it also says which set of data that
 node has, and changes with them: `NODE~COUNT=SET`.  SET is the `NODE~COUNT` of the node that founded
@@ -25,8 +25,8 @@ from joinproto.machine.values import evolve
 def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
     """Return it with the identities of its nodes only, and one's own.
 
-    `heads`: who only heads for a config leaves in it what it came with, which may be of the node
-    that once had this name; told on, its own would make its data the gospel's.
+    `heads`: a node that only heads for a config leaves the identities in it unchanged, which may be
+    of the node that once had this name; told on, its own would make its data the gospel's.
     """
     ids = held.ids.of_nodes(held.config.nodes)
     if me in held.config.nodes and not (heads and ids.get(me) is not None):
@@ -37,7 +37,7 @@ def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
 def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
     """Return a new config with the identities of the last achieved one (untidied).
 
-    What was learned since is dropped.  `rules.carries`: what the new one came with is kept.
+    Later notes are dropped.  `rules.carries`: the notes in the new one are kept.
     """
     if old is None:
         return new
@@ -58,10 +58,10 @@ def known(first: Notes[str], second: Notes[str]) -> Notes[str]:
 
 
 def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
-    """Return it with what a node says of itself; where it says nothing, as it was."""
+    """Return it with a node's own identity, unchanged if the node gives none."""
     said = remote.ids.get(node)
     if rules.crashes and node not in held.config.nodes:
-        return evolve(held, ids=Notes())  # a stranger spoils what was known
+        return evolve(held, ids=Notes())  # a stranger invalidates the notes
     return held if said is None else evolve(held, ids=held.ids.with_(node, said))
 
 
@@ -106,7 +106,7 @@ def leaving(new: Held, me: str) -> Held:
 
 
 def returning(new: Held, old: Held | None, me: str) -> Held:
-    """Return it with what this node knows of its having been left out (ours).
+    """Return it with this node's note that it was left out (ours).
 
     Otherwise: b is off, and version 2 leaves a out; version 3, given to a, names both, with gospel
     a; b, which knows a as a member, goes first with its older data.
@@ -132,8 +132,8 @@ def combined(one: Notes[int], other: Notes[int]) -> Notes[int]:
 def was_out(new: Held, old: Held, me: str) -> bool:
     """Return whether a config took this node in after the last one that it achieved (ours).
 
-    Of one config, a node that was ready knows what the one that brought it had missed; but the
-    data of its gospel count whatever was before.
+    Of one config, a node that was ready knows facts that the sender had missed; but the data of its
+    gospel count whatever was before.
     """
     is_same = new.config == old.config
     if is_same and new.config.gospel == me:

@@ -1,7 +1,7 @@
 """Locks: one a node, taken at every node of the config in the order of names, then go.
 
 A node that is away counts as granted; one that is refused one gives all back.  One order for every
-node, so two that each hold what the other needs cannot be.
+node, so no two nodes can each hold a lock that the other needs.
 
 Source: Clusterer, U5.
 """

@@ -89,7 +89,7 @@ class Receive:
 
 @frozen
 class Silence:
-    """No answer can come from this node to what was asked with `token`."""
+    """No answer can come from this node to the question with `token`."""
 
     node: str
     token: int
@@ -231,7 +231,7 @@ class Unlock:
 
 @frozen
 class AskService:
-    """Asks whether the broker of a node runs, and what it says of itself."""
+    """Asks whether the broker of a node runs, and for its own facts."""
 
     number: int
 
@@ -269,7 +269,7 @@ class Send:
 
 @frozen
 class TellService:
-    """Answers a question about the broker: with what it, or its disk, says of itself."""
+    """Answers a question about the broker: with its own facts, or those of its disk."""
 
     to: str
     number: int
@@ -279,7 +279,7 @@ class TellService:
 
 @frozen
 class Keep:
-    """Stores the config with this node's own identity, durably, before what follows."""
+    """Stores the config with this node's own identity, durably, before the next effects."""
 
     held: Held
     identity: str
@@ -287,14 +287,14 @@ class Keep:
 
 @frozen
 class KeepMembers:
-    """Stores what is known of members, durably, before what follows."""
+    """Stores the list of members, durably, before the next effects."""
 
     members: Members
 
 
 @frozen
 class Wipe:
-    """Throws this node's data away, and what its broker knows of members."""
+    """Throws this node's data away, and its broker's list of members."""
 
 
 @frozen
@@ -320,9 +320,8 @@ BESIDE = (Boot.JOIN, Boot.OWN)
 class BootBroker:
     """Boots the broker.  `nodes`, `ram`: of the config.  `forget`: nodes that count no more.
 
-    `members`: of the former cluster; `running`: the nodes that run with the config, and what each
-    says. `went`: what those say of their data that ran with it last, None of one that did not
-    answer.
+    `members`: of the former cluster; `running`: the nodes that run with the config, with the facts
+    of each. `went`: the data of the nodes that ran with it last, None of one that did not answer.
     """
 
     how: Boot

@@ -1,7 +1,7 @@
-"""Performing the effects of a step: what a host does, in the one order in which it may.
+"""Performing the effects of a step: the actions of a host, in the only allowed order.
 
-Nodes as processes, stories, worlds and random runs all go through here, so what is searched is
-what ships.
+Nodes as processes, stories, worlds and random runs all go through here, so the searched code is the
+shipped code.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Ports(Protocol[W_co]):
     call, in order.
 
     `keep`, `keep_members`: it is durable when it returns, or when all is done that it returned.
-    `boot`, `boot_nothing`, `forget`: begun; what comes of a boot is an event.  One that raises ends
+    `boot`, `boot_nothing`, `forget`: begun; the result of a boot is an event.  One that raises ends
     the node: the effects behind it must not happen.
     """
 

@@ -1,7 +1,7 @@
 """U2: a config from Erlang terms, TOML or JSON values; errors in their documented order.
 
-All three become terms (`terms.py`) first, so one set of checks reads them.  An error says the
-line, what was found there, and what to write.
+All three become terms (`terms.py`) first, so one set of checks reads them.  An error names the
+line, the value found there, and a valid one.
 
 Source: Clusterer, U2; the real one's order of checks: the form, keys that are missing, version,
 nodes, gospel, shutdown_timeout, node_ids; last, and ours alone, a key that means nothing.

@@ -1,4 +1,4 @@
-"""A story played through: once, or in many orders of what may come in any order.
+"""A story played through: once, or many times, with unordered events in many orders.
 
 Source: the format of stories, docs/clusterer.md.
 """
@@ -71,7 +71,7 @@ def play(story: Story, choose: Choose | None = None) -> tuple[StepTold, ...]:
 def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> StoryRun:
     """Return the plain order, and whether one of `seeds` others ends differently.
 
-    `chance`: from a seed to what chooses.
+    `chance`: from a seed to a function that chooses.
     """
     plain = _run(story, None)
     found: dict[tuple[Any, ...], list[Any]] = {}
@@ -145,7 +145,7 @@ def _differing(plain: _Run, other: Outcome) -> Differing | None:
 
 @frozen
 class _StepShape:
-    """A step without what does not matter: labels as numbers, without reasons."""
+    """A step reduced to its essentials: labels as numbers, without reasons."""
 
     nodes: tuple[tuple[str, Any], ...]
     wiped: tuple[str, ...]

@@ -1,8 +1,8 @@
 """Machines, network and time of a story, in one process: hosts around the steps of `coordinator`.
 
-The network keeps the order of messages between two nodes and nothing else; a link that is cut
-loses what is under way.  Polling takes no story time, and a round that led nowhere is repeated
-only after something has changed; so a step of a story comes to an end.
+The network keeps the order of messages between two nodes and nothing else; a link that is cut loses
+the messages under way.  Polling takes no story time, and a round that led nowhere is repeated only
+after something has changed; so a step of a story comes to an end.
 
 Chance is its caller's: `choose(n)` says which of n things that may happen now does.
 """
@@ -68,10 +68,10 @@ was given up: the real ones ask again for ever."""
 
 @define
 class Machine:
-    """One machine.  `state` None if the node is off, and `why` says since what.
+    """One machine.  `state` None if the node is off, and `why` names the event that stopped it.
 
-    `boots`: what its broker is about to do.  `stirred`: something has changed since its last
-    round began.  `ends_at`: when its shutdown timer runs out, in story seconds.
+    `boots`: the start that its broker is about to make.  `stirred`: something has changed since its
+    last round began.  `ends_at`: when its shutdown timer runs out, in story seconds.
     """
 
     name: str
@@ -112,8 +112,8 @@ class Act:
 class Simulator(MachineWorld[Event, Effect]):
     """All machines of one run of a story: blank ones at first.
 
-    Of a step: `wiped`, `before`: whose data were thrown away, and what each had when it began;
-    `replies`, `events`: what is told of it.
+    Of a step: `wiped`, `before`: the nodes whose data were thrown away, and the data of each at the
+    beginning; `replies`, `events`: its report.
     """
 
     story: Story = field(kw_only=False)
@@ -156,7 +156,7 @@ class Simulator(MachineWorld[Event, Effect]):
             self._wait(action.seconds)
 
     def begin(self) -> None:
-        """Begin a step: what is told of it is told from here on."""
+        """Begin a step: its report starts here."""
         self.wiped, self.replies = set(), {}
         self.before = {name: disk.data for name, disk in self.disks.items()}
         for machine in self.machines.values():
@@ -300,7 +300,7 @@ class Simulator(MachineWorld[Event, Effect]):
             self.tell(to, Receive(sender, content))
 
     def drop(self, lost: Callable[[str, str], bool]) -> None:
-        """Lose what is under way on these links; what was asked there is answered by silence."""
+        """Lose the messages under way on these links; questions there get no answer."""
         for (sender, to), link in list(self.links.items()):
             if lost(sender, to):
                 self.links[sender, to] = ()
@@ -357,7 +357,7 @@ class Simulator(MachineWorld[Event, Effect]):
                     self.tell(name, BrokerGone(machine.name))
 
     def off(self, machine: Machine, why: str, *, loses: bool = False) -> None:
-        """End the node.  `loses`: what it has sent is lost, too."""
+        """End the node.  `loses`: its messages under way are lost, too."""
         if machine.state is None:
             return
         machine.state, machine.why, machine.boots = None, why, None
@@ -407,7 +407,7 @@ def _is_repeated(state: State, event: Event) -> bool:
     """Say whether a round that has ended so may end otherwise although nothing has changed.
 
     One that was given up found nothing out.  Otherwise: in the document's variant a is asked by one
-    whose identity it does not know, begins again with what it knew, and rests.
+    whose identity it does not know, begins again with its old notes, and rests.
     """
     is_answer = isinstance(event, Silence) or (
         isinstance(event, Receive) and isinstance(event.content, ANSWERS)

@@ -81,10 +81,11 @@ class Why:
 
 @frozen(kw_only=True)
 class State:
-    """`achieved`: what the next config is held against.  `held`: what the node is at or heads for.
+    """`achieved`: the config with which the next one is compared.  `held`: the config that the node
+    has or heads for.
 
     `contacts`: the nodes that are told of the next config.  `dead`: members that are away.
-    `awaited`, `joining`: what the last round of a rejoining node found.  `timer`: number of the
+    `awaited`, `joining`: the results of the last round of a rejoining node.  `timer`: number of the
     shutdown timer that counts.  `record`: as it is on the disk.  `boots`: how its broker boots,
     while it does; `beside`: nodes that have said meanwhile that they run with the same config.
     `yields`: it lets others go first in this round.
@@ -154,7 +155,7 @@ class State:
 
 
 Step: TypeAlias = machine.Step[State, Effect]
-"""The next state of a node, and what its host does, in this order."""
+"""The next state of a node, and the effects for its host, in this order."""
 
 
 _NO_TURN = Turn()

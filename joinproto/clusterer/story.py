@@ -1,4 +1,4 @@
-"""Stories: what is done to a set of machines, step by step, as JSON.
+"""Stories: actions on a set of machines, step by step, as JSON.
 
 Source: the format of stories, docs/clusterer.md.
 """

@@ -1,4 +1,4 @@
-"""A story from a JSON value, and what is wrong with one.
+"""A story from a JSON value, and the errors in one.
 
 Source: the format of stories, docs/clusterer.md.
 """
@@ -19,7 +19,7 @@ SECONDS_MAX = 1e12
 
 
 def story_of(value: Any) -> Story:
-    """Return the story of a JSON value; raises `DoesNotFit` with the path of what is wrong."""
+    """Return the story of a JSON value; raises `DoesNotFit` with the path of the error."""
     story = fitted(Story, value)
     if len(set(story.nodes)) < len(story.nodes):
         raise DoesNotFit("nodes", "a machine is there twice", next="name each once")

@@ -264,9 +264,9 @@ class Next(Enum):
 class WaitingPeer:
     """A node of the config as a waiting node sees it, itself included.
 
-    `ran`: a disc node that ran when this one stopped last.  Of this node only: `ram`, and
-    whether it is to lead, and whether the gospel is reset.  `strange`: this node was never a member
-    of what it runs with, as it says; its data are others.
+    `ran`: a disc node that ran when this one stopped last.  Of this node only: `ram`, and whether
+    it is to lead, and whether the gospel is reset.  `strange`: this node was never a member of the
+    config that it names; its data are others.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The rounds of a node that waits: ask all others, fold what they say, decide.
+"""The rounds of a node that waits: ask all others, combine their answers, decide.
 
 Source: Clusterer, U1, U4, U5, U7; the real transitioner.
 """
@@ -182,8 +182,8 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
     """Return our config with the identities that the answers bring.
 
     Each node's own word on itself, of whatever age its config is; ours: all that a ready node
-    knows, if it is no older than what we last achieved, and else what was not known at all.  What
-    the config came with of us stays.
+    knows, if it is no older than our last achieved config, and else facts that were not known at
+    all.  The config's own note about us stays.
     """
     me = state.who.me
     mine = (held.ids.get(me) if state.who.rules.carries else None) or state.identity
@@ -212,8 +212,8 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
 def told_by_ready(said: Held, held: Held) -> Notes[str]:
     """Return the identities that a ready node tells, and ours, where ours are later (ours).
 
-    Otherwise: a founds a new set, which c misses; both are ready; b joins a, and notes of it what
-    c remembers.
+    Otherwise: a founds a new set, which c misses; both are ready; b joins a, and takes c's note
+    about a.
     """
     return known(said.ids, held.ids)
 

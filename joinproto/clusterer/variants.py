@@ -1,6 +1,6 @@
 """The variants of the rules: the document's, those of the shipped software, ours; as a table.
 
-The decision tables are the same for all; what differs is what a node knows when it reads them.
+The decision tables are the same for all; a node's knowledge differs when it reads them.
 
 Source: Clusterer; the seven holes of the real one, docs/clusterer.md.
 """

@@ -1,6 +1,6 @@
 """A config as text: Erlang terms, TOML, and JSON values.
 
-What is written reads back as the same value (`reading.py`).
+The text reads back as the same value (`reading.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def as_erlang(held: Held, own: str | None = None) -> str:
 
 
 def as_toml(config: Config) -> str:
-    """Return it as TOML: what an operator writes."""
+    """Return it as TOML, the form that operators write."""
     gospel = '"reset"' if config.gospel is None else f"{{ node = {_quoted(config.gospel)} }}"
     rows = [f"version = {config.version}", f"gospel = {gospel}"]
     if config.shutdown_timeout is not None:

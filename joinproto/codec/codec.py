@@ -1,6 +1,6 @@
 """The codec: values as trees and back, by the types of their classes.
 
-A *tree* is what `json` and `tomllib` return: None, booleans, numbers, texts, lists and dicts.
+A *tree* is a result of `json` or `tomllib`: None, booleans, numbers, texts, lists and dicts.
 
     Codec(arrays=True).put(Ballot(3, "s1")) == [3, "s1"]
     Codec(arrays=True).take(Ballot, [3, "s1"]) == Ballot(3, "s1")
@@ -14,12 +14,13 @@ A *tree* is what `json` and `tomllib` return: None, booleans, numbers, texts, li
 | `A | B`                                 | the form of A, or that of B                         |
 | an attrs class                          | `arrays`: a list of its fields; else an object      |
 
-Marks next to a type (`marks.py`) say what the type cannot.  What a type needs beyond that is
-given to the codec by hand (`give`).  The functions for a type are made once, when it is first met.
+Marks next to a type (`marks.py`) add conditions that the type cannot express.  Further conditions
+of a type are given to the codec by hand (`give`).  The functions for a type are made once, when it
+is first met.
 
 Reading converts nothing: "5" is no number, and True is none.  It raises `Malformed` with the path
-to the value at fault.  A tree that fits is as deep as its type; what a type leaves open (`Any`) is
-at most `DEPTH_MAX` deep.
+to the value at fault.  A tree that fits is as deep as its type; a part of type `Any` is at most
+`DEPTH_MAX` deep.
 """
 
 from __future__ import annotations
@@ -106,11 +107,11 @@ class Codec:
     """One way for values to stand in trees.
 
     `arrays`: a class is a list of its fields, and a set is written in one order only. `described`:
-    of a class only what says what it is (`parts_of`), with properties; else all its fields, in the
+    of a class only the described parts (`parts_of`), with properties; else all its fields, in the
     order of `orders` or of the class. `people`: people write the trees.  Then an unknown key is an
-    error, what has a default may be left out, and all faults of an object are listed at once.
-    `words`: what errors call the types of a tree. `items_max`: of one list or object.  `int_max`:
-    the largest number; None if no limit.
+    error, fields with a default may be left out, and all faults of an object are listed at once.
+    `words`: the names of tree types in errors. `items_max`: of one list or object.  `int_max`: the
+    largest number; None if no limit.
     """
 
     arrays: bool = False

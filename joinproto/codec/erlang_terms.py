@@ -1,4 +1,4 @@
-"""Erlang terms as text: what brokers write in their files, each with its line.
+"""Erlang terms as text: the terms in brokers' files, each with its line.
 
 Read are numbers, atoms (quoted, too), texts, binaries, tuples and lists, with comments between
 them.  A full stop ends a term; where the last one is missing, that is noted and nothing else.
@@ -92,7 +92,7 @@ class Terms:
 
 
 class NotTerms(Exception):
-    """The text is not Erlang terms: what was found in which line, and what to write.
+    """The text is not Erlang terms: the line, the text found, and a valid form.
 
     `is_cut`: it ends in the middle of a term.
     """

@@ -1,4 +1,6 @@
-"""The small functions that a codec puts together: each makes what puts or takes one value."""
+"""The small functions that a codec puts together: each makes a function that encodes or decodes one
+value.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ Put = Callable[[Any], Any]
 Take = Callable[[Any], Any]
 
 DEPTH_MAX = 32
-"""Levels of what a type leaves open."""
+"""Levels of a value of type `Any`."""
 
 REFUSES = (LookupError, TypeError, ValueError)
 """The exception of a value whose parts do not fit together."""

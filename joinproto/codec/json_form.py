@@ -1,12 +1,12 @@
-"""The form of what is printed and kept as JSON: values both ways, and their types as JSON Schema.
+"""The JSON form of printed and stored values: values both ways, and their types as JSON Schema.
 
-A class is printed and read by its annotations.  A field, or a property, that says what it is
-belongs to the object, and nothing else does:
+A class is printed and read by its annotations.  A field, or a property, with a description belongs
+to the object, and no other:
 
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
-So what is printed, read and documented cannot differ.  Keys are only ever added: a program
-ignores those it does not know, and no schema of what is printed forbids any.
+So output, input and documentation cannot differ.  Keys are only ever added: a program ignores those
+it does not know, and no schema of output forbids any.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def filled(cls: type[T], *sources: object, **given: Any) -> T:
 def read(kind: Any, tree: Any) -> Any:
     """Return the value of which `encoded` made these JSON values; keys it does not know are left.
 
-    Of classes without `Merged` parts; what is not printed has its default.  Raises `Malformed` for
-    what `encoded` makes of no such value.
+    Of classes without `Merged` parts; fields that are not printed get their defaults.  Raises
+    `Malformed` for any tree that is no output of `encoded`.
     """
     return _FORM.take(kind, tree)
 
@@ -108,9 +108,10 @@ def canonical_hash(tree: Any) -> str:
 
 
 def schema_of(cls: type, about: str = "", *, read: bool = False) -> Schema:
-    """Return the JSON Schema (draft 2020-12) of what is printed of a class.
+    """Return the JSON Schema (draft 2020-12) of a class's output.
 
-    `read`: of what is read as one: what has a default may be left out, and no key is unknown.
+    `read`: of input of the class: fields with a default may be left out, and unknown keys are
+    errors.
     """
     properties: Schema = {}
     required: list[str] = []

@@ -1,4 +1,4 @@
-"""Trees as JSON text and back; what another program would read otherwise is refused."""
+"""Trees as JSON text and back; text that another program would read differently is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _ASCII = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def compact(tree: Any) -> bytes:
-    """Return a tree without blanks; raises `TypeError` or `ValueError` for what is none."""
+    """Return a tree without blanks; raises `TypeError` or `ValueError` for a value that is no
+    tree.
+    """
     return _COMPACT(tree).encode()
 
 

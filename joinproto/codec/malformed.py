@@ -1,8 +1,8 @@
 """Input that no correct member makes: how it is detected and reported.
 
-`Malformed` is neutral, because what decides does not know where a value came from.  A caller that
-let the value in does, and turns it into the error of the person who must act: `PeerError`
-for a message, `StoreError` for a disk.
+`Malformed` is neutral, because the deciding code does not know where a value came from.  A caller
+that let the value in does, and turns it into the error of the person who must act: `PeerError` for
+a message, `StoreError` for a disk.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class Malformed(ValueError):
-    """Input that no correct member makes: the field, what was found, what was expected.
+    """Input that no correct member makes: the field, the found value, the expected one.
 
-    `what`: the path to it, as far as it is known (`within`).  `others`: what else was found.
+    `what`: the path to it, as far as it is known (`within`).  `others`: further errors.
     """
 
     def __init__(self, what: str, found: object, expected: str) -> None:
@@ -41,7 +41,7 @@ class Malformed(ValueError):
         return f"{self.what}: found {shown(self.found)}, expected {self.expected}"
 
     def within(self, place: str) -> Self:
-        """Return the same, with the path from what holds it: a key, or `[3]`."""
+        """Return the same, with the path from its container: a key, or `[3]`."""
         faults: tuple[Malformed, ...] = (self, *self.others)
         for one in faults:
             dot = "." if one.what and one.what[0] not in "[," else ""
@@ -74,7 +74,7 @@ class Unknown(Malformed):
 
 
 class Refusal(Malformed):
-    """A value that its type allows and its meaning does not: what to say of it, and what to do."""
+    """A value that its type allows and its meaning does not: with the message, and the advice."""
 
     def __init__(self, message: str, *, next: str) -> None:
         super().__init__("", Verbatim(message), next)

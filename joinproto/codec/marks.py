@@ -1,9 +1,9 @@
-"""Marks next to a type, in `Annotated`: what the type of a field does not say.
+"""Marks next to a type, in `Annotated`: conditions that the type of a field does not express.
 
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
-The text says what the field is; of several the last one counts, so a field may say more than the
-alias of its type.
+The text describes the field; of several the last one counts, so a field may say more than the alias
+of its type.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Absent:
 class Written:
     """Stands in the tree as another type: `put` makes it of the value, `take` the value of it.
 
-    `take` raises `ValueError` for what no `put` makes.
+    `take` raises `ValueError` for a tree that no `put` makes.
     """
 
     kind: Any

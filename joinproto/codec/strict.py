@@ -24,7 +24,7 @@ class DoesNotFit(UsageProblem):
 
     @classmethod
     def of_fault(cls, fault: Malformed, *, next: str = SCHEMA) -> DoesNotFit:
-        """Return the error for what a codec found; `next`: the advice where the codec has none."""
+        """Return the error for a codec's finding; `next`: the advice where the codec has none."""
         path, _, about = fault.what.partition(", ")
         match fault:
             case Missing():
@@ -80,7 +80,7 @@ def fitted(kind: type[T], value: Any) -> T:
 
 
 def _whole(found: Any) -> int:
-    # For JSON Schema, which describes what is asked, 3.0 is a whole number.
+    # For JSON Schema, which describes requests, 3.0 is a whole number.
     if type(found) is not int and not (type(found) is float and found.is_integer()):
         raise Malformed("", found, _ASKED.words[int])
     return int(found)

@@ -1,4 +1,4 @@
-"""A flow played with answers that are given: what is requested, and what follows.
+"""A flow played with answers that are given: its requests, and its result.
 
 Source: discovery, D1.
 """
@@ -41,7 +41,7 @@ class Served:
 
 
 def shaped(kind: type[R], source: object, **more: object) -> R:
-    """Return an answer with what the source has of its fields, and these."""
+    """Return an answer with its fields from the source, and these."""
     of: Any = kind
     names = {one.name for one in fields(of) if hasattr(source, one.name)} - more.keys()
     return kind(**more, **{name: getattr(source, name) for name in names})
@@ -77,7 +77,7 @@ class _Unanswered(Exception):
 
 @define
 class RecordedPorts:
-    """Ports that note what they are asked, and answer what is given; `left`: of the answers."""
+    """Ports that record requests, and give prepared answers; `left`: of the answers."""
 
     left: list[Any]
     asked: list[Any] = field(factory=list)

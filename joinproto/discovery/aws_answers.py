@@ -16,7 +16,7 @@ HostPath: TypeAlias = tuple[str, ...]
 
 
 def tree_of(text: str) -> Element:
-    """Return the root, without namespaces; raises `Refused` for what is not such an answer."""
+    """Return the root, without namespaces; raises `Refused` for any other answer."""
     if "<!DOCTYPE" in text:
         raise Refused("the answer of AWS: it declares a document type, as AWS never does")
     try:

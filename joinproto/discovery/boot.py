@@ -40,7 +40,7 @@ class Step(Enum):
     RETRY = "retry"  # the next round, after the interval
     CRASH = "crash"
     WAIT = "wait"  # the next round, and it names those that it waits for; without end
-    REFUSE = "refuse"  # it ends and says what to mend
+    REFUSE = "refuse"  # it ends, and names the fault
     FOUND = "found"  # it proposes a cluster, and a majority of those expected must vote for it
 
 

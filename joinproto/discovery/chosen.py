@@ -1,7 +1,7 @@
 """The backend that a file chooses, with its settings, secrets included.
 
-What the release ignores, or drops on its way to its own client, is told by the backend's own
-variant.  Source: discovery, D1 and D6.
+The backend's own variant reports settings that the release ignores or drops on the way to its
+client.  Source: discovery, D1 and D6.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class Chosen:
         return (self.node, *nodes) if is_real and self.node not in nodes else nodes
 
     def _settings(self, kind: Callable[..., T], prefix: str, *names: str, **more: Any) -> T:
-        """Return the settings of a backend: these names below a prefix, and what else is known."""
+        """Return the settings of a backend: these names below a prefix, and the other known
+        facts.
+        """
         read = {name: self.get(f"{prefix}.{name}") for name in names}
         return kind(variant=self.variant, node=self.node, **read, **more)
 

@@ -52,7 +52,7 @@ def is_classic(raw: bytes) -> bool:
 
 
 def read(raw: bytes) -> tuple[list[Line], list[NotRead]]:
-    """Return the settings of discovery as lines, and what is not as it must be."""
+    """Return the settings of discovery as lines, and the errors."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Cleanup: what becomes of members that are not seen, as decision tables: shipped, and ours.
+"""Cleanup of members that are not seen, as decision tables: shipped, and ours.
 
 Source: discovery, D4; the shipped one as read from the code that shipped.
 """

@@ -1,4 +1,4 @@
-"""`rabbitmq.conf` as lines: keys, values, and what is not a setting.
+"""`rabbitmq.conf` as lines: keys, values, and lines that are no settings.
 
 The format is cuttlefish's: `key = value`, `#` begins a comment, a value in single quotes may hold
 one, a part of a key may hold a dot as `\\.`.  Nothing is known of keys here.

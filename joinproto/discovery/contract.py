@@ -31,10 +31,10 @@ class Done:
 
 @frozen(kw_only=True)
 class Held:
-    """A lock that is held: what unlocks it.
+    """A held lock: the data to unlock it.
 
-    `key`: what the server calls it; `session`: of Consul, or the lease of etcd; `value`: what
-    stands there.  `renew_every`: seconds; None if it is not kept alive.
+    `key`: its name on the server; `session`: of Consul, or the lease of etcd; `value`: its content.
+    `renew_every`: seconds; None if it is not kept alive.
     """
 
     key: str

@@ -50,7 +50,7 @@ DnsFlow = Generator[Lookup, LookedUp, Answer]
 
 @frozen(kw_only=True)
 class Dns:
-    """The settings, and what the node knows of itself."""
+    """The settings, and the node's own facts."""
 
     variant: Annotated[Variant, "whose rules"] = Variant.OURS
     hostname: Annotated[str | None, "the name that has all addresses; null: none is set"] = None

@@ -161,7 +161,7 @@ class Record:
 
 
 def records(text: str) -> tuple[Record, ...]:
-    """Return the records of a range, in its order; what names no node is skipped.
+    """Return the records of a range, in its order; records that name no node are skipped.
 
     Raises `Refused` for an answer that is none: one without a header is not etcd's.
     """

@@ -1,8 +1,8 @@
 """Requests to a server and its answers, as values; a flow is an exchange in steps.
 
-A flow is a generator: it yields a request, or a wait, and is sent what came of it; what it
-returns is its result.  So it decides everything and performs nothing: `clients` performs, and a
-test or a question plays the server.  Source: discovery, D1.
+A flow is a generator: it yields a request, or a wait, and gets the outcome; its return value is its
+result.  So it decides everything and performs nothing: `clients` performs, and a test or a question
+plays the server.  Source: discovery, D1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 
 def escaped(text: str, also: str = "") -> str:
-    """Return the text in percent-encoding (RFC 3986); `also`: what else stays as it is."""
+    """Return the text in percent-encoding (RFC 3986); `also`: further characters that stay."""
     plain = _PLAIN | frozenset(also.encode())
     return "".join(chr(one) if one in plain else f"%{one:02X}" for one in text.encode())
 
@@ -171,7 +171,7 @@ def failing(flow: Callable[P, Flow[R]]) -> Callable[P, Flow[R | Failed]]:
     return whole
 
 
-# -- what an answer says ------------------------------------------------------------------
+# -- reading answers ---------------------------------------------------------------------
 
 
 def parsed(text: str, kind: type[R], what: str) -> R:

@@ -1,4 +1,4 @@
-"""A setting as it holds: its value, what set it, and what the release does with it."""
+"""A setting as it holds: its value, its origin, and its use in the release."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class AddressType(Enum):
 
 @frozen(kw_only=True)
 class K8s:
-    """The settings, and what the pod's files hold."""
+    """The settings, and the contents of the pod's files."""
 
     variant: Annotated[Variant, "whose rules"] = Variant.OURS
     node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"

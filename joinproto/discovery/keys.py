@@ -1,10 +1,10 @@
 """Every setting of discovery and of quorum queues: its kind, default, variable, and releases.
 
-`settings.tsv` says what the schemas of the tagged releases do: the key (a part `$` stands for any
+`settings.tsv` has the rules of the tagged releases' schemas: the key (a part `$` stands for any
 label), the plugin that knows it, the name in Erlang terms, the datatype, and the releases that
-accept it.  `tools/discovery_settings.py` makes it.  `settings_code.tsv` says what the code of the
-releases then does with the value: its default, the variables of the environment that override it,
-and from when on nothing reads it (discovery, D6).
+accept it.  `tools/discovery_settings.py` makes it.  `settings_code.tsv` has the use of the value in
+the releases' code: its default, the variables of the environment that override it, and from when on
+nothing reads it (discovery, D6).
 """
 
 from __future__ import annotations

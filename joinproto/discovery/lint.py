@@ -1,6 +1,6 @@
 """A release's reading of a configuration: each setting's status, and all problems, by line.
 
-Source: discovery, D6; what operators met with (docs/discovery.md, the table of cases).
+Source: discovery, D6; operators' cases (docs/discovery.md, the table of cases).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from joinproto.errors import nearest
 class Linted:
     """The result for the file.
 
-    `accepted`: the schemas accept the file; what the code then does with it may still end the boot.
-    `needs`: plugins without which it does not start, where it is not said which are enabled.
+    `accepted`: the schemas accept the file; the code may still end the boot because of it. `needs`:
+    plugins without which it does not start, where it is not said which are enabled.
     """
 
     settings: Annotated[tuple[Found, ...], Last(1), "of discovery, in the order of the file"]
@@ -137,7 +137,7 @@ def lint(text: str | bytes, given: LintInput) -> Linted:
 
 
 def read(text: str | bytes) -> tuple[list[conf.Line], list[conf.NotRead]]:
-    """Return the lines of a configuration in either form, and what is no setting in it."""
+    """Return the lines of a configuration in either form, and the lines that are no settings."""
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     return classic.read(raw) if classic.is_classic(raw) else conf.read(raw)

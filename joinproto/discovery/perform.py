@@ -1,6 +1,6 @@
-"""Performing what a flow yields: the only place where one becomes an action.
+"""Performing a flow's effects: the only place where one becomes an action.
 
-A flow is discovery's step: it is sent what came of its last effect, and yields the next one, until
+A flow is discovery's step: it gets the outcome of its last effect, and yields the next one, until
 it returns its result.  Clients, questions and tests implement the ports.
 
 Source: discovery, D1; `joinproto/machine/step.py`.

@@ -1,4 +1,4 @@
-"""A problem of a configuration: where, why, and what to do."""
+"""A problem of a configuration: place, reason, and advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Severity(Enum):
 
     ERROR = "error"  # the node does not start
     UNSAFE = "unsafe"  # it starts, and may split, remove a node it should not, or stand alone
-    WARNING = "warning"  # it starts, and does not do what is written
+    WARNING = "warning"  # it starts, and ignores the setting
 
 
 @frozen(kw_only=True)

@@ -1,7 +1,7 @@
 """Through which proxy a request goes, if any.
 
-Real: only a proxy key in the file configures one, the environment alone does not.  Ours: what is
-set holds, wherever it is set; what cannot be read is an error, a network may be excluded, and
+Real: only a proxy key in the file configures one, the environment alone does not.  Ours: a setting
+holds, wherever it is set; an unreadable value is an error, a network may be excluded, and
 link-local addresses always are: at one of them an instance is told its keys.
 
 Source: the settings of the common plugin; discovery, D1.
@@ -86,7 +86,7 @@ def _is_link_local(host: str) -> bool:
 
 
 def address(text: str) -> str:
-    """Return the proxy as `http://host:port`; raises `Refused` for what is not an address."""
+    """Return the proxy as `http://host:port`; raises `Refused` for a malformed address."""
     rest = text.strip()
     user = ""
     for scheme in ("http://", "https://"):

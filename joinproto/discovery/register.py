@@ -1,7 +1,7 @@
 """A register in etcd or Consul: a key that is set once, by compare-and-set.
 
-Only who finds the key absent sets it; a node that comes later is told what stands there.  An answer
-that did not come says nothing: the key may be set or not, and reading it again tells.
+Only a node that finds the key absent sets it; a later node gets its value.  An answer that did not
+come says nothing: the key may be set or not, and reading it again tells.
 
 Source: join protocol, 3.7; the transactions of etcd v3, the check-and-set of Consul.
 """

@@ -1,4 +1,4 @@
-"""A round: what the backend answered and which nodes were seen, to what the node does next.
+"""A round: from the backend's answer and the nodes seen to the node's next action.
 
 Source: discovery, D3.
 """

@@ -15,7 +15,7 @@ from joinproto.discovery.releases import Ages, Release, rows
 
 @frozen
 class ReleaseRule:
-    """One thing that some releases do.  `source`: the file, and what to look for in it."""
+    """One thing that some releases do.  `source`: the file, and the text to search for in it."""
 
     ages: Ages
     what: str

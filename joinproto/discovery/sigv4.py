@@ -1,8 +1,8 @@
 """Signatures of requests to AWS, version 4.
 
-Two sets of headers: what the shipped plugin signs, with the time in `date`, and what AWS's own
-examples sign, with `x-amz-date`.  Source: AWS, "Create a signed AWS API request"; the tests
-compare with its published vectors and with its own signer.
+Two sets of headers: those that the shipped plugin signs, with the time in `date`, and those that
+AWS's own examples sign, with `x-amz-date`.  Source: AWS, "Create a signed AWS API request"; the
+tests compare with its published vectors and with its own signer.
 """
 
 from __future__ import annotations

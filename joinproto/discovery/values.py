@@ -1,4 +1,4 @@
-"""Kinds of values of settings: what the schema takes, and what it makes of it."""
+"""Kinds of values of settings: the values that the schema accepts, and their conversion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attrs import frozen
 
 @frozen
 class Kind:
-    """`about`: what is expected, in words.  `read`: raises `ValueError` for anything else."""
+    """`about`: the expected value, in words.  `read`: raises `ValueError` for anything else."""
 
     about: str
     read: Callable[[str], Any]
@@ -37,7 +37,7 @@ def whole(about: str, least: int, most: int | None = None) -> Kind:
 
 
 def one_of(*words: str, means: dict[str, str] | None = None) -> Kind:
-    """Return a choice among words; `means`: what some of them become."""
+    """Return a choice among words; `means`: the values that some of them become."""
 
     def read(text: str) -> str:
         if text not in words:

@@ -1,4 +1,4 @@
-"""The file around the payload: what it is, in which format, which generation, and whole.
+"""The file format around the payload: its kind, format version, generation and checksum.
 
     joinproto store            what it is; never changes
     format 1                   how to read the rest; judged before the checksum
@@ -31,8 +31,8 @@ FORMAT = 2
 
 2: the journal may begin with a base that stands for dropped frames (`joinproto/log`).
 
-A field that may be ignored needs no new number: unknown fields are kept.  Everything else
-does, because an older version must not continue with half of what a store promised.
+A field that may be ignored needs no new number: unknown fields are kept.  Everything else does,
+because an older version must not continue with half of a store's promises.
 """
 
 FILE_BYTES_MAX = 64 << 20
@@ -66,7 +66,7 @@ class Envelope:
 
 @frozen
 class Fault:
-    """Why a file is not taken.  `generation`: what it says of itself, and nothing vouches."""
+    """Why a file is not taken.  `generation`: as the file claims, without any proof."""
 
     validity: Validity
     problem: str

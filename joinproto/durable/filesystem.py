@@ -1,8 +1,8 @@
 """The seam to the file system: the few operations that durable files need.
 
 Everything that a record, a journal or a lock does to a disk goes through here.  So a test can
-replace the disk by one that loses what was not synced, leave an operation out, or let one fail.
-Names are relative to an open directory: no other directory can take its place between two steps.
+replace the disk by one that loses unsynced data, leave an operation out, or let one fail. Names are
+relative to an open directory: no other directory can take its place between two steps.
 """
 
 import fcntl
@@ -46,7 +46,7 @@ class FileSystem(Protocol):
         """Open a file for reading and writing that was not there before."""
 
     def open_to_read(self, directory: int, name: str) -> int:
-        """Open a file for reading; a link is refused, and so is what is not a regular file."""
+        """Open a file for reading; a link is refused, and so is anything but a regular file."""
 
     def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
         """Open a file for reading and writing, made if it is not there; a link is refused."""
@@ -126,7 +126,7 @@ class RealFileSystem:
         return os.open(name, flags, mode, dir_fd=directory)
 
     def open_to_read(self, directory: int, name: str) -> int:
-        """Open a file for reading; a link is refused, and so is what is not a regular file."""
+        """Open a file for reading; a link is refused, and so is anything but a regular file."""
         return _regular(os.open(name, os.O_RDONLY | PLAIN, dir_fd=directory), name)
 
     def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
@@ -217,7 +217,7 @@ def _regular(file: int, name: str) -> int:
     raise OSError(f"{name} {NO_FILE}")
 
 
-# -- what is made of the single operations -------------------------------------------------
+# -- combined operations --------------------------------------------------------------
 
 
 def read_all(files: FileSystem, file: int, *, bytes_max: int) -> bytes:
@@ -266,7 +266,9 @@ def write_range(files: JournalFileSystem, file: int, at: int, data: bytes) -> No
 
 
 def remove(files: FileSystem, directory: int, *names: str) -> None:
-    """Remove names that no process needs; what the disk refuses is left for the next start."""
+    """Remove names that no process needs; names that the disk refuses to remove are left for the
+    next start.
+    """
     for name in names:
         with suppress(OSError):
             files.unlink(directory, name)
@@ -275,7 +277,7 @@ def remove(files: FileSystem, directory: int, *names: str) -> None:
 def make_directories(
     files: FileSystem, path: Path, mode: int = 0o755, *, above: bool = False
 ) -> None:
-    """Make a directory durably, `above`: and those above it; what is there stays as it is.
+    """Make a directory durably, `above`: and those above it; existing ones stay unchanged.
 
     Its name is synced even if it was there: the process that made it may have been killed
     before its sync, and all that is written below would go with the name.  A directory that is

@@ -1,9 +1,9 @@
 """The lock: one process at a time has a store, or a record, open for writing.
 
-A separate file, because each write replaces the record's file.  The lock is
-the kernel's (`flock`) and ends with the process, so there are no stale locks: what the
-file says is for messages only.  It is never removed: a process that waits for the lock of a
-removed file would hold a lock that no other process sees.
+A separate file, because each write replaces the record's file.  The lock is the kernel's (`flock`)
+and ends with the process, so there are no stale locks: the file's text is for messages only.  It is
+never removed: a process that waits for the lock of a removed file would hold a lock that no other
+process sees.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class LockReport:
 
 
 def take_lock(files: FileSystem, folder: int, path: Path, name: str = LOCK) -> int:
-    """Return the lock file `name` of the open directory `folder`, locked; `path`: what it guards.
+    """Return the lock file `name` of the open directory `folder`, locked; `path`: the directory
+    that it guards.
 
     Raises `StoreInUse`, or `OSError`.
     """

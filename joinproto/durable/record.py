@@ -5,10 +5,9 @@
 
 A file is an envelope (`envelope.py`) around a payload of its system's.
 
-Two names rather than two slots used in turn, because then a damaged file says by its name
-which one it is.  With slots in turn a damaged one may be the newer or the older: its owner
-would have to stop for both.  From the previous file nothing continues: what was promised since
-would be forgotten.
+Two names rather than two slots used in turn, because then a damaged file says by its name which one
+it is.  With slots in turn a damaged one may be the newer or the older: its owner would have to stop
+for both.  From the previous file nothing continues: later promises would be forgotten.
 
 A write is a whole new file next to the old one, then its name, then the names:
 
@@ -18,9 +17,9 @@ A write is a whole new file next to the old one, then its name, then the names:
     rename    in the place of the old file: either one or the other, never a part
     sync      the directory, once, after the last rename
 
-A write that fails is final.  After a failed sync the system may have dropped what it could
-not write and call the next sync a success, so a second attempt would prove nothing.  The
-process ends, and the next one finds one whole record, the old or the new one.
+A write that fails is final.  After a failed sync the system may have dropped the unwritten pages
+and call the next sync a success, so a second attempt would prove nothing.  The process ends, and
+the next one finds one whole record, the old or the new one.
 
 Source: recovery, "The metadata on disk".
 """
@@ -79,11 +78,10 @@ ASK = "`joinproto recover inspect` shows what is left; do not put the previous f
 class Kind(Generic[T]):
     """The kind of a record.
 
-    `name`: of its file; "" where the file has the data's.  `decode`: what a payload says; raises
-    `ValueError`.  `bare`: what a file without an envelope says, of versions that wrote none; None
-    if all wrote one.  `format_max`: the highest that is read.  `went_back`: why the first cannot be
-    what was written after the second, "" if it can.  `next`: what an operator does about a damaged
-    one.
+    `name`: of its file; "" where the file has the data's.  `decode`: reads a payload; raises
+    `ValueError`.  `bare`: reads a file without an envelope, from versions that wrote none; None if
+    all wrote one.  `format_max`: the highest that is read.  `went_back`: why the first cannot have
+    been written after the second, "" if it can.  `next`: the advice for a damaged one.
     """
 
     name: str
@@ -109,9 +107,9 @@ class Kind(Generic[T]):
 class Slot(Generic[T]):
     """One of the two files.
 
-    `generation`: what the file says of itself; only a valid one may be believed; 0: it has no
-    envelope.  `problem`: what is wrong, "" for a valid or an absent one.  `error`: of the system,
-    where it did not give the file.  `raw`: the bytes.
+    `generation`: as the file claims; only a valid one may be believed; 0: it has no envelope.
+    `problem`: the error, "" for a valid or an absent one.  `error`: of the system, where it did not
+    give the file.  `raw`: the bytes.
     """
 
     path: Path
@@ -303,8 +301,8 @@ def _before(previous: Slot[T]) -> str:
 class Record(Generic[T]):
     """A record in the open directory `folder`, which is at `path`.  For one writer at a time.
 
-    `generation`, `raw`: of what is on the disk, 0 and b"" where nothing is.  `ended`: why no more
-    is written, "" as long as it may be.
+    `generation`, `raw`: of the record on the disk, 0 and b"" if there is none.  `ended`: why no
+    more is written, "" as long as it may be.
     """
 
     files: FileSystem
@@ -325,7 +323,7 @@ class Record(Generic[T]):
         return slots
 
     def recover(self) -> None:
-        """Make durable what was read, and remove leftovers, with the lock; raises `OSError`."""
+        """Make the read record durable, and remove leftovers, with the lock; raises `OSError`."""
         self.make_durable()
         for name in self.files.names(self.folder):
             # Without the lock, a running process may be writing it.
@@ -427,7 +425,7 @@ def discard(files: FileSystem, path: Path, kind: Kind[T]) -> None:
 def opened(files: FileSystem, path: Path, kind: Kind[T]) -> Iterator[Record[T]]:
     """Give the record of this kind in the directory `path`, for as long as it takes.
 
-    What the disk refuses alongside a write is `StoreUnreadable`.
+    An operation that the disk refuses alongside a write is `StoreUnreadable`.
     """
     at = path / kind.name
     folder = -1

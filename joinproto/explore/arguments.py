@@ -1,4 +1,4 @@
-"""Arguments of a question, read: what has another type than expected is refused."""
+"""Arguments of a question, read and validated: a value of another type is refused."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def cover(session: Session, _: Json) -> Json:
 
 
 def graph(session: Session, given: Json) -> Json:
-    """Project what was searched: by the engine, where it has searched all."""
+    """Project the searched states: by the engine, where it has searched all."""
     by, now, deep = list_of(given, "by"), session.now, session.deep
     nodes_max = max(1, min(number_of(given, "nodes_max", seeing.NODES_MAX), seeing.NODES_MAX))
     if deep is not None and deep.is_ready:

@@ -1,7 +1,7 @@
 """Two versions of a world, walked in step: the same steps in both, and where they part.
 
 Steps are the same where they say the same.  Verdicts are those of the search on demand, with the
-shortest run to each; where a world is too large for it, what was found until then is compared.
+shortest run to each; where a world is too large for it, the findings until then are compared.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def compare(session: Session, given: Json) -> Json:
 def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
     """Return the shortest run on which the two part, by the keys of its steps.
 
-    `only`: for each of the two, the steps that the other does not have there, with what they
-    change: steps that are called the same may lead to other states.
+    `only`: for each of the two, the steps that the other does not have there, with their changes:
+    steps that are called the same may lead to other states.
     """
     from joinproto.check.diff import difference
 
@@ -134,7 +134,7 @@ def _first_difference(now: Opened, other: Opened) -> Json | None:
 
 
 def _verdicts(one: Opened) -> dict[str, tuple[str, Json | None]]:
-    """Return for each claim what the search says of it, and a shortest run by its keys."""
+    """Return for each claim the search's verdict, and a shortest run by its keys."""
     found = {}
     with one.loaded.at_work():
         for item in one.graph.world.properties:
@@ -205,8 +205,8 @@ def two_runs(session: Session, _: Json) -> Json:
     """Return two runs next to each other, how many of the first steps are the same, and claims.
 
     `claims`: those of both worlds, by name and kind.  `says` of a run: after each number of steps,
-    from 0 on, what each of these claims says there: `true`, `false`, or null where it says neither,
-    or the run's world does not have it.
+    from 0 on, the verdict of each of these claims there: `true`, `false`, or null where it says
+    neither, or the run's world does not have it.
     """
     if session.other is None or "other" not in session.begin:
         raise UsageProblem(

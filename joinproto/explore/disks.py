@@ -1,8 +1,8 @@
 """Faults of one disk that a user injects: lost, put back, torn in the middle of a write, edited.
 
-Each reaches a stopped member, whose code is not asked (`DiskBecomes`): what it makes of such a
-disk is seen when it starts again.  An action names the member and what it finds, so that two of
-them are never taken for one.
+Each reaches a stopped member, whose code is not asked (`DiskBecomes`): its handling of such a disk
+shows when it starts again.  An action names the member and the disk, so that two of them are never
+taken for one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One file that walks from disk: the page, and all states of a world as data in it.
 
-States, their parts and their steps are numbered; what repeats is written once, the columns are
+States, their parts and their steps are numbered; repeated texts are written once, the columns are
 compressed, and the page's channel reads them (`static/datachannel.js`).  The file works with the
 network off.
 """
@@ -171,7 +171,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const)) (\w+)", re.
 
 
 def bundled(entry: str = "exported") -> str:
-    """Return the page's modules as one script: each is a function that returns what it exports."""
+    """Return the page's modules as one script: each is a function that returns its exports."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -188,5 +188,5 @@ def bundled(entry: str = "exported") -> str:
         )
 
     add(entry)
-    # What stands in a script's text must not end it.
+    # The text of a script must not end it.
     return "\n".join(done.values()).replace("</script", "<\\/script")

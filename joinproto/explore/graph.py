@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 def key_of(*texts: str, size: int = 6) -> str:
-    """Return a short name for what these texts say: the same in every process."""
+    """Return a short name for these texts: the same in every process."""
     held = hashlib.blake2b("\x1f".join(texts).encode(), digest_size=8).digest()
     return "".join(_LETTERS[byte & 63] for byte in held[:size])
 
@@ -141,7 +141,7 @@ class Graph:
         return {"key": self.key(at), **found}
 
     def key(self, at: int) -> str:
-        """Return a short name for what the state holds, the same in each process."""
+        """Return a short name for the state's contents, the same in each process."""
         state = self.state(at)
         told = [f"{k}={v}" for texts in self.texts(at) for k, v in texts.items()]
         network = self._network_json(state)

@@ -39,8 +39,8 @@ KINDS = ("crash", "cut", *OF_DISKS)
 def inject_here(session: Session, given: Json) -> Json:
     """Return the world with the fault, and the run with the fault's steps at its end.
 
-    `kind`: one of `KINDS`.  `member`, `to`: its members.  `keys`, `start`: the run to here.  What
-    a fault of a disk takes: see `joinproto.explore.disks.fault_of`.
+    `kind`: one of `KINDS`.  `member`, `to`: its members.  `keys`, `start`: the run to here.  The
+    arguments of a disk's fault: see `joinproto.explore.disks.fault_of`.
     """
     kind, member, to = given.get("kind"), given.get("member"), given.get("to")
     names = session.now.graph.names

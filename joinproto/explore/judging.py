@@ -30,7 +30,7 @@ class Judging:
     _known: dict[tuple[str, Any], bool] = Factory(dict)
 
     def claims(self, at: int, via: Via | None = None) -> list[Json]:
-        """Return for each claim of the world what it says here."""
+        """Return for each claim of the world its verdict here."""
         return [self._one(item, at, via) for item in self.graph.world.properties]
 
     def holds(self, item: Property, at: int) -> bool:

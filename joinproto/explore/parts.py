@@ -1,7 +1,7 @@
 """The part of a claim that does not hold: the parts of the expression that it returns, evaluated.
 
-A claim is a Python function.  It is called once more, and what its frame held when it returned is
-kept; then the returned expression is read from its source, and each part of it that says yes or
+A claim is a Python function.  It is called once more, and the variables of its frame at the return
+are kept; then the returned expression is read from its source, and each part of it that says yes or
 no is evaluated with the same names.  Of `all(...)` and `any(...)` over a comprehension, the items
 that decide are told.  Where there is no source, only the answer is told.
 """
@@ -135,7 +135,7 @@ def _names_at_return(
     sys.settrace(trace)
     try:
         func(*arguments, **keywords)
-    except Exception:  # noqa: BLE001  what a claim raises is told where it is judged
+    except Exception:  # noqa: BLE001  a claim's error is reported where it is judged
         return None
     finally:
         sys.settrace(before)
@@ -208,7 +208,7 @@ def _returned(node: ast.Lambda | ast.FunctionDef, line: int) -> ast.expr | None:
 
 
 def _value(node: ast.expr, names: Names) -> Any:
-    # All names are the globals of what is evaluated: a comprehension in it sees them, too.
+    # All names are the globals of the evaluated expression: a comprehension in it sees them, too.
     expression = ast.fix_missing_locations(ast.Expression(node))
     return eval(compile(expression, "<claim>", "eval"), dict(names))
 
@@ -259,7 +259,7 @@ def _leaf(node: ast.expr, names: Names) -> Json:
 
 
 def _call(func: ast.expr, arguments: list[ast.expr], names: Names, depth: int) -> Iterator[Json]:
-    """Yield the parts of what a function of the model's own returns."""
+    """Yield the parts of the return value of the model's function."""
     try:
         called = _value(func, names)
         given = tuple(_value(one, names) for one in arguments)

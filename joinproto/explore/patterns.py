@@ -1,7 +1,7 @@
 """A shortest run in which some steps happen in an order: "a sends * to b", then "b crashes".
 
-Lines are matched with what a step says of itself, `*` standing for anything, in small letters or
-large.  A line that begins with `not:` says what does not happen between the lines around it.
+Lines are matched with a step's phrases, `*` standing for anything, in small letters or large.  A
+line that begins with `not:` excludes events between the lines around it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PLACES_MAX = 200_000
 
 @frozen
 class Pattern:
-    """`lines`: what happens, in order.  `nots[i]`: what does not happen before line i."""
+    """`lines`: the events, in order.  `nots[i]`: the events that must not happen before line i."""
 
     lines: tuple[str, ...]
     nots: tuple[tuple[str, ...], ...]

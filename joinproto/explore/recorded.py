@@ -26,8 +26,8 @@ LINES_MAX = 5_000
 class RecordedLine:
     """A line of a log.  `fits`: whether a member would write it there; None if nothing is known.
 
-    `phase`: the member's after the line, where it is known.
-    `sends`, `hears`: what the line sends and receives, as keys that are the same on both sides.
+    `phase`: the member's after the line, where it is known. `sends`, `hears`: the messages that the
+    line sends and receives, as keys that are the same on both sides.
     """
 
     node: str
@@ -44,8 +44,9 @@ class RecordedLine:
 
 
 def by_cause(lines: Mapping[str, Sequence[RecordedLine]]) -> list[RecordedLine]:
-    """Return the lines of several logs as one: each log in its own order, and what is received
-    after it was sent, wherever some log says that it was."""
+    """Return the lines of several logs as one: each log in its own order, and each receipt after
+    its send, wherever some log says that it was.
+    """
     waiting = {node: deque(found) for node, found in lines.items() if found}
     ever = {key for found in lines.values() for line in found for key in line.sends}
     sent: set[str] = set()
@@ -56,7 +57,8 @@ def by_cause(lines: Mapping[str, Sequence[RecordedLine]]) -> list[RecordedLine]:
     merged: list[RecordedLine] = []
     while waiting:
         ready = [node for node, found in waiting.items() if can_follow(found[0])]
-        # What waits for a line that never comes continues: a log is cut, or a sender's is wrong.
+        # A line that waits for one that never comes is released: a log is cut, or a sender's is
+        # wrong.
         node = ready[0] if ready else next(iter(waiting))
         while waiting[node] and (not ready or can_follow(waiting[node][0])):
             line = waiting[node].popleft()

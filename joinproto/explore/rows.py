@@ -103,7 +103,7 @@ def _asked(graph: Graph, move: Move) -> Iterator[tuple[str, Any]]:
 
 def _read_by(code: MemberCode, local: LocalState, event: Any) -> list[tuple[Any, Any, int, Any]]:
     with _listening() as heard:
-        # Past what is known: the code itself is asked.
+        # Without the known answers: the code itself is called.
         code.answer("step", (local, event))
     return heard.readings
 

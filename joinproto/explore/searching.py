@@ -1,4 +1,4 @@
-"""A search on demand: breadth first, a little at a time, and shortest runs to what is asked for.
+"""A search on demand: breadth first, a little at a time, and shortest runs to requested states.
 
 It is `joinproto.check.reference`'s search over the states that the page walks, so a walk and a
 search have the same numbers.  `joinproto check` is for large worlds; here the search continues
@@ -36,8 +36,8 @@ class Searching:
     `order`: their numbers in the graph, level by level.  `levels`: where each level begins in it.
     `parent`: number to the number it was found from, and the place of the step.  `at`: how many of
     `order` were expanded; their steps lead to `edges`, from `begins[i]` on those of `order[i]`.
-    `taken`: how often each outcome was, by its `id`; `outcomes`: its member, of what event, and
-    itself.  `others`: steps that are no member's.
+    `taken`: how often each outcome was, by its `id`; `outcomes`: its member, its event, and itself.
+    `others`: steps that are no member's.
     """
 
     graph: Graph

@@ -126,7 +126,7 @@ def _node(place: int, at: int, text: str) -> Json:
 
 
 def _kept(graph: Graph, at: int, by: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield member and text of what is kept of a state."""
+    """Yield member and text of the kept parts of a state."""
     for name, texts in zip(graph.names, graph.texts(at), strict=True):
         yield name, kept_text(graph, name, texts, by)
 
@@ -160,7 +160,7 @@ def _label(graph: Graph, step: tuple[int, int]) -> str:
 
 
 def questions(graph: Graph, found: Sequence[int]) -> list[Json]:
-    """Return questions that are ready to be asked: of claims, and of what members show.
+    """Return questions that are ready to be asked: of claims, and of observations.
 
     Each has `label`, `group` and, in it, `short`, and the `arguments` of `nearest`.
     """

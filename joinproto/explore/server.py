@@ -1,8 +1,8 @@
 """The page's server: this machine alone, one token, and one session, which one thread asks.
 
-What is refused: another address than loopback's in `Host` (a name that a stranger points here), a
-request of another page (`Origin`), a wrong token in the address, and files outside the folder.
-What is served may run no script but ours (the policy in `POLICY`).
+Refused requests: another address than loopback's in `Host` (a name that a stranger points here), a
+request of another page (`Origin`), a wrong token in the address, and files outside the folder. The
+served pages may run no script but ours (the policy in `POLICY`).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _refused(status: int, why: str) -> Response:
 
 @frozen
 class Listening:
-    """A server with its socket.  `address`: what to open in a browser, without the fragment."""
+    """A server with its socket.  `address`: the one to open in a browser, without the fragment."""
 
     address: str
     _server: uvicorn.Server

@@ -109,8 +109,8 @@ class Opened:
 class Session:
     """The session of one page with one world; it keeps the states that were met, by number.
 
-    `begin`: the run to begin with, by its keys, and another to compare it with.  `logs`: those
-    of a real run, where it was given some. `other`: what it is compared with.  `stamp`: of the
+    `begin`: the run to begin with, by its keys, and another to compare it with.  `logs`: those of a
+    real run, where it was given some. `other`: the run it is compared with.  `stamp`: of the
     model's file when it was loaded. `deep`: asks an engine about worlds that are too large for
     plain Python; None if there is none.
     """
@@ -124,7 +124,7 @@ class Session:
     columns: list[tuple[str, str, Predicate]] = field(factory=list)
 
     def answer(self, verb: str, arguments: Mapping[str, Any] | None = None) -> Json:
-        """Return the answer to one question; what goes wrong is an answer, too: `error`."""
+        """Return the answer to one question; an error is an answer, too: `error`."""
         try:
             call = self._verbs().get(verb)
             if call is None:
@@ -219,7 +219,7 @@ class Session:
         graph, at = self.now.graph, given.get("id", 0)
         graph.state(at)
         via = self._via(given, at)
-        graph.out(at)  # so that what goes wrong is found before anything is said
+        graph.out(at)  # so that errors are found before anything is printed
         return {
             **graph.state_json(at),
             "claims": self.now.judging.claims(at, via),
@@ -295,7 +295,7 @@ class Session:
     def met_by(self, given: Mapping[str, Any]) -> tuple[str, Met]:
         """Return the goal in words, and as a question about a state by its number.
 
-        `where`: an expression.  `claim`: its name; `is`: what it shall be there, default false.
+        `where`: an expression.  `claim`: its name; `is`: its wanted value there, default false.
         """
         if given.get("where") is not None:
             text = given["where"]
@@ -324,7 +324,7 @@ class Session:
 
 
 def mistakes_of(loaded: Loaded) -> dict[str, str]:
-    """Return the mistakes that the world can be built with, each with what it does wrong."""
+    """Return the mistakes that the world can be built with, each with its error."""
     return {} if loaded.file is not None else catalogue.mistakes(catalogue.entry(loaded.target))
 
 

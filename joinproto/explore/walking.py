@@ -1,4 +1,4 @@
-"""Runs through a world: at random until something changes, and again by what its steps say."""
+"""Runs through a world: at random until something changes, and again by the words of its steps."""
 
 from __future__ import annotations
 

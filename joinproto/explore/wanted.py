@@ -5,9 +5,9 @@
     all(one.term < 2 for one in up.values())
 
 Expressions come from a person at this machine, and may be pasted from somewhere.  So no name is
-known but those in `NAMES`, members and what the expression itself binds, and no attribute that
-begins with an underscore or leads to Python's own frames and code.  This keeps an expression from
-the machine, but not from memory or time; what a member shows may have methods, which it can call.
+known but those in `NAMES`, members and names that the expression itself binds, and no attribute
+that begins with an underscore or leads to Python's own frames and code.  This keeps an expression
+from the machine, but not from memory or time; an observation may have methods, which it can call.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _count(view: View, *about: Any) -> int:
 
 
 def shown_part(shown: Any, name: str) -> Any:
-    """Return one attribute of what a member shows; DOWN where it shows no such thing."""
+    """Return one attribute of an observation; DOWN where it shows no such thing."""
     if isinstance(shown, dict):
         return shown.get(name, DOWN)
     for part in name.split("."):

@@ -45,7 +45,7 @@ INBOX_ITEMS = 256
 class Cluster:
     """One member, running while the block does.
 
-    `record`: what the disk holds, where the host knows more of it than the store's own record
+    `record`: the contents of the disk, where the host knows more of it than the store's own record
     (the position of the last frame, from its journal).
     """
 
@@ -113,11 +113,11 @@ class Cluster:
             self.host.events.close()
             self._inbox.close()
 
-    # -- what a program asks -------------------------------------------------------------------
+    # -- for programs -------------------------------------------------------------------------
 
     @property
     def engine(self) -> Engine:
-        """Return the engine; for what a service and an operator look at."""
+        """Return the engine; for services and operators that read its state."""
         if self._engine is None:
             raise MisuseError("the member has not started", next="use `async with Cluster(...)`")
         return self._engine
@@ -231,8 +231,8 @@ class Cluster:
     async def halt(self) -> None:
         """End here and now, and be away: it stays a member and an elector, and comes back.
 
-        No client is served when it returns, and the others know that it is gone.  Raises
-        what the member failed with.
+        No client is served when it returns, and the others know that it is gone.  Raises the
+        member's failure.
         """
         self._close()
         if self._run_scope is not None:
@@ -261,7 +261,7 @@ class Cluster:
                 await stepper.run()
                 # A task that still calls the member is not heard, and does not wait for it.
                 self._inbox.close()
-                # The others need what was said last: that the cluster is closed, or why not.
+                # The others need the last messages: that the cluster is closed, or why not.
                 await host.transport.farewell()
                 host.events.write("end", how=type(engine.ended).__name__)
                 if isinstance(engine.ended, Abort):

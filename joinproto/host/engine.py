@@ -1,8 +1,8 @@
 """The engine: one member and its host's ports, without threads and without waiting.
 
-It does what `docs/embedding.md` asks of a host.  A driver hands it what happens, and runs what
-it yields, which is all blocking work; the anyio driver does so in a worker thread.
-Everything happens on one event loop, so the member gets no event while a frame is written.
+It fulfils the duties of a host in `docs/embedding.md`.  A driver gives it events, and runs the
+blocking work that it yields; the anyio driver does so in a worker thread. Everything happens on one
+event loop, so the member gets no event while a frame is written.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ class Engine:
     def step(self, items: Iterable[Item]) -> Iterator[Work]:
         """Give the member the events, then the time, and perform all effects.
 
-        Yields what blocks; it is done when the next one is asked for.  What the member's start
-        asks for comes first, however late the first step is.
+        Yields blocking work, which must be done before the next is asked for.  The actions of the
+        member's start come first, however late the first step is.
         """
         yield from self._perform()
         for item in items:
@@ -137,7 +137,7 @@ class Engine:
             self.opened = None
             self.host.service.close(why)
 
-    # -- what happens --------------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------
 
     def _tell(self, item: Item) -> None:
         if not self.runs:
@@ -162,7 +162,7 @@ class Engine:
                 except Malformed as error:
                     self.host.transport.drop(peer, str(error))
 
-    # -- what must be done --------------------------------------------------------------------
+    # -- actions ------------------------------------------------------------------------------
 
     def _perform(self) -> Iterator[Work]:
         while batch := self._poll():
@@ -299,8 +299,8 @@ class Engine:
     def shutdown_cluster(self) -> None:
         """Ask for the orderly shutdown, once all members have the same frames.
 
-        A store is clean where its data is the CLOSE's: what is under way when it is chosen
-        would make all dirty but those that happen to have most.
+        A store is clean where its data is the CLOSE's: frames under way when it is chosen would
+        make all dirty but those that happen to have most.
         """
         self._rest(partial(self.tell, ShutdownCluster()))
 

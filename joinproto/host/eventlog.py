@@ -1,10 +1,9 @@
 """The event log: the events and effects of a member as lines of JSON.
 
-One file for each run of a process, and further ones where it grows; the oldest go when they are
-too much.  A line is in the file before what it says is done, so that a process that is killed has
-done nothing of which the log is silent.  `joinproto validate` reads these files, and calls the
-same member again.  `t` is in nanoseconds of the machine's
-clock, which all processes of one boot share.
+One file for each run of a process, and further ones where it grows; the oldest go when they are too
+much.  A line is in the file before its action is done, so that a process that is killed has done
+nothing of which the log is silent.  `joinproto validate` reads these files, and calls the same
+member again.  `t` is in nanoseconds of the machine's clock, which all processes of one boot share.
 """
 
 from __future__ import annotations
@@ -106,8 +105,8 @@ class NoLog:
 class FileLog:
     """Lines at the end of a file, each written whole by one call of the system.
 
-    The file has its name once the first line is in it: an empty log is none.  `bytes_max`: what
-    all files of this member may take.  `is_needed`: where a line cannot be written the member
+    The file has its name once the first line is in it: an empty log is none.  `bytes_max`: the
+    limit for all files of this member.  `is_needed`: where a line cannot be written the member
     ends; else the log does, and the member continues.
     """
 
@@ -162,7 +161,7 @@ class FileLog:
         self.lines += 1
 
     def close(self) -> None:
-        """Close the file; what was written is in it already."""
+        """Close the file; all lines are in it already."""
         if self.file >= 0:
             os.close(self.file)
             self.file = -1

@@ -50,7 +50,7 @@ class Aborted(JoinprotoError):
 
     @classmethod
     def because(cls, member: str, abort: Abort) -> Aborted:
-        """Return the error for what the member said last."""
+        """Return the error for the member's last report."""
         after = (
             "look at the stores: `joinproto recover pick`"
             if abort.needs_recovery

@@ -45,8 +45,8 @@ def start_line(
 def input_as_json(what: inputs.Input, version: int) -> tuple[str, dict[str, Any]]:
     """Return the kind of an input's line, and its fields but the time.
 
-    `version`: of the wire, on a connection that is there now.  Frames have a line each, which
-    holds what stands for their bytes, so `Appended` has none.
+    `version`: of the wire, on a connection that is there now.  Frames have a line each, which holds
+    the digest of their bytes, so `Appended` has none.
     """
     match what:
         case inputs.Receive(peer, message):

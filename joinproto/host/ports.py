@@ -1,7 +1,7 @@
 """The interface of a driver to the program around it: the host, in ports.
 
-All methods are called on one event loop, never two at once, and return soon: what blocks goes into
-`Service.work`.  None of them may raise for what a peer sent.
+All methods are called on one event loop, never two at once, and return soon: blocking work goes
+into `Service.work`.  None of them may raise because of a peer's bytes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Brief:
         self.work()
 
 
-# -- what happens ----------------------------------------------------------------------------
+# -- events ----------------------------------------------------------------------------------
 
 
 class Channel(Enum):
@@ -123,7 +123,7 @@ class EventLoop(Protocol):
 
     def may_append(self, view: ViewId, seq: int) -> FrameVerdict: ...
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
-        """Say that these frames are durable here; `digest`: what stands for each in event logs."""
+        """Say that these frames are durable here; `digest`: of each, for event logs."""
 
     def may_cut(self) -> bool: ...
     def tell(self, what: UpdateProgress | UpdateDone) -> None:
@@ -146,7 +146,7 @@ class Service(Protocol):
         """Serve no client, and acknowledge nothing, from the return of this call on."""
 
     def hear(self, peer: str, data: bytes) -> None:
-        """Bytes of the peer's service.  What no correct peer sends raises `Malformed`."""
+        """Bytes of the peer's service.  Bytes that no correct peer sends raise `Malformed`."""
 
     def peer_up(self, peer: str) -> None: ...
     def peer_down(self, peer: str) -> None: ...
@@ -155,7 +155,7 @@ class Service(Protocol):
         """A view is on the disk: effects of the former one are void."""
 
     def work(self) -> Iterator[Work]:
-        """Process what was collected: yield blocking work, continue when it is done."""
+        """Process the collected items: yield blocking work, continue when it is done."""
 
     @property
     def deadline(self) -> float | None:
@@ -243,12 +243,12 @@ class Transport(Protocol):
         """Return when sent bytes have arrived, or the transport gives up."""
 
     def drop(self, peer: str, why: str) -> None:
-        """Give up the connection to a peer that says what no correct one says."""
+        """Give up the connection to a peer that sent what no correct peer sends."""
 
 
 @runtime_checkable
 class Gathering(Protocol):
-    """A transport that can send in one piece what is sent in one step."""
+    """A transport that can send all messages of a step in one piece."""
 
     def gather(self) -> None:
         """Hold back messages that are sent from now on."""

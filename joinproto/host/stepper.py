@@ -65,7 +65,7 @@ class Stepper:
         self._slow_until = 0.0
         self._steps: Iterator[Work] | None = None
         self._is_stepping = False
-        self._blocks: Work | None = None  # what a step waits for that was begun outside the task
+        self._blocks: Work | None = None  # the work that a step begun outside the task waits for
         self._failure: Exception | None = None
         self._told: tuple[object, object] = (None, None)
 
@@ -78,12 +78,12 @@ class Stepper:
         await self._alarm.run(self._engine, self._inbox.bell)
 
     async def run(self) -> None:
-        """Step until the member has ended; raises what a step raised."""
+        """Step until the member has ended; raises a step's exception."""
         self._inbox.turn = self._turn
         while True:
             work = self._blocks or self._go_on()
             while work is not None:
-                # Not abandoned when cancelled, so that it is known what is on the disk.
+                # Not abandoned when cancelled, so that the contents of the disk are known.
                 await to_thread.run_sync(work)
                 work = self._go_on()
             self._blocks = None

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class ThreadCluster:
-    """One member, running while the block does; see `Cluster` for what the calls do."""
+    """One member, running while the block does; see `Cluster` for the calls."""
 
     def __init__(self, config: Config, host: Host, *, record: StoreRecord | None = None) -> None:
         self.inner = Cluster(config, host, record=record)

@@ -1,4 +1,4 @@
-"""Admission: what a member answers to another that says hello.
+"""Admission: a member's answer to a hello.
 
 Source: join protocol, section 2, 3.3 and 3.4; rules J1 to J3, I2, I4.
 """
@@ -35,12 +35,12 @@ class Admit(Enum):
 class Newcomer:
     """A process that says hello, seen from here.
 
-    `is_foreign`: of another cluster.  `has_diverged`: its tip is not on our chain, nor ours
-    on its.  `is_behind`, `is_ahead`: one chain continues where the other ends.  `is_forgotten`:
-    what would tell is forgotten.  `is_copy`: another member has a store with its id.
-    `is_member`: of our tip.  `leaves`: it asks to be left out.  `is_near`: its data is of our
-    tip.  `is_active`: our tip was active, as far as we know.  `is_apart`: it does not hear a
-    member that we hear.
+    `is_foreign`: of another cluster.  `has_diverged`: its tip is not on our chain, nor ours on its.
+    `is_behind`, `is_ahead`: one chain continues where the other ends.  `is_forgotten`: the views
+    that would decide are forgotten.  `is_copy`: another member has a store with its id.
+    `is_member`: of our tip.  `leaves`: it asks to be left out.  `is_near`: its data is of our tip.
+    `is_active`: our tip was active, as far as we know.  `is_apart`: it does not hear a member that
+    we hear.
     """
 
     is_foreign: bool = False

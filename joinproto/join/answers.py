@@ -1,11 +1,11 @@
-"""Answers: what frozen stores say of themselves, and what follows about a view.
+"""Answers of frozen stores about themselves, and conclusions about a view.
 
 A store that has answered stands still, so an answer stays true until its store learns the
 successor.  That is why answers may be collected one by one, late and twice.
 
 One answer decides much alone: that its store was never ready in a view means that no member was
-served there.  So it is held against the others first.  A disk that was put back from a backup
-says less than it once said, and what was acknowledged since would be lost by its word.
+served there.  So it is held against the others first.  A disk that was put back from a backup says
+less than it once said, and later acknowledged frames would be lost by its word.
 
 Source: join protocol, 3.3, 3.4 and 3.6.  The words *never served*, *covers*, *sure* and *went
 back* have their one definition here; initialization, the recovery tool and the checker all ask
@@ -30,10 +30,10 @@ from joinproto.join.view import Position, Seat, View
 class Answer:
     """A store's status about the tip that it shares with the asker.
 
-    `held`, `position`, `update_unfinished`: as its record says.  `ran_on`: its process has
-    not stopped since it was ready in `held`.  `was_active`: it knows that the tip was active.
-    `options`: stands for what must match (I2), N among it.  `is_marked`: the operator permits
-    a restart from the tip.  `leaves`: it asks to be left out.
+    `held`, `position`, `update_unfinished`: as its record says.  `ran_on`: its process has not
+    stopped since it was ready in `held`.  `was_active`: it knows that the tip was active.
+    `options`: the digest of the options that must match (I2), N included.  `is_marked`: the
+    operator permits a restart from the tip.  `leaves`: it asks to be left out.
     """
 
     seat: Seat
@@ -62,8 +62,8 @@ class Answer:
 class Evidence:
     """Answers about the tip of `lineage`, one for each seat.
 
-    `answers`: those that count.  `went_back`: those of stores that are not what they were, which
-    count as little as if their disks were lost.
+    `answers`: those that count.  `went_back`: those of stores that went back, which count as little
+    as if their disks were lost.
     """
 
     lineage: Lineage
@@ -115,8 +115,8 @@ class Evidence:
     def is_sure(self, answer: Answer) -> bool:
         """Return whether it covers the tip, and nothing speaks for a total failure.
 
-        A member that ran on knows what happened since it was ready.  One that was stopped
-        knows it only of views in which nothing can have happened.
+        A member that ran on knows all events since it was ready.  One that was stopped knows it
+        only of views in which nothing can have happened.
         """
         if self._is_unfinished(answer):
             return False
@@ -190,7 +190,7 @@ def views_shown(lineage: Lineage, answers: Iterable[Answer]) -> frozenset[ViewId
 def forgets(answer: Answer, lineage: Lineage, shown: Collection[ViewId]) -> View | None:
     """Return the newest of the views `shown` in which this store was ready and does not say so.
 
-    Then its disk is an older copy of what it was.  None if it says all that it must.
+    Then its disk is an older copy.  None if it says all that it must.
     """
     last = last_ready(answer, lineage)
     for view in reversed(lineage.views):

@@ -1,7 +1,7 @@
 """Awaiting: which peers a member waits for that has nothing to choose and does not serve.
 
-A member that may propose the next view says what keeps it from that; one that may not, because it
-is in no view, or because its view stands and others are not ready, says it by this table.
+A member that may propose the next view names its obstacle; one that may not, because it is in no
+view, or because its view stands and others are not ready, says it by this table.
 
 Source: join protocol, 3.3 to 3.5; rules I1, I7, I8, J1, W1.
 """

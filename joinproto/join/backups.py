@@ -1,11 +1,11 @@
 """Backups: a store that was put back from an older copy is noticed, and counts as a lost disk.
 
-It says less than it once said.  Others that have frames of a view in which it must have been
-ready, and was not by its own word, show that: `Evidence` has the rule, here is what follows.
-A member that proposes counts neither its answer nor its vote; a member that finds it out about
-itself ends. It has to, before it is ready in that view a second time.  Otherwise: its disk says
-once more that it was ready there, nothing shows any more that its frames are gone, and the next
-view starts where its data ends.
+It says less than it once said.  Others that have frames of a view in which it must have been ready,
+and was not by its own word, show that: `Evidence` has the rule, here are the consequences. A member
+that proposes counts neither its answer nor its vote; a member that finds it out about itself ends.
+It has to, before it is ready in that view a second time.  Otherwise: its disk says once more that
+it was ready there, nothing shows any more that its frames are gone, and the next view starts where
+its data ends.
 
 Source: join protocol, 3.6.
 """
@@ -31,9 +31,9 @@ def look_back(
     shown: Iterable[ViewId] = (),
     lineage: Lineage | None = None,
 ) -> None:
-    """End where its own store is an older copy of what it was.
+    """End where its own store is an older copy.
 
-    `told`: what others say of their stores; `shown`: views in which all members were ready.
+    `told`: others' reports about their stores; `shown`: views in which all members were ready.
     `lineage`: the chain that it is about to learn, None means the one that it knows.
     """
     lineage, held = lineage or m.record.lineage, m.record.held

@@ -1,4 +1,4 @@
-"""Balloting: when a member has the next view chosen, and what it does with what its choice says.
+"""Balloting: when a member has the next view chosen, and its actions on its choice's results.
 
 How a view is chosen is `choice.py` or `outside.py`; which one it would have, `proposing.py`.
 
@@ -117,7 +117,7 @@ def consider(m: StepContext, now: float, *, is_patient: bool) -> None:
             m.observations = m.observations.without_answers()  # another attempt asks again
             take(m, now, m.choice.propose(view))
     except Malformed as error:
-        # What these stores say cannot be: a fork, or data that was changed from outside.
+        # The stores contradict each other: a fork, or data that was changed from outside.
         m.say(Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)))
 
 
@@ -130,7 +130,7 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
         heard = _answered(m, peer, message)
         odd = gone_back(m, heard)
         choice = choice.without(odd)
-    # What it raises must have changed nothing.
+    # A step that raises must have changed nothing.
     step = choice.receive(peer, message)
     if isinstance(message, Promise | Voted):
         m.timers = m.timers.answered(now, message.ballot)
@@ -160,7 +160,7 @@ def _answered(it: Known, peer: str, promise: Promise) -> Observations:
 
 
 def take(m: StepContext, now: float, step: Step) -> None:
-    """Go where the choice leads, and do what it asks for."""
+    """Take over the choice's next state, and perform its actions."""
     m.choice = step.choice
     if m.choice.is_frozen:
         m.observations = m.observations.without_ready()

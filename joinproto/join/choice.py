@@ -12,11 +12,11 @@ returns the next value, and the effects to perform in this order.
 Everything that must survive is in the record: a proposer promises its own ballot first, so
 `promised` is at least every ballot that this store has used, and no ballot is used twice.
 
-The host has looked at a message's form and at its views' ids (`verify_id`) before.  What no
-correct member sends raises `Malformed`, and nothing has changed then.
+The host has looked at a message's form and at its views' ids (`verify_id`) before.  A message that
+no correct member sends raises `Malformed`, and nothing has changed then.
 
-Source: Lamport, "Paxos Made Simple", section 2; join protocol, 3.3 and 3.6.  What FOUND does
-otherwise has its reason in `docs/protocol.md`, "Choosing".
+Source: Lamport, "Paxos Made Simple", section 2; join protocol, 3.3 and 3.6.  The exceptions for
+FOUND have their reasons in `docs/protocol.md`, "Choosing".
 """
 
 from __future__ import annotations
@@ -181,7 +181,8 @@ class Choice(Chooser):
             return Step(self)
         if heard.accepted is not None:
             self._require_fits(heard.accepted.view)
-        # Also what a stranger has accepted counts here: its ballot's proposer was bound, too.
+        # A view that a stranger has accepted counts here, too: its ballot's proposer was bound,
+        # too.
         told = [item for item in (attempt.bound, heard.accepted) if item is not None]
         bound = self._latest(told)
         answered = attempt.answered | ({heard.voter} - attempt.forgetful)
@@ -272,7 +273,7 @@ class Choice(Chooser):
         return self._count_of(seats, electors) >= len(electors) // 2 + 1
 
     def _count_of(self, seats: Iterable[Seat], electors: frozenset[Seat]) -> int:
-        # By seat: a wiped elector is a stranger that has forgotten what it promised.
+        # By seat: a wiped elector is a stranger that has forgotten its promises.
         return len(frozenset(seats) & electors)
 
     def _afresh(self, record: StoreRecord) -> Choice:

@@ -39,7 +39,7 @@ class Prepare:
 
 @frozen(cache_hash=True)
 class Promise:
-    """The answer to `Prepare`, with what this store accepted last.
+    """The answer to `Prepare`, with the view that this store accepted last.
 
     `voter`: the member with the store that answers.  It is an answer of this store alone:
     after a wipe the member answers as another voter.  `answer`: its status, from which the
@@ -119,7 +119,8 @@ class Chosen:
         """Return the message that tells a store with the tip `parent`, of this number, the rest of
         the chain.
 
-        None if it is too old; what would show that its chain continues there is forgotten.
+        None if it is too old; the views that would show that its chain continues there are
+        forgotten.
         """
         lineage, tip, end = record.lineage, record.tip, record.position
         has_frames = (

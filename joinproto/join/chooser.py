@@ -75,8 +75,8 @@ class Step:
 class Chooser(ABC):
     """One store's part in choosing the successor of its tip.
 
-    `member`: the name under which the store takes part.  `record`: what is durable once all effects
-    so far are performed; made again from the disk after a crash.  `founders`: names of the
+    `member`: the name under which the store takes part.  `record`: the one that is durable once all
+    effects so far are performed; made again from the disk after a crash.  `founders`: names of the
     configured electors, asked if there is no tip.  `found_with`: how many of them must answer, None
     means all.  `attempt`: its own, if any.
     """
@@ -87,7 +87,7 @@ class Chooser(ABC):
     found_with: int | None = None
     attempt: Attempt | None = None
 
-    # -- what can be seen ------------------------------------------------------------------
+    # -- for observers ---------------------------------------------------------------------
 
     @property
     def parent(self) -> ViewId | None:
@@ -121,7 +121,7 @@ class Chooser(ABC):
 
     @property
     def may_begin(self) -> bool:
-        """Return whether this store may propose what follows its tip."""
+        """Return whether this store may propose its tip's successor."""
         tip = self.record.tip
         if tip is None:
             return self.member in self.founders
@@ -156,7 +156,7 @@ class Chooser(ABC):
         """Return the answer to a message from the member named `sender`."""
 
     def with_record(self, record: StoreRecord) -> Self:
-        """Return the same with what the host has changed about its store and its data."""
+        """Return the same with the host's changes of its store and its data."""
         return evolve(self, record=record)
 
     def without(self, forgetful: frozenset[Seat]) -> Self:
@@ -182,7 +182,7 @@ class Chooser(ABC):
     def _learn(self, views: tuple[View, ...], initial: ViewId | None = None) -> Step:
         known = self.record.lineage
         if views[0].number > known.length + 1:
-            # Between what is known here and the first of them, all is forgotten.
+            # Between the last view known here and the first of them, all is forgotten.
             known = follow(known, linked(views, initial))
         for view in views:
             there = known.id_at(view.number)
@@ -200,7 +200,7 @@ class Chooser(ABC):
         return Step(choice, (PersistRecord(record), Learned(new)))
 
     def _about_another(self, sender: str, message: ChoiceMessage) -> Step:
-        """Answer what is not about the tip's successor."""
+        """Answer a message that is not about the tip's successor."""
         lineage = self.record.lineage
         parent = message.parent
         number = 0 if parent is None else lineage.number_of(parent)
@@ -215,7 +215,7 @@ class Chooser(ABC):
                 # A member that knows a later view answers with that one, and does not freeze.
                 return Step(self, (SendTo(sender, later),))
             case _:
-                return Step(self)  # an answer to what this store asked before it learned
+                return Step(self)  # an answer to a question from before this store learned
 
     def _afresh(self, record: StoreRecord) -> Chooser:
         return evolve(self, record=record, attempt=None)

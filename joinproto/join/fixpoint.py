@@ -54,7 +54,7 @@ def facts(it: Known) -> Facts:
 
 
 def settle(m: StepContext, now: float) -> None:
-    """Go to the phase that the facts justify, and do what is done on the way."""
+    """Go to the phase that the facts justify, and perform the actions on the way."""
     if m.free_until is not None and now >= m.free_until:
         m.free_until = None
     table = machine()

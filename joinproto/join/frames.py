@@ -1,4 +1,4 @@
-"""Frames: which may be written here, and what a durable one changes.
+"""Frames: the conditions of writing one here, and the effect of a durable one.
 
 Source: join protocol, 3.2 and 3.5.
 """

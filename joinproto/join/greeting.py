@@ -1,4 +1,4 @@
-"""Greeting: what a member says to those it meets, and what it answers to a hello.
+"""Greeting: a member's hello to peers, and its answer to one.
 
 Source: join protocol, 3.6; rules I2, I4, J1 to J3.
 """
@@ -55,7 +55,7 @@ def hello_to_members(m: StepContext) -> None:
 
 
 def tell(m: StepContext, peer: str, tip: ViewId | None, number: int) -> None:
-    """Tell `peer`, which has that tip, what was chosen behind it."""
+    """Tell `peer`, which has that tip, the views chosen after it."""
     later = Chosen.telling(peer, tip, number, m.record)
     if later is not None:
         m.send(peer, later)
@@ -131,7 +131,7 @@ def hear_refused(m: StepContext, peer: str, refused: Refused) -> None:
 
 
 def _cannot_join(m: StepContext, peer: str, verdict: Abort) -> None:
-    """`peer` and this store can never be in one cluster; see what that means here.
+    """`peer` and this store can never be in one cluster; decide the consequence here.
 
     Only the newcomer stops, a running view is not disturbed.  Before there is one, all that
     count stop (I2, I4).  A newcomer stops if all members in reach refuse it, and a member

@@ -31,7 +31,7 @@ class At:
 
 @frozen
 class ChainStatus(Status):
-    """A status with what only these rules read.
+    """A status with the fields for these rules alone.
 
     `lineage`: names of views, the oldest first, the tip last; empty: not told.  The initial
     signature, and the final one of a clean store, are added where they are left out. `position`:

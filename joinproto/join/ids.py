@@ -30,7 +30,7 @@ Digest: TypeAlias = "Callable[[Facts], ViewId]"
 """The function that makes ids; one for all members of a cluster."""
 
 HEADER = b"joinproto view 1\n"
-"""First bytes of every encoding: what is hashed, and in which version of the encoding.
+"""First bytes of every encoding: the kind of the hashed value, and the version of the encoding.
 
 A field that is added or that changes its meaning is a new version, and a new version has a
 new header.  So no view of one version is ever read as a view of another.
@@ -51,10 +51,10 @@ def by_hash(facts: Facts) -> str:
 def encode(facts: Facts) -> bytes:
     """Return the one encoding of `facts`; it can be read back, so it has no second reading.
 
-    Every value begins with a letter for its kind, and a text or a list with its length, so
-    that no name can contain what looks like the next field.  Sets are sorted by code point.
-    Text is UTF-8 as it stands: two spellings of an accented letter are two names, because
-    folding them depends on the version of Unicode and members do not all have the same.
+    Every value begins with a letter for its kind, and a text or a list with its length, so that no
+    name can imitate the next field.  Sets are sorted by code point. Text is UTF-8 as it stands: two
+    spellings of an accented letter are two names, because folding them depends on the version of
+    Unicode and members do not all have the same.
     """
     position = facts.position
     return HEADER + _encoded(

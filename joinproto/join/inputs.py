@@ -1,6 +1,6 @@
 """The inputs of a member, as values: a host gives them to `Member.tell`, and so does a search.
 
-What each one means to a host stands at the method of `Member` that makes it.
+The method of `Member` that makes an input explains its meaning for a host.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Tick:
 
 @frozen
 class UpdateOverwrites:
-    """The data is about to be, for a moment, what no position says."""
+    """The data is about to be, for a moment, at no position."""
 
 
 @frozen

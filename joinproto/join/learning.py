@@ -1,4 +1,4 @@
-"""Learning: a view is chosen, or another member is ready in it, and what that ends or begins.
+"""Learning: a view is chosen, or another member is ready in it, and the consequences.
 
 Source: join protocol, 3.3 to 3.5; rule S2.
 """
@@ -23,7 +23,7 @@ def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
     m.tries = 0
     m.timers = m.timers.learned()
     m.patience_until = None
-    # A CLOSE behind what ran while this process did is meant for it, too.  One that was started
+    # A CLOSE of a view that ran while this process did is meant for it, too.  One that was started
     # later learns of it from others that were, and takes part in the restart.
     if not tip.is_open and (m.ready_in is not None or m.saw_it_run or m.closes):
         m.is_done = True

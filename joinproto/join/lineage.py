@@ -36,9 +36,9 @@ VIEWS_KEPT = 1_000
 class Lineage:
     """The way from the founding to the tip, as far as it is remembered.
 
-    `views`: the kept ones, the tip last; each stands behind the one before.  `initial`: the
-    initial signature, set with the first view and never changed (S1).  Made by `append`, or
-    by `lineage_of` from what was received or read.
+    `views`: the kept ones, the tip last; each stands behind the one before.  `initial`: the initial
+    signature, set with the first view and never changed (S1).  Made by `append`, or by `lineage_of`
+    from received or stored views.
     """
 
     views: tuple[View, ...] = ()
@@ -173,7 +173,7 @@ class Order(Enum):
     AHEAD = "ahead"
     DIVERGED = "diverged"  # one view with two successors: a split brain, or a forced recovery
     FOREIGN = "foreign"  # of another cluster
-    UNKNOWN = "unknown"  # the shorter one is behind or diverged: what would tell is forgotten
+    UNKNOWN = "unknown"  # behind or diverged: the deciding views are forgotten
 
 
 @frozen
@@ -255,9 +255,8 @@ def _beyond(lineage: Lineage, number: int) -> tuple[View, ...]:
 def follow(own: Lineage, other: Lineage, *, keep: int = VIEWS_KEPT) -> Lineage:
     """Return the lineage of a store that knows `own` after it has learned `other`.
 
-    The longer of the two if it continues where the shorter one ends.  Raises `Malformed`
-    otherwise, also if that is not known: no store leaves its chain for
-    what may be another one.
+    The longer of the two if it continues where the shorter one ends.  Raises `Malformed` otherwise,
+    also if that is not known: no store leaves its chain for one that may be another.
     """
     order = compare(own, other).order
     if order in (Order.EQUAL, Order.AHEAD):

@@ -1,6 +1,6 @@
-"""The member: what a broker embeds.  No socket, disk, clock or chance in it.
+"""The member, which a broker embeds.  No socket, disk, clock or chance in it.
 
-A host tells it what happens, asks what must be done, does that, and says so:
+A host gives it events, asks for the actions to perform, performs them, and reports that:
 
     member.receive(now, peer, message)     also peer_up, peer_down, tick, update_done, ...
     batch = member.poll()                  close, persist, send, act: see `perform.py`
@@ -9,9 +9,9 @@ A host tells it what happens, asks what must be done, does that, and says so:
 `now` is in seconds, of any clock that never goes back; call `tick` when `deadline` has come.
 The duties of the host are numbered in `docs/embedding.md`.
 
-This object only holds a value, `state`, and what the host has still to do; each call is one
-step (`steps.py`).  What the member is, the tables say: `phases.py` its phase, `succession.py`
-the next view, `admission.py` which members may come in.
+This object only holds a value, `state`, and the actions that the host must still perform; each call
+is one step (`steps.py`).  The tables decide: `phases.py` its phase, `succession.py` the next view,
+`admission.py` the members that may come in.
 
 Source: join protocol, section 3.
 """
@@ -39,7 +39,7 @@ from joinproto.join.view import Position, Seat, View
 
 @define
 class Member:
-    """One member of a cluster; made at the process's start from what its disk holds.
+    """One member of a cluster; made at the process's start from the contents of its disk.
 
     `state`: all that it knows, as a value.  `hook`: called before each input, as an event log is.
     """
@@ -62,9 +62,9 @@ class Member:
     ) -> Member:
         """Return the member of a process that starts now; its first batch is in `poll`.
 
-        `record`: what the store holds, with the position of its last durable frame.  `seed`:
-        drawn at random at each start.  `epoch`: milliseconds since 1970 at which `now` was 0.
-        `in_reach`: the peers to which there is a connection already.
+        `record`: of the store, with the position of its last durable frame.  `seed`: drawn at
+        random at each start.  `epoch`: milliseconds since 1970 at which `now` was 0. `in_reach`:
+        the peers to which there is a connection already.
         """
         setup = Setup(config, seed, epoch, digest)
         state, batch = steps.start(now, setup, record, in_reach=in_reach)
@@ -72,7 +72,7 @@ class Member:
         member._take(state, batch)
         return member
 
-    # -- what can be seen ------------------------------------------------------------------
+    # -- for observers ---------------------------------------------------------------------
 
     @property
     def config(self) -> Config:
@@ -135,7 +135,7 @@ class Member:
         """Return when `tick` must be called, None if only something from outside can matter."""
         return self.state.deadline
 
-    # -- what happens ----------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------
 
     def tell(self, now: float, what: inputs.Input) -> None:
         """Have the member take an input; each method below makes one and tells it.
@@ -168,7 +168,7 @@ class Member:
         self.tell(now, inputs.Tick())
 
     def update_overwrites(self, now: float) -> None:
-        """The data is about to be, for a moment, what no position says.
+        """The data is about to be, for a moment, at no position.
 
         The next batch marks the store as unfinished: until `update_progress` or `update_done`
         it covers nothing.  Nothing must be touched before that batch is performed.
@@ -178,8 +178,8 @@ class Member:
     def update_progress(self, now: float, position: Position | None) -> None:
         """The store's data now ends at `position`, which is on the way to the tip.
 
-        For a host that cuts what its source has not, and appends frame by frame: its data is
-        at each moment what its position says, and whatever was acknowledged stays in it.
+        For a host that cuts frames that its source lacks, and appends frame by frame: its data is
+        at its position at each moment, and all acknowledged frames stay in it.
         """
         self.tell(now, inputs.UpdateProgress(position))
 

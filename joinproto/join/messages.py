@@ -1,7 +1,7 @@
 """Messages between members besides those of the choice, and a member's requests to its host.
 
-Every message may arrive late, twice, or never, also at a later process of that name.  Most
-tell a fact that stays true.  `Refused` and `Confirmed` say what they answer.  From the others
+Every message may arrive late, twice, or never, also at a later process of that name.  Most tell a
+fact that stays true.  `Refused` and `Confirmed` name the message that they answer.  From the others
 nothing is concluded that needs them to be new: see the table in the join protocol, 3.9.
 
 Source: join protocol, 3.3 to 3.5, 3.8 and 3.9.
@@ -28,7 +28,7 @@ from joinproto.machine.vocabulary import Reason
 
 @frozen(cache_hash=True)
 class Hello:
-    """Here I am, with this store: tell me what I do not know, or take me in.
+    """Here I am, with this store: tell me the views I do not know, or take me in.
 
     `number`: of the tip, 0 for none.  `initial`: the initial signature, None if empty.
     `hears`: the peers to which a newcomer is connected, by name; a member of the tip says none.
@@ -59,7 +59,7 @@ class Welcome:
 
 @frozen(cache_hash=True)
 class Refused:
-    """You cannot join: `reason`, with what was found and what was expected (J3, I2, I4).
+    """You cannot join: `reason`, with the found and the expected value (J3, I2, I4).
 
     `meeting`: of the hello that this answers; older versions say none.
     """
@@ -138,7 +138,7 @@ Message: TypeAlias = JoinMessage
 """Its former name."""
 
 
-# -- what the host is to do ------------------------------------------------------------------
+# -- actions of the host --------------------------------------------------------------------
 
 
 @frozen
@@ -250,7 +250,7 @@ Action: TypeAlias = (
 )
 
 
-# -- what people and metrics may want to know --------------------------------------------------
+# -- events for people and metrics ------------------------------------------------------------
 
 
 @frozen
@@ -306,7 +306,7 @@ class Forbids:
 
 @frozen
 class Refusal:
-    """A message or a newcomer was refused: what was found, what was expected."""
+    """A message or a newcomer was refused: the found and the expected value."""
 
     peer: str
     what: str

@@ -25,7 +25,7 @@ class Doubt:
 
 @frozen(kw_only=True, cache_hash=True)
 class Observations:
-    """The member, and what is known of it.
+    """The member, and the facts known of it.
 
     `in_reach`: names of peers that it is connected to.  `answers`: to the present ballot
     about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in;
@@ -51,7 +51,7 @@ class Observations:
     doubts: frozenset[Doubt] = frozenset()
     older: frozenset[str] = frozenset()
 
-    # -- what changes it -------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------
 
     def up(self, peer: str, *, confirms: bool = True) -> Observations:
         older = self.older - {peer} if confirms else self.older | {peer}
@@ -145,7 +145,7 @@ class Observations:
             return self
         return evolve(self, replaced=self.replaced | {seat.member})
 
-    # -- what follows from it --------------------------------------------------------------
+    # -- derived facts --------------------------------------------------------------------
 
     @property
     def doubted(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The outbox: what a member asks of its host, until the host has done it."""
+"""The outbox: a member's requests to its host, until the host has performed them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Outbox:
     _polled: Batch | None = None  # and not yet performed
 
     def add(self, batch: Batch) -> None:
-        """Have this done, too, behind what must be done already."""
+        """Add this action after the pending ones."""
         if batch:  # an empty one is nothing to wait for
             self._next = batch if self._next is None else both(self._next, batch)
 
@@ -51,8 +51,8 @@ def both(one: Batch, other: Batch) -> Batch:
     """Return the actions of `one` and then `other`; a later record replaces an older one."""
     first = one.actions
     if other.close is not None:
-        # What waits to open must not open again behind it: a member that was active and
-        # froze between two polls is closed.
+        # A pending opening must not come after it: a member that was active and froze between two
+        # polls is closed.
         first = tuple(item for item in first if not isinstance(item, OpenForClients))
     return Batch(
         other.close or one.close,

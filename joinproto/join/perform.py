@@ -1,7 +1,7 @@
-"""Performing a batch: what a host does, in the one order in which it may.
+"""Performing a batch: the actions of a host, in the only allowed order.
 
-The drivers, the searched worlds and the random runs all go through here, so what is checked
-is what ships.
+The drivers, the searched worlds and the random runs all go through here, so the checked code is the
+shipped code.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Ports(Protocol[W_co]):
 def performing(batch: Batch, ports: Ports[W_co]) -> Iterator[W_co]:
     """Yield the work of `ports` to wait for while `batch` is performed.
 
-    Each must be done before the next one is asked for; nothing happens before the first.
-    After what fails ask no more: what follows it in the batch must not happen.
+    Each must be done before the next one is asked for; nothing happens before the first. After a
+    failure ask no more: the later actions of the batch must not happen.
     """
     if batch.close is not None:
         yield from ports.close(batch.close) or ()

@@ -1,8 +1,8 @@
 """The phases of a member, and the table that says which one it is in.
 
-After everything that happens, the table is asked again: the phase follows from the record
-and from what was heard, so no order of events can leave a member in a phase that its facts
-do not justify.  What is done on the way is in the table, too.
+After everything that happens, the table is asked again: the phase follows from the record and the
+observations, so no order of events can leave a member in a phase that its facts do not justify.
+The actions on the way are in the table, too.
 
 Source: join protocol, 3.3 to 3.5; rules W1, I1, I7, I8, J1, P1, P2, S2.
 """

@@ -10,8 +10,8 @@ of the older one is dropped:
 (FOUND, 5) and (CHANGE, 4) are incomparable although both are on one chain; (FOUND, 3) is
 behind both.  So neither `seq` nor the number of the view can order positions.
 
-Data that continues further is not newer for that: (FOUND, 5) is ahead of where CHANGE starts,
-and it is a tail of frames that no member acknowledged.  The views say what is newest.
+Data that continues further is not newer for that: (FOUND, 5) is ahead of where CHANGE starts, and
+it is a tail of frames that no member acknowledged.  The views show which data is newest.
 """
 
 from __future__ import annotations

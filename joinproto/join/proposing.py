@@ -27,7 +27,7 @@ BETTER = "others may be a majority that hears each other"
 def proposal(m: StepContext, now: float) -> View | None:
     """Return the view to propose, None if there is none, and it is said why.
 
-    Raises `Malformed` where what the stores say cannot be.
+    Raises `Malformed` where the stores contradict each other.
     """
     answers = {*m.observations.answers, m.status}
     look_back(m, answers)

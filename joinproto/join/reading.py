@@ -1,10 +1,10 @@
 """Reads: when the view that a member serves still stood after a read had begun.
 
-A member may serve in a view that all others have left, until it hears of that.  What they
-acknowledge meanwhile is not on its disk.  So a read waits until a majority of the electors has
-said, after the read began, that they have answered no ballot about the view's successor.  Then
-no majority had chosen one before, and all that was acknowledged until then is in this view, and
-so on the disk of each of its members.
+A member may serve in a view that all others have left, until it hears of that.  Frames that they
+acknowledge meanwhile are not on its disk.  So a read waits until a majority of the electors has
+said, after the read began, that they have answered no ballot about the view's successor.  Then no
+majority had chosen one before, and all that was acknowledged until then is in this view, and so on
+the disk of each of its members.
 
     read      begins, and waits                  Confirm   ->   the electors
               a majority: it may be answered     <- Confirmed
@@ -81,7 +81,7 @@ def confirm_again(m: StepContext, now: float) -> None:
 
 
 def hear_confirm(m: StepContext, peer: str, asked: Confirm) -> None:
-    """Say that the view stands, or what follows it."""
+    """Answer that the view stands, or its successor."""
     tip = m.view
     if tip is None:
         return

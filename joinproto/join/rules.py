@@ -1,7 +1,7 @@
-"""The view chain as a set of rules for verdicts: what the shipped tables say of given members.
+"""The view chain as a set of rules for verdicts: the shipped tables' verdict on given members.
 
-The tables read rows about views and answers; here they are made from what is known of the
-members from outside.  A field that is left out is taken so:
+The tables read rows about views and answers; here they are made from the facts known of the members
+from outside.  A field that is left out is taken so:
 
     lineage     a clean store: FOUND, CLOSE; a dirty one with a final signature: the same;
                 any other dirty one: FOUND.  A running view stands behind whatever a
@@ -145,7 +145,7 @@ def _started(
 
 
 def _refusal(given: HypotheticalView) -> Case[Phase] | None:
-    """Return why these stores cannot be one cluster: what each hears when it says hello."""
+    """Return why these stores cannot be one cluster: the answer to each one's hello."""
     paths = [path for path in dict.fromkeys(given.paths) if path]
     found: Case[Phase] | None = None
     config = Config(member="-", electors=frozenset("-"))
@@ -270,7 +270,7 @@ def _admitted(given: HypotheticalView, at: int, me: int) -> Case[Admit]:
 
 
 def _running_path(given: HypotheticalView, at: int, newcomers: Path) -> Path:
-    """Return the way of an active member: what it tells, or an active one of its cluster."""
+    """Return the way of an active member: its own, or that of an active member of its cluster."""
     active = [place for place, status in enumerate(given.members) if status.active]
     known = [given.members[place].initial for place in active]
     signatures = [initial for initial in known if initial is not None]

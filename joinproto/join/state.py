@@ -1,4 +1,4 @@
-"""The member as a value: all that it knows between two steps, and what follows from that.
+"""The member as a value: all that it knows between two steps, and derived facts.
 
 Source: join protocol, section 3.
 """

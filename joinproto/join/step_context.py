@@ -1,8 +1,8 @@
-"""A step: from a state and an event to the next state and what must be done.
+"""A step: from a state and an event to the next state and the actions.
 
-The event is a function (`steps.py`) that works on a draft of the next state.  Only the
-step sees the draft, so what a step returns follows from what it was given, and one that raises
-has changed nothing.
+The event is a function (`steps.py`) that works on a draft of the next state.  Only the step sees
+the draft, so a step's result depends only on its arguments, and one that raises has changed
+nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Happened = TypeVarTuple("Happened")
 
 @define
 class StepContext(Known):
-    """The next state in the making, and what must be done: see `Batch`."""
+    """The next state under construction, and the actions: see `Batch`."""
 
     closing: Closing | None = None
     persist: StoreRecord | None = None
@@ -45,7 +45,7 @@ class StepContext(Known):
         if at is not None and (self.patience_until is None or at < self.patience_until):
             self.patience_until = at
 
-    # -- what must be done ----------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------
 
     def send(self, to: str, message: Message) -> None:
         self.sends.append(Sent(to, message))
@@ -59,7 +59,7 @@ class StepContext(Known):
     def waits(
         self, label: str, case: str, reason: Reason | None, detail: str = "", table: str = ""
     ) -> None:
-        """Say for what it waits; where stores went back, these are what is missing."""
+        """Report the reason for which it waits; stores that went back are the missing ones."""
         if self.observations.went_back:
             names = ", ".join(sorted(self.observations.went_back))
             lack = f"older copies of what they were: the stores of {names}"
@@ -79,7 +79,7 @@ class StepContext(Known):
 
     def close(self, why: Closing) -> None:
         """Close for clients, before all else that must be done."""
-        # What waits to open must not open again behind it.
+        # A pending opening must not come after it.
         self.actions = [item for item in self.actions if not isinstance(item, OpenForClients)]
         self.closing = why
 
@@ -99,14 +99,14 @@ class StepContext(Known):
         self.saw_it_run = self.ready_in is None
 
     def unfinished_update(self) -> None:
-        """The data is not what the position says, until an update ends."""
+        """The data is not at the position until an update ends."""
         self.write(evolve(self.record, update_unfinished=True))
 
 
 def step(
     state: MemberState, event: Callable[[StepContext, *Happened], None], *happened: *Happened
 ) -> tuple[MemberState, Batch]:
-    """Return the state after `event`, and what must be done for it."""
+    """Return the state after `event`, and the actions for it."""
     draft = StepContext(*values_of(state))
     event(draft, *happened)
     return frozen_copy(draft), draft.batch

@@ -1,6 +1,6 @@
-"""The steps: each input of a host (`inputs.py`), and what it does to a draft of the next state.
+"""The steps: each input of a host (`inputs.py`), and its effect on a draft of the next state.
 
-`step(state, happen, now, inputs.Tick())` takes one.  What each one means to a host says `Member`.
+`step(state, happen, now, inputs.Tick())` takes one.  `Member` explains their meaning for a host.
 
 Source: join protocol, section 3.
 """
@@ -92,7 +92,7 @@ _BEATS = 2
 def start(
     now: float, setup: Setup, record: StoreRecord, *, in_reach: frozenset[str] = frozenset()
 ) -> tuple[MemberState, Batch]:
-    """Return the member of a process that starts now, and what must be done first."""
+    """Return the member of a process that starts now, and its first actions."""
     config = setup.config
     if record.transient != config.is_transient:
         raise MisuseError(
@@ -296,7 +296,7 @@ def register_says(m: StepContext, now: float, view: View) -> None:
 def register_free(
     m: StepContext, now: float, parent: ViewId, asked: float, question: int = 0
 ) -> None:
-    # It counts from the asking on: what the answer says may be as old as the question.
+    # It counts from the asking on: the answer's content may be as old as the question.
     tip = m.view
     if m.phase in RUNNING and tip is not None and tip.id == parent:
         until = asked + _BEATS * m.config.heartbeat

@@ -22,7 +22,7 @@ from joinproto.machine.tables import Case, Table
 
 @frozen(kw_only=True)
 class Proposer:
-    """A member that is to propose, and what it wants.
+    """A member that proposes, and its wishes.
 
     `guests`: newcomers to take in; `transients`: those that keep nothing.
     `apart`: which member does not hear which.  `closes`: the whole cluster must stop.  `nonce`,

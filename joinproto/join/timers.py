@@ -1,11 +1,11 @@
 """Timers: how long a ballot takes here, as measured, and which member may have one undisturbed.
 
 A ballot that is begun again faster than its answers travel never ends, and neither does one that
-each newcomer outbids.  So patience is at least what answers have taken (as a retransmission
-timeout follows round trips, RFC 6298), and a member with an answered ballot is left its time:
-another's is not heard until then, as if it were lost on its way: with heartbeats the next one
-heals that, and without them every ballot is heard.  Nothing here is about
-safety, and nothing of it is kept on disk.
+each newcomer outbids.  So patience is at least the time that answers have taken (as a
+retransmission timeout follows round trips, RFC 6298), and a member with an answered ballot is left
+its time: another's is not heard until then, as if it were lost on its way: with heartbeats the next
+one heals that, and without them every ballot is heard.  Nothing here is about safety, and nothing
+of it is kept on disk.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Timers:
     starters: frozenset[str] = frozenset()
     runners: frozenset[str] = frozenset()
 
-    # -- what is measured ----------------------------------------------------------------------
+    # -- measurement ---------------------------------------------------------------------------
 
     def asking(self, now: float, ballot: Ballot) -> Timers:
         """A ballot of this member's own begins."""

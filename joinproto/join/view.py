@@ -4,8 +4,8 @@ Founding, joining, leaving, the orderly shutdown and each kind of restart choose
 view.  A view that exists as a value is well formed; whether it may stand behind a given
 parent says `verify_successor`, and whether its id is its own says `verify_id`.
 
-Source: join protocol, 3.1; rules I1, I3, S1, S2.  What is sharper here than there has its
-reason in `docs/protocol.md`, "Views".
+Source: join protocol, 3.1; rules I1, I3, S1, S2.  Stricter rules here have their reason in
+`docs/protocol.md`, "Views".
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ def restart(
     """Return the view that begins again, from a CLOSE or after total failure (I4 to I8, R3).
 
     `electors`: None means as before; others are the operator's decision.  Wait-for and options are
-    what all members are now started with.
+    those with which all members are now started.
     """
     facts = Facts(
         parent=parent.id,

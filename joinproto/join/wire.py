@@ -1,4 +1,4 @@
-"""Messages as bytes, and back: what a host sends and what it lets in.
+"""Messages as bytes, and back: the output of a host, and the input that it accepts.
 
     encode(message) -> bytes      decode(bytes) -> JoinMessage, or Malformed
 
@@ -7,7 +7,7 @@ and its fields in the order of the class.  `decode` believes nothing.  It takes 
 `encode` writes, up to the last byte, and it verifies the id of every view, because a member that
 receives a message believes the ids in it.
 
-Source: join protocol, 3.3 to 3.5; what a view must be says `view.py`.
+Source: join protocol, 3.3 to 3.5; `view.py` defines well-formed views.
 """
 
 from __future__ import annotations
@@ -54,11 +54,12 @@ SEATS_MAX = 1_000
 
 
 MISSES = 3
-"""The version of the wire from which on it is understood what a `Promise` says of `misses`."""
+"""The version of the wire that introduced `misses` in a `Promise`."""
 
 CONFIRMS = 4
-"""And `Confirm` and `Confirmed`, what `Hello` and `Refused` say of their `meeting`, and a `Chosen`
-of `has_frames`."""
+"""The version that introduced `Confirm`, `Confirmed`, `meeting` in `Hello` and `Refused`, and
+`has_frames` in `Chosen`.
+"""
 
 LATEST = CONFIRMS
 
@@ -86,7 +87,9 @@ _SINCE: dict[type, tuple[int, Any]] = {
     Hello: (CONFIRMS, ""),
     Refused: (CONFIRMS, ""),
 }
-"""From which version on the last field is understood, and what stands for it where it is absent."""
+"""The version that introduced the last field of a message, and the value that an absent field
+means.
+"""
 
 
 LATER_FIELDS = frozenset(word for word, kind in KINDS.items() if kind in _SINCE)
@@ -94,10 +97,10 @@ LATER_FIELDS = frozenset(word for word, kind in KINDS.items() if kind in _SINCE)
 
 
 def encode(message: JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
-    """Return the message as bytes; raises `MisuseError` for what no member sends.
+    """Return the message as bytes; raises `MisuseError` for a value that no member sends.
 
-    `speaks`: the version of the wire that the receiver understands; what it would not is left out.
-    A member sends `Confirm` and `Confirmed` to those alone of which `peer_up` says `confirms`.
+    `speaks`: the version of the wire that the receiver understands; newer fields are left out. A
+    member sends `Confirm` and `Confirmed` to those alone of which `peer_up` says `confirms`.
     """
     word = _NAMES.get(type(message))
     if word is None:
@@ -166,7 +169,7 @@ def _dumped(tree: object) -> bytes:
         ) from error
 
 
-# -- what the types do not say ------------------------------------------------------------------
+# -- checks beyond the types --------------------------------------------------------------------
 
 
 def _take_text(found: Any) -> str:

@@ -3,10 +3,10 @@
     frames.floor        the snapshot that will stand for the dropped frames
     frames.log.new      its bytes, then copies of all frames behind it
 
-Each piece is copied between two steps of the log, and is on the disk before the next one; the
-last pieces, with all that was appended since, in one step with the rename.  So a crash
-leaves the whole journal, or the shorter one, and what is in the way of a step is short.
-Before the rename the metadata gets a format that earlier versions refuse by its number.
+Each piece is copied between two steps of the log, and is on the disk before the next one; the last
+pieces, with all that was appended since, in one step with the rename.  So a crash leaves the whole
+journal, or the shorter one, and the blocking part of a step is short. Before the rename the
+metadata gets a format that earlier versions refuse by its number.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ PIECE_BYTES = 128 << 10
 def dropping(journal: Journal, before: Callable[[], None]) -> Iterator[Work]:
     """Yield the pieces of work after which the journal begins behind the snapshot in its floor.
 
-    `before`: is called on the worker before the journal is replaced.  What the disk refuses
-    until then is logged, and the journal stays as it is; later, `StoreWriteFailed`.
+    `before`: is called on the worker before the journal is replaced.  An error of the disk until
+    then is logged, and the journal stays as it is; later, `StoreWriteFailed`.
     """
     copy = _Copy(journal)
     while not copy.problem and not copy.is_near:

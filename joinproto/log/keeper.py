@@ -1,4 +1,4 @@
-"""The keeper: when a snapshot is made, when frames are dropped, and what a restart begins with.
+"""The keeper: when a snapshot is made, when frames are dropped, and the start of a restart.
 
 One piece of its work is done in a step of the log, behind all that clients wait for.
 """
@@ -36,8 +36,8 @@ class Remembering(Protocol):
     def state(self) -> Iterator[bytes]:
         """Return the state as it is at this call, in pieces.
 
-        They are asked for one by one later, on a worker, while frames are applied: so what is
-        returned shares nothing that changes.
+        They are asked for one by one later, on a worker, while frames are applied: so the returned
+        parts share no mutable state.
         """
 
     def restore(self, state: bytes) -> None:
@@ -141,8 +141,8 @@ class Keeper:
         keep = self._keeping.keep_frames
         journal = self.journal
         if self._floor > applied or self.snapshot > applied:
-            return None  # the application was set back: the next snapshot is of what it has now
-        # The last frame stays: a sequencer sends it again to learn what the others have.
+            return None  # the application was set back: the next snapshot is of its present state
+        # The last frame stays: a sequencer sends it again to learn the others' positions.
         if keep is not None and journal.first_seq <= self._floor <= applied - max(keep, 1):
             floor, self._floor = self._floor, 0
             log.info("frames up to %d are to be dropped", floor)

@@ -100,14 +100,14 @@ class Submits:
 
 @frozen
 class Ask:
-    """To the source of an update: what do you have?  `view`: the tip that we share."""
+    """To the source of an update: which frames do you have?  `view`: the tip that we share."""
 
     view: Id
 
 
 @frozen
 class Have:
-    """From the source: this is what I have."""
+    """From the source: these are my frames."""
 
     view: Id
     runs: tuple[Run, ...]
@@ -151,7 +151,7 @@ class BasePiece:
 
 @frozen
 class Fetch:
-    """To the source: send what comes from `first` on."""
+    """To the source: send the frames from `first` on."""
 
     view: Id
     first: Number

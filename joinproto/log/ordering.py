@@ -1,4 +1,4 @@
-"""The order of frames, on the member that makes it: what is handed in is written, sent, counted.
+"""The order of frames, on the member that makes it: submissions are written, sent, counted.
 
 Frames that come while others are under way wait for them, where that is short: each message and
 each fsync costs the same for one frame as for a hundred.
@@ -80,7 +80,7 @@ class Ordering:
             self.sequencer.peer_up(peer)
             self._send(peer, Committed(str(self.sequencer.view.id), self._told))
 
-    # -- what is said to it --------------------------------------------------------------------
+    # -- its input ----------------------------------------------------------------------------
 
     def kept(self, peer: str, message: Kept) -> None:
         if self.sequencer is not None and self.sequencer.view.id == message.view:
@@ -149,7 +149,7 @@ class Ordering:
         return is_under_way and is_little and self._round_seconds < GATHER_SECONDS
 
     def _count(self, sequencer: Sequencer) -> None:
-        """Acknowledge what all members of the view have; never while closed."""
+        """Acknowledge frames that all members of the view have; never while closed."""
         if self.sequencer is not sequencer:
             return
         self._commit(sequencer.committed)

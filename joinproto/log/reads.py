@@ -1,4 +1,4 @@
-"""Reads of clients that wait: until the view is confirmed, and what they may see is committed.
+"""Reads of clients that wait: until the view is confirmed, and their frames are committed.
 
 A member may serve in a view that the others have left, and not know of it yet.  So reads that
 came together are handed to the member (`joinproto/join/reading.py`), which has a majority

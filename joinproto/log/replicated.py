@@ -1,4 +1,4 @@
-"""The replicated log: what clients write is acknowledged once all of the view have it.
+"""The replicated log: clients' writes are acknowledged once all members of the view have them.
 
     log.submit(data, done)     done(position) when it is committed, exactly once
     log.barrier(done)          done(seq): up to here is all that was acknowledged before
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 LOAD_BYTES = 2**20
 
 JournalFrame: TypeAlias = Frame
-"""A frame of the journal, with what its view and its place are."""
+"""A frame of the journal, with its view and its place."""
 
 REST_SECONDS = 5.0
 """Seconds that a close waits until no frame is pending; then the cluster is closed all the same."""
@@ -80,7 +80,7 @@ def appending(
     is_small = sum(len(frame.data) for frame in frames) <= SMALL_BYTES
     work = partial(journal.append, frames)
     yield Brief(work) if is_small else work
-    # The member was told nothing in between, so what it permitted it still permits.
+    # The member was told nothing in between, so its permission still holds.
     first = frames[0].seq
     loop.appended(
         frames[0].view, first, frames[-1].seq, lambda seq: digest_of(frames[seq - first].data)
@@ -169,9 +169,9 @@ class ReplicatedLog:
 
         Anywhere: a majority of the electors (the outside register) has confirmed the view since.
         `refused`: is called with a reason instead, where the log is not open or closes before, or
-        too many electors are of an earlier version.  `is_local`: ask no member, and miss what
-        others acknowledged for up to the time after which the driver takes silent peers for lost,
-        or for as long as this process was paused.
+        too many electors are of an earlier version.  `is_local`: ask no member, and miss frames
+        that others acknowledged for up to the time after which the driver takes silent peers for
+        lost, or for as long as this process was paused.
         """
         if not self.is_open:
             refused("not active")
@@ -280,7 +280,7 @@ class ReplicatedLog:
         if self.ordering.sequencer is not None:
             self.ordering.peer_up(peer)
         elif self.view is not None and peer == self._leader:
-            self._hand_in_all()  # what was on its way is lost; it takes each number once
+            self._hand_in_all()  # frames under way are lost; it takes each number once
             self._ask_for_rest()
 
     def peer_down(self, peer: str) -> None:
@@ -341,7 +341,7 @@ class ReplicatedLog:
             log.warning("frames have not come to rest within %g s: closes as it is", REST_SECONDS)
             self._has_come_to_rest()
 
-    # -- what is committed ---------------------------------------------------------------------
+    # -- commits ------------------------------------------------------------------------------
 
     def _commit(self, seq: int) -> None:
         self.committed = max(self.committed, seq)

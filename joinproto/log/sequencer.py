@@ -1,8 +1,8 @@
 """The sequencer's part: it orders the frames of its view, and knows which member has them.
 
-Committed is what every member of the view has on its disk: by the view's seats, not by
-connections.  A peer gets frames a few pieces ahead of what it has said that it has; after a
-new connection, or a gap, from there on again.
+A frame is committed once every member of the view has it on its disk: by the view's seats, not by
+connections.  A peer gets frames a few pieces ahead of its reported position; after a new
+connection, or a gap, from there on again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Intake:
     """The frames submitted to the sequencer of one view, each once.
 
     It outlives the sequencer: a member that hears no majority serves no client for a while, and
-    then continues in the same view, where others submit again what they got no answer to.
+    then continues in the same view, where others repeat their unanswered submissions.
     """
 
     view: ViewId
@@ -90,7 +90,7 @@ class Sequencer:
         self._journal = journal
         self._send = send
         self._enough = len(view.members)
-        # It is not known yet what the others have; the last frame, sent again, makes them say it.
+        # The others' positions are not known yet; the last frame, sent again, makes them say it.
         self._peers = {
             seat.member: _Peer(seat, max(journal.last_seq, 1))
             for seat in view.members
@@ -142,7 +142,7 @@ class Sequencer:
         return all(max(peer.kept, start) == last for peer in self._peers.values())
 
     def peer_up(self, peer: str) -> None:
-        """A new connection: what was on its way may be lost."""
+        """A new connection: frames under way may be lost."""
         known = self._peers.get(peer)
         if known is not None:
             known.ahead.clear()

@@ -3,10 +3,10 @@
     frames.snapshot     a base (`records.py`): runs up to that frame, kind and state
     frames.floor        one of them that is kept until it stands for dropped frames (`dropping.py`)
 
-A restart takes the state from it, and applies only what follows.  Dropped frames are replaced
-by it: then its bytes are what the journal begins with.  It is made in pieces between the steps
-of the log, under another name, and takes its name when it is on the disk.  So a crash leaves
-the former one, or this one.
+A restart takes the state from it, and applies only later frames.  Dropped frames are replaced by
+it: then its bytes are the beginning of the journal.  It is made in pieces between the steps of the
+log, under another name, and takes its name when it is on the disk.  So a crash leaves the former
+one, or this one.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _load(journal: Journal, name: str, kind: str) -> Snapshot | str:
 
 @define
 class _Writer:
-    """A base on its way into a file.  `problem`: what went wrong, "" as long as nothing did."""
+    """A base on its way into a file.  `problem`: the error, "" as long as there is none."""
 
     journal: Journal
     length: int = 0  # behind the head

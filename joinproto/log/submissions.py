@@ -1,7 +1,7 @@
 """Writes of this member's clients, from submission until the answer.
 
-What was not committed when a view ended is looked for in the journal when the next one opens:
-there it is committed, or it never will be, and is submitted again.  So a frame is in the log
+Frames that were not committed when a view ended are looked up in the journal when the next one
+opens: there it is committed, or it never will be, and is submitted again.  So a frame is in the log
 once, however often the view changes, as long as the member that took it lives.
 """
 
@@ -98,7 +98,7 @@ class Submissions:
     # -- in the journal ------------------------------------------------------------------------
 
     def took(self, frame: Frame) -> None:
-        """Recognize what a client of ours wrote, whichever way the frame came here."""
+        """Recognize a write of our own client, whichever way the frame came here."""
         entry = Entry.of(frame.data)
         pending = self._pending.get(entry.number) if entry.origin == self.origin else None
         if pending is not None and pending.seq is None:

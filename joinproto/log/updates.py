@@ -1,4 +1,4 @@
-"""Updates: a joiner cuts its tail, then fetches what it lacks; always a prefix of the chain.
+"""Updates: a joiner cuts its tail, then fetches the missing frames; always a prefix of the chain.
 
     joiner     what do you have?            ->    source
                runs of frames, by view     <-

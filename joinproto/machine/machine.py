@@ -82,8 +82,8 @@ class StateMachine(Generic[P]):
     def as_transitions(self) -> Machine:
         """The same machine as a `transitions.Machine` without a model: for hosts to inspect.
 
-        `get_triggers(phase)` and `get_transitions(...)` say what may happen; a model that is added
-        must have `phase`.  Made when first asked for.
+        `get_triggers(phase)` and `get_transitions(...)` list the possible transitions; a model that
+        is added must have `phase`.  Made when first asked for.
         """
         # Inside: a member that settles has no use for it.
         from transitions import Machine
@@ -114,7 +114,7 @@ class StateMachine(Generic[P]):
 
     def step(self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int) -> Step[P]:
         """Move `model` to its next phase and return the case that was taken."""
-        # Both an enum's hash and its `name` are calls of Python; `_name_` is what they return.
+        # Both an enum's hash and its `name` are calls of Python; `_name_` holds their result.
         read = self._readers.get((trigger, model.phase._name_))
         answer = (read or self._compile(trigger, model.phase))(members, me)
         model.phase = answer.case.outcome

@@ -34,7 +34,7 @@ def row_of(case: Case[O]) -> tuple[str, str, str, str, str]:
 
 
 def legend(groups: Iterable[Group]) -> str:
-    """Return one line per named set: its name and what it is."""
+    """Return one line per named set: its name and its definition."""
     lines = []
     for group in groups:
         match group:

@@ -4,9 +4,9 @@ A machine decides and does nothing.  Its host tells it of each event, takes over
 performs the effects in their order (`performing`): each is done before the next one is begun.  So
 a crash may come between any two of them, and a world tries all of these crashes.
 
-A system names its events and its effects as union types, and has one function that matches on
-the effects and calls a port for each.  The process and the worlds implement the ports; what is
-between event and port is the same code in both.
+A system names its events and its effects as union types, and has one function that matches on the
+effects and calls a port for each.  The process and the worlds implement the ports; the code between
+event and port is the same in both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decision tables: cases read from the top, the first that holds is taken.
 
-The last case always holds, so a table has an answer for everything.  What a case does
-not mention does not change.
+The last case always holds, so a table has an answer for everything.  Fields that a case does not
+mention do not change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ O = TypeVar("O", bound=Enum)
 
 @frozen
 class Case(Generic[O]):
-    """One line of a table: rule, condition, what comes out, what is done.
+    """One line of a table: rule, condition, outcome, actions.
 
     `updates_from`: the members whose state is received, where the outcome is an update.
     """

@@ -8,9 +8,9 @@ plain Python, the proofs read the same terms for any number of members.
     conditions  IsEmpty, FewerThan, DisagreesOn, Has, Every, Some, Fact, Not, And, Or, Always
     numbers     Mine, or a plain int
 
-That is the whole language; a new kind must be taught to every reader.  Quantifiers (Every,
-Some, DisagreesOn, FewerThan) stay nodes and are never expanded, and a named set stays a
-name, so a printed condition says `C` and not what C is.
+That is the whole language; a new kind must be taught to every reader.  Quantifiers (Every, Some,
+DisagreesOn, FewerThan) stay nodes and are never expanded, and a named set stays a name, so a
+printed condition says `C` and not the definition of C.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Group(_NoValue, ABC):
         return found
 
     def named(self, name: str) -> Group:
-        """Return the same set under a name, which is what conditions will print."""
+        """Return the same set under a name, which conditions will print."""
         return Named(name, self)
 
     def __or__(self, other: Group) -> Group:
@@ -230,7 +230,7 @@ class Named(Group):
 
 @frozen
 class Mine(_NoValue):
-    """A number: what the deciding member has in this field."""
+    """A number: the deciding member's value of this field."""
 
     field: str
 

@@ -1,7 +1,7 @@
-"""The verdict over a given set of members: what becomes of each of them.
+"""The verdict over a given set of members: the outcome of each of them.
 
-A pure function of the set; this is what `joinproto decide` prints.  A set of rules is a
-list of tables, each with the condition under which it is asked.
+A pure function of the set; `joinproto decide` prints it.  A set of rules is a list of tables, each
+with the condition under which it is asked.
 """
 
 from collections.abc import Callable, Sequence

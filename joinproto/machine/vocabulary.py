@@ -1,4 +1,4 @@
-"""The note's words as values: store, phase, reason, and what a member says of itself.
+"""The note's words as values: store, phase, reason, and a member's own status.
 
 Source: join-protocol note, "Terminology" and "Define sets".
 """

@@ -1,20 +1,20 @@
 """Machines that ship, together in one process: one adapter for worlds and simulations.
 
-A system says what its machines are, what their effects do there and what lies on their disks.
-This is what all of them have around that: a machine takes one event after the other, and its
-effects are performed one by one, in their order, by the system's own `perform`.  Before any effect
-the machine may die: what the effects before it kept is on its disk, and nothing else.
+A system defines its machines, the actions of their effects, and the contents of their disks. This
+is the common part of all worlds: a machine takes one event after the other, and its effects are
+performed one by one, in their order, by the system's own `perform`.  Before any effect the machine
+may die: the writes of earlier effects are on its disk, and no others.
 
-Links keep the order of what they carry; between two links there is none.  A connection ends at
-one end first (`close`): what that end sent before may still arrive, until the other end notices,
-or has a newer connection.  Never behind it: the mesh drops what comes on a connection that a
-newer one replaces (`joinproto/net/tcp.py`).
+Links keep the order of their messages; between two links there is none.  A connection ends at one
+end first (`close`): messages that it sent before may still arrive, until the other end notices, or
+has a newer connection.  Never behind it: the mesh drops messages on a connection that a newer one
+replaces (`joinproto/net/tcp.py`).
 
-A disk has one record for each machine, and two rules of `joinproto/durable/record.py` say what a
-crash leaves of it.  A record is replaced whole, so after a torn write it reads as the older one
+A disk has one record for each machine, and two rules of `joinproto/durable/record.py` define its
+state after a crash.  A record is replaced whole, so after a torn write it reads as the older one
 (`as_torn`).  A write is durable before the next effect (`MachineWorld.sync`), so no later crash
 loses it.  A mutation leaves one of them out: then a torn record is `DAMAGED`, or a power cut takes
-back what was written since the last sync.
+back the writes since the last sync.
 
 A world lists these deaths with `deaths`.  Each is the same act again, in which the machine that
 is about to perform the effect of this number dies instead.
@@ -52,8 +52,8 @@ def as_torn(older: Any) -> Any:
 class Death(Generic[Act]):
     """An act in which a machine dies.  `at`: instead of performing this effect, counted from 0.
 
-    `arrives`: what it has sent arrives, as it does where a process is killed; else it is lost, as
-    where its machine goes down.  `tears`: its power is cut, so what is not synced is lost; where
+    `arrives`: its messages under way arrive, as it does where a process is killed; else it is lost,
+    as where its machine goes down.  `tears`: its power is cut, so unsynced writes are lost; where
     the effect is a write, in the middle of it.
     """
 
@@ -71,14 +71,13 @@ class Death(Generic[Act]):
 
 @define(kw_only=True)
 class MachineWorld(ABC, Generic[Event, Effect]):
-    """Machines by name, the links between them, and what lies on their disks.
+    """Machines by name, the links between them, and the contents of their disks.
 
-    `links`: what is under way, by sender and receiver; it is there while the receiver's end is
-    open.  `disk`: the record of each machine;
-    `unsynced`: what it reads as if the power is cut now.  While something happens: `inbox`, events
-    behind the one that a machine takes; `performed`, how many effects were; `dies_at`, the number
-    of the effect that is not (-1: each is), and `arrives` and `tears` of that death; `tearable`,
-    at which effects a power cut takes something from the disk.
+    `links`: messages under way, by sender and receiver; it is there while the receiver's end is
+    open.  `disk`: the record of each machine; `unsynced`: its value if the power is cut now.  While
+    something happens: `inbox`, events behind the one that a machine takes; `performed`, how many
+    effects were; `dies_at`, the number of the effect that is not (-1: each is), and `arrives` and
+    `tears` of that death; `tearable`, at which effects a power cut takes something from the disk.
     """
 
     write_effects: ClassVar[tuple[type, ...]] = ()  # those that write a record
@@ -93,12 +92,12 @@ class MachineWorld(ABC, Generic[Event, Effect]):
     tears: bool = False
     tearable: tuple[int, ...] = ()
 
-    # -- what a system says ------------------------------------------------------------------
+    # -- defined by a system -------------------------------------------------------------------
 
     def happen(self, act: Any) -> bool:
         """Do this, with all that follows at once; return False where it may not happen.
 
-        Only of what is searched, as `dies` is.
+        Only in searches, like `dies`.
         """
         raise TypeError(f"{type(self).__name__} is not searched: it has no {act}")
 
@@ -108,7 +107,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
 
     @abstractmethod
     def perform(self, name: str, effect: Effect) -> None:
-        """Perform one effect; what the machine hears of it comes by `tell`."""
+        """Perform one effect; the machine gets the outcome by `tell`."""
 
     @abstractmethod
     def runs(self, name: str) -> bool:
@@ -118,10 +117,10 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         """Let the machine end at this moment, with the disk that it has."""
         raise TypeError(f"{type(self).__name__} is not searched: no machine of it dies, nor {name}")
 
-    # -- what all have -----------------------------------------------------------------------
+    # -- common to all ------------------------------------------------------------------------
 
     def tell(self, name: str, event: Event) -> None:
-        """Have a machine take an event, behind those that came before, and do what follows."""
+        """Have a machine take an event, after the earlier ones, and perform its effects."""
         waiting = self.inbox.setdefault(name, [])
         waiting.append(event)
         if len(waiting) > 1:
@@ -162,7 +161,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         self.unsynced.pop(name, None)
 
     def lose_power(self, name: str, *, is_writing: bool = False) -> None:
-        """Leave on the disk what was synced.  `is_writing`: in the middle of a write."""
+        """Reset the disk to its synced contents.  `is_writing`: in the middle of a write."""
         kept = self.unsynced.pop(name, self.disk[name])
         self.disk[name] = as_torn(kept) if is_writing else kept
 
@@ -194,7 +193,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         self.tears, self.tearable = False, ()
 
     def connect(self, one: str, other: str) -> None:
-        """Have a new connection; what an end of an older one did not hear is lost."""
+        """Have a new connection; messages of an older one that were not received are lost."""
         self.links[one, other] = self.links[other, one] = ()
 
     def is_connected(self, one: str, other: str) -> bool:
@@ -224,7 +223,7 @@ T = TypeVar("T")
 def copied(value: T) -> T:
     """Return a copy: lists, dicts, sets and objects that have no hash are made again.
 
-    What has a hash is shared, so it may not change: a tuple holds no list.
+    Hashable values are shared, so it may not change: a tuple holds no list.
     """
     return cast("T", _copied(value))
 

@@ -1,8 +1,8 @@
 """TCP under asyncio without a task between the socket and its reader.
 
-A `Direct` is a stream like any other as long as a peer greets on it.  `divert` then hands
-over what comes by a call, in the turn of the loop in which it came: of a write's time in a node
-most was the way through a stream, four turns of the loop for each receive.
+A `Direct` is a stream like any other as long as a peer greets on it.  `divert` then hands over
+received bytes by a call, in the turn of the loop in which it came: of a write's time in a node most
+was the way through a stream, four turns of the loop for each receive.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_asyncio() -> bool:
 
 
 def current_time() -> float:
-    """Return the event loop's time in seconds, also in what the loop calls outside of tasks."""
+    """Return the event loop's time in seconds, also in callbacks of the loop outside of tasks."""
     try:
         return asyncio.get_running_loop().time()
     except RuntimeError:
@@ -59,7 +59,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
         self._failure: Exception | None = None
         self._changed: anyio.Event | None = None  # made by a waiting task: the loop cannot
 
-    # -- what the loop calls -------------------------------------------------------------------
+    # -- called by the loop --------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -146,7 +146,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
     # -- without a task ------------------------------------------------------------------------
 
     def divert(self, came: Callable[[bytes], None]) -> None:
-        """Hand over what comes from now on; `until_lost` raises what `came` raises."""
+        """Hand over received bytes from now on; `until_lost` raises exceptions of `came`."""
         self._came = came
         if self._held:
             data = bytes(self._held)
@@ -156,7 +156,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
             self.transport.resume_reading()
 
     async def until_lost(self) -> None:
-        """Wait for the end of the connection, and raise what it was."""
+        """Wait for the end of the connection, and raise its cause."""
         while True:
             if self._failure is not None:
                 raise self._failure

@@ -75,7 +75,7 @@ class AtOnce:
 class Link:
     """`silence`: seconds after which a peer that says nothing is given up.
 
-    `why`: why it ended; `refused`: what its peer said that no member says, empty if nothing.
+    `why`: why it ended; `refused`: the peer's forbidden message, "" if there was none.
     `is_replaced`: there is a newer connection to this peer, so bodies that come here are dropped.
     """
 
@@ -144,7 +144,7 @@ class Link:
         self._hand_over(self.session.feed(data))
 
     async def _watch(self) -> None:
-        """Raise when nothing has come for long; what waits for the member has come."""
+        """Raise when nothing has come for long; items that wait for the member have come."""
         while True:
             left = self._heard_at + self.silence - current_time()
             if left <= 0 and not self._late:

@@ -16,14 +16,13 @@ from joinproto.net.tls import TlsFiles
 class Network:
     """The settings of a member's connections to others.
 
-    `addresses`: of the members it may have to call; `only_these`: no other one may call.
-    `silence`: seconds after which a peer that is not heard of is given up.  `secret`, `tls`: how
-    members prove which members they are; without both `listen` must be on loopback, unless
-    `is_insecure` says that any caller may be a member.  `backoff`: seconds between two calls of
-    one member, at first
-    and at most.  `earlier`: what a caller is told that greets in another form, as an earlier
+    `addresses`: of the members it may have to call; `only_these`: no other one may call. `silence`:
+    seconds after which a peer that is not heard of is given up.  `secret`, `tls`: how members prove
+    which members they are; without both `listen` must be on loopback, unless `is_insecure` says
+    that any caller may be a member.  `backoff`: seconds between two calls of one member, at first
+    and at most.  `earlier`: the answer to a caller that greets in another form, as an earlier
     version may.  `both_call`: either of two members may call the other one.  `aliases`: names of no
-    member under which others call: what they want is `TcpTransport.guest`'s.
+    member under which others call: `TcpTransport.guest` handles them.
     """
 
     member: str

@@ -29,12 +29,14 @@ class Pipe(Protocol):
         """Send; never waits."""
 
     def hold(self) -> None:
-        """Read no more until `go_on`; what was read before still comes."""
+        """Read no more until `go_on`; bytes read before still come."""
 
     def go_on(self) -> None: ...
 
     async def run(self, came: Callable[[bytes], None]) -> None:
-        """Pass received bytes to `came`; raise how the connection ended, or what `came` raises."""
+        """Pass received bytes to `came`; raise how the connection ended, or an exception of
+        `came`.
+        """
 
 
 def pipe_of(stream: ByteStream) -> Pipe:

@@ -6,7 +6,7 @@ import logging
 
 from attrs import define, field
 
-# What others said, fit for one line of a log or of a terminal.
+# Others' words, made fit for one line of a log or of a terminal.
 
 
 def one_line(text: str, limit: int = 1_000) -> str:

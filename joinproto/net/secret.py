@@ -17,7 +17,7 @@ SECRET_BYTES_MIN = 16
 def warn_if_public(name: str, path: Path) -> None:
     """Warn of a secret in a file that every user of this machine can read or write.
 
-    It is not refused: what mounts secrets into containers chooses their mode.
+    It is not refused: the program that mounts secrets into containers chooses their mode.
     """
     with suppress(OSError):
         mode = path.stat().st_mode

@@ -1,4 +1,4 @@
-"""Settings of connections for all systems: proofs of identity, and what must fit together."""
+"""Settings of connections for all systems: proofs of identity, and conditions across fields."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Proofs:
     ca: str | None = None
 
     def secret(self, top: Path) -> bytes:
-        """Return the secret, empty for none; `top`: what paths are relative to."""
+        """Return the secret, empty for none; `top`: the directory that paths are relative to."""
         if self.secret_file is None:
             return b""
         return read_secret("security.secret_file", top / self.secret_file)
@@ -43,7 +43,7 @@ class Proofs:
                 f"security without {missing}", next="TLS needs all three, as PEM files"
             )
         files = TlsFiles(certificate=top / certificate, key=top / key, ca=top / ca)
-        files.context(accepts=True)  # now, so that `--check` says what is wrong with them
+        files.context(accepts=True)  # now, so that `--check` reports their errors
         return files
 
     def warnings(self, top: Path) -> Iterator[str]:
@@ -102,7 +102,7 @@ def require_protected(
         ports: where each listens; None if it does not.
         insecure: names of ports that the file says may be unprotected.
         proved: names of ports at which only members of the cluster are let in.
-        next_of: returns what to do about the port of a name.
+        next_of: returns the advice for the port of a name.
     """
     if unknown := sorted({*insecure} - {*ports}):
         *names, last = ports

@@ -39,8 +39,8 @@ VERSIONS = (1, LATEST)
 """Lowest and highest version of the wire that this code speaks.
 
 2: the messages of `joinproto/log` by which frames come to rest before a close.  3: a `Promise` says
-the members that its sender does not hear; a joiner gets the base that stands for dropped frames.
-4: members confirm that a view stands, a refusal says what it refuses, and a `Chosen` says whether
+the members that its sender does not hear; a joiner gets the base that stands for dropped frames. 4:
+members confirm that a view stands, a refusal names the refused message, and a `Chosen` says whether
 its sender has frames of the view.
 """
 
@@ -77,7 +77,7 @@ class Session:
     called.
 
     `peer`: the other member, None until it is proved; `run`: as which process, empty: it does not
-    say.  `version`: what both speak.  `called`: under which name this side was called.
+    say.  `version`: the one that both speak.  `called`: under which name this side was called.
     """
 
     me: Identity
@@ -110,7 +110,7 @@ class Session:
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the bodies that came; look at `peer` and `take_out` afterwards.
 
-        Raises `Refused`; what is in `take_out` then tells the other side why.
+        Raises `Refused`; the bytes of `take_out` then tell the other side why.
         """
         for body in self._reader.feed(data):
             if self._next is None:
@@ -214,7 +214,7 @@ class Session:
     # -- proofs and tags -----------------------------------------------------------------------
 
     def _make_key(self, dialer: dict[str, Any], acceptor: dict[str, Any]) -> bytes:
-        # What only one side says, the other one may not know of.
+        # The other side may not know fields that only one side sends.
         both = dialer.keys() & acceptor.keys()
         pair = [{name: one[name] for name in both} for one in (dialer, acceptor)]
         said = json.dumps(pair, sort_keys=True).encode()

@@ -188,7 +188,7 @@ class TcpTransport:
             link.end(why)
 
     def drop(self, peer: str, why: str) -> None:
-        """End the connection to `peer`, which said what no member says."""
+        """End the connection to `peer`, which sent a message that no member sends."""
         link = self._links.get(peer)
         if link is not None:
             self._door.punish(peer, why)

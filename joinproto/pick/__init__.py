@@ -1,1 +1,1 @@
-"""Picking: which of several stores is the latest, and what proves it.  Deciding only."""
+"""Picking: the latest of several stores, and the proof.  Deciding only."""

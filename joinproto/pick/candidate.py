@@ -1,8 +1,7 @@
-"""A candidate: what one store says of itself, as far as it matters for which is the latest.
+"""A candidate: one store's facts that matter for the choice of the latest.
 
-A store of joinproto says it by its `record`.  Stores of other brokers say less, and say it
-in the fields below `record`; what a format does not tell stays None, and None proves
-nothing.
+A store of joinproto says it by its `record`.  Stores of other brokers say less, and say it in the
+fields below `record`; a field that a format lacks stays None, and None proves nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class State(Enum):
 
     @property
     def is_readable(self) -> bool:
-        """Return whether what the store says can be believed."""
+        """Return whether the store's facts can be believed."""
         return self in (State.EMPTY, State.CLEAN, State.DIRTY, State.UNFINISHED)
 
 
@@ -71,10 +70,10 @@ class Candidate:
     `name`: where it lies, different for each candidate.  `member`: "" if it does not say.
     `cluster`: its initial signature.  `record`: of a store of joinproto.
 
-    The rest is for other brokers.  `seq`: the count of what it has, comparable within one cluster.
+    The rest is for other brokers.  `seq`: the count of its frames, comparable within one cluster.
     `final`: the final signature of a clean store.  `stopped_last`: it says that no other member was
     running when it stopped; `may_be_last`: that this was so, it does not rule out; `lost_view`: it
-    was not stopped in order, and what it saw last cannot be read: it may have been on any side.
+    was not stopped in order, and its last view cannot be read: it may have been on any side.
     `history`: number to hash of the frame with this number, those it still has; None if no file of
     it is here.  `node`: the nodes it waits for at its start, where the broker keeps such a list
     under names that never change (RabbitMQ).

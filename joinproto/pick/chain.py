@@ -129,7 +129,7 @@ def _newest(candidates: Sequence[Candidate]) -> Lineage:
 
 
 def _stores(candidates: Sequence[Candidate], newest: Lineage) -> tuple[list[Store], dict[str, str]]:
-    """Return the readable stores, and what is wrong with those that cannot be compared."""
+    """Return the readable stores, and the problems of those that cannot be compared."""
     stores: list[Store] = []
     wrong: dict[str, str] = {}
     # Stores that were read together share their lineages, and most are the same one.
@@ -220,7 +220,7 @@ def _highest(
     return set(best), incomparable
 
 
-# -- what may have happened without these stores ---------------------------------------------
+# -- possible events without these stores ----------------------------------------------------
 
 
 def _needed(active: View, supplied: frozenset[Seat], without: Collection[str]) -> frozenset[Seat]:
@@ -239,7 +239,7 @@ def _beyond(
 ) -> frozenset[Seat]:
     """Return the seats that may know a view after the tip."""
     if outside or any(item.record.promised == REGISTER for item in stores):
-        # It lets any one go on alone, if N is 1, and no member here has heard what it holds.
+        # It lets any one go on alone, if N is 1, and no member here has heard of its contents.
         beyond = (tip.electors | tip.members) - supplied
         return frozenset(seat for seat in beyond if seat.member not in without)
     return _may_have_gone_on(tip, believed, supplied)
@@ -250,9 +250,9 @@ def _may_have_gone_on(
 ) -> frozenset[Seat]:
     """Return the electors that may have gone on from the tip; empty if they are too few.
 
-    A successor is chosen when more than half of the electors have accepted it.  Those that
-    are not here may have accepted anything.  Those that are here have accepted what they
-    say, and in a later ballot only what was chosen before.
+    A successor is chosen when more than half of the electors have accepted it.  Those that are not
+    here may have accepted anything.  Those that are here have accepted the views they name, and in
+    a later ballot only a view chosen before.
     """
     outside = tip.electors - supplied
     if tip.is_majority(outside):
@@ -261,9 +261,9 @@ def _may_have_gone_on(
         voters = {item.seat for item in stores if _accepts(item, view)}
         if not tip.is_majority(outside | voters):
             continue
-        # It may be chosen, and a member may know it.  None of these stores does, so its
-        # members among them were never ready in it, and no client was served in it; and a store
-        # that does not know it has not voted for what comes behind it.
+        # It may be chosen, and a member may know it.  None of these stores does, so its members
+        # among them were never ready in it, and no client was served in it; and a store that does
+        # not know it has not voted for its successor.
         never_served = not view.is_open or bool(view.members & supplied)
         later = view.electors - supplied
         if not never_served or view.is_majority(later):

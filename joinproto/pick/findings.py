@@ -12,11 +12,11 @@ from joinproto.pick.table import Row
 
 @frozen(kw_only=True)
 class Missing:
-    """A store that was not supplied, or cannot be read, and what it could tell.
+    """A store that was not supplied, or cannot be read, and its possible evidence.
 
-    `is_member`: of the newest view that may have been active.  `may_know_more`: with others
-    that are missing it may have chosen a later view.  `may_have_data`: no supplied store has
-    every committed frame, so this one may be the one that has.  `was_older`: by what is here it
+    `is_member`: of the newest view that may have been active.  `may_know_more`: with others that
+    are missing it may have chosen a later view.  `may_have_data`: no supplied store has every
+    committed frame, so this one may be the one that has.  `was_older`: by the given stores it
     stopped before others; whether it was started alone after them, only it can tell.  `said`: this
     instead, where there are no views.
     """
@@ -46,7 +46,7 @@ class Missing:
 
 @frozen(kw_only=True)
 class Fork:
-    """A store on another branch than the longest: where they part, and what each has beyond."""
+    """A store on another branch than the longest: the fork, and the frames of each beyond it."""
 
     name: str = field(kw_only=False)
     common_number: int
@@ -73,9 +73,9 @@ class Findings:
     """All that a set of stores of at most one cluster shows.
 
     `latest`: names of those with the most data among those that have every committed frame.
-    `pending`: what a start will complete by itself, in words.  `is_safe`: a restart from
-    `latest` loses no frame that was acknowledged; this can be so without a proof that they
-    are the latest.  `has_chain`: they are stores of joinproto.
+    `pending`: work that a start will complete by itself, in words.  `is_safe`: a restart from
+    `latest` loses no frame that was acknowledged; this can be so without a proof that they are the
+    latest.  `has_chain`: they are stores of joinproto.
     """
 
     rows: tuple[Row, ...]

@@ -4,7 +4,7 @@ What a row is
 -------------
 
 A state of the world is one local state for each member, one for the monitor, the world's own state
-(which faults are left, which members are cut off), and what is under way.  Each of these is a
+(which faults are left, which members are cut off), and the messages under way.  Each of these is a
 *field*, and each value of a field gets a number when it is first met, from 0 on
 (`tables/numbers.py`).  A row is one state: a few 64-bit words in which each field has some bits
 (`rows/layout.py`).  A message of a set has one bit; where that would take many words, each sender
@@ -17,11 +17,11 @@ the field gets more, and all rows are packed again.
 How a row becomes its successors
 --------------------------------
 
-Tables say what may happen (`tables/kernel.py`).  A local state has its choices, as numbers of
+Tables hold the possible steps (`tables/kernel.py`).  A local state has its choices, as numbers of
 events, called columns.  A member, a local state and a column name a cell, which holds the number of
 the first outcome.  The outcomes of one step stand side by side: first the whole step, then the
-crashes between its effects.  An outcome holds the next local state, what it sends, what it spends,
-and what the monitor hears.
+crashes between its effects.  An outcome holds the next local state, its messages, its cost, and the
+monitor's record.
 
 For each row, the loop of `expansion/expansion.py` lists choices, messages that may be delivered,
 lost or doubled, splits, and joint steps (`expansion/listing.py`, `receive_lists.py`,
@@ -31,7 +31,7 @@ asks for it and puts the row aside.  `expansion/expander.py` has the question an
 of the member's code (`tables/tables.py`), and the loop does the row again.
 
 Successors go into a set of rows that keeps their order of arrival (`rows/rowset.py`).  So a level
-of the search is a stretch of rows, and the next level is what its successors added.
+of the search is a stretch of rows, and the next level is its new successors.
 
 Why no state is lost
 --------------------
@@ -100,8 +100,7 @@ def _settle() -> LoopCache:
         if can_write(place / name):
             _forget_old(place, keep=name)
             return LoopCache(place / name, lasting=True)
-    # Not shared between runs: what lies in a folder that others may write to is not
-    # ours to execute.
+    # Not shared between runs: code in a folder that others may write to is not ours to execute.
     for shared in (None, "/dev/shm"):
         try:
             folder = tempfile.mkdtemp(prefix="joinproto-engine-", dir=shared)
@@ -156,7 +155,7 @@ def _unread() -> list[str]:
 def absent(*names: str) -> Iterator[None]:
     """Let there be no such modules, which numba would load in case a loop uses them: ours do not.
 
-    What is loaded stays.
+    Loaded loops stay.
     """
     missing = [name for name in names if name not in sys.modules]
     sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]

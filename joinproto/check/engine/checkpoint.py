@@ -1,4 +1,4 @@
-"""A search that is killed and continues: what it leaves in a folder, between levels.
+"""A search that is killed and continues: its files between levels.
 
     rows-....bin     every state found, in the order in which it was found (`rows/row_file.py`)
     checkpoint.bin   how far the search was: where its levels end, what rows are made of (values
@@ -10,8 +10,8 @@ are on disk; it has their hash, and one of itself.  So a search that is killed a
 the last one that is whole.  Rows behind those that it counts are found again, as is everything
 else of a level that was not done.
 
-The rest is made again: the table that finds rows, from the rows, and what claims say of
-combinations, by asking them.  Runs are found backwards through the levels, as in any search, so the
+The rest is made again: the table that finds rows, from the rows, and the claims' verdicts on
+combinations, by evaluation.  Runs are found backwards through the levels, as in any search, so the
 counts, the verdict and the shortest run are those of a search that was never killed.
 
 A checkpoint belongs to one world, its options and its code.  For any other, the command says why
@@ -65,9 +65,9 @@ _PIECE = 1 << 18
 class Checkpoint:
     """The checkpoint of one search, in a folder of its own.
 
-    `run`: what makes it this search and no other, as JSON.  `tell`: hears from where it continues.
-    `seconds`: at least so long between two writes, and twenty times as long as the last one took.
-    `note`: from where this search continued; empty: it began.
+    `run`: the identity of the search, as JSON.  `tell`: hears from where it continues. `seconds`:
+    at least so long between two writes, and twenty times as long as the last one took. `note`: from
+    where this search continued; empty: it began.
     """
 
     folder: Path
@@ -134,7 +134,7 @@ class Checkpoint:
             self._lock = None
 
     def left(self) -> str:
-        """Return a text that says what is kept for the next time; empty: nothing is."""
+        """Return a text about the checkpoint kept for the next run, "" if there is none."""
         path = self.folder / FILE
         if not path.exists():
             return ""

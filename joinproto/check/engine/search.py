@@ -33,7 +33,8 @@ class Search(Space):
     """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
 
     `pause`: asked before each level is expanded; True ends the search there, as it stands.
-    `checkpoint`: is told where the search is, with its `files`; `goes_on`: from what it holds.
+    `checkpoint`: is told where the search is, with its `files`; `goes_on`: continue from its
+    contents.
     """
 
     progress: Callable[[Tick], None] | None = None
@@ -63,7 +64,7 @@ class Search(Space):
                     except (Restart, TooWide, TooFar) as because:
                         self.found = Found()
                         self.begin_anew(because)
-                # What has no answer may be asked again: a report does, of its runs.
+                # Unanswered questions may be asked again: a report does, of its runs.
                 self.tables.forget_asked()
                 if self.found.stopped_by:
                     self.budget.relax()
@@ -113,7 +114,7 @@ class Search(Space):
             try:
                 found.stopped_by = self._expand_level(begin, end, numbers, stops)
                 if found.stopped_by:
-                    # What was answered last is not taken in: runs are rebuilt from all of it.
+                    # The last answers are not read: runs are rebuilt from all of it.
                     self.expander.refresh()
             except (TooMany, MemoryError):
                 found.stopped_by = stops.of_memory()
@@ -192,7 +193,7 @@ class Search(Space):
             self.found.generated += self.expander.counted()
 
     def count_up(self) -> None:
-        """Count into the tables what was counted elsewhere: once, for it goes through all."""
+        """Add counts from elsewhere to the tables: once, for it goes through all."""
         if self.parallel_levels is not None:
             self.parallel_levels.count_up()
         self.expander.count_up()

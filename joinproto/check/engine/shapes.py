@@ -1,4 +1,4 @@
-"""Arrays of the engine, by name: what a name says of dtype and shape holds wherever it is used.
+"""Arrays of the engine, by name: each name fixes dtype and shape wherever it is used.
 
 Sizes are named in the shapes: (row, word) is one line for each row, one column for each word.
 The groups of tables that compiled loops read say it of each field: `tables/kernel.py`,
@@ -25,10 +25,10 @@ Masks: TypeAlias = npt.NDArray[np.uint64]
 """uint64 (number, word): for each number of something, bits of a row's words."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-"""int64 (n,): numbers of rows, steps, combinations: the variable's name says of what."""
+"""int64 (n,): numbers of rows, steps, combinations: the variable's name says which."""
 
 Table: TypeAlias = npt.NDArray[np.int64]
-"""int64 (line, column): what columns hold is said where it is used."""
+"""int64 (line, column): the columns are described at each use."""
 
 Questions: TypeAlias = npt.NDArray[np.int64]
 """int64 (question, 4): kind, x, y, z, as `tables/kernel.py` lists kinds (`ASK_CELL`, ...)."""
@@ -46,7 +46,7 @@ Keys: TypeAlias = npt.NDArray[np.uint64]
 """uint64 (n,): hashes, or other numbers of 64 bits."""
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
-"""bool (n,): whether it is so: the variable's name says of what."""
+"""bool (n,): whether it is so: the variable's name says which condition."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 """float64 (n,): probabilities, or times in seconds."""

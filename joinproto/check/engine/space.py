@@ -1,7 +1,6 @@
-"""The states of one world as rows: how they are packed and told apart, and what follows them.
+"""The states of one world as rows: how they are packed and told apart, and their successors.
 
-What a row looks like may turn out wrong while a search is on its way: the states then begin
-again, in another form.
+The layout of rows may turn out wrong during a search: the states then begin again, in another form.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _PIECE = 1 << 20
 """So many states are asked at once whether they are beyond a bound."""
 
 WORDS_MAX = 2
-"""Rows that would be wider get numbers for what is under way, in place of bits."""
+"""Rows that would be wider get numbers for the messages under way, in place of bits."""
 
 
 class TooWide(Exception):
@@ -85,7 +84,8 @@ class Space:
     _bytes_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        # What `same` lets go on depends on the order of rows, and that on what is known.
+        # The states that `same` keeps depend on the order of rows, which depends on the known
+        # answers.
         if self.symmetry or not self.numbers_contents or self.world.same is not None:
             self.answers = None
         self._bytes_before = resident_bytes()
@@ -163,7 +163,7 @@ class Space:
             self.parallel_levels.ahead = self.judge.ask_ahead
 
     def _is_cut(self) -> bool:
-        """Return whether a limit ends what is begun; `cut_by` says which."""
+        """Return whether a limit ends the level that has begun; `cut_by` says which."""
         stops = Stops(limits=self.limits, budget=self.budget, began=self._made)
         self.cut_by = stops.before_level(0) or stops.after_level()
         return bool(self.cut_by)
@@ -281,7 +281,7 @@ class Space:
     def numbered_bytes(self) -> int:
         """The bytes of the numbering: its tables and the numbered values.
 
-        What the process holds more than before the search and not in states is reckoned to it.
+        Memory that the process has taken since the search began, outside states, counts for it.
         """
         states = self.states.bytes_used + self.judge.bytes_used
         return max(self.tables.bytes_used, resident_bytes() - self._bytes_before - states)
@@ -316,7 +316,7 @@ class Space:
             # The fields of a row are others now, and members that cannot be sorted are permuted.
             self._by_permutation()
         self.tables.forget_taken()
-        # What was asked for and has no answer yet: no worker waits for it any more.
+        # Questions without an answer yet: no worker waits for them any longer.
         self.tables.forget_asked()
         self._begin()
 
@@ -325,7 +325,7 @@ class Space:
         self.tables.give_bits()
 
     def keep_form(self) -> None:
-        """Nothing is begun again after this, and one thread does what is left."""
+        """Nothing is begun again after this, and one thread does the rest."""
         self.may_number = False
         if self._workers is not None:
             self._workers.close()

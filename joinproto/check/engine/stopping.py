@@ -18,7 +18,7 @@ INTERRUPTED = "interrupted"
 class Limits:
     """The limits of a search; None means the limit of the machine.
 
-    `interrupted`: asked now and then; True ends the search, and what it found is told.
+    `interrupted`: asked now and then; True ends the search, and its findings are reported.
     """
 
     states: int | None = None
@@ -34,7 +34,7 @@ class Limits:
 class Stops:
     """Says why a search ends now; nothing where it continues.
 
-    `began`: by `time.perf_counter`.  What `compiling` took is none of the search's time.
+    `began`: by `time.perf_counter`.  Time spent in `compiling` does not count as the search's.
     """
 
     limits: Limits

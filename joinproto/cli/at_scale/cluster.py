@@ -22,7 +22,7 @@ class Copy:
 
 @define
 class Machine:
-    """`waiting`: copies that wait for one of its own to end, and what they wait with.
+    """`waiting`: copies that wait for one of its own to end, with the heap entry of each.
 
     `dropped`: how many replicas it has lost since it stopped, as others were made in their place.
     """

@@ -21,7 +21,7 @@ from joinproto.codec.json_form import Count, Seconds
 from joinproto.errors import UsageProblem
 
 OUTCOMES, MOMENTS = "outcomes", "moments"
-PARQUET = b"PAR1"  # what each file of Parquet begins with
+PARQUET = b"PAR1"  # the first bytes of a Parquet file
 _NUMBERS = {
     **dict.fromkeys(("below_hours", "below_mean", "below_longest"), "double"),
     **dict.fromkeys(("beyond_interval_mean", "bytes_copied", "peak_bytes"), "double"),
@@ -34,7 +34,7 @@ _NUMBERS = {
 
 @frozen
 class Job:
-    """One run: a cluster by its seed, what befalls it, who looks after it, how much is copied."""
+    """One run: a cluster by its seed, its failures, its way of repair, and the copy limit."""
 
     shape: Shape
     story: Story
@@ -182,7 +182,7 @@ class Summary:
 
 @frozen(kw_only=True)
 class ManyRuns:
-    """`reconcile results --json`: what many runs came to, by way and limit."""
+    """`reconcile results --json`: the results of many runs, by way and limit."""
 
     summaries: Annotated[tuple[Summary, ...], "in the order of their names"]
 

@@ -68,7 +68,7 @@ def least(run: Run) -> float:
     """Return the least mean time below, in seconds, for the peak of all nodes in this run.
 
     All are lost at once, so no replica is copied before the failure interval is over; from then on
-    one link as fast as all nodes together can do what they did, and of all orders the smallest
+    one link as fast as all nodes together can do the same work, and of all orders the smallest
     first has the least mean.
     """
     rate = max(1, run.peak) * run.shape.rate
@@ -90,7 +90,7 @@ class Compared:
 
 
 def draw(file: Path, runs: list[Run]) -> None:
-    """Draw how many queues are below what is wanted, and the copies, around the first blow."""
+    """Draw the number of queues below their target, and the copies, around the first blow."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 6), layout="constrained")

@@ -175,7 +175,7 @@ class Run:
         # else: no majority, or no node takes one: a node that comes back brings the queue back
 
     def _decide(self, queue: int) -> Decision:
-        """Return the shipped decision; what it drops, which copies nothing, is dropped."""
+        """Return the shipped decision; replicas that it drops, which needs no copy, are dropped."""
         cluster, machines = self.cluster, self.cluster.machines
         own = cluster.members[queue]
         away = {

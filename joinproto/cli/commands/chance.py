@@ -60,10 +60,10 @@ def chance(
 ) -> int:
     """Say how likely a run breaks a claim: the exact probability.
 
-    All states are searched and read as a Markov chain: in each state, one of the steps that
-    change it is drawn, all equally likely, faults too.  A run ends where no step is left or the
-    claim is broken.  --weight and --delay say what is likelier; the last one that fits a step
-    counts.  STEP is how a step begins in a run that `joinproto check` shows: crash, a: crash.
+    All states are searched and read as a Markov chain: in each state, one of the steps that change
+    it is drawn, all equally likely, faults too.  A run ends where no step is left or the claim is
+    broken.  --weight and --delay make steps likelier; the last one that fits a step counts.  STEP
+    is how a step begins in a run that `joinproto check` shows: crash, a: crash.
     """
     limits = loading.limits(arguments)
     options = loading.given(arguments)

@@ -117,7 +117,7 @@ class Answers:
 
     @property
     def joining(self) -> tuple[str, ...]:
-        """Return the nodes about to join: what their services hold is unknown."""
+        """Return the nodes about to join: their services' data are unknown."""
         return tuple(
             name for name, one in sorted(self.said.items()) if one.status is Status.JOINING
         )

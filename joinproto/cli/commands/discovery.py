@@ -101,7 +101,7 @@ def enabled(text: str) -> frozenset[str]:
 
 
 def require_node(node: str) -> str:
-    """Return the name of a node; raises `UsageProblem` for what is none."""
+    """Return the name of a node; raises `UsageProblem` for a malformed one."""
     if not NODE.fullmatch(node):
         raise UsageProblem(
             f"--node {node!r} is not the name of a node", next="write PREFIX@HOST, as rabbit@host1"

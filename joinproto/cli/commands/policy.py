@@ -39,7 +39,7 @@ Example:
 OURS = "pick"
 WORLDS = ("galera", "rabbitmq", "joinproto")
 OF_NODES = ("writes", "ends", "starts", "wipes", "by_hand", "unmounted", "acts", "all_answer")
-"""Parameters of this command that say what may happen to nodes."""
+"""Parameters of this command that bound the events of nodes."""
 
 
 @click.group(epilog=EXAMPLE)
@@ -203,7 +203,7 @@ def _refuse_unused(world: str) -> None:
 
 @contextmanager
 def _started(target: str, seconds: float) -> Iterator[tuple[Policy, Callable[[], None]]]:
-    """Yield the policy, and what asks it everything again."""
+    """Yield the policy, and a function that asks it every question again."""
     if target == OURS:
         from joinproto_worlds.policy.built_in import pick
 

@@ -33,7 +33,7 @@ OF_STATE = ("nodes", "settings", "variant")
 
 @frozen
 class Named:
-    """A queue, and what its evaluation ends with."""
+    """A queue, and the result of its evaluation."""
 
     name: Annotated[str, "of the queue"]
     vhost: Annotated[str, "its virtual host"]

@@ -37,7 +37,7 @@ SETS_SHOWN = 4
 def rehearse_restart(
     judgement: Judgement, *, outside: bool, states_max: int, as_object: bool
 ) -> int:
-    """Search what follows from each choice, say it, and return the exit code."""
+    """Search the outcomes of each choice, print them, and return the exit code."""
     if any(one.format is Format.STANDBY for one in judgement.stores):
         return rehearse_brokers(judgement, states_max=states_max, as_object=as_object)
     stores = _usable(judgement)
@@ -122,7 +122,7 @@ def _starts(outcome: Outcome) -> Iterator[str]:
     """
     places: dict[tuple[str, int | None, bool], list[Start]] = {}
     for start in outcome.starts:
-        # Where the search was stopped, it may be served in what was not searched.
+        # Where the search was stopped, it may be served in the part that was not searched.
         served = start.is_served or not outcome.is_whole
         places.setdefault((start.kind, start.frame, served), []).append(start)
     for (kind, frame, served), starts in places.items():

@@ -28,7 +28,7 @@ from joinproto.recovery.brokers import chain_of, kept_of
 from joinproto.recovery.judgement import Judgement, told
 from joinproto.standby.broker import Mark
 
-# What `joinproto recover rehearse` says of members and of brokers alike.
+# The output of `joinproto recover rehearse` that is common to members and brokers.
 
 UNPROVEN = 5
 REFUSED = (Verdict.DIFFERENT_CLUSTERS, Verdict.IN_USE, Verdict.DIVERGED)
@@ -42,7 +42,7 @@ def require_judged(judgement: Judgement, *, is_twice: bool) -> None:
 
 
 def choices_text(said: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
-    """Return a table of choices: its name, whether something can be lost, what can follow."""
+    """Return a table of choices: its name, whether a message can be lost, and its outcomes."""
     width = max(len(HEAD), *(len(name) for name, _, _ in said))
     rows = [f"  {HEAD.ljust(width)}  what can follow"]
     for name, loses, lines in said:
@@ -63,7 +63,7 @@ BROKERS_MAX = 5
 
 
 def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) -> int:
-    """Search what follows from each choice, say it, and return the exit code."""
+    """Search the outcomes of each choice, print them, and return the exit code."""
     scene = scene_of(_usable(judgement), chain_of(judgement.stores))
     outcomes = []
     for choice in choices(scene):

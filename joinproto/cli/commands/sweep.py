@@ -118,7 +118,7 @@ def row(options: Mapping[str, Any], report: Report) -> SweepSearch:
 
 
 def text(found: Sweep) -> str:
-    """Return the searches as a table: a column for each option, then what was found."""
+    """Return the searches as a table: a column for each option, then the result."""
     options = list(found.searches[0].options)
     told: tuple[Callable[[SweepSearch], str], ...] = (
         lambda item: "undetermined" if item.result == "incomplete" else item.result,

@@ -141,7 +141,7 @@ def run_tier(
     *,
     as_json: bool,
 ) -> tuple[int, Tier]:
-    """Search every world of `tier`; return the exit code and what a program reads.
+    """Search every world of `tier`; return the exit code and the output for programs.
 
     `search`: makes the reports of all, in order.  Lines are printed as they come, unless
     `as_json`.

@@ -125,7 +125,7 @@ JOIN_WORLDS = ("join-two", "join-source-lost", "join-apart", "join-newcomer-opti
 def _join() -> Drawing:
     """Return a member as it ships.
 
-    Its next phase follows from what it knows, whatever its phase was, so its table has no arrows:
+    Its next phase follows from its knowledge, whatever its phase was, so its table has no arrows:
     these are the ones that searches meet.
     """
 

@@ -102,7 +102,7 @@ def table_as_svg(table: Table[O]) -> str:
 
 
 def _plugs(graph: Graph) -> dict[str, list[tuple[Edge, str]]]:
-    """Return each node's plugs from the top: what comes in, then what goes out."""
+    """Return each node's plugs from the top: first those that come in, then those that go out."""
     plugs: dict[str, list[tuple[Edge, str]]] = {node: [] for node in graph.nodes}
     for edge in graph.edges:
         plugs[edge.target].append((edge, "in"))

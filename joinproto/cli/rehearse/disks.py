@@ -1,10 +1,10 @@
 """Stores as the searched worlds have them: few views, small numbers, names instead of hashes.
 
-What a restart comes to depends on the views since the stores went apart, and on which frame
-stands before which other one; not on the hundreds of views before, nor on how many frames
-there are.  So everything before the oldest view that matters is one beginning that all have,
-and frames are counted only where a store or a view begins or ends.  Members decide by order
-and equality alone, so they do the same.
+The outcome of a restart depends on the views since the stores went apart, and on which frame stands
+before which other one; not on the hundreds of views before, nor on how many frames there are.  So
+everything before the oldest view that matters is one beginning that all have, and frames are
+counted only where a store or a view begins or ends.  Members decide by order and equality alone, so
+they do the same.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Small:
     """`oldest`: number of the first view that is kept; `start`: where it begins, for all.
 
     `ranks`, `rounds`: frames and ballots by their number here; `known`: real views by their id;
-    `views`: what was made of them so far.
+    `views`: their counterparts so far.
     """
 
     oldest: int

@@ -57,7 +57,7 @@ class Choice:
 
 @frozen(kw_only=True)
 class Start:
-    """A view that a restart can come to: what it is, its members, and the last frame before it.
+    """A view that a restart can come to: its kind, its members, and the last frame before it.
 
     `frame`: as the stores count; None means before all frames that differ, 0 in a `DiskScenario`.
     """
@@ -72,9 +72,9 @@ class Start:
 class Outcome:
     """The outcome of one choice.
 
-    `starts`: the next views that can be chosen.  `waits`: what members wait for, as the tables
-    say it.  `aborts`: members that may stop for good.  `loses`: a frame that may have been
-    acknowledged can be lost.  `is_whole`: every order of events was searched.
+    `starts`: the next views that can be chosen.  `waits`: the reasons for which members wait, as
+    the tables name them.  `aborts`: members that may stop for good.  `loses`: a frame that may have
+    been acknowledged can be lost.  `is_whole`: every order of events was searched.
     """
 
     choice: Choice

@@ -175,7 +175,7 @@ def choices(scene: StandbyScenario) -> tuple[Choice, ...]:
     return tuple(made)
 
 
-# -- what follows ------------------------------------------------------------------------------
+# -- outcomes -----------------------------------------------------------------------------------
 
 
 @frozen(kw_only=True)

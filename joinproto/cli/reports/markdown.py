@@ -126,5 +126,5 @@ def _note(over: Sequence[str], words: str) -> str:
 
 
 def _mermaid(text: str) -> str:
-    """Return `text` with what Mermaid or HTML would read as theirs as character codes."""
+    """Return `text` with the special characters of Mermaid and HTML as character codes."""
     return re.sub(r"[#;:<>&\"%{}\\`*_$]", lambda found: f"#{ord(found.group())};", visible(text))

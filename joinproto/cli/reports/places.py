@@ -102,7 +102,7 @@ class _Again:
         self._reference = _Asked(loaded.world)
 
     def moves(self, trace: Trace) -> Iterator[tuple[Move, list[Any]]]:
-        """Yield the move of each step, with what was asked for it; fewer where one is lost."""
+        """Yield the move of each step, with the questions asked for it; fewer where one is lost."""
         reference = self._reference
         text = reference.states_text
         state = next((one for one in reference.initials() if text(one) == trace.initial), None)
@@ -166,7 +166,7 @@ def _no_method() -> None:
 def _arms(method: Callable[..., Any]) -> frozenset[int]:
     """Return the lines with which the arms of a method begin.
 
-    These are of a `match` and an `if`, and what follows an `if` that ends with `return`.
+    These are of a `match` and an `if`, and the lines after an `if` that ends with `return`.
     """
     with suppress(OSError, TypeError, SyntaxError):
         lines, first = inspect.getsourcelines(method)

@@ -45,7 +45,7 @@ joinproto recover pick --json{nodes} a.info b.info c.info > verdict.json &&
 
 
 def policy_page(target: str, command: str, world: str, *, report: Report, answers: Answers) -> str:
-    """Return the page.  `target`: the policy as typed.  `command`: what checks it again."""
+    """Return the page.  `target`: the policy as typed.  `command`: checks it again."""
     blocks = [
         f"# {Path(target).name if Path(target).is_file() else target}",
         _verdict(world, report),

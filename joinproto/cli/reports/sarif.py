@@ -1,7 +1,7 @@
 """SARIF 2.1.0: each claim that is not as it must be is a result, and its run a code flow.
 
-What holds is left out: readers of the format show each result as an alert.  An undetermined claim
-is a warning, not the kind `open`, which they hide.  Source: OASIS, "Static Analysis Results
+Claims that hold are left out: readers of the format show each result as an alert.  An undetermined
+claim is a warning, not the kind `open`, which they hide.  Source: OASIS, "Static Analysis Results
 Interchange Format (SARIF) Version 2.1.0".
 """
 

@@ -35,10 +35,10 @@ def verdict_of_claim(item: PropertyResult) -> Verdict:
 
 @frozen
 class Judged:
-    """One finding of a report: a claim, or what is said of the world as a whole.
+    """One finding of a report: a claim, or a remark on the world as a whole.
 
-    `is_as_expected`: whether it is as it must be; never where it is undetermined.  `words`: what
-    was found, for a person.  `claim`: where it is one.
+    `is_as_expected`: whether it is as it must be; never where it is undetermined.  `words`: the
+    finding, for a person.  `claim`: where it is one.
     """
 
     name: str
@@ -52,7 +52,8 @@ class Judged:
 class Outcome:
     """The result of a search, and its expected result.
 
-    `loaded`: the world, with the way to it.  `strict`: what was never exercised is a fault, too.
+    `loaded`: the world, with the way to it.  `strict`: parts that were never exercised count as
+    failures.
     """
 
     report: Report

@@ -63,7 +63,7 @@ def refuse_folder(path: Path, flag: str) -> None:
 def reporting(
     name: str, outcomes: Sequence[Outcome], paths: Sequence[Path], *, github: bool
 ) -> Iterator[None]:
-    """Write one report of what `outcomes` holds at the end to each of `paths`, and for GitHub.
+    """Write one report of the final `outcomes` to each of `paths`, and for GitHub.
 
     `name`: of all that is checked.  Until then the reports say that it did not come to its end; so
     they do where an error ends it, with the error, and whatever they said before is gone.

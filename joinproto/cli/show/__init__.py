@@ -8,9 +8,9 @@
                            └─ write.py     picks one of them by the name of the file
     a search's ticks ──────── progress.py  one live line                 on standard error
 
-Start with `story.py` (what happens in a run), `words.py` (how it is said) and `findings.py`
-(what a report says).  Chart and page only lay out what these give, so no presentation can
-lose a step that another has.  Nothing here searches, and nothing here decides: it reads
+Start with `story.py` (the events of a run), `words.py` (their sentences) and `findings.py` (the
+parts of a report).  Chart and page only lay out their results, so no presentation can lose a step
+that another has.  Nothing here searches, and nothing here decides: it reads
 `joinproto/check/report.py` and no more.
 
 On a terminal:

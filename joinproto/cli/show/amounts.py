@@ -39,7 +39,7 @@ def duration(seconds: float) -> str:
 
 def _scaled(number: int, units: tuple[str, ...]) -> str:
     value, at = float(number), 0
-    # What would be rounded to 1,000 is one of the next unit.
+    # A value that rounds to 1,000 is one of the next unit.
     while value >= 999.5 and at < len(units) - 1:
         value /= 1_000
         at += 1

@@ -39,7 +39,7 @@ WIDTH_MIN = 30
 
 TEXT_MIN = 28
 TEXT_GOOD = 42
-"""Cells next to the lifelines: what there must be, and what there should be."""
+"""Cells next to the lifelines: the required width, and the desired one."""
 
 STEPS_PER_HEAD = 12
 """Steps between two lines with the members' names: about one screen."""

@@ -46,7 +46,7 @@ class Fact:
 
 
 def result(report: Report) -> Piece:
-    """Return the result in words, with what was expected where that adds something.
+    """Return the result in words, with the expected one where that adds information.
 
     A claim that is violated and a state that is never reached are two things to a reader.
     """
@@ -58,7 +58,7 @@ def result(report: Report) -> Piece:
         case "violated", _:
             return Piece(fails, Role.BAD)
         case "holds", "violated":
-            # The options may well be what makes it hold; those given are not known here.
+            # The options may well be the reason why it holds; those given are not known here.
             return Piece("HOLDS; with its default options it must fail", Role.WARN)
         case "holds", _:
             return Piece("holds", Role.GOOD)
@@ -71,7 +71,7 @@ def result(report: Report) -> Piece:
 
 
 def costs(report: Report) -> Iterator[Fact]:
-    """Yield how far the search went and what it took."""
+    """Yield the extent of the search and its costs."""
     if report.stopped_by:
         yield Fact("stopped", visible(report.stopped_by))
     if growing := report.coverage.growing:

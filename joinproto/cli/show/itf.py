@@ -1,8 +1,8 @@
 """A run in the Informal Trace Format, which other checkers and their viewers read.
 
-Source: Apalache's ADR-015, "Informal Trace Format in JSON".  Every member is a variable, a
-record of its attributes; `action` is the step that led to the state.  What the format has
-no place for (messages, rules) stands in each state's `#meta`.
+Source: Apalache's ADR-015, "Informal Trace Format in JSON".  Every member is a variable, a record
+of its attributes; `action` is the step that led to the state.  Data without a place in the format
+(messages, rules) stand in each state's `#meta`.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _value_of(text: str) -> Any:
 
 
 ANY = "any"
-"""The type of nothing: of what an empty set holds."""
+"""The element type of an empty set."""
 
 
 def _type_of(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The left half of a chart: one lifeline for each member, and what crosses them.
+"""The left half of a chart: one lifeline for each member, and the arrows that cross them.
 
 A row is drawn cell by cell, each with its role, and then joined into pieces.
 """

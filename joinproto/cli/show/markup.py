@@ -1,4 +1,4 @@
-"""HTML and SVG as values: what is not markup already is escaped, wherever it stands."""
+"""HTML and SVG as values: any text that is not markup already is escaped."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ def page(
 ) -> str:
     """Return the page of `report` and its run, where it has one.
 
-    `options`: what `load_world` needs besides the name to build this very world.  `levels`:
-    how it grew, for the page of a whole run.
+    `options`: of `load_world`, to build this very world.  `levels`: how it grew, for the page of a
+    whole run.
     """
     run, rules = _run(report)
     style, script = asset("page.css") + rules, asset("page.js")

@@ -25,7 +25,7 @@ LINT_MAX = 100
 def paste(report: Report, trace: Trace, *, options: Mapping[str, object] | None = None) -> str:
     """Return `trace` as the source of a test.
 
-    `options`: what `load_world` needs besides the name to build this very world.
+    `options`: of `load_world`, to build this very world.
     """
     name = f"test_{_slug(trace.property)}_in_{_slug(report.world)}"
     body = [

@@ -123,8 +123,8 @@ class Sending:
 
 @frozen
 class Story:
-    """`members`: in the order of the trace.  `under_way`: sent, and not received by its
-    end; of a lasso, what was sent before the cycle, because the next round may receive the rest.
+    """`members`: in the order of the trace.  `under_way`: sent, and not received by its end; of a
+    lasso, messages sent before the cycle, because the next round may receive the rest.
 
     `lifelines`: the members without the monitor, which has a state but takes no steps.
     """

@@ -1,7 +1,7 @@
 """The report of a check as text.
 
-A check that finds nothing has shown something only if it exercised what it claims to; so
-what was *not* exercised is part of every report, also of a good one.
+A check that finds nothing has shown something only if it exercised its subject; so the parts that
+were *not* exercised are in every report, also of a good one.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _texts(report: Report, command: str, width: int, has_sizes: bool) -> Iterato
 
 
 def _next(facts: list[findings.Fact], width: int) -> Iterator[_Text]:
-    """Yield commands and what they are for; below each other where a row is too short."""
+    """Yield commands with their purposes; below each other where a row is too short."""
     longest = max(cells(fact.heading) for fact in facts) + 2
     together = 2 + longest + max(cells(fact.text) for fact in facts) <= width
     for fact in facts:

@@ -1,4 +1,4 @@
-"""A run in words: one sentence for each step, then what it changed, sent and used.
+"""A run in words: one sentence for each step, then its changes, messages and faults.
 
 Short main clauses, present tense, the member first.  A reader who wants the exact label of a
 step, as a replay takes it, finds it in `Step.label`.

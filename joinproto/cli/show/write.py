@@ -95,8 +95,8 @@ def format_of(path: Path) -> Format:
 def write_trace(report: Report, path: Path, *, options: Options | None = None) -> None:
     """Write `report` and its run to `path`, in the format of its name.
 
-    `options`: what `load_world` needs besides the name to build this very world; a test
-    written without them builds the world as it is by default.
+    `options`: of `load_world`, to build this very world; a test written without them builds the
+    world as it is by default.
     """
     write_text(path, format_of(path).text(report, options or {}))
 

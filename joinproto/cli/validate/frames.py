@@ -1,6 +1,6 @@
-"""The frames that the logs show: which store had which since when, and what its journal held.
+"""The frames that the logs show: which store had which since when, and the contents of its journal.
 
-What grows with their number lies in a file (`spill.py`); in memory there are stretches.
+Data that grow with their number lie in a file (`spill.py`); in memory there are stretches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Frame = tuple[ViewId, int]
 
 @frozen
 class Stretch:
-    """Frames of one view in a journal, from `first` to `last`; `before`: what is before them."""
+    """Frames of one view in a journal, from `first` to `last`; `before`: the frames before them."""
 
     view: ViewId
     first: int
@@ -36,7 +36,7 @@ def cut(journal: Stretch | None, last: int) -> Stretch | None:
 
 
 def put(journal: Stretch | None, view: ViewId, first: int, last: int) -> Stretch | None:
-    """Return it with these frames behind what is before them."""
+    """Return it with these frames after their predecessors."""
     kept = cut(journal, first - 1)
     if last < first:
         return kept
@@ -203,7 +203,7 @@ class Frames:
         return found
 
     def says(self, view: ViewId, seq: int, digest: str, run: int) -> None:
-        """The log of this run shows what is in a frame."""
+        """The log of this run shows the content of a frame."""
         about = self.contents.get(view)
         if about is None:
             about = self.contents[view] = Contents(self.spill.column(), self.spill.column())

@@ -1,4 +1,4 @@
-"""The history: what the replayed members show of the views, the frames, and which served when.
+"""The history: the replayed members' views, frames and times of serving.
 
 It grows with the views and with how often a member began to serve, not with the events.
 """
@@ -26,7 +26,7 @@ VIEWS_LOOKED_AT = 50
 
 @frozen
 class Opening:
-    """A member began to serve: in which view, with what on its disk.
+    """A member began to serve: the view, and the contents of its disk.
 
     `is_dirty`: its disk said so, and that it was ready in that view.  `journal`: its frames;
     None where `is_known` is not so: the log does not show them from the first on.
@@ -141,7 +141,9 @@ class History:
         self.records[store] = [record]
 
     def _same_disk(self, run: Run, former: list[StoreRecord], found: StoreRecord) -> None:
-        """The disk holds what was written last, or what was being written when it ended."""
+        """The disk holds the last record written, or the one that was being written when it
+        ended.
+        """
         # A log takes the mark of a cut back when it starts: its data is whole on both sides.
         may = [
             (one.lineage.length, one.held, one.promised, one.accepted, is_unfinished)
@@ -200,7 +202,7 @@ class History:
         if record.lineage.initial is not None:
             self.signatures[record.store_id].add(record.lineage.initial)
 
-    # -- what follows --------------------------------------------------------------------------
+    # -- conclusions ----------------------------------------------------------------------------
 
     def is_logged(self, seat: Seat) -> bool:
         """Return whether there is a log of this member."""

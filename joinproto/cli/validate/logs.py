@@ -1,8 +1,8 @@
 """Event logs, read: each run of one member is a file or a few, and whole up to its end.
 
-Lines are read on demand, and not kept.  A process that is killed leaves no last
-line, and its next run tells what was on the disk.  So the middle of a line at the end is an error,
-unless a later run of the same store is there, too.
+Lines are read on demand, and not kept.  A process that is killed leaves no last line, and its next
+run logs the contents of the disk.  So the middle of a line at the end is an error, unless a later
+run of the same store is there, too.
 
 Members may run while their logs are read.  Lines that they write after the reading began are left
 out, of all at the same moment: a message that one of them received is then in its sender's log,
@@ -63,7 +63,7 @@ class Moment:
 class Run:
     """One process.  `parts`: its files; `is_cut`: inside its last line; `started`: `t`, in ns.
 
-    `version`: of joinproto, None if it does not say.  `until`: what is later is left out.
+    `version`: of joinproto, None if it does not say.  `until`: later lines are left out.
     """
 
     path: Path
@@ -81,7 +81,7 @@ class Run:
         return self.parts[-1].stat().st_mtime_ns > self.until.wall
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines, the start first; raises `UsageProblem` for what is not one."""
+        """Yield the lines, the start first; raises `UsageProblem` for lines that are none."""
         return lines_in(self.parts, self.until)
 
 
@@ -136,7 +136,7 @@ def refuse_a_rest(parts: tuple[Path, ...]) -> None:
 
 
 def lines_in(parts: tuple[Path, ...], until: Moment) -> Iterator[dict[str, Any]]:
-    """Yield the events in the files of a run; raises `UsageProblem` for what is not one."""
+    """Yield the events in the files of a run; raises `UsageProblem` for files that are none."""
     number = 0
     for part in parts:
         with _opened(part) as file:

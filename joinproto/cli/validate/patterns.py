@@ -41,7 +41,7 @@ class StepPattern:
 
 @frozen(kw_only=True)
 class PatternFile:
-    """A file of patterns.  `names`: what a log calls a member, to its name in the world."""
+    """A file of patterns.  `names`: a member's name in the log to its name in the world."""
 
     step: tuple[StepPattern, ...]
     time: str | None = None

@@ -1,4 +1,4 @@
-"""The claims of the protocol, asked about a real run: each yields what is wrong in the history."""
+"""The claims of the protocol, asked about a real run: each yields the errors in the history."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def nothing_lost(history: History) -> Iterator[str]:
         serving[opening.view.id].add(opening.seat)
         if not opening.is_known:
             continue
-        # What the view starts from must really be there, frame by frame.
+        # The frames that the view starts from must exist, one by one.
         for view_id, last in history.chain_at(opening.view.position).items():
             view = history.views.get(view_id)
             start = 0 if view is None or view.position is None else view.position.seq
@@ -164,7 +164,7 @@ def signature_never_changes(history: History) -> Iterator[str]:
 
 
 def disk_keeps_what_was_written(history: History) -> Iterator[str]:
-    """Duty 5: a member starts from what it wrote last."""
+    """Duty 5: a member starts from its last record."""
     for name, what in history.problems:
         if name == "disk_keeps_what_was_written":
             yield what

@@ -1,9 +1,8 @@
 """Replay: the member of this version gets the same events, and must ask for the same actions.
 
-All actions of a member follow from its start and its events, so the first
-line that differs is where the real run left the protocol, or where the log was changed.  A log may
-leave fields of what it asked for out: then they are taken for what they must have been, and that
-is said.
+All actions of a member follow from its start and its events, so the first line that differs is
+where the real run left the protocol, or where the log was changed.  A log may leave fields of its
+actions out: then their only possible values are assumed, and that is reported.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Mismatch:
 
 @frozen
 class MemberThen:
-    """A member between two lines, for a reader that looks at what it was then."""
+    """A member between two lines, for a reader of its state then."""
 
     run: Run
     line: dict[str, Any]

@@ -1,7 +1,7 @@
-"""The verdict on event logs of brokers of hot standby: did they keep what they promise?
+"""The verdict on event logs of brokers of hot standby: did they keep their promises?
 
-Each broker says what it becomes, which views it has, what it commits and what it confirms; of
-messages those that are durable and replicate.  Nothing is compared by time: generations order it.
+Each broker logs its roles, its views, its commits and its confirmations; of messages those that are
+durable and replicate.  Nothing is compared by time: generations order it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Story:
                         self.forgotten |= dict.fromkeys(ids_in(done["takes"]), generation)
 
     def gaps(self) -> Iterator[tuple[int, int]]:
-        """Yield from and to which generation no primary has a log: what it gave is not known."""
+        """Yield from and to which generation no primary has a log: its messages are not known."""
         seen = {view["generation"] for log in self.logs for view in log.of("view")}
         last = max(seen | {*self.served}, default=0)
         for before, after in pairwise(sorted({0, last + 1, *self.served})):
@@ -245,7 +245,7 @@ def validate_brokers(paths: Iterable[Path]) -> StandbyVerdict:
 def _logs(paths: Iterable[Path]) -> tuple[list[Log], list[str]]:
     """Return the logs, the earliest first, and which are left out: of these a part is gone.
 
-    What they have served counts as not known, like that of a broker without any log.
+    Messages that they served count as not known, like that of a broker without any log.
     """
     logs, notes = list[Log](), list[str]()
     until = Moment.now()

@@ -1,4 +1,5 @@
-"""The index of a journal: what was whole when it was written, so that a restart reads less.
+"""The index of a journal: the blocks that were complete when it was written, so that a restart
+reads less.
 
     frames.index    block, block, ...
     block           magic, length, checksum; then one stretch of the journal: its bytes, its
@@ -97,7 +98,7 @@ class Index:
     # -- writing -------------------------------------------------------------------------------
 
     def begin(self, after: Sequence[Stretch], count: int, *, start: int, first: int) -> None:
-        """Keep the first `count` blocks, and continue with what follows them in the journal.
+        """Keep the first `count` blocks, and continue with the next part of the journal.
 
         `start`, `first`: byte and number of the first frame of the journal.
         """
@@ -143,7 +144,7 @@ class Index:
     def cut(self, last_seq: int, *, start: int, first: int) -> tuple[int, int]:
         """Forget the blocks that reach behind this frame; return byte and frame behind the rest.
 
-        `start`, `first`: of the journal.  `begin` must be called with what follows.
+        `start`, `first`: of the journal.  `begin` must be called with the next part.
         """
         while self._blocks and self._blocks[-1][0] > last_seq:
             self._blocks.pop()

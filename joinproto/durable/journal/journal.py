@@ -127,8 +127,8 @@ class Journal:
         """Return the journal in a data directory, made where there is none.
 
         All that it holds is on the disk when this returns.  `durable`: a frame that is known to
-        have been on the disk; without it nothing is cut.
-        Raises `StoreCorrupt` for a damage in what was durable, `StoreUnreadable`.
+        have been on the disk; without it nothing is cut. Raises `StoreCorrupt` for damage in the
+        durable part, `StoreUnreadable`.
         """
         journal = cls(directory / FILE, files)
         try:
@@ -148,12 +148,12 @@ class Journal:
         return journal
 
     def close(self) -> None:
-        """Close the file; what `append` returned from is on the disk already."""
+        """Close the file; frames for which `append` returned are on the disk already."""
         self._index.close()
         let_go(self.files, self._file, self.folder)
         self._file = self.folder = -1
 
-    # -- what is there -------------------------------------------------------------------------
+    # -- contents -----------------------------------------------------------------------------
 
     @property
     def last(self) -> Position | None:
@@ -332,7 +332,7 @@ class Journal:
         return 0 if self.base is None else self.base.size
 
     def _index_from(self, start: int, first: int) -> None:
-        """Have the index continue with what is behind its last block; it is taken apart again."""
+        """Let the index continue after its last block; that part is parsed again."""
         rest: list[Stretch] = []
         try:
             while start < self._end:
@@ -354,7 +354,7 @@ class Journal:
 
     @contextmanager
     def _changing(self, doing: str) -> Iterator[None]:
-        # After a failed fsync no process knows what is on the disk; a second one would prove
+        # After a failed fsync no process knows the contents of the disk; a second one would prove
         # nothing.
         try:
             yield
@@ -409,9 +409,9 @@ def _count(runs: list[Run], frame: Frame) -> None:
 
 def _write_again(journal: Journal) -> None:
     """Make the frames that were read durable before they are used; they may be in memory only."""
-    # The process before this one appended, its fsync failed, and the system dropped what it
-    # could not write, but still shows it.  Then the next fsync is a success that means
-    # nothing.  So what no later record calls durable is written again.
+    # The process before this one appended, its fsync failed, and the system dropped the unwritten
+    # pages, but still shows it.  Then the next fsync is a success that means nothing.  So frames
+    # that no later record calls durable are written again.
     at = journal._start
     if journal.last_seq > journal._below:
         place = journal.begins(journal.last_seq)

@@ -90,8 +90,8 @@ def record(frame: Frame, durable: int) -> bytes:
 
 
 def parsed(raw: bytes) -> tuple[Frame, int, int] | None:
-    """Return the frame at the start of `raw`, its length, and what was durable; None if no
-    frame.
+    """Return the frame at the start of `raw`, its length, and the durable mark in it; None if there
+    is no frame.
     """
     if len(raw) < HEAD.size + BODY.size:
         return None
@@ -116,7 +116,7 @@ def base_head(length: int, checksum: int) -> bytes:
 
 
 def base_of(read: Callable[[int, int], bytes]) -> Base | str:
-    """Return the base with which a file begins, or what is wrong with it.
+    """Return the base with which a file begins, or its error.
 
     `read`: bytes of the file, by place and length; fewer at its end.
     """

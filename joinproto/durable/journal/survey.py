@@ -63,10 +63,10 @@ class Stretch:
 class Survey:
     """The contents of a journal's file; the same for all callers.
 
-    `runs`: of all frames, those that were dropped included.  `offsets`: of the first frame
-    behind the base, the next, ...  `end`: behind the last whole frame; what follows up to
-    `size` is a torn tail that no process was told of.  `problem`: why none of it can be believed,
-    "" if it can.  `stretches`: into which it falls; the first `vouched` were in the index.
+    `runs`: of all frames, those that were dropped included.  `offsets`: of the first frame behind
+    the base, the next, ...  `end`: behind the last whole frame; the rest up to `size` is a torn
+    tail that no process was told of.  `problem`: why none of it can be believed, "" if it can.
+    `stretches`: into which it falls; the first `vouched` were in the index.
     """
 
     base: Base | None = None

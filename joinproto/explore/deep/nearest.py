@@ -26,7 +26,7 @@ _RADIX_MAX = 1 << 62
 def row_where(searched: Searched, text: str, predicate: Predicate) -> int | None:
     """Return the nearest row in whose view an expression is true; None if there is none.
 
-    The expression is asked once for each combination of what it reads.
+    The expression is asked once for each combination of the values it reads.
     """
     names = searched.search.tables.names
     for place in _distinct(searched, reads_of(text, names)):
@@ -52,7 +52,7 @@ def row_of_claim(searched: Searched, item: Property, *, is_so: bool) -> int | No
 
 
 def _distinct(searched: Searched, reads: Reads) -> list[int]:
-    """Return the first place of each combination of what is read, in order.
+    """Return the first place of each combination of the values read, in order.
 
     A place is one of `Searched.order`.
     """
@@ -77,7 +77,9 @@ def _distinct(searched: Searched, reads: Reads) -> list[int]:
 
 
 def _classes(searched: Searched, part: int, reads: Reads) -> Ints | None:
-    """Return for each observation of a part a number of what is read of it; None if nothing is."""
+    """Return for each observation of a part a number for the values read of it; None if nothing
+    is.
+    """
     tables = searched.search.tables
     observations = tables.shown[part]
     every = np.arange(len(observations))

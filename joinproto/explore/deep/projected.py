@@ -115,7 +115,7 @@ class _Projection:
         return found
 
     def nodes(self) -> list[Json]:
-        """Return the nodes: number, text, nearest row, how many rows, what is true of one."""
+        """Return the nodes: number, text, nearest row, number of rows, facts about one."""
         search, count = self.searched.search, len(self.keys)
         rows = np.bincount(self.of_row, minlength=count)
         _, nearest = np.unique(self.of_row, return_index=True)

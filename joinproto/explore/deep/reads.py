@@ -17,9 +17,9 @@ _VALUES = frozenset({"values", "items"})
 
 @frozen
 class Reads:
-    """`members`: names of those that are read; None means all.  `attributes`: of what they show;
-    None means the whole.  `disk`, `monitor`, `split`: whether these are read.  `is_known`: False
-    means that anything may be read.
+    """`members`: names of those that are read; None means all.  `attributes`: of their
+    observations; None means the whole.  `disk`, `monitor`, `split`: whether these are read.
+    `is_known`: False means that anything may be read.
     """
 
     members: frozenset[str] | None
@@ -58,7 +58,7 @@ def reads_of(text: str, members: tuple[str, ...]) -> Reads:
 
 
 class _Reading:
-    """Collects what names are used for.  `above`: node to the node that it is part of."""
+    """Collects the uses of names.  `above`: node to the node that it is part of."""
 
     def __init__(self, above: dict[ast.AST, ast.AST], members: frozenset[str]) -> None:
         self.above, self.members = above, members
@@ -66,7 +66,7 @@ class _Reading:
         self.read: set[str] = set()
         self.attributes: set[str] = set()
         self.others: set[str] = set()
-        self.bound: set[str] = set()  # names that stand for what a member shows
+        self.bound: set[str] = set()  # names that stand for observations
 
     def bind(self, node: ast.comprehension) -> None:
         """Note the names of a comprehension that stand for observations."""
@@ -139,7 +139,7 @@ class _Reading:
 
 
 def _bound_by(node: ast.comprehension) -> list[str]:
-    """Return the name that stands for what a member shows in `for ... in view.values()`."""
+    """Return the name that stands for an observation in `for ... in view.values()`."""
     match node.iter, node.target:
         case ast.Call(ast.Attribute(ast.Name("view" | "up"), "values"), [], []), ast.Name(name):
             return [name]

@@ -1,4 +1,4 @@
-"""A finished search, indexed: what each row shows, and a row that each was found from.
+"""A finished search, indexed: the observations of each row, and a row that each was found from.
 
 Rows are numbered in the order of levels, so of two rows the one with the lower number is at least
 as near to a beginning.
@@ -28,9 +28,9 @@ class Searched:
     """A finished search.
 
     `parent`: row to a row that it was found from, -1 of first ones.  `number`: row to its
-    combination of what members, the monitor and the network show.  `first`: combination to the
-    nearest row that shows it.  `order`: all combinations, those of nearer rows first.  `shown`:
-    (combination in this order, part), the numbers of the observations.
+    combination of the observations of members, the monitor and the network.  `first`: combination
+    to the nearest row that shows it.  `order`: all combinations, those of nearer rows first.
+    `shown`: (combination in this order, part), the numbers of the observations.
     """
 
     search: Search
@@ -41,7 +41,7 @@ class Searched:
     shown: Table = field(init=False)
 
     def index(self) -> None:
-        """Find the parents, level by level, and what each row shows."""
+        """Find the parents, level by level, and the observations of each row."""
         search = self.search
         levels, count = search.found.levels, search.states.count
         self.parent = np.full(count, -1, np.int32)
@@ -58,7 +58,7 @@ class Searched:
             self.number[at:upto] = search.judge.number(search.rows(), at, upto)
         combinations = int(self.number.max()) + 1
         self.first = np.full(combinations, count, np.int64)
-        # From the last row to the first one: what stays is the nearest.
+        # From the last row to the first one: the one that stays is the nearest.
         for begin in range(((count - 1) // PIECE) * PIECE, -1, -PIECE):
             piece = self.number[begin : begin + PIECE][::-1]
             self.first[piece] = np.arange(begin + len(piece) - 1, begin - 1, -1)
@@ -80,7 +80,7 @@ class Searched:
         return known
 
     def _shown_by(self, rows: Rows) -> Table:
-        """Return the numbers of what these rows show, by part: int64 (row, part)."""
+        """Return the numbers of these rows' observations, by part: int64 (row, part)."""
         tables = self.search.tables
         shown = np.empty((len(rows), self.search.judge.parts), np.int64)
         for part in range(shown.shape[1]):

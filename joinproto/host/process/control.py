@@ -1,4 +1,4 @@
-"""The control socket: what `joinproto status` and `joinproto shutdown` say to a node.
+"""The control socket: the requests of `joinproto status` and `joinproto shutdown` to a node.
 
 A Unix socket in the data directory, for the user of the node only.  One line in, one line of
 JSON out.  Nothing is ever removed from its path but a socket on which no process answers, and at
@@ -42,7 +42,7 @@ async def serve_control(
 
     Args:
         path: of the socket.
-        answers: request to what answers it.
+        answers: request to the function that answers it.
         with_words: requests that are followed by a blank and words, which their answer is given.
         task_status: told once the socket is there.
     """
@@ -93,7 +93,7 @@ async def _answered(
 
 
 def make_room(path: Path) -> None:
-    """Return when a socket can be made at `path`: what a dead process left there is removed.
+    """Return when a socket can be made at `path`: a dead process's socket is removed.
 
     Raises `UsageProblem` for a path that is too long, or where something else is, which stays
     as it is; `EnvironmentProblem` where a process answers.

@@ -96,7 +96,7 @@ async def http_server(
 ) -> AsyncIterator[int]:
     """Answer as long as the block runs, and no longer; yields the port.
 
-    `facts`: at least `serves` and `phase`, and what is measured.
+    `facts`: at least `serves` and `phase`, and the measurements.
     """
     bound = _bound(address)
     open_now: dict[asyncio.BaseTransport, None] = {}

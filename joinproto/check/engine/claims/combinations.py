@@ -1,4 +1,4 @@
-"""Combinations of observations: what all members, the monitor and the world show at once.
+"""Combinations of observations: those of all members, the monitor and the world together.
 
 Each gets a number when it is first met, so that a claim about the whole world is asked once
 for each.

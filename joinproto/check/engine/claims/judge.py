@@ -64,7 +64,7 @@ class Claim:
 def _give_bits(claims: list[Claim]) -> int:
     """Give each claim about the whole world its bits, one after the other; return how many.
 
-    One that a world implements another has a bit for what is a state of that one.
+    A claim that a world implements another has a bit for states of the abstract world.
     """
     bits = 0
     for claim in claims:
@@ -100,7 +100,7 @@ class Judge:
         asked_whole = bool(self.whole or self.implementing)
         self.combines = asked_whole or world.together is not None
         self.steps = [claim for claim in self.claims if claim.property.scope == "step"]
-        # Members, monitor, environment, links where the world shows them: what a view is made of.
+        # Members, monitor, environment, links where the world shows them: the parts of a view.
         self.parts = tables.queue_field + tables.queue_count * world.show_links
         self.within_bit = bits
         self.combines |= world.within is not None
@@ -109,7 +109,7 @@ class Judge:
         self.flags: Keys = np.zeros(64, np.uint64)
         self.met = 0  # combinations, of which `flags` are known
         self.go_on: Callable[[], None] = lambda: None  # where a limit is met, it raises `Ended`
-        # The members, and the monitor if there is one: what a local claim can be about.
+        # The members, and the monitor if there is one: the subjects of local claims.
         self.watched = tables.members + (tables.monitor >= 0)
         names = [claim.property.name for claim in self.local if is_kept(claim.property)]
         if tables.claimed.names != tuple(names) or len(tables.claimed.counts) != self.watched:
@@ -163,7 +163,7 @@ class Judge:
         return self.tables.claimed.fears
 
     def ask_ahead(self) -> None:
-        """Ask the local claims about what is new by now; what goes wrong is told by `refresh`."""
+        """Ask the local claims about new observations; `refresh` reports errors."""
         with suppress(ModelProblem, Ended):
             self.refresh()
 
@@ -173,12 +173,12 @@ class Judge:
         return monitor if item.scope == "monitor" else self._among(item)
 
     def wants(self, item: Property, field: int, number: int) -> bool:
-        """Return whether an observation is what a claim about one says."""
+        """Return whether an observation satisfies a claim about one member."""
         shown = self._shown(field, number)
         return shown is not DOWN and ask(item, item.holds, shown)
 
     def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
-        """Ask `item` about what is new, alone or together with all that is known."""
+        """Evaluate `item` on new observations, alone or paired with all known ones."""
         found = [np.empty((0, 4), np.int64)]
         if item.scope in ("each", "monitor"):
             for field in self.fields_of(item):
@@ -217,7 +217,7 @@ class Judge:
             marks.update(numbers)
 
     def reaches(self, claim: Claim, seen: Sequence[Iterable[int]]) -> bool:
-        """Return whether something seen is what a claim about one member wants."""
+        """Return whether a seen observation satisfies a claim about one member."""
         item = claim.property
         here = ((field, number) for field in self.fields_of(item) for number in seen[field])
         return any(self.wants(item, *one) for one in here)
@@ -232,7 +232,7 @@ class Judge:
         return [self._shown(member, number) for number in sorted(self._seen_sets[member])]
 
     def reached(self, claim: Claim, rows: Rows, begin: int, end: int) -> Ints:
-        """Return the rows just watched in which some member shows what `claim` wants."""
+        """Return the rows just watched in which some member satisfies `claim`."""
         item, tables, layout = claim.property, self.tables, self.tables.layout
         found = [np.empty(0, np.int64)]
         fears = self.fears

@@ -1,6 +1,6 @@
 """Claims about two that stand side by side: each pair of things shown is asked once.
 
-What two members show is often the same, so answers belong to what is shown, not to a member.
+Two members often have the same observation, so answers belong to observations, not to members.
 """
 
 from __future__ import annotations

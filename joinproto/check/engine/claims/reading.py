@@ -1,12 +1,13 @@
-"""Answers by what was read: functions of a view are called once for each set of values they read.
+"""Answers by the values that were read: functions of a view are called once for each set of values
+they read.
 
 A function that asks for `view["p1"]` alone answers the same in all states in which p1 shows the
 same.  So each function gets a tree.  An inner node names the part of the view that the function
 reads next and has one branch for each observation of that part; a leaf is the answer.  Where the
-tree has no answer yet, the function is called with a view that notes what is read of it
-(`ReadView`), and what was read becomes a path of the tree.
+tree has no answer yet, the function is called with a view that records reads (`ReadView`), and the
+reads become a path of the tree.
 
-Why this is right: what a function of a view answers follows from what it reads.  Two views that
+Why this is right: the answer of a function of a view depends only on its reads.  Two views that
 agree on all that one call has read lead to the same answer.  Reading more than the answer needs
 makes a tree larger, and no answer wrong.
 
@@ -42,11 +43,11 @@ BRANCHES_MAX = 1 << 22
 
 
 class ReadView(View):
-    """The view of one combination, which notes what is read of it.
+    """The view of one combination, which records reads.
 
     `numbers`: of the observations, by part.  `read`: the parts that were read, each once, in the
-    order of their first use.  What it gives is made once, as in a `View`: a function that changes
-    it sees the change until its call is over.
+    order of their first use.  Its values are made once, as in a `View`: a function that changes it
+    sees the change until its call is over.
     """
 
     __slots__ = ("_held", "_numbers", "_tables", "read")
@@ -148,7 +149,7 @@ def links_of(tables: Tables, shown_by: Callable[[int], Any]) -> dict[tuple[str, 
 class ViewFunction:
     """One function of a view.  `call`: asks it; the answer is a number from 0 on.
 
-    `is_tree`: whether its answers are kept by what was read.  `calls`, `answers`: since it was
+    `is_tree`: whether its answers are kept by the values read.  `calls`, `answers`: since it was
     last asked whether the tree is of use.
     """
 
@@ -220,7 +221,7 @@ class Readings:
             view = view_of(self.tables, numbers) if fixed else None
             for number, asked in late:
                 if at >= asked.begin:
-                    # A new one each time: a function may change what it is shown.
+                    # A new one each time: a function may change its view.
                     own = view_of(self.tables, numbers) if view is None else copy_of(view)
                     found[at, number] = asked.call(own)
 
@@ -244,7 +245,9 @@ class Readings:
             asked.calls, asked.answers = 0, -at
 
     def _keep(self, which: int, path: Sequence[tuple[int, int]], answer: int) -> bool:
-        """Make a path of what was read, with the answer at its end; False: it cannot be kept."""
+        """Make a path of the reads, with the answer at its end; return False if it cannot be
+        kept.
+        """
         place = -1  # of the branch that leads on; -1: the root
         for part, number in path:
             node = int(self._roots[which] if place < 0 else self._branches[place])

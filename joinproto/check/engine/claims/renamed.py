@@ -1,6 +1,6 @@
 """Claims about the whole world where members are interchangeable: asked under every renaming, too.
 
-Nothing is kept by what was read here: what is asked of the renamings of a view concerns all of it.
+No answers are kept by reads here: a question about the renamings of a view concerns all of it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _flags_of(judge: Judge, number: int) -> int:
     flags, within, tables = 0, judge.tables.world.within, judge.tables
     for claim in judge.whole:
         item = claim.property
-        # A new view each time: a claim may change what it is shown.
+        # A new view each time: a claim may change its view.
         if ask(item, item.holds, judge.view(number)):
             flags |= 1 << claim.bit
         if item.premise is not None and ask(item, item.premise, judge.view(number)):

@@ -116,7 +116,7 @@ def watch_many(
     seen: Flags,
     bad: Ints,
 ) -> Any:
-    """The same for any number of observations: mark what was seen in `seen`."""
+    """The same for any number of observations: mark the seen ones in `seen`."""
     found = 0
     is_feared = conflicts.shape[1] > 0
     numbers = np.zeros(members, np.int64)

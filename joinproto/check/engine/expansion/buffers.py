@@ -47,7 +47,7 @@ class MissingAnswers(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Room for what one row makes, until all of it is known."""
+    """Scratch space for one row's steps, until all answers are known."""
 
     todo: I64  # (step, 5): outcome or env, member, info, field or item, content
     looped: I64  # (step,): outcomes of steps that change nothing

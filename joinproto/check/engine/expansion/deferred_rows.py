@@ -1,6 +1,6 @@
 """Successors of rows that had to wait for answers, put aside to stand at a level's end.
 
-They are what the next level looks at first (`workers.py`).
+The next level expands them first (`workers.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Successors of rows: the compiled loops, and the member code behind the tables they read.
 
-Where a table has no answer yet, the loops list what they lack; it is asked for here, once, and
+Where a table has no answer yet, the loops list the missing cells; these are filled here, once, and
 those rows are done again.
 """
 
@@ -32,7 +32,7 @@ ASKS_ENOUGH = 1 << 10
 class Batch:
     """Successors as they come: `rows[i]` by step `info[i]` from row `source[i]`.
 
-    `via[i]`: what it is marked with, where rows have marks.
+    `via[i]`: its mark, if rows have marks.
     """
 
     rows: Rows
@@ -88,7 +88,7 @@ class Expander:
         return Batch(rows[:count], info[:count], source[:count], via[:count])
 
     def refresh(self) -> None:
-        """Take in what was numbered since; packs all rows again where they no longer fit."""
+        """Read newly numbered values; pack all rows again if they no longer fit."""
         tables = self.tables
         for closed in self.on_new:
             closed()
@@ -137,7 +137,7 @@ class Expander:
         return loops
 
     def _more_room(self) -> None:
-        """Make room for what did not fit."""
+        """Enlarge the buffers that were full."""
         if not self._deliveries.grow_if_full():
             self._room *= 2
             self._buffers()
@@ -152,15 +152,15 @@ class Expander:
     ) -> tuple[Ints, Questions, int]:
         """Have `take` take the successors of those rows whose steps the tables know.
 
-        Returns those of `picked` of which they lack some; what they lack, (kind, x, y, z) each,
-        unless it was asked for before; and how many successors were taken.
+        Returns those of `picked` of which they lack some; the missing cells, (kind, x, y, z) each,
+        unless asked for before; and the number of successors.
         """
         lacking, asked, taken, asks = [picked[:0]], [self._lacking.ask[:0]], 0, 0
         joint = picked[:0] if joint is None else joint
         at = 0
         while at < len(picked):
             if asks:
-                # The tables have room for what one pass asks, and no more.
+                # The tables have space for the questions of one pass.
                 self._read()
             after, n, asks, redone, loops = self._expand(
                 rows(), picked, at, len(picked), joint, joint_base

@@ -152,7 +152,7 @@ def expand(
             n = start
             if whole:
                 return p, n, asked, redone, loops
-            # What it lacks is asked for; it is done again when the answers are there.
+            # Its missing cells are asked for; the row is done again when they are filled.
             lacking.redo[redone] = r
             redone += 1
             if redone == len(lacking.redo) or asked * 2 > len(lacking.ask) - 1:

@@ -1,4 +1,5 @@
-"""The steps out of one row, listed: what members do, hear and do together, and what the world does.
+"""The steps out of one row, listed: members' own steps, receipts, joint steps, and moves of the
+world.
 
 Messages of queues and bags are listed in `receive_lists.py`, numbered contents of sets in
 `deliveries.py`. A step that only changes a local state and sets bits of messages is plain: it is
@@ -94,7 +95,7 @@ def list_choices(
     asked: Any,
     quiet: Any,
 ) -> Any:
-    """List what members do by themselves, crashes included.
+    """List members' own steps, crashes included.
 
     Returns (steps, successors, loops, sleeping prefixes, asked, whether all is known).
     """

@@ -22,7 +22,7 @@ from joinproto.check.engine.tables.kernel import REFUSED, SLEEPS, SPENDS, UNKNOW
 def outcome_of(
     blocks: Blocks, cells: Any, column: SmallInts, known: Ints, member: Any, local: Any, k: Any
 ) -> Any:
-    """Return the outcome of a member's choice k, or what stands there instead.
+    """Return the outcome of a member's choice k, or the code in its place.
 
     `column`: the event of each choice; `known`: `DeliveryTables.outcomes`.
     """

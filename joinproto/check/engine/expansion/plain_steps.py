@@ -1,4 +1,4 @@
-"""Plain steps where contents are numbered: a member's state, what it sends, what is of no use."""
+"""Plain steps where contents are numbered: a member's state, its messages, and useless ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from joinproto.check.engine.tables.kernel import (
 )
 
 NOT_LOOKED_UP = -9
-"""Neither the number of a row's horizons nor what stands in its place."""
+"""Neither the number of a row's horizons nor a code in its place."""
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)
@@ -68,7 +68,7 @@ def write_lead(
             asked = want_content(sets.adds, ask, asked, ASK_ADD, more, member, content, sent)
         else:
             put(out, n, fields, s.queues + member, more)
-    # While no horizon moves, only what is sent may be of no use.
+    # While no horizon moves, only sent messages may be useless.
     if whole and s.expires and (moves or not silent):
         after, number = vector, own
         if moves:

@@ -43,7 +43,7 @@ def list_takes(
     lacking: MissingAnswers,
     asked: Any,
 ) -> Any:
-    """List what may happen to messages of a row; return (steps, asked, whether all is known)."""
+    """List the possible steps of a row's messages; return (steps, asked, whether all is known)."""
     whole = True
     fields, takes, blocks = t.fields, t.takes, t.blocks
     spend, link_up = t.environment.spend, t.environment.link_up
@@ -71,7 +71,7 @@ def list_takes(
                     whole = False
                     asked = want_cell(blocks, cells, ask, asked, o, member, here[member], column)
             if o >= 0 or may_lose >= 0:
-                # What is left is numbered where it is needed: a bag has as many contents as it
+                # The remaining contents are numbered on demand: a bag has as many contents as it
                 # has parts, and few of them are reached.
                 rest = find(queued.rests, q, content, k - first)
                 if rest < 0:

@@ -1,10 +1,10 @@
 """Steps that need not be written, because the same two steps in another order lead there too.
 
-A step of one member that led from p to u, and a step at u of another member that was possible at
-p and commutes with it: both orders lead to the same state v.  Of all the steps that lead to v from
+A step of one member that led from p to u, and a step at u of another member that was possible at p
+and commutes with it: both orders lead to the same state v.  Of all the steps that lead to v from
 the level before, only the one whose member ranks highest is written; the others *sleep* at u and
-are counted.  So the same states are found, on the same levels, and as many steps are counted; what
-is saved is to write and look up a state that is known (Godefroid's sleep sets, kept of one level).
+are counted.  So the same states are found, on the same levels, and as many steps are counted; the
+saving is the write and the look-up of a known state (Godefroid's sleep sets, kept of one level).
 
 Nothing is lost.  Take the states that lead to v from the level before v's, each by a step, and
 among those steps one of the highest rank.  Where it sleeps at u, a member of higher rank led to u
@@ -21,7 +21,7 @@ that are of no use any more.  So a step a of member i and a step b of member j d
 * b is no message of i's, or a sent nothing that was not under way: b was there before;
 * what a heard is of use as long as i stays where it is (else b could have made it useless first).
 
-What faults spend is spent in either order, so crashes sleep, too: those that are left to be spent.
+Budgets are spent in either order, so crashes sleep, too, within the remaining budget.
 
 The world's own steps rank below and above all members: that a split heals sleeps where a member's
 step came before, and no step of a member needs a link that a split has just cut.
@@ -68,7 +68,7 @@ def sleeps(mark: Any, member: Any) -> Any:
 
 @njit(inline="always")
 def delivery_sleeps(mark: Any, sender: Any, member: Any) -> Any:
-    """Return whether what a member hears of another sleeps."""
+    """Return whether a member's receipts from another sleep."""
     silent = np.int64(mark) >> (_LAST + 2) & mark_of(sender)
     return sleeps(np.int64(mark) & ~mark_of(sender) | silent, member)
 

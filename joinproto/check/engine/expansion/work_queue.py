@@ -37,7 +37,7 @@ class WorkQueue:
     """Rows `at` to `upto`, handed out to `workers` of them.
 
     Until there are none, or at least `least` were, and a worker has more to do: the first worker
-    has answered (`is_answered`) what there was (`is_asked`), or rows lack an answer (`lacks`).
+    has answered (`is_answered`) all questions (`is_asked`), or rows lack an answer (`lacks`).
     `waits`: some worker has nothing to do any more.
     """
 

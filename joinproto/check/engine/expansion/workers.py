@@ -1,9 +1,9 @@
 """One search on several cores: threads in the compiled loops, over the same tables and rows.
 
-Each worker expands rows that it is handed out, and puts what it finds into the set of rows
-(`inserting.py`).  What lacks an answer waits for it: the first worker asks members' code, and
-claims about what is new, while the others expand what comes next.  The answers are read by all when
-they come together again, so no table changes under a loop.
+Each worker expands rows that it is handed out, and inserts its successors into the set of rows
+(`inserting.py`).  Rows that lack an answer wait: the first worker calls members' code, and
+evaluates claims on new observations, while the others expand the next rows.  The answers are read
+by all when they come together again, so no table changes under a loop.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ ROWS_MIN = 2048
 """Fewer rows are expanded by one alone."""
 
 ROUNDS = 8
-"""A level is expanded in so many rounds: what the first lacks is asked for during the next."""
+"""A level is expanded in so many rounds: the questions of one round are answered during the
+next.
+"""
 
 _QUESTIONS = 64
 """Questions answered before the first worker checks whether others wait for it."""
@@ -59,8 +61,8 @@ def _apart(counters: Ints) -> Ints:
 class ParallelLevels:
     """Levels of one search, expanded and put into `states` by several workers.
 
-    `renaming`: what is found is put in as the one state that stands for all its renamings.
-    `ahead`: what else can be done while others expand, once there are new answers.
+    `renaming`: successors are inserted as the representatives of their renamings. `ahead`: further
+    work while others expand, once there are new answers.
     """
 
     def __init__(
@@ -96,7 +98,7 @@ class ParallelLevels:
             self._buffers()
 
     def _make_room_for(self, level: int) -> None:
-        """Make room for what is found next.  Few rows need no large table."""
+        """Make space for the next successors.  Few rows need no large table."""
         most = SUCCESSORS_MAX if self._states.is_direct else SUCCESSORS_MAX // 4
         try:
             self._inserts.make_room_for(min(most, level))
@@ -135,7 +137,7 @@ class ParallelLevels:
         """
         expander, tables = self._expander, self._expander.tables
         numbers = _NONE if joint is None else joint
-        # Those that follow from rows which had to wait know what is new: they lack answers first.
+        # Those that follow from rows which had to wait meet new values: they lack answers first.
         late = max(begin, min(self._late, end))
         # Places from here on: of rows, or of picked ones.
         start, stop = begin, end
@@ -200,7 +202,7 @@ class ParallelLevels:
         tables = self._expander.tables
         era = tables.era
         tables.claim(0)
-        # What is numbered now may outgrow the rows, and so may its renamings.
+        # New values may outgrow the rows, and so may its renamings.
         if tables.outgrown() or self._renaming is not None:
             self._deferred.take()
         self._expander.refresh()
@@ -233,7 +235,8 @@ class ParallelLevels:
             else:
                 self._workers.each(work)
         except BaseException:
-            # What was found stays in the set, so it is counted, with what is only counted.
+            # Successors stay in the set, so they are counted, together with steps that are only
+            # counted.
             self._expander.loops += sum(one.found for one in done)
             raise
         finally:

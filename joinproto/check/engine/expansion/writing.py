@@ -67,7 +67,7 @@ def send_queued(
     ask: Questions,
     asked: Any,
 ) -> Any:
-    """Put into queues what an outcome of this cost sends; returns as `perform` does."""
+    """Put the messages of an outcome of this cost into queues; returns as `perform` does."""
     if cost == COST_CRASH and s.fifo:
         for q in range(s.queue_count):
             if queued.member[q] == member:
@@ -101,7 +101,7 @@ def perform(
     ask: Questions,
     asked: Any,
 ) -> Any:
-    """Let row n be what an outcome of a member makes of it.
+    """Write the successor of row n by an outcome of a member.
 
     `spend`: int32 (cost, env); `rows`: uint64 (row, word); `ask`: int64 (question, 4).  Returns
     (whether that is possible, whether all is known, asked).
@@ -155,7 +155,7 @@ def trim_numbered(
     ask: Questions,
     asked: Any,
 ) -> Any:
-    """Take out of row n's contents what is of no use any more; return (whether known, asked).
+    """Remove useless messages from row n's contents; return (whether known, asked).
 
     `horizon`: int32 (value,), of each local state; `vector`: the horizons of row r, which it
     follows, packed.

@@ -1,5 +1,5 @@
 """Claims about runs without an end, on the graph of a finished search.
 
-Read `graph.py` first.  What fairness asks for is in `duties.py`; `joinproto/check/lassos.py` finds
+Read `graph.py` first.  The duties of fairness are in `duties.py`; `joinproto/check/lassos.py` finds
 the lasso, here and in plain Python.
 """

@@ -18,7 +18,7 @@ from joinproto.check.steps import Move
 
 
 class Cover:
-    """`names_of`: what a step takes, as rows, or as the halves of pairs.
+    """`names_of`: the table rows of a step, as rows, or as the halves of pairs.
 
     `concerns`: whether a step is one that goals are about; of a pair one of both is enough.  Steps
     that change nothing are in no run.

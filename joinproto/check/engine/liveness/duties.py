@@ -23,7 +23,7 @@ _CHOICE, _RECEIVE, _TAKE, _JOINT, _HEAL = range(5)
 class Duties:
     """Some of the duties, none of which shares a step.
 
-    `label`: of each step the duty that it fulfils, or -1.  `name`: what a duty is called.
+    `label`: of each step the duty that it fulfils, or -1.  `name`: of the duty.
     """
 
     strong: bool
@@ -71,7 +71,7 @@ def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
 
 
 def unheard(tables: Tables, info: Ints) -> list[str]:
-    """Return texts of what the world must be fair to and no step of it is."""
+    """Return texts of fairness demands that no step of the world matches."""
     label = labels_of(tables, info)
     return [
         f"fairness: {fair}"
@@ -82,7 +82,7 @@ def unheard(tables: Tables, info: Ints) -> list[str]:
 
 
 def place_of(tables: Tables, info: int) -> int:
-    """Return how many choices a member names before this one; 0 of what is no choice."""
+    """Return how many choices a member names before this one; 0 if it is no choice."""
     if info & 15 != kernel.CHOICE:
         return 0
     member, local, column = tables.outcome_cell[info >> 32]

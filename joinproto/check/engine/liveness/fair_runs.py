@@ -1,14 +1,14 @@
 """Runs without end that fairness allows: the parts of a graph in which one can go round.
 
-A part is a set of states that lead to one another.  A run can stay in it for ever, and be fair,
-if each weak duty is fulfilled there or impossible somewhere there, and each strong duty is
-fulfilled there or possible nowhere there.  A part that breaks a weak duty is of no use, and no
-smaller one in it either.  Of one that breaks a strong duty the states are taken out in which that
-is possible, and what is left falls into smaller parts: Emerson and Lei's, and Streett's, way.
-A state alone is a part, too: a run may end where no duty is left.
+A part is a set of states that lead to one another.  A run can stay in it for ever, and be fair, if
+each weak duty is fulfilled there or impossible somewhere there, and each strong duty is fulfilled
+there or possible nowhere there.  A part that breaks a weak duty is of no use, and no smaller one in
+it either.  Of one that breaks a strong duty the states are taken out in which that is possible, and
+the rest falls into smaller parts: Emerson and Lei's, and Streett's, way. A state alone is a part,
+too: a run may end where no duty is left.
 
-What a step fulfils follows from its kind, of which there are few.  So duties are bits of a mask
-for each kind, and one pass over the steps judges 64 duties of all parts.
+The duties that a step fulfils depend on its kind, of which there are few.  So duties are bits of a
+mask for each kind, and one pass over the steps judges 64 duties of all parts.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def fair_parts(
 ) -> Ints:
     """Return the part of each state of `region` in which a fair run can stay, -1 elsewhere.
 
-    `first`: int64 (state + 1,), where the steps out of each state begin; `target`, `kind`: of
-    all steps, those that leave the region too: they say what is possible.  `wanted`: a part
-    without one of these states is none.
+    `first`: int64 (state + 1,), where the steps out of each state begin; `target`, `kind`: of all
+    steps, those that leave the region too: they show the possible steps.  `wanted`: a part without
+    one of these states is none.
     """
     alive = region.copy()
     part: Ints = np.full(len(region), -1, np.int64)

@@ -50,7 +50,7 @@ _PIECE = 1 << 16
 class BreakingRun:
     """A run that breaks a claim, with its states as text.
 
-    `abstractly`: what the abstract world would have had to do, of a claim that has one.
+    `abstractly`: the step that the abstract world lacks, for a claim that has one.
     """
 
     run: Run
@@ -194,7 +194,7 @@ class Graph:
         return list(duties_of(self.search.tables, self.infos, self.changes))
 
     def unheard(self) -> list[str]:
-        """Return texts of what the world must be fair to and no step of it is."""
+        """Return texts of fairness demands that no step of the world matches."""
         return unheard(self.search.tables, self.infos)
 
     def broken_by(self, claim: Claim) -> BreakingRun | None:
@@ -322,7 +322,7 @@ class Graph:
         )
         return BreakingRun(run, states_text(self.search, rows[run.begin]), steps)
 
-    # -- what joinproto/check/lassos.py asks ----------------------------------------------------
+    # -- for joinproto/check/lassos.py ---------------------------------------------------------
 
     def out_of(self, at: int) -> range:
         return range(int(self.first[at]), int(self.first[at + 1]))

@@ -31,7 +31,7 @@ def prefetch(typingctx: Any, table: Any, at: Any) -> Any:
     """Begin to read item `at` of a contiguous array (of rows: row `at`), without waiting for it.
 
     A load would be waited for where the processor runs out of room for later instructions: with
-    this, looking up what is in no cache takes half the time.  `at` may lie anywhere: no fault.
+    this, a look-up that misses the caches takes half the time.  `at` may lie anywhere: no fault.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -51,7 +51,7 @@ def insert_single(
 
     `own`: the next row, and where there is no more room for rows.  `taken`: None where one thread
     inserts; else (1,), rows of all workers' stretches so far, and of `stretch` rows more each is
-    taken.  What is found in `recent` (by hash, a power of two) is left out: most duplicates follow
+    taken.  Rows found in `recent` (by hash, a power of two) are left out: most duplicates follow
     soon after, and those are known without waiting for memory.
     """
     last = np.int64(table.size - 1)
@@ -113,8 +113,8 @@ def insert_wide(
 ) -> None:
     """The same of wider rows.
 
-    `via`: of each, what it is marked with, or empty; `marks`: of rows from `begin` on.  `numbers`:
-    the number of each row is written there; or empty.
+    `via`: the mark of each, or empty; `marks`: of rows from `begin` on.  `numbers`: the number of
+    each row is written there; or empty.
     """
     last = np.int64(table.size - 1)
     words = rows.shape[1]

@@ -3,8 +3,7 @@
 Fields hold numbers: the local state of a member, the content of a queue, the faults spent. All bits
 that are left over are message slots, one bit for each message of a message set. It is unknown
 beforehand how many local states a member has.  So when a number no longer fits, `tables/arrays.py`
-gives its field more bits, and `space.py` packs all rows again.  What is packed is always the exact
-state.
+gives its field more bits, and `space.py` packs all rows again.  A row always holds the exact state.
 """
 
 from __future__ import annotations
@@ -77,9 +76,9 @@ class Layout:
     def grown(self, counts: list[int], slots: int | None = None) -> Layout:
         """Return a layout with room for `counts` values in each field and `slots` messages.
 
-        None if no message is ever a bit.  Then what is left of the words goes to the fields, the
-        same to each: to pack all rows again costs more than bits that are there anyway.  Else only
-        a field that is too small gets two bits where they cost no word, else one.
+        None if no message is ever a bit.  Then the spare bits of the words go to the fields, in
+        equal parts: to pack all rows again costs more than bits that are there anyway.  Else only a
+        field that is too small gets two bits where they cost no word, else one.
         """
         if slots is None:
             found = Layout([(count - 1).bit_length() for count in counts], 0, self.words)

@@ -34,14 +34,14 @@ def sought(keys: Keys, run: Keys) -> Ints:
 
 
 def _fixed(array: Keys) -> Keys:
-    # One type for what is mapped from a file and what is not, and no copy.
+    # One type for arrays mapped from a file and for others, without a copy.
     found = array.view(np.ndarray)
     found.flags.writeable = False
     return found
 
 
 def _own(array: Column) -> Column:
-    # What is mapped from a file is another type to the compiler, and compiled again.
+    # An array mapped from a file is another type for the compiler, so code would be compiled twice.
     return array if type(array) is np.ndarray and array.flags.writeable else np.array(array)
 
 

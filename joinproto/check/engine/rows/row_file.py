@@ -1,11 +1,11 @@
 """Rows in a file that is mapped into memory, so that they need not fit there.
 
-The kernel writes the file while a search continues, and reads back what is looked at.  Only the
-pages in use take memory: `let_go` gives all of them back.  The disk's blocks are taken before rows
-are written, because a full disk ends a process that writes to a map.
+The kernel writes the file while a search continues, and reads back the pages that are used.  Only
+the pages in use take memory: `let_go` gives all of them back.  The disk's blocks are taken before
+rows are written, because a full disk ends a process that writes to a map.
 
-A file holds the rows of one layout.  Rows that are packed again go to another file, so what a
-checkpoint names stays as it was (`joinproto/check/engine/checkpoint.py`).
+A file holds the rows of one layout.  Rows that are packed again go to another file, so the files
+named in a checkpoint stay unchanged (`joinproto/check/engine/checkpoint.py`).
 """
 
 from __future__ import annotations

@@ -67,11 +67,11 @@ class RowSet:
 
     `is_direct`: the table holds the rows themselves.  `shift`: a hash without its place's bits.
     `era`: counts how often rows went or were packed again; a row once inserted is there in its era.
-    `numbered`: `insert` returns each candidate's row number (always the wide form). `over`: calls
-    what it is given with pieces of begin to end, by several threads or by one. `marks`: which
-    member led to the rows of the last two levels. `budget`: how much memory the process may take.
-    `room`: how many rows are expected; None reserves what the budget allows.  `files`: where rows
-    lie; None means in memory.
+    `numbered`: `insert` returns each candidate's row number (always the wide form). `over`: calls a
+    function with pieces of begin to end, by several threads or by one. `marks`: which member led to
+    the rows of the last two levels. `budget`: how much memory the process may take. `room`: how
+    many rows are expected; None reserves what the budget allows.  `files`: where rows lie; None
+    means in memory.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class RowSet:
             asides.append((left, count))
             return count
 
-        # The upper half moves behind what was there; then its own room is free for the next.
+        # The upper half moves behind the former one; then its own room is free for the next.
         end = old
         while end > _ALONE:
             self.over(end // 2, end, piece)
@@ -216,7 +216,7 @@ class RowSet:
     def pieces(self, count: int) -> Iterator[tuple[int, int]]:
         """Yield the begin and end of pieces of `count` rows, all of which are to be looked at.
 
-        Between two pieces, what lies in files gives its memory back where the limit asks for it.
+        Between two pieces, pages of files are released if the limit demands it.
         """
         for begin in range(0, count, _PIECE):
             yield begin, min(count, begin + _PIECE)
@@ -273,7 +273,8 @@ class RowSet:
     def replace(self, rows: Rows, count: int) -> None:
         """Take other rows in the same order (the same states, packed in another way).
 
-        `rows` may be this set's own array, changed in place, or begin what `another` returned.
+        `rows` may be this set's own array, changed in place, or begin the array that `another`
+        returned.
         """
         self.words = rows.shape[1]
         self.is_direct = self.words == 1 and not self._numbered

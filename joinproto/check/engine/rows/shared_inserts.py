@@ -19,8 +19,8 @@ _NO_NUMBERS = np.empty(0, np.int64)
 
 
 class SharedInserts:
-    """A round begins with `begin`, once there is room; then each worker calls `put` of what it
-    finds, while it `has_room`; `end` ends it.
+    """A round begins with `begin`, once there is room; then each worker calls `put` with its
+    successors, while it `has_room`; `end` ends it.
 
     `piece`: room for so many rows that a worker writes before it puts them in: `out[worker]`,
     marked by `via[worker]`.
@@ -44,7 +44,7 @@ class SharedInserts:
     def make_room_for(self, each: int) -> None:
         """Let the set have room for so many rows that each worker finds in the next round.
 
-        It has room for what they find at a time, if `each` is less than that.
+        It has space for their successors of one call, if `each` is less than that.
         """
         count, states = self._workers.count, self._states
         self._at_once = count * (self.out.shape[1] + STRETCH)
@@ -53,7 +53,7 @@ class SharedInserts:
         self._limit = states.count + more
 
     def has_room(self) -> bool:
-        """Whether there is room for what each worker may find at a time."""
+        """Whether there is space for each worker's successors of one call."""
         return int(self._taken[0]) + self._at_once <= self._limit
 
     def begin(self) -> None:

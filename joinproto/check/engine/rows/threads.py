@@ -12,7 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 LINE = 8
-"""Numbers that a processor writes at once: what two workers write is that far apart."""
+"""The numbers in a cache line: two workers' counters are that far apart."""
 
 SECONDS_HELD = 0.00002
 """Seconds that one thread holds the interpreter while others wait for it."""

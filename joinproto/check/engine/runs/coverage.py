@@ -20,10 +20,10 @@ from joinproto.check.steps import Move, words
 
 
 def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
-    """Return how often each step and each case was taken, and what never was.
+    """Return how often each step and each case was taken, and those that never were.
 
-    `outcomes`: only so many were asked for on the way to what is reported; None means all.  Where
-    one state stands for all its renamings, so does one step: the one whose name comes first.
+    `outcomes`: the number that were needed for the reported result; None means all.  Where one
+    state stands for all its renamings, so does one step: the one whose name comes first.
     """
     tables = search.tables
     every = tables.outcomes
@@ -104,7 +104,8 @@ def _arms(
     met = np.unique(np.column_stack([cells[:, [0, 2]], acts]), axis=0)
     for member, column, does in met.tolist():
         arms.add(tables.columns[member].values[column], takes=True, acts=bool(does))
-    # A search that a limit ended cannot tell what it met from what another numbered for it.
+    # A search that a limit ended cannot distinguish values that it met from those that another
+    # search numbered.
     refused = {} if search.found.stopped_by else tables.refused
     for (member, column), at in refused.items():
         event = tables.columns[member].values[column]

@@ -24,7 +24,7 @@ Cell = tuple[int, int, int]
 def raise_failing(search: Search, begin: int, end: int) -> None:
     """Raise the problem met in a step out of rows begin to end, the last level; None if it was not.
 
-    A search that began again keeps what it met further on, and comes to it again.
+    A search that began again keeps the errors that it met further on, and comes to it again.
     """
     failing = search.tables.failing
     assert failing is not None

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @define
 class Findings:
-    """`whole`: nothing was left out, so what was not found is not there.
+    """`whole`: nothing was left out, so a claim that was not reached is unreachable.
 
-    `idle`: what the world must be fair to and never can do.  `notes`: what abstract worlds
-    cannot do and was done.
+    `idle`: fairness demands for steps that never are possible.  `notes`: steps taken that abstract
+    worlds cannot take.
     """
 
     results: dict[str, PropertyResult] = Factory(dict)
@@ -100,7 +100,7 @@ def _unhit(search: Search, claim: Claim, *, whole: bool) -> Result:
         return "unknown"
     if claim.property.kind != "sometimes":
         return "holds"
-    # What was not found may lie behind a state from which the search did not go on.
+    # A missing state may lie behind a state that the search did not expand.
     left_out = search.world.same is not None or search.beyond > 0
     return "unknown" if left_out else "not-reached"
 
@@ -112,7 +112,7 @@ def _with_premise(claim: Claim, result: PropertyResult) -> PropertyResult:
 
 
 def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
-    """Judge claims about whole runs on the graph of all states; add what breaks them."""
+    """Judge claims about whole runs on the graph of all states; add the runs that break them."""
     # Here and not above: SciPy takes a while to load, and most searches do without.
     from joinproto.check.engine.liveness.graph import Graph
 

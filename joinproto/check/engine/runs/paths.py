@@ -119,7 +119,7 @@ def path_to(search: Search, targets: Ints, level: int) -> Way:
 
     `targets`: row numbers, all in `level` (the initial state's level is 0).
     """
-    # A search that memory ended may not have taken in what was answered last.
+    # A search that memory ended may not have read the last answers.
     search.expander.refresh()
     counters = _save_counters(search)
     try:

@@ -90,7 +90,7 @@ Retraced = tuple[dict[str, dict[str, str]], tuple[Step, ...], str]
 def retraced(search: Search, broken: Broken, asked: StepAnswers | None) -> Retraced:
     """Take a run's steps again; return the initial states and the steps as text.
 
-    Alongside them what the abstract world of a claim, `asked`, cannot do, in words.
+    Alongside them the step that the abstract world of a claim, `asked`, cannot take, in words.
     """
     steps_of = Steps(search)
     row = search.rows()[broken.begin].copy()

@@ -27,7 +27,7 @@ class Drawn:
 
 @define
 class StepAnswers:
-    """One claim about steps, and what it answered so far."""
+    """One claim about steps, and its answers so far."""
 
     search: Search
     claim: Claim

@@ -91,7 +91,7 @@ class Walker:
         self._standing: list[Rows] = []  # rows to be packed again with a new layout
         self.search.expander.on_layout.append(self._repack)
         tables = self.tables
-        # What a step is called is its outcome and, by its kind, one number more.
+        # The name of a step is its outcome and, by its kind, one number more.
         self._own_hashes = Answers(self._hash_outcome, np.uint64)
         self._hashes = {
             kernel.RECEIVE: Answers(lambda m: _hash(stable(tables.messages.values[m])), np.uint64),
@@ -140,7 +140,7 @@ class Walker:
         return self.search.states.count
 
     def walk(self, runs_wanted: int, tick: Callable[[], None]) -> None:
-        """Take as many of these runs as go at once; what they met is added to `found`.
+        """Take as many of these runs as go at once; their statistics are added to `found`.
 
         `tick` is called after each step of all of them.
         """

@@ -45,8 +45,8 @@ class Order(NamedTuple):
     classes: I64  # (class, member of the group) -> message of a set
 
 
-# No counts of references (_nrt) in these loops, as in those of the expansion: what they write to
-# is given.  `room`: uint64, shape (2, words).
+# No counts of references (_nrt) in these loops, as in those of the expansion: their output arrays
+# are given.  `room`: uint64, shape (2, words).
 
 
 @njit(cache=True, _nrt=False)

@@ -97,14 +97,14 @@ class CodeComparison:
         tables.code_comparison = self
 
     def check(self) -> None:
-        """Compare what is new in the tables; raises `ModelProblem`."""
+        """Compare new table entries; raises `ModelProblem`."""
         self._check_code()
         self._check_choices()
         self._check_monitor()
         self._check_order()
 
     def check_shown(self) -> None:
-        """Compare what is shown of states and of their images, all of which have numbers.
+        """Compare the observations of states and of their images, all of which have numbers.
 
         And how far they have come, where messages expire with that.
         """
@@ -155,8 +155,8 @@ class CodeComparison:
     ) -> None:
         """Refuse claims about one or two that say another thing of renamed members.
 
-        Asked of what is new, which is all of a state and its images or none of it: what was
-        found broken from number `known` on, and observations from `before` on.
+        For new entries, which include a state with all its images or none: broken claims from
+        number `known` on, and observations from `before` on.
         """
         broken = judge.broken
         for (one, number, two, other), names in judge.tables.claimed.since(known).items():

@@ -32,7 +32,7 @@ class Renamed:
         return known
 
     def keep(self, j: int, state: LocalState, other: LocalState) -> None:
-        """Let these two be what the swap, which undoes itself, makes of each other."""
+        """Note that the swap, which is its own inverse, maps these two to each other."""
         self._known[j][state] = other
         self._known[j][other] = state
 

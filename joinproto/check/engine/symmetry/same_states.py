@@ -1,6 +1,6 @@
 """States that a world's `same` does not tell apart: of those, the one found first continues.
 
-So what is found is a run of the world; what is left out may have led to more.
+So each run found is a run of the world; a state left out may have led to more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from joinproto.check.same import left_on_disk
 
 
 class StateKeys:
-    """Keys of states: what `same` and the claims say of the view, then what no view speaks for.
+    """Keys of states: the answers of `same` and the claims for the view, then the parts that no
+    view shows.
 
     A state that a claim tells from the one found first is judged, and continues.
     """
@@ -90,7 +91,7 @@ class StateKeys:
         return unseen
 
     def _disk(self, field: int) -> Any:
-        """Return the number of what lies on disk, by local state."""
+        """Return the number of the disk's contents, by local state."""
         of, values = self._disk_of[field], self._tables.values[field].values
         for local in values[len(of) :]:
             of.append(self._disks[field].add(left_on_disk(self._tables.world, local))[0])

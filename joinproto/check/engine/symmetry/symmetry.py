@@ -170,7 +170,7 @@ class Symmetry:
         while True:
             again = False
             for j in range(self.swaps):
-                # Messages first: what a sender has under way is renamed by their images.
+                # Messages first: a sender's contents are renamed by their images.
                 if tables.set_network:
                     again |= self._rename_messages(j)
                 for f in range(tables.fields):
@@ -306,7 +306,7 @@ class Symmetry:
     # -- canonical rows ----------------------------------------------------------------
 
     def _arrays(self) -> None:
-        """Take in what was numbered since the last time; all, where values lie elsewhere now."""
+        """Read newly numbered values, or all if their places have changed."""
         tables, off = self.tables, self.tables.per_value.off
         if off is not self._off:
             size = int(off[-1])

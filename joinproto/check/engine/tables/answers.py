@@ -2,10 +2,10 @@
 
 A member's answers follow from its attributes, the event and its code
 (`joinproto/check/determinism.py`), so a run with the same code need not ask again.  The same code:
-the content of every module of `joinproto` and `joinproto_worlds`, the versions of what they import,
+the content of every module of `joinproto` and `joinproto_worlds`, the versions of their imports,
 and Python's.  A user's own world may import anything, so its answers are never kept.
 
-What is kept are the numbers that a search by the engine gave them, once it came to its end
+The cache holds the numbers that a finished search by the engine gave them
 (`joinproto/check/engine/tables/numbering.py`).
 
 Nothing is taken on trust: at each run some of the answers are asked for again, and a file in
@@ -81,7 +81,7 @@ class Answers:
         if found is not None and not self._are_right(found):
             self.file.tell(f"{self.file.path} answers otherwise than the members; it is not used")
             found, self.tried = None, 0
-        # Only now: what was asked to try them is nothing new.
+        # Only now: the questions that tried them are not new.
         for code in (*codes.members, *([codes.monitor] if codes.monitor else ())):
             code.known = Known()
             self._asked.append(code.known)
@@ -102,7 +102,7 @@ class Answers:
             self.file.write(content, self._names)
 
     def note(self) -> str:
-        """Return a text that says what the file was good for; empty: there was none."""
+        """Return a text about the use of the file, "" if there was none."""
         if not self.taken:
             return ""
         return (
@@ -130,10 +130,10 @@ def counts_of(name: str, options: Mapping[str, Any]) -> AnswersFile | None:
 
 
 def _code_of(world: str) -> bytes | None:
-    """Return a hash of all that decides what members answer.
+    """Return a hash of everything that decides members' answers.
 
-    None where it is unknown: a module was edited since this process began, so that what was
-    imported is not what lies on disk; or cannot be read; or a package does not say its version.
+    None where it is unknown: a module was edited since this process began, so that the imported
+    code differs from the file; or cannot be read; or a package does not say its version.
     """
     # Here and not above: it takes as long to load as a small world to search.
     from importlib.metadata import PackageNotFoundError, version

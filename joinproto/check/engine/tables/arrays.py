@@ -1,4 +1,4 @@
-"""The numbered world as arrays: what the kernel reads, and nothing that only Python can.
+"""The numbered world as arrays: the part that the kernel reads, without values for Python alone.
 
 Made where the values behind the numbers are known (`tables.py`).  A search on many machines gives
 each of them a copy that knows only the numbers.
@@ -48,7 +48,7 @@ class Arrays(ABC):
             horizon=(np.int32, 0),
         )
         self.cells = Grids(self.fields, kernel.UNKNOWN)
-        # Of queues: what they hold with a message more, and with one less.
+        # Of queues: their contents with one message more, and with one less.
         self.adds_table = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
         self.rests = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
         self.choice_column = Growing(np.int32)
@@ -196,7 +196,7 @@ class Arrays(ABC):
         )
 
     def grow_layout(self, layout: Layout | None = None) -> Layout:
-        """Take `layout`, or one with room for what is numbered now; returns the old one."""
+        """Take `layout`, or one with space for the present numbers; returns the old one."""
         old = self.layout
         if layout is None:
             slots = self.slots if self.set_network and self.contents is None else None

@@ -16,7 +16,7 @@ def beginning(
 ) -> tuple[list[int], list[int]]:
     """Return a number for each field, and the messages of the set that are under way.
 
-    `begun`: of each member the state before it starts, and what its start makes of it, if it does.
+    `begun`: of each member the state before it starts, and its state after the start, if it starts.
     """
     fields = [0] * tables.fields
     messages: list[int] = []

@@ -1,7 +1,7 @@
 """Verdicts of local claims on the observations that were evaluated.
 
 By number, so that it may be kept with the numbers for the next search of the same code
-(`numbering.py`): that one asks about what is new, and of the rest a few again.
+(`numbering.py`): that search evaluates new observations, and a sample of the others again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Claimed:
     def __init__(self, names: Sequence[str] = (), watched: int = 0) -> None:
         self.names = tuple(names)
         self.counts = [0] * watched
-        # What breaks claims, in the order in which it was found; and which claim of `names`.
+        # Breaking observations in the order found, and the claim of `names` that each breaks.
         self._rows, self._which = np.empty((0, 4), np.int64), np.empty(0, np.int64)
         # Of as many of them.
         self._broken: dict[Key, list[str]] = {}
@@ -42,7 +42,7 @@ class Claimed:
         return len(self._rows)
 
     def add(self, name: str, rows: Table) -> None:
-        """Take in what breaks a claim: rows, each a `Key`."""
+        """Add observations that break a claim: rows, each a `Key`."""
         if len(rows) == 0:
             return
         which = np.full(len(rows), self.names.index(name))
@@ -66,7 +66,7 @@ class Claimed:
         return self._broken
 
     def forget(self, known: int) -> None:
-        """Know only the first of what was found, so many."""
+        """Keep only the first `known` findings."""
         self._rows, self._which = self._rows[:known], self._which[:known]
         if self._told > known:
             self._broken, self._told = {}, 0
@@ -93,7 +93,7 @@ class Claimed:
         """Yield of up to `most` observations for each claim, and of as many that break one,
         whether the claims still say so.
 
-        `names`: of the members; `shown`: what each field shows.
+        `names`: of the members; `shown`: the observations of each field.
         """
         claims = [item for item in world.properties if item.name in self.names]
         places = {item.name: self._places(item, names) for item in claims}
@@ -132,7 +132,7 @@ def among_of(item: Property, names: Sequence[str]) -> list[int]:
 
 
 def is_kept(item: Property) -> bool:
-    """Return whether what a claim says is told here."""
+    """Return whether a claim's verdicts are kept here."""
     return item.kind == "always" and item.scope not in ("world", "step")
 
 
@@ -176,7 +176,7 @@ class BreakingObservations:
         return len(bits) > 0 and bool(int(bits[at >> 6]) >> (at & 63) & 1)
 
     def by_field(self, seen: Flags) -> list[list[int]]:
-        """Return the numbers of what was seen, by watched field."""
+        """Return the numbers of the seen observations, by watched field."""
         parts = zip(self.base.tolist(), self.counts, strict=True)
         return [np.flatnonzero(seen[at : at + count]).tolist() for at, count in parts]
 

@@ -1,11 +1,11 @@
 """The contents that each member has sent in a message set, as one number instead of a bit a
 message.
 
-Messages are many and what one sender has under way together is not: in `join` 1,128 messages
-in 8,560, 2,739, 2,722 and 97 contents (after `search = Search(load_world("join"))` and its `run`,
-`len` of `search.tables.messages`, and of `tables.values` from `contents.first` on).  So a row
-that would need many words of bits has a field for each sender, with the number of its content.
-What a send and what an expiry make of a content are cells of tables, filled once like all others.
+Messages are many and the contents of one sender are not: in `join` 1,128 messages in 8,560, 2,739,
+2,722 and 97 contents (after `search = Search(load_world("join"))` and its `run`, `len` of
+`search.tables.messages`, and of `tables.values` from `contents.first` on).  So a row that would
+need many words of bits has a field for each sender, with the number of its content. The results of
+a send and of an expiry for a content are cells of tables, filled once like all others.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ VECTORS_MAX_BITS = 24
 
 
 class Contents:
-    """Numbers for what each sender has under way: sorted tuples of messages, by sender.
+    """Numbers for the contents of each sender: sorted tuples of messages, by sender.
 
     They are the values of the fields from `first` on, one for each member.  `era`: how often
     horizons were numbered again.
@@ -238,9 +238,9 @@ class Contents:
         return numbers
 
     def _number_outcomes(self) -> None:
-        """Write of each new outcome what it sends, whether it sleeps, and where it leads.
+        """Write for each new outcome its messages, whether it sleeps, and where it leads.
 
-        `leads`: the local state; above 32 bits 1 + what it sends; `MOVES`, where the horizon is
+        `leads`: the local state; from bit 32 on 1 + its messages; `MOVES`, where the horizon is
         another.  Or -1, where it is one of several, or changes anything else.
         """
         first, tables = self._sends.count, self._tables
@@ -283,7 +283,7 @@ class Contents:
         bits = self._horizon_bits()
         if bits == self._bits:
             return
-        # Horizons are packed in another way now; what was made of them is asked for again.
+        # Horizons are packed in another way now; the cells that depend on them are filled again.
         self.era += 1
         self._bits = bits
         self._shifts = np.concatenate([[0], np.cumsum(bits)[:-1]]).astype(np.int64)

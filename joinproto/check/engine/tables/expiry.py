@@ -2,7 +2,7 @@
 
 A row loses a message as soon as no member can make use of it: see `World.expiry`.  The masks here
 have, for each member and each horizon, a bit for each message that it needs there, and all bits of
-a row that are no such message.  What all members together need is kept: `expire` in `kernel.py`
+a row that are no such message.  Messages that any member needs are kept: `expire` in `kernel.py`
 drops the rest from a row; where contents are numbered, `contents.py` does.
 """
 
@@ -65,7 +65,7 @@ class Expiry:
         self._stamps.append(tuple((self._number_of[name], stamp) for name, stamp in stamps))
 
     def require_alike(self, images: Sequence[Growing], swap_field: Ints) -> None:
-        """Compare what is new with its `images` by each swap of members; raises `ModelProblem`.
+        """Compare new entries with their `images` by each swap of members; raises `ModelProblem`.
 
         `swap_field`: int64, shape (swaps, fields), where a member goes.
         """

@@ -1,11 +1,11 @@
 """Tables (field, row, column) of small numbers: a block for each field, or, where most of a
 block would be empty, a hash table.
 
-`off[field]` is where a field begins in `array`, `stride[field]` the width of its block: there
-`row * stride + column` is the place.  Or it is minus the number of places of a hash table, which
-begins at `off[field]` in `pairs`: key and content side by side, for one look at memory.  What
-holds nothing yet reads -1, so `fill` is that.  A field that grows large changes from a block to a
-hash table if that is smaller; never back.
+`off[field]` is where a field begins in `array`, `stride[field]` the width of its block: there `row
+* stride + column` is the place.  Or it is minus the number of places of a hash table, which begins
+at `off[field]` in `pairs`: key and content side by side, for one look at memory.  An empty cell
+reads -1, so `fill` is that.  A field that grows large changes from a block to a hash table if that
+is smaller; never back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ASKS_MAX = 1 << 12
 """New places that a pass may take, at most, before `make_room_for_asks` is called again."""
 
 
-# Without counts of references (_nrt): they are atomic, and took longer than what is done here.
+# Without counts of references (_nrt): they are atomic, and took longer than the work here.
 @njit(cache=True, _nrt=False)
 def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
     """Return the item, or -1 if there is none yet.  `grids`: see `Grids.arrays`."""
@@ -101,9 +101,9 @@ def _no_limit(more_bytes: int) -> None:
 class Grids:
     """One table (row, column) of int32 for each field, all in one array.
 
-    `rows`, `columns`: what each field has room for.  `claim(bytes)` is called before memory is
-    taken; what it raises leaves everything as it was.  What others read meanwhile stays as it is
-    from `hold` to `release`: what is put there waits.
+    `rows`, `columns`: the capacity of each field.  `claim(bytes)` is called before memory is taken;
+    an exception of it leaves everything unchanged.  Arrays that others read stay unchanged from
+    `hold` to `release`: new items wait.
     """
 
     def __init__(self, fields: int, fill: int) -> None:
@@ -276,7 +276,7 @@ class Grids:
     def some(self, field: int, most: int) -> list[tuple[int, int, int]]:
         """Return (row, column, content) of places that are set, at most so many, at random.
 
-        Fewer, where a hash table has forgotten what stood there.
+        Fewer, where a hash table has dropped entries.
         """
         if self._is_hash(field):
             pairs = self._hash(field)

@@ -1,4 +1,4 @@
-"""A file for what the next run of the same code need not work out again.
+"""A cache file for the next run of the same code.
 
 It is whole, and of this user and this code, or it is not used: whatever it holds, the search
 continues.
@@ -36,10 +36,10 @@ TIMES_LARGER = 6
 
 @frozen
 class AnswersFile:
-    """One file.  `code`: 32 bytes, what it is made by; None if nothing can be kept of that.
+    """One file.  `code`: 32 bytes, a hash of the code that made it; None if nothing can be cached.
 
-    `tell` hears why it is not used.  `memory_bytes`: what the process may hold; a content that
-    would not fit is not read.
+    `tell` hears why it is not used.  `memory_bytes`: the limit of the process; a content that would
+    not fit is not read.
     """
 
     path: Path

@@ -1,7 +1,7 @@
 """Values as bytes that hold data and nothing else: to read them calls no function that they name.
 
-The bytes are the length of a JSON text (8 bytes, big endian), that text, the length of what follows
-in 32-bit numbers, those numbers, and the bytes of arrays.  The text holds texts and numbers
+The bytes are the length of a JSON text (8 bytes, big endian), that text, the count of the following
+32-bit numbers, those numbers, and the bytes of arrays.  The text holds texts and numbers
 (`leaves`), the names of classes and functions, and the types and shapes of arrays.  The numbers are
 one value after the other: its kind, how many numbers follow, and those.  Most are the places of
 values that came before.
@@ -40,7 +40,7 @@ _FROM_PARTS: tuple[type, ...] = (
     *(dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone),
     *(decimal.Decimal, fractions.Fraction, ipaddress.IPv4Address, ipaddress.IPv6Address, range),
 )
-"""Classes that make a value of what `__reduce_ex__` says, and do nothing else."""
+"""Classes that only build a value from the result of `__reduce_ex__`."""
 
 _STANDARD = {
     f"{kind.__module__}.{kind.__qualname__}": kind
@@ -92,7 +92,7 @@ class Names:
 
 
 def written(value: Any, names: Names) -> bytes:
-    """Return `value` as bytes.  Raises `CannotKeep` for what could not be read."""
+    """Return `value` as bytes.  Raises `CannotKeep` for values that could not be read."""
     writer = _Writer(names)
     writer.put(value)
     head = {"leaves": writer.leaves, "names": writer.names, "arrays": writer.arrays}
@@ -117,7 +117,7 @@ class _Writer:
         self._alive: list[Any] = []  # so that no other value gets its id
 
     def put(self, value: Any) -> int:
-        """Return the place of `value`; what it holds comes before it."""
+        """Return the place of `value`; its parts come before it."""
         kind: Any = type(value)
         key = (kind, repr(value)) if kind in _LEAVES else id(value)
         place = self._place.get(key)
@@ -188,7 +188,7 @@ _CONTAINERS = {tuple: TUPLE, list: LIST, set: SET, frozenset: FROZENSET}
 def read(content: bytes, names: Names) -> Any:
     """Return the value that `content` holds.
 
-    Raises `CannotKeep`, and what a class raises that is given what it never held.
+    Raises `CannotKeep`, and any exception of a class that gets values it never held.
     """
     at = 8 + int.from_bytes(content[:8], "big")
     head = json.loads(content[8:at])

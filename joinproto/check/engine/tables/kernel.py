@@ -99,7 +99,7 @@ class OfUse(NamedTuple):
     """Messages of a set that expire, see `World.expiry`."""
 
     horizon: I32  # (value,): of each local state
-    needed: U64  # (member * horizons + horizon, word): what is of use to it, and all else
+    needed: U64  # (member * horizons + horizon, word): the useful messages, and all others
     horizons: int
 
 
@@ -136,7 +136,7 @@ class Joint(NamedTuple):
 class Lookup(NamedTuple):
     """All tables as arrays; `joinproto.check.engine.tables.tables` grows them.
 
-    In groups, because a compiled function copies what it is given: see `expansion/expansion.py`.
+    In groups, because a compiled function copies its arguments: see `expansion/expansion.py`.
     """
 
     words: int  # of a row
@@ -217,7 +217,9 @@ HEARERS = 62
 
 @njit(inline="always")
 def is_hearer(heard_by: Ints, place: Any, member: Any) -> Any:
-    """Return whether a content, by its place in per-value arrays, may hold what a member hears."""
+    """Return whether a content, by its place in per-value arrays, may hold messages for a
+    member.
+    """
     return heard_by[place] >> min(np.int64(member), np.int64(HEARERS)) & 1 != 0
 
 
@@ -256,7 +258,7 @@ def _ask(ask: Questions, asked: Any, kind: Any, x: Any, y: Any, z: Any) -> Any:
 
 @njit(inline="always")
 def cell(blocks: Blocks, cells: Any, member: Any, local: Any, column: Any) -> Any:
-    """Return the first outcome, or what stands there instead.
+    """Return the first outcome, or the code in its place.
 
     `cells`: the table where some of it is hashed, see `Grids.sparse`; else None.
     """
@@ -301,7 +303,7 @@ def want_cell(
 def want_content(
     grids: Any, ask: Questions, asked: Any, kind: Any, found: Any, field: Any, content: Any, by: Any
 ) -> Any:
-    """Ask for what becomes of the content of a queue or of a set, as `want_cell` does."""
+    """Ask for the successor of the content of a queue or of a set, as `want_cell` does."""
     if found == UNKNOWN and asked < len(ask) - 1:
         _ask(ask, asked, kind, field, content, by)
         asked += 1

@@ -37,8 +37,7 @@ class TablesNumbering:
         return {"tables": kept, "horizons": tables.expiry.horizons}
 
     def take(self, content: dict[str, Any]) -> None:
-        """Number all as it was.  What read the tables before, such as a judge, must read them
-        again.
+        """Number all as it was.  A reader of the tables, such as a judge, must read them again.
 
         They are bound by no memory limit after it (`Arrays.bound_by`), and count the steps that
         were counted then (`Arrays.forget_taken`).

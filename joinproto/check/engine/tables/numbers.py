@@ -68,7 +68,7 @@ class Observed:
 
 
 class Observations(Numbers):
-    """Numbered pairs of what is shown of a member and of its disk, frozen."""
+    """Numbered pairs of the frozen observations of a member and of its disk."""
 
     def __init__(self, values: Sequence[Any] = ()) -> None:
         super().__init__(values)

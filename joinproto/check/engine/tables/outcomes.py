@@ -1,7 +1,7 @@
-"""The outcomes of steps, by number: as they were answered, or made again from what is numbered.
+"""The outcomes of steps, by number: as they were answered, or made again from numbers.
 
-A search that goes on with the numbers of another wants few of them, and all together are most
-of what is kept: so they are kept as numbers, and each is made when it is first asked for.
+A search that goes on with the numbers of another needs few of them, and all together are most of
+the cache: so they are stored as numbers, and each is made on first use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COSTS = tuple(COSTS)
 
 
 class Outcomes:
-    """`values`: of each field; `out`: columns of what the loops read; `cells`: whose each is.
+    """`values`: of each field; `out`: the columns for the loops; `cells`: the cell of each outcome.
 
     These are the tables' own.  `rules`: of each the number, in `rule_sets`, of the cases it took;
     `effects`: how many were performed before a crash, or -1.
@@ -39,7 +39,7 @@ class Outcomes:
         self._made: list[Outcome | None] = []
         self.rule_sets, self.rules = Numbers(), Growing(np.int32)
         self.effects = Growing(np.int32)
-        # What each kept outcome sent and recorded, by number.
+        # The messages and records of each stored outcome, by number.
         self._sent, self._recorded = Numbers(), Numbers()
         self._kept = np.empty((2, 0), np.int32)
 

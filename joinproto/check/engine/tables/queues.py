@@ -84,7 +84,7 @@ class Queues:
         return found
 
     def sent_by(self, sender: int, outcome: Outcome) -> list[tuple[int, int]]:
-        """Return the same of what an outcome sends and does not lose, with room for it."""
+        """Return the same for the messages that an outcome sends and does not lose."""
         tables, queued = self._tables, self.sent(sender, outcome.sent)
         if outcome.cost == "crash" and tables.fifo:
             # A message that it sent itself before it crashed is under way to it, and lost.
@@ -105,7 +105,7 @@ class Queues:
     def begin(
         self, queues: list[str], sender: int, messages: Iterable[tuple[str | None, Hashable]]
     ) -> None:
-        """Let `queues` hold what a member sends before the first step."""
+        """Put the messages that a member sends before the first step into `queues`."""
         for queue, message in self.sent(sender, messages):
             more = self.with_one_more(queues[queue], message)
             if more is None:
@@ -113,7 +113,7 @@ class Queues:
             queues[queue] = more
 
     def number(self, queue: int, content: str) -> int:
-        """Return the number of what a queue holds."""
+        """Return the number of a queue's contents."""
         tables = self._tables
         field = tables.queue_field + queue
         known = tables.values[field].of.get(content)
@@ -140,7 +140,7 @@ class Queues:
         return number
 
     def _number_heard(self, queue: int, messages: SmallInts) -> None:
-        """Number what messages are to the member that receives them, where that is new."""
+        """Number new messages as events of their receiver."""
         tables, heard = self._tables, self._heard.get(queue, np.zeros(0, np.bool_))
         if len(heard) < len(tables.messages):
             heard = np.concatenate([heard, np.zeros(len(tables.messages), np.bool_)])
@@ -169,7 +169,7 @@ class Queues:
         return tables.names[sender], tables.names[to], content
 
     def fill_rest(self, queue: int, content: int, place: int) -> None:
-        """Answer what a queue holds without the message of a take."""
+        """Answer the contents of a queue without a received message."""
         tables = self._tables
         held = tables.values[tables.queue_field + queue].values[content]
         rest = self.number(queue, held[:place] + held[place + 1 :])
@@ -178,7 +178,7 @@ class Queues:
         tables.rests.put(queue, content, place, rest)
 
     def fill_add(self, queue: int, content: int, message: int) -> None:
-        """Answer what a queue holds with one message more."""
+        """Answer the contents of a queue with one message more."""
         tables = self._tables
         held = tables.values[tables.queue_field + queue].values[content]
         more = self.with_one_more(held, message)

@@ -24,7 +24,7 @@ SAMPLES = 1_000
 def code_of(tables: Tables) -> str:
     """Return a hash of the source of members and claims, and of all that they import.
 
-    Of installed packages only what is ours.
+    Of installed packages only our own.
     """
     found = hashlib.sha256()
     files = {path for one in packages.MODELS for path in packages.folder(one).rglob("*.py")}
@@ -52,7 +52,7 @@ def member_codes(tables: Tables) -> list[Any]:
 
 
 def answer_as_before(numbering: TablesNumbering, content: dict[str, Any]) -> bool:
-    """Return whether members say again what they said, asked a sample of all that they said."""
+    """Return whether members repeat their answers, for a sample of all of them."""
     try:
         return all(numbering.samples(content, SAMPLES))
     except ModelProblem:

@@ -1,8 +1,8 @@
 """The answers of members' code, as numbers: the only module where code and arrays meet.
 
-Every local state, event, message and queue content gets a number when it is first met.
-`fill` answers what the kernel asked for, by one call of the real code each
-(`joinproto/check/determinism.py` asks some of them again).
+Every local state, event, message and queue content gets a number when it is first met. `fill`
+answers the kernel's questions, by one call of the real code each (`joinproto/check/determinism.py`
+asks some of them again).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Tables(Arrays):
         self.joint_steps: list[Together] = []
         self.joint_lists = JointLists(self)
         self.shown = [Observations() for _ in range(self.fields)]
-        self.claimed = Claimed()  # what claims said of that
+        self.claimed = Claimed()  # the claims' verdicts
         self.states_before = 0
         self.heard: list[tuple[LocalState, Any, LocalState]] = []  # state, event, state of monitor
         self.code_comparison: CodeComparison | None = None  # where members are renamed
@@ -196,7 +196,7 @@ class Tables(Arrays):
         self.receivers.append((members, columns, bits))
         self.to["member"].append_all(members)
         self.to["column"].append_all(columns)
-        # What says no sender is as if it were its own: no split is between.
+        # A message without a sender counts as the receiver's own: no split lies between.
         ones = members if sender is None else [self.number_of[sender]] * len(members)
         links = [one * self.members + at for one, at in zip(ones, members, strict=True)]
         self.to["link"].append_all(links)
@@ -311,7 +311,7 @@ class Tables(Arrays):
         return [([*fields, *contents.numbers(held)], []) for fields, held in self._initial]
 
     def number_contents(self) -> Contents:
-        """Let a row have a number for what each sender has under way, in place of its bits."""
+        """Let a row have a number for each sender's contents, in place of its bits."""
         more = self.members
         self.fields += more
         self.per_value.add_fields(more)
@@ -325,7 +325,7 @@ class Tables(Arrays):
         return self.contents
 
     def give_bits(self) -> Callable[[Rows], Rows]:
-        """Let a row have a bit for each message again; returns what packs rows so."""
+        """Let a row have a bit for each message again; returns the function that packs rows so."""
         contents, old = self.contents, self.layout
         if contents is None:
             return lambda rows: rows
@@ -347,7 +347,7 @@ class Tables(Arrays):
 def environment_tables(
     environment: Environment, number_of: Mapping[Surroundings, int], members: Sequence[str]
 ) -> tuple[kernel.EnvironmentTables, list[tuple[str, Surroundings]]]:
-    """Return the arrays, and what each move of the world is: its action, and what is after it."""
+    """Return the arrays, and each move of the world: its action, and the surroundings after it."""
     count = len(environment.states)
     spend = np.full((1 + len(FAULTS), count), -1, np.int32)
     link_up = np.ones((count, len(members) ** 2), np.int8)
