@@ -49,7 +49,7 @@ class Block:
         return Block(keys, rows.reshape(-1, words), (rows_map, keys_map))
 
     def rest(self) -> None:
-        """Give back the memory of what was read; reading it again is possible."""
+        """Free the memory of pages that were read; they can be read again."""
         for one in self.maps:
             one.madvise(mmap.MADV_DONTNEED)
 

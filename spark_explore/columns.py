@@ -1,10 +1,10 @@
 """The columns of a state: each member's observation, claims, and remaining faults.
 
-A column of a member is made once for each of its local states and then only looked up.  Its
-names: the member's, `_`, and what it shows (`b1_phase`); where it shows one value and no
-parts, `b1_shows`.  What its class tells of a state for a trace, and it does not show, is there
-as well; what is durable as `b1_disk_...`.  Values keep their types (`forms.py`).  What is the same
-in all states is no column: it is in the files' metadata, and in the file alongside them.
+A column of a member is made once for each of its local states and then only looked up.  Its names:
+the member's, `_`, and the shown attribute (`b1_phase`); where it shows one value and no parts,
+`b1_shows`.  Attributes that traces have and observations lack are included as well; durable ones as
+`b1_disk_...`.  Values keep their types (`forms.py`).  Constant values are no columns: it is in the
+files' metadata, and in the file alongside them.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Column:
 class Columns:
     """The conversion of rows to columns; it can be sent to executors.
 
-    `claims`: name of a claim about the world to its bit in a combination's flags.  `broken`:
-    name of an `always` about one member or two, to what breaks it.  `names`: of all parts and
-    claims, also of those that are `constants`, to their types.
+    `claims`: name of a claim about the world to its bit in a combination's flags.  `broken`: name
+    of an `always` about one member or two, to the observations that break it.  `names`: of all
+    parts and claims, also of those that are `constants`, to their types.
     """
 
     world: str
@@ -130,7 +130,7 @@ def column_of(text: str) -> str:
 
 
 def columns_of(search: Search) -> Columns:
-    """Return the columns of a world, by what was numbered in a search of it."""
+    """Return the columns of a world, from the values numbered in a search of it."""
     tables, judge = search.tables, search.judge
     judge.refresh()
     made = _Made()
@@ -185,7 +185,7 @@ def columns_of(search: Search) -> Columns:
 
 @define
 class _Made:
-    """Columns, and what is the same in all states; `names`: of both, to their types."""
+    """Columns, and the constant values; `names`: of both, to their types."""
 
     parts: list[Column] = field(factory=list)
     names: dict[str, str] = field(factory=dict)
@@ -208,7 +208,7 @@ class _Made:
                 self.parts.append(Column(name, number, form.array(values)))
 
     def claim(self, name: str, found: set[bool]) -> None:
-        """Add a claim; `found`: what it may be."""
+        """Add a claim; `found`: its possible values."""
         self.names[column_of(name)] = "bool"
         if len(found) == 1:
             (self.constants[column_of(name)],) = found

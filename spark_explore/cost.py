@@ -47,7 +47,7 @@ def cpu_seconds() -> float:
 
 
 def resident_bytes() -> int:
-    """Return the memory of the tree now; what is shared counts once."""
+    """Return the memory of the tree now; shared pages count once."""
     total = 0
     for one in tree():
         try:

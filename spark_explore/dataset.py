@@ -140,7 +140,7 @@ def stuck_in(
 
 
 def _with_stuck(table: Any, stuck: npt.NDArray[np.bool_], expanded: npt.NDArray[np.bool_]) -> Any:
-    """Add the column; null where what can be done was not looked for.
+    """Add the column; null where the possible steps were not computed.
 
     `stuck`: bool, of each row that is `expanded`.
     """

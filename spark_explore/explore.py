@@ -44,9 +44,8 @@ class Plan:
 
     `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None means
     one for each core.  `keeps_states`: write the dataset to `out`; `keeps_edges`: and all steps.
-    `tell`: hears what a person should know while it runs.  For a search here: `answers`, what
-    members are known to answer; `workers`, how many threads; `witnesses`: find the run to every
-    `sometimes`.
+    `tell`: gets progress messages for a person.  For a search here: `answers`, members' known
+    answers; `workers`, how many threads; `witnesses`: find the run to every `sometimes`.
     """
 
     limits: Limits = field(factory=Limits)
@@ -189,7 +188,7 @@ def auto(world: World, plan: Plan) -> Report:
     with cost.Watch() as watch, explained(), _storage(plan) as storage:
         spent = cost.Spent.now(watch, began=began)
         journal = Journal(storage, plan.out, dict(plan.identity))
-        # Before the session: what lies in files then is no longer in memory.
+        # Before the session: rows in files are then no longer in memory.
         frontier = take_over(search, seeding, storage, owners=_owners(plan, None), host="127.0.0.1")
         with _context(plan.master) as context:
             frontier.host = _host(context)
@@ -332,7 +331,7 @@ def _storage(plan: Plan) -> Iterator[Storage]:
         return
     place = plan.out.absolute() / "search"
     if not plan.resume:
-        # What another run left there, ended or not.
+        # The files that another run left there, ended or not.
         place.clear()
     place.make()
     if isinstance(place, Folder):

@@ -1,17 +1,17 @@
 """Whether some fair run breaks a claim, decided on tables of all states and steps.
 
 The local engine looks for parts in which all states lead to one another, which takes all steps in
-one memory (`fair_runs.py` in `joinproto/check/engine/liveness/`).  What leads to what within a set
-needs none: each state is told, round by round, what its successors can come to.  Of a region in
+one memory (`fair_runs.py` in `joinproto/check/engine/liveness/`).  Reachability within a set needs
+none: each state is told, round by round, the states that its successors can reach.  Of a region in
 which a claim stays unmet
 
 * a state is left out that cannot, within the region, come to a step that fulfils a weak duty or to
   a state where that is not possible;
 * and one where a strong duty is possible, if it cannot come to a step that fulfils it;
 
-again and again, until nothing is left out any more: Emerson and Lei's way, with Kesten, Pnueli
-and Raviv's for strong duties.  Of what is left, a last part has all it needs to be fair.  What is
-left is empty where no fair run stays in the region.
+again and again, until nothing is left out any more: Emerson and Lei's way, with Kesten, Pnueli and
+Raviv's for strong duties.  Of the rest, a last part has all it needs to be fair.  The rest is empty
+if no fair run stays in the region.
 
 Duties are bits of a number, 62 at a time.
 """
@@ -89,7 +89,7 @@ class Analysis:
         """Return all steps with their masks."""
         return self.tables.steps.join(self._masks(masks), ["info", "changes"])
 
-    # -- what leads to what ------------------------------------------------------------
+    # -- reachability -----------------------------------------------------------------
 
     def spread(self, states: Any, pairs: Any) -> StoredFrame:
         """Return states (id, mask, and more) with all that those they lead to have in `mask`.

@@ -31,7 +31,7 @@ _EXACT = range(-(2**53), 2**53 + 1)
 
 @frozen
 class Form:
-    """`kind`: an Arrow type.  `write`: makes what Arrow takes of a value that is not None.
+    """`kind`: an Arrow type.  `write`: converts a value that is not None for Arrow.
 
     `mixed`: it is text because there are values of several kinds.
     """

@@ -1,8 +1,8 @@
 """The search on Spark, driven level by level.
 
-A job expands one level and takes in the next, or several of them while levels are small: a
-job costs half a second whatever it does.  Its first step reads the level from storage, so no
-job needs another's exchange, and what is lost with an executor is at most the job at hand.
+A job expands one level and takes in the next, or several of them while levels are small: a job
+costs half a second whatever it does.  Its first step reads the level from storage, so no job needs
+another's exchange, and the loss of an executor costs at most the job at hand.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ SMALL = 20_000
 MIDDLE = 250_000
 
 OWNERS_APART = 128
-"""With more owners, what they counted is added up by executors: it costs one more exchange."""
+"""With more owners, their counts are added up by executors: it costs one more exchange."""
 
 
 @define
 class Growth:
-    """One level: what it cost.
+    """The cost of one level.
 
     `seconds`: its share of its job's time.  `sent`, `written`: bytes of rows exchanged, and of
     files.
@@ -64,11 +64,11 @@ class Growth:
 class Frontier:
     """The state of a search on Spark.
 
-    `search`: the driver's own: tables, claims, counters, and the first state.  `levels`: new
-    states of each level.  `outcomes`: how many were numbered on the way there; a job may have
-    gone further than what is found, also one that had to be done again, which is why
-    `numbered` says how many there were after each level.  `counts`: values of each field when
-    rows were last packed.  `shares`: what every owner has after the last level.
+    `search`: the driver's own: tables, claims, counters, and the first state.  `levels`: new states
+    of each level.  `outcomes`: the number numbered on the way there; a job may have gone further
+    than the findings, also one that had to be done again, which is why `numbered` says how many
+    there were after each level.  `counts`: values of each field when rows were last packed.
+    `shares`: every owner's data after the last level.
     """
 
     search: Search

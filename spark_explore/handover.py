@@ -75,7 +75,7 @@ class Seeding:
         self._remembered = time.monotonic()
 
     def settle(self) -> list[int]:
-        """Take back what was done since, an unfinished level at least; return where levels end."""
+        """Undo later work, an unfinished level at least; return where levels end."""
         found, tables = self.search.found, self.search.tables
         if len(found.levels) != len(self._ends) or found.stopped_by:
             found.generated = self._generated
@@ -102,7 +102,7 @@ def take_over(
     frontier.counts = tables.value_counts()
     frontier.generated = found.generated
     frontier.outcomes = len(tables.outcomes)
-    # What was broken would have ended the search; where something was reached, no run leads.
+    # A broken claim would have ended the search; a reached one needs no run.
     none = np.zeros(0, np.int64)
     frontier.verdicts.hits = [Hit(hit.claim, hit.level, none) for hit in found.hits]
     frontier.growth = [Growth(k, n, "local") for k, n in enumerate(frontier.levels)]

@@ -49,8 +49,8 @@ FORMAT = 5
 class Journal:
     """The notes of one run.
 
-    `out`: where it was told to write; None if it is never resumed.  `identity`: what makes it this
-    run and no other.
+    `out`: where it was told to write; None if it is never resumed.  `identity`: the facts that
+    identify the run.
     """
 
     storage: Storage
@@ -66,7 +66,9 @@ class Journal:
             self.keep(frontier)
 
     def keep(self, frontier: Frontier) -> None:
-        """Note where the run stands, and remove what is not needed; no job may be running."""
+        """Note where the run stands, and remove files that are not needed; no job may be
+        running.
+        """
         began = time.monotonic()
         if self.out is not None:
             self._note(frontier)
@@ -103,7 +105,7 @@ class Journal:
             self._names = self._names or names_of(frontier.search.tables)
             place.write(str(state["numbers"]), _written(frontier, self._names), sync=True)
             place.write("state.json", (json.dumps(state) + "\n").encode(), sync=True)
-            # Also what a killed run had not written to its end.
+            # Also files that a killed run had not finished.
             left = [name for name in place.names() if re.match(r"world-.*\.bin$|\..*-", name)]
             place.remove(name for name in left if name != state["numbers"])
         except OSError as error:
@@ -115,7 +117,7 @@ class Journal:
             ) from error
 
     def keep_growth(self, frontier: Frontier) -> None:
-        """Write down what each level cost, for the page of the run."""
+        """Write down the cost of each level, for the page of the run."""
         levels = [attrs.asdict(item) for item in frontier.growth]
         text = json.dumps({"levels": levels}, indent=1)
         frontier.storage.place.write("growth.json", text.encode())

@@ -13,7 +13,7 @@ _SPARE_BITS = [
 
 
 def roomy(tables: Tables, before: list[int]) -> Layout:
-    """Return a layout for what is numbered, with room for more where it costs no word.
+    """Return a layout for the numbered values, with spare bits where they cost no word.
 
     `before`: how many values fields had a while ago.  Those that have more now get most of the
     room; all have it for one value more.  Rows wider than a word have room in any case: it

@@ -70,7 +70,7 @@ class Listed:
         return frames.read(self.session, self.place / name, kinds, self._files.get(name, ()))
 
     def keep(self, frame: Any, wanted: Any = None) -> StoredFrame:
-        """Write a DataFrame: what it was made of need not be made again.
+        """Write a DataFrame: its inputs need not be computed again.
 
         `wanted`: a column; of how many rows it is true is counted.
         """

@@ -268,7 +268,7 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
         return Age.UNKNOWN
     if one.seq is not None and other.seq is not None:
         age = _by_number(one.seq, other.seq)
-        # A node that was alone in the end, and has less, left what others went on with.
+        # A node that was alone in the end, and has less, left the state that others continued.
         is_odd = (mine_alone and age is Age.OLDER) or (its_alone and age is Age.NEWER)
         return Age.UNKNOWN if is_odd else age
     if mine is None or theirs is None:

@@ -1,4 +1,4 @@
-"""`pick`: from what several stores say to the verdict, with its evidence.  Pure.
+"""`pick`: from several stores' facts to the verdict, with its evidence.  Pure.
 
 The latest is found in `chain.py` (our stores) or `others.py`; the verdict stands in `table.py`.
 
@@ -30,8 +30,8 @@ class Group:
 class Pick:
     """The verdict about a set of stores.
 
-    `rule`, `case`: what decided it.  `groups`: of all that were given.  `findings`: about the
-    one group, or about nothing if there are several.
+    `rule`, `case`: the deciding ones.  `groups`: of all that were given.  `findings`: about the one
+    group, or about nothing if there are several.
     """
 
     verdict: Verdict

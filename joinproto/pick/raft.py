@@ -12,9 +12,9 @@ behind the known commit has to agree: a majority of each one is asked for.
 Two logs have the same committed entries, as far as both know.  Where they do not, a member was
 started alone by force while others continued: two branches, and none has all.
 
-What no file shows is assumed: that no store was put back from a copy, or wiped and started again
-under its old name, and that no member whose store is not here was started alone by force.  Where
-files do show it, nothing is proven.
+Two facts that no file shows are assumed: that no store was put back from a copy, or wiped and
+started again under its old name, and that no member whose store is not here was started alone by
+force.  Where files do show it, nothing is proven.
 
 Source: Ongaro, "Consensus: Bridging Theory and Practice", 3.6 and 4.1; 4.2.1 for learners.
 """
@@ -51,13 +51,12 @@ class RaftLog:
     """The facts of one group in the store of one member.
 
     `name`: where it lies, different for each store.  `member`: by the name that configurations use.
-    `term`, `vote`: what it promised last ("": no vote).  `commit`: an index that it knows to be
-    committed, a lower bound (0: none).  `configurations`: in the order of the log, the first one
-    of its snapshot or of its founding.  `terms`: the first entry that is known of each term, with
-    its term, as far back as the log is there; without any, terms are not compared.
-    `applied`, `revision`: how many changes its data have seen up to which entry, where that is
-    known; an entry makes at most one.
-    `damaged`: why it does not count; what it says of its commit is still believed.
+    `term`, `vote`: its last promise ("": no vote).  `commit`: an index that it knows to be
+    committed, a lower bound (0: none).  `configurations`: in the order of the log, the first one of
+    its snapshot or of its founding.  `terms`: the first entry that is known of each term, with its
+    term, as far back as the log is there; without any, terms are not compared. `applied`,
+    `revision`: how many changes its data have seen up to which entry, where that is known; an entry
+    makes at most one. `damaged`: why it does not count; its commit index is still believed.
     """
 
     name: str
@@ -102,9 +101,9 @@ class RaftVerdict:
     here, or do not count; `needed`: how many of them make a majority with those that are here.
     `committed`: up to this index entries are known to be committed; those from there to
     `last_index` may or may not have been acknowledged, and the latest stores have them.
-    `went_back`: what shows that a store was put back or wiped, in words.  `parted`: what shows that
-    two are on two branches, in words.  `twice`: names of stores
-    of a member that is there more than once.
+    `went_back`: the evidence that a store was put back or wiped, in words.  `parted`: the evidence
+    that two are on two branches, in words.  `twice`: names of stores of a member that is there more
+    than once.
     """
 
     is_proven: bool

@@ -1,4 +1,4 @@
-"""The verdict: what follows from several stores, as one table read from the top.
+"""The verdict on several stores, as one table read from the top.
 
 A row is a store: one that was supplied, or one that was not and is known of.  `chain.py`
 makes the rows of joinproto's own stores, `others.py` those of other brokers.
@@ -39,13 +39,12 @@ class Verdict(Enum):
 class Row:
     """A store as the table sees it.
 
-    `is_unknown`: of a program whose stores are not read.  `is_readable`: what it says can be
-    believed.  `has_data`: it is no empty one.
-    `contradicts`: it and another cannot both be as they were written.  `is_copy`: a copy
-    or a backup, of another or of what it was itself.  `is_diverged`: on another branch.
-    `covers`: it has every committed frame.  `is_latest`: none of those has more.
-    `is_unordered`: whether it or another has more, nothing says.  `is_clean`, `is_closed`:
-    the cluster was stopped in order, and it has all of it, or it has not.
+    `is_unknown`: of a program whose stores are not read.  `is_readable`: its facts can be believed.
+    `has_data`: it is no empty one. `contradicts`: it and another cannot both be as they were
+    written.  `is_copy`: a copy or a backup, of another store or of its own earlier state.
+    `is_diverged`: on another branch. `covers`: it has every committed frame.  `is_latest`: none of
+    those has more. `is_unordered`: whether it or another has more, nothing says.  `is_clean`,
+    `is_closed`: the cluster was stopped in order, and it has all of it, or it has not.
 
     Of one that was not supplied, or cannot be read: `is_needed`: it ran in the newest view
     that may have been active.  `may_know_more`: it and others like it are enough to have

@@ -1,6 +1,6 @@
 """The wait graph of RabbitMQ's nodes: which waits for which, and a start order that loses nothing.
 
-Each node keeps a list of the nodes that ran when it stopped.  What follows:
+Each node keeps a list of the nodes that ran when it stopped.  The conclusions:
 
     a lists b, b does not list a      b saw a go: b has more, a waits for b
     a lists b, b lists a              they stopped together: the same data, but for what a kill
@@ -13,18 +13,18 @@ So "b ran when a stopped" leads from node to node towards those that were last. 
 at a node whose list is not here, and at a ram node: there any node without a list here may
 have followed.
 
-Where all wait, Mnesia waits until *all* disc nodes are up, and then the one with the
-smallest name loads its own data, be they the latest or not.  Seen on a real cluster: a is
-stopped, b and c go on and are killed together; with all three started again what b and c
-did without a is gone (`tests/recovery/foreign/data/rabbitmq-smallest-is-older`).  So the
-latest ones are named here, and whether an older one would load before them.
+Where all wait, Mnesia waits until *all* disc nodes are up, and then the one with the smallest name
+loads its own data, be they the latest or not.  Seen on a real cluster: a is stopped, b and c go on
+and are killed together; with all three started again the changes of b and c without a are gone
+(`tests/recovery/foreign/data/rabbitmq-smallest-is-older`).  So the latest ones are named here, and
+whether an older one would load before them.
 
 Not seen in the lists: a start of one that was not last and waited for no member, because it was
 forced, or because only a ram node ran on.  After it two nodes may look as after a split, or
 an older one as the last.
 
-A kill takes what Mnesia had not written yet, up to two seconds of each node, and that differs.
-Where the tables of the nodes were read, the last is one that has what all of them have.  Where
+A kill takes Mnesia's unwritten changes, up to two seconds on each node, which differ. Where the
+tables of the nodes were read, the last is a node that has the definitions of all of them.  Where
 those of one are damaged, nothing orders it and the others.
 
 Source: RabbitMQ 3.10 (`rabbit_node_monitor`), Mnesia 4.21 (`mnesia_controller`:
@@ -51,7 +51,7 @@ class NodeList:
     """The list of nodes in one node's directory.
 
     `members`: all nodes of the cluster, `disc`: those of them that keep data, `running`: those that
-    ran when it stopped, itself included; None if not known.  `definitions`: what its disk has; None
+    ran when it stopped, itself included; None if not known.  `definitions`: those on its disk; None
     if nothing of it was read.  `is_damaged`: because it is not whole, so it may have had more.
     """
 
@@ -145,14 +145,14 @@ class Waiting:
 class WaitGraph:
     """The wait-for graph from the lists of one cluster's nodes; every list of names is sorted.
 
-    `last`: the disc nodes that ran longest, by the lists that are here; with SPLIT and
-    UNORDERED they have different data.  `later`: disc nodes without a list here that may
-    have run longer than those.  `unheard`: all disc nodes without a list here.  `force`: a node
-    that may be forced where one must be; with FORCE_AND_LOSE what `later` did without them is
-    lost, with SPLIT and UNORDERED what the others have.  `order`: stages, one after the other;
-    the nodes of one stage may start together; with `force` the first one is forced.  It is
-    empty where it would depend on what is not known.  `lost_ram`: ram nodes that ran when one
-    of the last stopped: what was changed while only they ran is on no disc.
+    `last`: the disc nodes that ran longest, by the lists that are here; with SPLIT and UNORDERED
+    they have different data.  `later`: disc nodes without a list here that may have run longer than
+    those.  `unheard`: all disc nodes without a list here.  `force`: a node that may be forced where
+    one must be; with FORCE_AND_LOSE the changes of `later` without them are lost, with SPLIT and
+    UNORDERED those of the others.  `order`: stages, one after the other; the nodes of one stage may
+    start together; with `force` the first one is forced.  It is empty where it would depend on
+    unknown facts.  `lost_ram`: ram nodes that ran when one of the last stopped: changes made while
+    only they ran are on no disc.
     """
 
     start: Start
@@ -332,7 +332,7 @@ def _with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]
 
 
 def _have_all(names: Collection[str], lists: Sequence[NodeList]) -> bool:
-    """Return whether these nodes have what is defined on any of `lists`, as far as was read."""
+    """Return whether these nodes have all definitions of `lists`, as far as they were read."""
     by_name = {item.name: item.definitions for item in lists}
     return not any(
         item.definitions.beyond(mine)
@@ -357,7 +357,7 @@ def _order(
     stages = [[min(last)]]
     done = set(stages[0])
     while rest := sorted(name for name in waits if name not in done):
-        # From here on any order does, as a node takes what a running one has.  This one has
+        # From here on any order does, as a node takes a running one's definitions.  This one has
         # each start after those that it would wait for.
         ready = [name for name in rest if not (waits[name] & set(rest)) - {name}]
         stages.append(ready or rest)

@@ -37,7 +37,7 @@ class Run:
 
 @frozen
 class World:
-    """A relation in which something is left out, over so many elements, and what must break.
+    """A relation with a part left out, over a number of elements, and the claim that must break.
 
     `steps`: length of the shortest run that breaks it; None if nothing is left out, and no run of
     up to `STEPS_MAX` steps breaks it.
@@ -64,10 +64,9 @@ def shortest(world: World) -> Run | None:
 
 
 def shortest_without(world: World, cuts: Sequence[Guards]) -> dict[Guards, Run | None]:
-    """Return for each cut what `shortest` finds once these guards are dropped.
+    """Return for each cut the result of `shortest` once these guards are dropped.
 
-    Z3 is asked about all cuts in one solver, because what it learns about one cut helps with
-    the others.
+    Z3 is asked about all cuts in one solver, because its lemmas about one cut help with the others.
     """
     layer = world.layer
     claim = next(one for one in layer.claims if one.name == world.claim)

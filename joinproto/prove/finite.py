@@ -54,7 +54,7 @@ class Finite:
             }
         self.rigid = self.cells([one for one in self.layer.relations if one.rigid])
 
-    # -- what is not known -----------------------------------------------------------------
+    # -- unknowns -------------------------------------------------------------------------
 
     def bit(self) -> Any:
         self._count += 1
@@ -183,7 +183,7 @@ class Finite:
                 kept.append(part)
         return join(*kept) if len(kept) > 1 else kept[0] if kept else neutral
 
-    # -- what Z3 answers -------------------------------------------------------------------
+    # -- Z3's answers ----------------------------------------------------------------------
 
     def structure(self, model: Any, cells: Cells) -> Structure:
         """Return the state that these cells are in the model."""

@@ -1,9 +1,9 @@
 """A layer: states, named steps with guards, an invariant in named conjuncts, claims.
 
-A step has parameters, guards over the state before, and for each relation it changes a
-formula over the same state that says what it is afterwards.  What it does not mention does
-not change.  So what a step leads to can be computed, and a claim about afterwards is a claim
-about before: no second copy of the state is needed to prove anything.
+A step has parameters, guards over the state before, and for each relation it changes a formula over
+the same state that defines it afterwards.  Relations that it does not mention do not change.  So
+the result of a step can be computed, and a claim about afterwards is a claim about before: no
+second copy of the state is needed to prove anything.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Update:
 
 @frozen
 class Step:
-    """`about`: what happens, in words, with the rule of the protocol."""
+    """`about`: the event, in words, with the rule of the protocol."""
 
     name: str
     about: str
@@ -49,7 +49,7 @@ class Step:
 
 @frozen
 class Conjunct:
-    """A part of the invariant.  `why`: what could happen if it did not hold."""
+    """A part of the invariant.  `why`: the possible harm if it did not hold."""
 
     name: str
     formula: Formula
@@ -68,9 +68,9 @@ class Claim:
 
 @frozen(kw_only=True, eq=False)
 class Layer:
-    """`axioms`: by name, of rigid relations alone.  `initial`: what is so at first of those that
-    change; nothing, where it is not given.  `assumes`: in words, for the page and the report.
-    `lively`: a state that is worth something; some state of the invariant is so.
+    """`axioms`: by name, of rigid relations alone.  `initial`: the initial rows of changing
+    relations; empty by default.  `assumes`: in words, for the page and the report. `lively`: a
+    state that is worth something; some state of the invariant is so.
 
     Two layers are equal only if they are one object: so one can be the key of a cache.
     """

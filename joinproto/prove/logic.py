@@ -1,4 +1,4 @@
-"""Formulas as data: what a protocol's states are, and claims about them.
+"""Formulas as data: a protocol's states, and claims about them.
 
 Two short readers exist: `to_z3.py` for any number of members, `structure.py` for one given
 state.  Nothing is computed here.
@@ -87,7 +87,7 @@ class Formula:
 
 @frozen
 class Relation:
-    """`about`: what it says, with its arguments in the words `{0}`, `{1}`, ..."""
+    """`about`: its meaning, with its arguments in the words `{0}`, `{1}`, ..."""
 
     name: str
     sorts: tuple[Sort, ...]
@@ -257,7 +257,9 @@ def is_total_order(before: Relation) -> Formula:
 
 
 def is_tree(upto: Relation) -> Formula:
-    """Return that `upto` (reflexive) orders a forest: what leads to one element is a line."""
+    """Return that `upto` (reflexive) orders a forest: the predecessors of one element are a
+    line.
+    """
     (sort, _) = upto.sorts
     x, y, z = (Var(name, sort) for name in ("x", "y", "z"))
     return all_of(

@@ -28,8 +28,8 @@ from joinproto.prove.to_z3 import Reader
 HASTY, PATIENT = 10_000_000, 40_000_000
 """Z3's resource limit for one question, at the first and at the last attempt.
 
-In its own unit, about a million to a second: so the answer does not depend on what else the
-machine has to do.  Most questions take a thousandth of that.
+In its own unit, about a million to a second: so the answer does not depend on the machine's load.
+Most questions take a thousandth of that.
 """
 
 

@@ -107,7 +107,7 @@ class Opinions:
         return Pending(self, script, future)
 
     def note(self, script: Script, result: Answer, seconds: float, proof: str) -> None:
-        """Count an answer of cvc5, and write what must be written."""
+        """Count an answer of cvc5, and write the files."""
         self._open -= 1
         self.found[result] += 1
         self.seconds += seconds
@@ -118,7 +118,7 @@ class Opinions:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process of cvc5; what it has not answered is not answered."""
+        """End the process of cvc5; open questions stay unanswered."""
         if self._process is None:
             return
         if self._open:

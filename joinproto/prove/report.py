@@ -77,7 +77,7 @@ def link_told(found: Found) -> printed.Linked:
 
 
 def lookup_lines(looked: Lookup) -> Iterator[str]:
-    """Yield whether the state occurs, and what would exclude it."""
+    """Yield whether the state occurs, and the lemmas that would exclude it."""
     if looked.reached is not None:
         world, level = looked.reached
         yield f"that state is reachable: in world {world}, at level {level}; this is a bug"

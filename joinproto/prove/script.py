@@ -15,7 +15,7 @@ NAME_MAX = 100
 
 @frozen
 class Script:
-    """`words`: the obligation; `expected`: what a solver answers where it is proved."""
+    """`words`: the obligation; `expected`: a solver's answer if it is proved."""
 
     words: str
     expected: Verdict
@@ -34,6 +34,6 @@ class Script:
         return cls(words, expected, head + asserted)
 
     def name(self, number: int) -> str:
-        """Return the name of its file, without what stands behind the dot."""
+        """Return the name of its file, without the part after the dot."""
         words = re.sub(r"[^A-Za-z0-9_]+", "-", self.words).strip("-")
         return f"{number:04}-{words}"[:NAME_MAX]

@@ -1,4 +1,4 @@
-"""A second opinion on what Z3 proves: the same questions, asked of cvc5.
+"""A second opinion on Z3's proofs: the same questions, asked of cvc5.
 
 cvc5 shares no code with Z3.  It reads the questions as Z3 prints them, so it judges Z3's answers
 and not `to_z3.py`, which the other readers of formulas judge.
@@ -54,7 +54,7 @@ def ask(script: Script, *, proof: bool = False) -> Opinion:
                 told = ""
                 if answer == "unsat" and "produce-proofs" in options:
                     told = "".join(map(_text, map(solver.proofToString, solver.getProof())))
-                    # In parentheses, as an answer is; checkers of proofs read what is in them.
+                    # In parentheses, as an answer is; checkers of proofs read their content.
                     told = told.strip().removeprefix("(").removesuffix(")").strip() + "\n"
                 seconds = time.process_time() - began
                 return Opinion("proved" if answer == script.expected else "fails", seconds, told)

@@ -1,7 +1,7 @@
-"""A counterexample in words: two states with only what matters, the step between, and why.
+"""A counterexample in words: two states with only the relevant facts, the step between, and why.
 
-What matters is what the step's guards, its changes and the broken formula speak of; and of
-that, what is true.
+Relevant are the true facts of the relations in the step's guards, its changes and the broken
+formula.
 """
 
 from __future__ import annotations

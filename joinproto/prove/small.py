@@ -26,9 +26,9 @@ def smallest(
 ) -> Counterexample | None:
     """Return a state that obeys the invariant, and breaks `subject` after `step` or at once.
 
-    All sorts grow together until there is one; then each one shrinks as far as it can.
-    No `subject`: a state in which the step can be taken, or one that is lively.  `begins`:
-    `step` sets the initial state, and what was before may be anything.
+    All sorts grow together until there is one; then each one shrinks as far as it can. No
+    `subject`: a state in which the step can be taken, or one that is lively.  `begins`: `step` sets
+    the initial state, and the state before may be anything.
     """
     for size in range(1, THINGS_MAX + 1):
         sizes = dict.fromkeys(layer.sorts, size)

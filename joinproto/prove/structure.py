@@ -1,4 +1,4 @@
-"""One given state, finite and whole, and what a formula says of it.
+"""One given state, finite and whole, and the value of a formula in it.
 
 The other reader of `logic.py`.  It shares nothing with the one for Z3, so each tells on the
 other: Z3's counterexamples are judged here again, and explored states are judged only here.

@@ -52,7 +52,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 @define
 class Values:
-    """Fields as Z3 sees them: flags, numbers, and of all else only what is equal to what."""
+    """Fields as Z3 sees them: flags, numbers, and for all else only equality."""
 
     kind: type[Any]
     context: Any

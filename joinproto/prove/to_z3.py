@@ -26,7 +26,9 @@ class Reader:
         self._count = 0
 
     def copied(self) -> Reader:
-        """Return a reader in a context of its own, in which what this one read can be used."""
+        """Return a reader in a context of its own, in which the terms that this one read can be
+        used.
+        """
         reader = Reader()
         # A sort is known by its number in a context, so it is copied and not declared again.
         reader._sorts = {sort: one.translate(reader.context) for sort, one in self._sorts.items()}

@@ -1,4 +1,4 @@
-"""A decision in words: why, and what would have to change.
+"""A decision in words: its reason, and the facts that would have to change.
 
 Source: reconciliation, "Explaining"; the question that operators ask.
 """
@@ -66,7 +66,7 @@ CHANGES = {
     "a member is down": "{room}",
     "away, not for long": "{away} staying away for {left:g} more seconds",
 }
-"""For each case that adds and removes nothing: what would change that."""
+"""For each case that adds and removes nothing: the facts that would change that."""
 
 
 def why(decision: Decision) -> str:
@@ -82,8 +82,8 @@ def would_change(decision: Decision) -> str | None:
 
 
 def _case(decision: Decision) -> str:
-    """Return the variant whose words are taken: what shipped has no case of its own for a target
-    of 0.
+    """Return the variant whose words are taken: the shipped variant has no case of its own for a
+    target of 0.
     """
     name = decision.case.name
     return "no target" if name == "enough" and not decision.wanted.count else name

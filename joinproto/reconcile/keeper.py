@@ -1,7 +1,7 @@
 """The next actions of `reconcile run`: queues to inspect, changes to begin, changes to wait for.
 
-A value and pure steps; times are arguments, in seconds of one clock.  The host reads the
-broker, writes each intent down before it acts on it, and tells what came of it.
+A value and pure steps; times are arguments, in seconds of one clock.  The host reads the broker,
+writes each intent down before it acts on it, and reports the outcome.
 
     observe     one look at the broker: which nodes are down since when, which queues there are
     due         which queues' turn it is, by their own clocks
@@ -198,7 +198,7 @@ class Keeper:
         return Ended.UNDONE if self.has_settled(intent, now) else Ended.NOT_YET
 
     def has_settled(self, intent: Intent, now: float) -> bool:
-        """Return whether what a tool asked for has happened by now, or never will.
+        """Return whether a tool's change has taken effect by now, or never will.
 
         Otherwise: add d hangs for a minute and is ended by its time-out.  Counted from its begin
         it would have left no trace at once.  d is drained, so e is added, and then d, too.
@@ -210,10 +210,10 @@ class Keeper:
     ) -> Verdict | None:
         """Return the result of a change that has ended, None if only the list can tell.
 
-        A call that ends half-way may have changed the list and not the group, and a list that
-        looks well is not doubted again: so what the leader said decides at once.  After one that
-        was done, too: until the dead member is dropped that it replaces, the new one's failure
-        may stop a queue that would have lived.
+        A call that ends half-way may have changed the list and not the group, and a list that looks
+        well is not doubted again: so the leader's answer decides at once.  After one that was done,
+        too: until the dead member is dropped that it replaces, the new one's failure may stop a
+        queue that would have lived.
         """
         if intent.key not in self.queues or replicas is None:
             return None

@@ -1,10 +1,10 @@
-"""One round of `reconcile run` as a machine: follow what was begun, then look at the queue whose
+"""One round of `reconcile run` as a machine: follow begun changes, then look at the queue whose
 turn it is.
 
 A round begins when the broker was read (`Read`).  The leaders of queues are asked one after the
-other, and changes are begun one after the other: after `Ask` and `Begin` the machine waits for
-what comes of it.  Nothing is done on what is not known: a broker that cannot be read leaves
-everything as it is, and a change is begun only on what the queue's leader itself said just before.
+other, and changes are begun one after the other: after `Ask` and `Begin` the machine waits for the
+outcome.  No action rests on unknown facts: a broker that cannot be read leaves everything as it is,
+and a change is begun only on the queue's leader's own answer just before.
 
 Source: reconciliation, Q2, Q4 and Q5; `joinproto/machine/step.py`.
 """
@@ -82,7 +82,7 @@ class Ask:
 
 @frozen
 class Keep:
-    """Keeps what was begun; it is durable before the next effect."""
+    """Stores the begun change; it is durable before the next effect."""
 
     intents: Mapping[Key, Intent]
 
@@ -104,7 +104,7 @@ class TellRead:
 
 @frozen
 class TellVerdict:
-    """Tells one evaluation.  `applies`: what it says is done."""
+    """Tells one evaluation.  `applies`: whether its changes are made."""
 
     key: Key
     verdict: Verdict
@@ -113,7 +113,7 @@ class TellVerdict:
 
 @frozen
 class TellChange:
-    """Tells what became of a change."""
+    """Reports the end of a change."""
 
     intent: Intent
     ended: str
@@ -121,7 +121,7 @@ class TellChange:
 
 @frozen
 class TellProblem:
-    """Tells what went wrong."""
+    """Reports an error."""
 
     what: str
     why: str
@@ -222,7 +222,7 @@ class _RoundInMaking:
         return Step(state, tuple(self.effects))
 
     def tool_ended(self, intent: Intent, why: str) -> None:
-        """Note when; what it did says the leader in a later round."""
+        """Note the time; the leader reports the effect in a later round."""
         self.keeper = self.keeper.begun(evolve(intent, ended=self.at))
         if why:
             self.effects.append(TellProblem("command", why, intent.key))
@@ -296,7 +296,7 @@ class _RoundInMaking:
 
     def _begin(self, intent: Intent) -> None:
         self.keeper, self.asked = self.keeper.begun(intent), intent
-        # Kept before it is begun: a keeper that starts again asks the leader what became of it.
+        # Kept before it is begun: a keeper that starts again asks the leader about its outcome.
         self.effects += [Keep(self.keeper.intents), TellChange(intent, "begun"), Begin(intent)]
 
     def _ask(self, one: Intent | Key, key: Key) -> None:

@@ -29,7 +29,7 @@ W = TypeVar("W")
 
 
 class Ports(Protocol[W_co]):
-    """A method for each effect; what it returns is waited for before the next effect."""
+    """A method for each effect; the host waits for its result before the next effect."""
 
     def ask(self, key: Key, kind: Kind, node: str) -> Iterable[W_co] | None: ...
     def keep(self, intents: Mapping[Key, Intent]) -> Iterable[W_co] | None: ...

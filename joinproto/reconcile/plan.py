@@ -2,8 +2,8 @@
 
 Each queue changes one replica at a time and waits until it is done; the queue with the fewest
 replicas to spare goes first, and of these the smallest; a node sends and receives so many copies at
-once, and all nodes together so many.  It is a plan:
-nothing is foreseen but what is told, and every copy is taken to succeed.
+once, and all nodes together so many.  It is a plan: it knows only the given facts, and every copy
+is taken to succeed.
 
 Source: reconciliation, Q4 and Q5.
 """
@@ -75,7 +75,7 @@ class Load:
 
 @frozen(kw_only=True)
 class Plan:
-    """The changes in their order, what they cost, and how each queue ends."""
+    """The changes in their order, their cost, and the final state of each queue."""
 
     changes: tuple[Change, ...]
     loads: tuple[Load, ...]
@@ -175,7 +175,7 @@ class _Loads:
 
 
 def plan(situations: Sequence[Situation], limits: Limits, place: Placement | None = None) -> Plan:
-    """Return the changes that end with nothing left to do, or with what cannot be done."""
+    """Return the changes that end with nothing left to do, or with changes that cannot be made."""
     loads, copies = _Loads(situations), _Copies(limits)
     coming: list[tuple[float, Turn, str | None]] = [
         (0.0, (one.spare, one.queue.size, at, 0), None) for at, one in enumerate(situations)
@@ -275,7 +275,7 @@ def _loads(
 
 
 def is_settled(decision: Decision) -> bool:
-    """Say whether the queue has what is wanted: `enough`, or there is no target."""
+    """Return whether the queue has the wanted replicas: `enough`, or there is no target."""
     if decision.situation.variant is Variant.REAL:
         return decision.case.name == "enough"
     return decision.case.name in ("enough", "no target")

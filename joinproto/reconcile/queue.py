@@ -28,7 +28,7 @@ EVALUATING = ""
 
 
 class Kind(Enum):
-    """Of what there are replicas (Q6); the rules are the same for both."""
+    """The kind of replicated queue (Q6); the rules are the same for both."""
 
     QUORUM = "quorum"
     STREAM = "stream"

@@ -26,7 +26,7 @@ KINDS = {"quorum": Kind.QUORUM, "stream": Kind.STREAM}
 
 
 class HalfAnswer(PeerError):
-    """The broker answered, and the answer is not what was asked for."""
+    """The broker answered, and the answer is malformed."""
 
 
 @frozen(order=True, cache_hash=True)

@@ -1,4 +1,4 @@
-"""Q1: how many replicas a queue must have, and what says so.
+"""Q1: how many replicas a queue must have, and the source of that number.
 
 Source: reconciliation, Q1.
 """
@@ -37,9 +37,8 @@ class Wanted:
 def wanted(target: Target, variant: Variant) -> Wanted:
     """Return how many replicas this variant keeps.
 
-    The seed and ours: what speaks of the fewest queues decides (argument, then policy, then
-    configuration; of two policies the larger).  Real: the largest of all, as which an argument
-    always counts.
+    The seed and ours: the most specific source decides (argument, then policy, then configuration;
+    of two policies the larger).  Real: the largest of all, as which an argument always counts.
     """
     policies = {"policy": target.policy, "operator policy": target.operator_policy}
     levels = (

@@ -113,7 +113,7 @@ CLOCK = StateMachine(
         Arrow("look", (Armed.RESTING, Armed.ALERT), LOOKED),
     ),
 )
-"""An event while one is alert changes nothing; what it does to the time is the variant's."""
+"""An event while one is alert changes nothing; its effect on the time depends on the variant."""
 
 HEARD_BY = {
     Variant.SEED: frozenset[Happens](),

@@ -35,7 +35,7 @@ def require_reachable(raw: Raw, *, near: str = "") -> None:
 
 
 def require_permitted(raw: Raw) -> None:
-    """Raise `UsageProblem` if what is there is not for this user."""
+    """Raise `UsageProblem` if this user may not read the file."""
     if not raw.errors & DENIED:
         return
     what = [f"{file.name}: {file.problem}" for file in raw.files if file.errno in DENIED]

@@ -158,7 +158,7 @@ def _left(slots: Slots) -> tuple[Fact, ...]:
 
 
 def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
-    """Return the verdict about stores of one kind, and what H10 says."""
+    """Return the verdict about stores of one kind, and the conclusion of H10."""
     readable = [(one, kept) for one in stores if (kept := kept_of(one)) is not None]
     names = [kept.broker for _, kept in readable]
     known = {name for _, kept in readable for name in (*kept.brokers, *kept.view.members)}
@@ -189,7 +189,9 @@ def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
 def _ahead(
     chosen: tuple[Found, BrokerRecord], readable: Sequence[tuple[Found, BrokerRecord]]
 ) -> list[tuple[Found, BrokerRecord]]:
-    """Return those of an earlier generation that may have confirmed what the chosen one lacks."""
+    """Return those of an earlier generation that may have confirmed messages that the chosen one
+    lacks.
+    """
     return [
         item
         for item in readable

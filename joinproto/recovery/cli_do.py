@@ -1,4 +1,6 @@
-"""`joinproto recover plan`, `apply`, `undo`, `mark-clean`: what writes, and what precedes it."""
+"""`joinproto recover plan`, `apply`, `undo`, `mark-clean`: the commands that write, and their
+checks.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +184,7 @@ def undo(directory: str, why: str, as_object: bool) -> int:
 
 
 def _require_ours(path: Path, word: str) -> None:
-    """Raise `UsageProblem` for what is no store of joinproto: `apply` wrote nothing there."""
+    """Raise `UsageProblem` for any other store than joinproto's: `apply` wrote nothing there."""
     if os.path.lexists(path / FOLDER) or not path.is_dir():
         return
     (found,) = look([word], command="undo").stores

@@ -54,7 +54,7 @@ def look_with_progress(words: Sequence[str], **how: Any) -> Sources:
 
 
 def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Command], Command]:
-    """Return a decorator that adds what all commands share that look at stores."""
+    """Return a decorator that adds the options of all commands that read stores."""
 
     def add(command: Command) -> Command:
         for option in (
@@ -140,9 +140,9 @@ def judgement_of(
     nodes: int | None = None,
     command: str = "pick",
 ) -> Judgement:
-    """Return the verdict about what the command line names, in the words of `judging`.
+    """Return the verdict about the stores on the command line, in the words of `judging`.
 
-    `command`: what is typed again where a word is a directory of several stores.
+    `command`: the one to type again where a word is a directory of several stores.
     """
     found = look_with_progress(words, kind=format_of(kind), positions=positions, command=command)
     return judge(

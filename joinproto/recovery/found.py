@@ -17,9 +17,9 @@ A format is one module with these names (`joinproto/recovery/foreign/qpid.py`, a
 fills a `Raw`.  `--format auto` takes the format that has one of its names in the directory; where
 several have, the operator chooses.
 
-A reader takes `raw.file(name)`: its `data` is None if the file is missing or cannot be read;
-then `problem` says why, "" if it is missing.  `raw.recovered` is what the operator
-gave with `--position DIR=...`: a number, or the text of a log.
+A reader takes `raw.file(name)`: its `data` is None if the file is missing or cannot be read; then
+`problem` says why, "" if it is missing.  `raw.recovered` is the operator's `--position DIR=...`: a
+number, or the text of a log.
 
 A reader fills in:
 
@@ -51,8 +51,8 @@ A reader fills in:
                          (etcd, KRaft); judged in `rafts.py`
     record               None: only stores of joinproto have one
 
-`joinproto/pick/` compares several of these, by `Found.candidate`: which store is the latest, and
-what is missing.
+`joinproto/pick/` compares several of these, by `Found.candidate`: the latest store, and the missing
+ones.
 """
 
 from __future__ import annotations

@@ -87,9 +87,9 @@ def look_at_journal(files: JournalFileSystem, directory: int) -> Journal | None:
 
 
 def with_frames(record: StoreRecord, journal: Journal | None) -> tuple[StoreRecord, str]:
-    """Return the record with the position that its journal shows, and what is wrong with it.
+    """Return the record with the position that its journal shows, and its problems.
 
-    As a member would: what this calls wrong, it refuses.
+    As a member would: it refuses any journal that this calls wrong.
     """
     if journal is not None and journal.problem:
         return record, f"{FILE}: {journal.problem}"

@@ -44,7 +44,7 @@ _READERS = {
 """Reached when a directory is none of ours: most never are."""
 
 _DIGESTED = (Format.ETCD, Format.POSTGRESQL, Format.KRAFT)
-"""Their files are too large to be carried: what they say is read in place, by a `Tree`."""
+"""Their files are too large to be carried: they are read in place, by a `Tree`."""
 
 NAMES_MAX = 16
 """Names that are carried of a directory of which nothing is read."""
@@ -61,7 +61,7 @@ def reader_of(kind: Format) -> Any:
 def read(raw: Raw, known: Known | None = None) -> Found:
     """Return the findings in a directory, by the reader of its format.
 
-    `known`: given with each of many stores, so that what they share is decoded once.
+    `known`: given with each of many stores, so that common views are decoded once.
     """
     if raw.format is None:
         if other := other_in([file.name for file in raw.files]):
@@ -92,9 +92,9 @@ def gather(
 
     `logs`: whether to read RabbitMQ's Raft logs, which may be large.
 
-    Two spellings of one directory are one: `path` is followed to where it leads.  What is wrong
-    with a store is part of what is found.  Raises `UsageProblem` for a directory with files of
-    several brokers.
+    Two spellings of one directory are one: `path` is followed to where it leads.  Problems of a
+    store are part of the findings.  Raises `UsageProblem` for a directory with files of several
+    brokers.
     """
     typed = Path(os.path.abspath(path))  # noqa: PTH100  a link in it is not followed yet
     path = Path(os.path.realpath(typed))
@@ -203,7 +203,7 @@ def _hint(files: JournalFileSystem, directory: int, path: Path) -> str:
 
 
 def hint(entries: Collection[str]) -> str:
-    """Return where the data directory may be, given what lies in this one; "" if unknown."""
+    """Return where the data directory may be, from the contents of this one; "" if unknown."""
     above = {name.partition("/")[2] for name in (*reader_of(Format.QPID).NAMES, *own.NAMES)}
     if near := sorted(above & set(entries)):
         return f"{near[0]} belongs to the directory above: give that one"
@@ -350,7 +350,7 @@ def _has_folder(files: JournalFileSystem, directory: int, kind: Format) -> bool:
 
 
 def _with_folder(files: JournalFileSystem, directory: int, raw: Raw, name: str) -> Raw:
-    """Return `raw` with what the directory of a store says alongside its two files."""
+    """Return `raw` with the facts in a store's directory besides its two files."""
     try:
         with _inside(files, directory, (name,)) as folder:
             if folder is None:

@@ -1,4 +1,4 @@
-"""The history in a store: what operators did to it, each entry bound to the one before.
+"""The history in a store: operators' actions, each entry bound to the one before.
 
 An entry's `hash` is made of all its other fields, the former entry's hash among them.  So
 an entry that was changed or taken out shows.  It is not a proof against a person who writes

@@ -1,7 +1,7 @@
 """The .info file: a directory as it was read, to carry to another machine.
 
-JSON with the bytes themselves (deflated, in base64), so that everything is judged again where
-it arrives, and a hash, so that what was cut off or changed on the way shows.
+JSON with the bytes themselves (deflated, in base64), so that everything is judged again where it
+arrives, and a hash, so that a truncated or changed file shows.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ EXIT = {
 
 @frozen(kw_only=True)
 class Judgement:
-    """The verdict about stores, and what a person is told of it.
+    """The verdict about stores, and its texts for a person.
 
     `raft`: of RabbitMQ, the verdicts about its Raft groups, one by one.  `unused`: options that
     change nothing for these stores.

@@ -27,7 +27,7 @@ from joinproto.store.codec import decode
 from joinproto.store.contents import Contents
 from joinproto.store.slots import Slot, judge
 
-# A line break stands in no JSON string, so these can only be what they look like.
+# A line break stands in no JSON string, so these can only be real line breaks.
 _KEY = b'"views"'
 _OPEN = b"\n  " + _KEY + b": [\n    {"
 _BETWEEN = b"\n    },\n    {"
@@ -74,7 +74,7 @@ class Known:
         )
 
     def _contents(self, payload: bytes) -> Contents | None:
-        """Return the contents; None if it is for `decode` to say what they are."""
+        """Return the contents; None if `decode` must read them."""
         head, opened, rest = payload.partition(_OPEN)
         views, closed, tail = rest.partition(_CLOSE)
         around = head + tail

@@ -1,7 +1,7 @@
-"""Asking a node on this machine what it is doing: one line to its control socket, one back.
+"""Asking a node on this machine for its status: one line to its control socket, one back.
 
-It is what `joinproto status` asks.  Nothing is changed by it, and no member but the node hears it:
-a greeting at the port of the members would speak as a member, and could end a connection.
+`joinproto status` sends the same request.  Nothing is changed by it, and no member but the node
+hears it: a greeting at the port of the members would speak as a member, and could end a connection.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reader of joinproto's own stores: what the two files of a store say.
+"""The reader of joinproto's own stores: the contents of a store's two files.
 
 The same code judges a directory on this machine and the bytes that came in an .info file.
 """
@@ -94,7 +94,7 @@ def contents_of(found: Found) -> Contents | None:
 
 
 def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
-    """Return the record with the position that the operator gave, and what is wrong with it.
+    """Return the record with the position that the operator gave, and its problems.
 
     A broker that keeps positions with its frames writes them here only now and then; its
     own recovery says where the data really ends.
@@ -138,17 +138,17 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
         record, lost = with_frames(record, raw.journal)
     if lost:
         found.insert(0, lost)
-        # A member refuses it, too: what it acknowledged is not there.
+        # A member refuses it, too: acknowledged frames are missing.
         is_unread = raw.journal is not None and raw.journal.is_unread
         state = State.UNREADABLE if is_unread else State.CORRUPT
         return _not_taken(raw, state, slot, contents, found)
     if raw.lock_problem:
-        # Perhaps a process has it open; and no member opens what it cannot lock.
+        # Perhaps a process has it open; and no member opens a store that it cannot lock.
         return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     record, wrong = _recovered(raw, record)
     if wrong:
         found.insert(0, wrong)
-        # It does not say what was said about it: nothing follows from such a store.
+        # It lacks the records about it: no conclusion follows from such a store.
         return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     contents = evolve(contents, record=record)
     tip = record.tip

@@ -1,6 +1,6 @@
-"""A pack: what `joinproto-pack.sh` reads of a store where no Python of ours runs.
+"""A pack: the files that `joinproto-pack.sh` reads of a store where no Python of ours runs.
 
-The script is made here from what the readers ask for, so that it packs exactly their files.  It
+The script is made here from the readers' lists of files, so that it packs exactly their files.  It
 needs a POSIX shell with `cat`, `cksum` and `uname`, writes only its output, and locks nothing.
 
     joinproto-pack 1
@@ -128,7 +128,7 @@ printf 'end\\n'
 
 
 def script() -> str:
-    """Return the shell script: packs what the readers of this version ask for."""
+    """Return the shell script: it packs the files that the readers of this version need."""
     files, marks = {JOURNAL}, set(TELLING)
     for kind in Format:
         reader = reader_of(kind)
@@ -183,7 +183,7 @@ class _Laying:
     name: str
     place: Path
     host: str = ""
-    # Of each directory: its folder, its path, what it was called, and its machine.
+    # Of each directory: its folder, its path, its name, and its machine.
     found: list[tuple[Path, str, str, str]] = field(factory=list)
     files: int = 0
     size: int = 0

@@ -1,4 +1,5 @@
-"""The plan: what would be written, where, and bound to what.  A value and its file only.
+"""The plan: the changes, their places, and the stores that they are bound to.  A value and its file
+only.
 
     {"joinproto-plan": 2, "hash": ..., "made": {who, host, when, tool, why},
      "cluster", "cluster_name", "verdict", "evidence", "missing",
@@ -79,7 +80,7 @@ class Input:
 
     @classmethod
     def of(cls, name: str, raw: Raw) -> Input:
-        """Return the store `name` with what was read of it."""
+        """Return the store `name` with the contents read."""
         before = raw.file(NAMES[1])
         rest = evolve(raw, files=tuple(file for file in raw.files if file.name != NAMES[1]))
         return cls(
@@ -97,8 +98,8 @@ class Input:
 class Force:
     """A RESTART with other electors, for hosts that are lost for good.
 
-    Not proven, and outside of what the protocol promises: `nonce` and `time` are the plan's,
-    so that applying it twice makes one view and not two.
+    Not proven, and outside the protocol's promises: `nonce` and `time` are the plan's, so that
+    applying it twice makes one view and not two.
     """
 
     parent: Annotated[str, "id of the view before"]

@@ -1,6 +1,7 @@
 """The verdict about stores that are each a member of one Raft group: etcd, Kafka's controllers.
 
-Source: `joinproto/pick/raft.py`; for what a command drops, etcd 3.4 (`restartAsStandaloneNode`).
+Source: `joinproto/pick/raft.py`; for the entries that a command drops, etcd 3.4
+(`restartAsStandaloneNode`).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def say(text: str) -> None:
 
 
 def clean(text: str) -> str:
-    """Return `text` without what a terminal obeys."""
+    """Return `text` without control characters of a terminal."""
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
 
 
@@ -68,9 +68,9 @@ def store_text(found: Found) -> str:
 def table(stores: Sequence[Found], latest: Sequence[str] = ()) -> str:
     """Return one line for each store.  `>`: the latest, `!`: something is wrong with it.
 
-    A cell that is not as in the latest store, or the one with most views, ends in `*`.  What
-    says nothing about any of them is left out; where a line would be too long, the place of
-    the store stands on one of its own.
+    A cell that is not as in the latest store, or the one with most views, ends in `*`.  Columns
+    without a value for any of them are left out; where a line would be too long, the place of the
+    store stands on one of its own.
     """
     like = _model(stores, latest)
     rows = [HEAD, *(_marked(_cells(found), like) for found in stores)]
@@ -166,7 +166,7 @@ def _cells(found: Found) -> tuple[str, ...]:
 def judgement_text(judgement: Judgement, *, is_brief: bool = False) -> str:
     """Return the verdict with all that a person needs to act on it.
 
-    `is_brief`: without the evidence, and what was not examined, and what comes next.
+    `is_brief`: without the evidence, the facts not examined, and the next steps.
     """
     colour = _COLOURS.get(judgement.verdict, "red")
     verdict = click.style(judgement.verdict.value.upper(), fg=colour, bold=True)
@@ -200,7 +200,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def next_text(after: str) -> str:
-    """Return the line of what to do next; a command in it stays whole, to be copied."""
+    """Return the line of the next step; a command in it stays whole, to be copied."""
     line = f"next: {clean(after)}"
     if after.startswith("joinproto "):
         return line

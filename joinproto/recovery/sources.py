@@ -1,4 +1,4 @@
-"""From the words of a command line to what was found: directories here, .info files from afar."""
+"""From the words of a command line to the findings: directories here, .info files from afar."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def this_host() -> str:
 class Sources:
     """Everything that was named, looked at once.
 
-    `stores`: each under a name of its own.  `notes`: what was left out, and why.
+    `stores`: each under a name of its own.  `notes`: the omissions, with reasons.
     """
 
     stores: tuple[Found, ...]
@@ -55,9 +55,9 @@ def look(
 ) -> Sources:
     """Return the findings in these directories and .info files (`-`: standard input).
 
-    `command`: of `recover`, what is typed again where a directory holds several stores.
-    What is wrong with a store is part of what is found.  Raises `StoreError` for an .info
-    file that is not whole, `UsageProblem` for a position of no store.
+    `command`: of `recover`, the one to type again where a directory holds several stores. Problems
+    of a store are part of the findings.  Raises `StoreError` for an .info file that is not whole,
+    `UsageProblem` for a position of no store.
     """
     here = host or this_host()
     recovered = _positions(positions)
@@ -125,7 +125,7 @@ def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
     except (OSError, ValueError):
-        return False  # what is wrong with it is said where it is opened
+        return False  # its problem is reported where it is opened
 
 
 def _near(path: Path) -> str:
@@ -140,7 +140,7 @@ def _near(path: Path) -> str:
 def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
     """Raise `UsageProblem` for a directory that holds stores, or .info files, and is no store.
 
-    The command that helps has what is in it in its place, and the other words as they are.
+    The command that helps has its contents in its place, and the other words as they are.
     """
     path = Path(word)
     inside = stores_inside(path) or tuple(sorted(path.glob("*.info"))) or _deeper(path)

@@ -1,7 +1,7 @@
 """The verdict about directories of PostgreSQL: who has all that the others have, and who forked.
 
-What a client was told depends on `synchronous_commit` and on who was the primary, which no file
-says.  So it is about the log alone: a directory that has all that each other one has is the latest.
+A client's answers depend on `synchronous_commit` and on who was the primary, which no file says.
+So it is about the log alone: a directory that has all that each other one has is the latest.
 
 Source: PostgreSQL, `pg_rewind`; "Timelines" in its manual.
 """
@@ -115,7 +115,7 @@ def _has_all(control: Control, read: Sequence[tuple[Found, Control]]) -> bool:
 
 
 def _twins(read: Sequence[tuple[Found, Control]]) -> list[Found]:
-    """Return directories of one server: they have what no two servers write alike."""
+    """Return directories of one server: they have data that no two servers write alike."""
     times = Counter(mark for _, control in read for mark in {*control.marks})
     return [one for one, control in read if any(times[mark] > 1 for mark in control.marks)]
 

@@ -1,7 +1,7 @@
 """Options that change nothing for the stores that were given: each is named, with the reason.
 
-An operator who types `--nodes 3` for etcd believes that it was counted.  What an option means
-depends on the kind of store, so it is looked at once the stores were read.  No I/O.
+An operator who types `--nodes 3` for etcd believes that it was counted.  The meaning of an option
+depends on the kind of store, so it is checked once the stores were read.  No I/O.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""After the restart: is it one cluster again?  What running members say, judged.  No I/O.
+"""After the restart: is it one cluster again?  The verdict on running members' answers.  No I/O.
 
 From the top; the first that holds is the answer.
 
@@ -9,8 +9,8 @@ From the top; the first that holds is the answer.
     they serve in two views of one chain                  5   one of them is a step behind
     else                                                  0   it runs
 
-An active member speaks for the whole view: it serves only after every member of the view was
-ready in it.  So one that is asked can be enough; what it cannot say is how the others are now.
+An active member speaks for the whole view: it serves only after every member of the view was ready
+in it.  So one that is asked can be enough; it cannot report the present state of the others.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from joinproto.recovery.words import typed
 class AskedMember:
     """One member that was asked.  `live`: None if it did not answer, and `problem` says why.
 
-    `store`: what lies in its data directory.  `mark`: the newest entry in the store's history that
-    permits a restart, None if there is none.
+    `store`: of its data directory.  `mark`: the newest entry in the store's history that permits a
+    restart, None if there is none.
     """
 
     node: NodeFile

@@ -49,7 +49,7 @@ IN_USE = 6
 
 
 class Stale(JoinprotoError):
-    """The stores are no longer what the plan was made for."""
+    """The stores have changed since the plan was made."""
 
     default_code = STALE
 
@@ -143,7 +143,7 @@ def apply(
 def undo(
     path: Path, *, host: str, made: Mapping[str, str], files: JournalFileSystem = REAL
 ) -> Done:
-    """Take back what `apply` wrote, and return once that is on the disk.
+    """Undo the writes of `apply`, and return once that is on the disk.
 
     A mark can be taken back until a successor of its tip has been accepted; a forced
     restart until the store has been used.  Raises `Stale` after that.
@@ -179,7 +179,7 @@ def _codes() -> Iterator[None]:
         raise
 
 
-# -- what stands there -------------------------------------------------------------------------
+# -- reading back ------------------------------------------------------------------------------
 
 
 def last_permission(contents: Contents) -> Mapping[str, Any] | None:
@@ -253,7 +253,7 @@ def _require_target_same(plan: Plan, files: JournalFileSystem) -> bytes:
 
 
 def _require_given(name: str, raw: Raw) -> None:
-    """Raise `StoreUnreadable` if the disk gave an error instead of what lies there."""
+    """Raise `StoreUnreadable` if the disk gave an error instead of the content."""
     if raw.errors - ABSENT:
         why = next((file.problem for file in raw.files if file.errno is not None), "")
         why = why or (raw.journal.problem if raw.journal else "") or raw.lock_problem or raw.problem

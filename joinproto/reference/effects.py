@@ -1,4 +1,4 @@
-"""Effects: what a member asks its host to do, in this order, one after the other.
+"""Effects: a member's requests to its host, in this order, one after the other.
 
 A table names effects by `Action`; a member turns an action into the values below.  The host
 performs them; a crash may fall between any two of them.

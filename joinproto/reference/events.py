@@ -1,6 +1,6 @@
-"""Events: what can happen to a member of the note or of Qpid.
+"""Events of a member of the note or of Qpid.
 
-A crash is no event: it ends the process, and the next one begins with what was kept.
+A crash is no event: it ends the process, and the next one begins with the durable state.
 """
 
 from collections.abc import Hashable

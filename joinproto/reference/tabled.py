@@ -51,7 +51,7 @@ class Identity:
 
 
 class TabledMember(ABC):
-    """Phase and reason of the last decision, and what it keeps; see `receive`."""
+    """Phase and reason of the last decision, and its durable state; see `receive`."""
 
     persistent: ClassVar[tuple[str, ...]] = ("store", "initial", "final", "data")
     """The attributes that survive a crash, as far as a `Persist` was performed."""
@@ -65,7 +65,7 @@ class TabledMember(ABC):
         self.final = kept.final
         self.data = kept.data
 
-    # -- what others may ask -----------------------------------------------------------
+    # -- for observers -----------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -102,16 +102,16 @@ class TabledMember(ABC):
     def receive(self, event: Event) -> list[Effect]:
         """Decide about `event`, change, and return the effects to perform, in order.
 
-        Raises `MisuseError`, and changes nothing, where `can(event)` is False.  A member
-        that crashes is replaced by a new one with what the last performed `Persist` kept.
+        Raises `MisuseError`, and changes nothing, where `can(event)` is False.  A member that
+        crashes is replaced by a new one with the state of the last performed `Persist`.
         """
         return list(self.react(event))
 
     def react(self, event: Event) -> Iterator[Effect]:
         """Yield the effects of `receive`, one by one.
 
-        At each effect this member has changed exactly so far: at a `Persist`, the attributes
-        named in `persistent` are what it keeps.  Take all of them, or throw the member away.
+        At each effect this member has changed exactly so far: at a `Persist`, it keeps the
+        attributes named in `persistent`.  Take all of them, or throw the member away.
         """
         members, me = self._known(event)
         step = self.machine.step(self, TRIGGERS[type(event)], members, me)
@@ -136,7 +136,7 @@ class TabledMember(ABC):
     def _do(
         self, action: Action, event: Event, step: Step[Phase], members: Sequence[Status], me: int
     ) -> list[Effect]:
-        """Carry out one action and return its effects; a change of what is kept comes first."""
+        """Carry out one action and return its effects; a change of durable state comes first."""
         before = self.kept
         effects: list[Effect] = []
         match action, event:
@@ -190,4 +190,4 @@ class TabledMember(ABC):
 
     @abstractmethod
     def _settle_store(self, action: Action, event: Event) -> None:
-        """Change `store` (and what must change with it) as `action` asks."""
+        """Change `store` (and dependent attributes) as `action` asks."""

@@ -1,4 +1,4 @@
-"""The backup: it does what the primary does, in the primary's order, and says how far it is.
+"""The backup: it repeats the primary's actions in the primary's order, and reports its position.
 
 Source: hot standby, H2, H5, H6, H9.
 """
@@ -51,7 +51,7 @@ class Following:
     """A backup.  `view`: the youngest one it knows; `primary`: it has a link with it.
 
     `done`: number of the last message of this link; `wired`: so many declarations and deletions it
-    has done; None if the wiring has not come yet, and `early` keeps what came before it. `missing`:
+    has done; None if the wiring has not come yet, and `early` keeps earlier messages. `missing`:
     queues that it has not caught up with since the wiring came.
     """
 
@@ -82,7 +82,7 @@ def linked(state: Following, primary: str) -> Step:
 
 
 def lost(state: Following) -> Following:
-    """Return the state without the link: H8; what came is kept."""
+    """Return the state without the link: H8; received messages are kept."""
     return evolve(state, primary=None, done=0, wired=None, early=(), missing=frozenset())
 
 
@@ -106,7 +106,7 @@ def follow(state: Following, sender: str, content: Content) -> Step:
 
 
 def _is_older(state: Following, view: View) -> bool:
-    """H2: what belongs to an older generation than its own is refused."""
+    """H2: a message of an older generation than its own is refused."""
     return state.who.practice.generations and view.generation < state.view.generation
 
 
@@ -142,8 +142,8 @@ def _wired(state: Following, sender: str, wired: Wired) -> Taken:
     found = mirrored(practice, state.stock, wired.things)
     effects: list[Effect] = [*map(Remove, found.removes), *map(Make, found.makes)]
     view = wired.view
-    # In a younger generation's first view it stands as what it was: its members were up to date.
-    # In one generation the views of its own primary count, not those of another that waited for it.
+    # In a younger generation's first view it stays in its role: its members were up to date. In one
+    # generation the views of its own primary count, not those of another that waited for it.
     is_anothers = view.primary != state.view.primary
     if not practice.generations or is_anothers or view.age >= state.view.age:
         effects.append(KeepView(view))
@@ -167,7 +167,9 @@ def _subscribe(state: Following, name: str) -> Subscribe:
 
 
 def _event(state: Following, sender: str, content: Declared | Deleted) -> Taken:
-    """LC6: what is in the snapshot already is not done again; the prototype cannot tell."""
+    """LC6: a change that is in the snapshot already is not made again; the prototype cannot
+    tell.
+    """
     if state.who.practice.numbers_wiring:
         if state.wired is None:
             return evolve(state, early=(*state.early, content)), ()
@@ -196,7 +198,7 @@ def _is_copied(thing: WiringItem) -> bool:
 
 
 def _given_up(state: Following, queue: str, drops: tuple[str, ...], coming: int) -> Taken:
-    """H9: what the primary does not have goes, by its identity."""
+    """H9: messages that the primary lacks are removed, by its identity."""
     there = state.stock.queues.get(queue)
     gone = () if there is None else tuple(one for one in there.line if one.id in set(drops))
     state = evolve(state, stock=given_up(state.stock, queue, drops, coming))

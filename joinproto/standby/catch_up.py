@@ -20,7 +20,7 @@ SEQUENCE = 1 << 32
 
 
 class Order(Enum):
-    """In which order a primary sends what was there before."""
+    """The order in which a primary sends older messages."""
 
     LIFO = "lifo"  # from the back, while clients take from the front: never an endless chase
     FIFO = "fifo"
@@ -77,7 +77,9 @@ def _sent(missing: list[str], order: Order) -> tuple[str, ...]:
 
 
 def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: Order) -> Exchange:
-    """The document's prototype: what is behind the last number is sent, the rest is taken as is."""
+    """The document's prototype: messages after the last number are sent, the rest is taken as it
+    is.
+    """
     last = backup[-1].sequence if backup else -1
     behind = [one for one in primary if not backup or is_after(one.sequence, last)]
     has = {one.id for one in (*backup, *behind)}
@@ -88,7 +90,7 @@ def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: O
         if is_ahead
         else "what has a later number is sent"
     )
-    # It knows of no surplus: what it has stays.
+    # It knows of no surplus: its messages stay.
     stays = tuple(one.id for one in backup)
     return Exchange(False, (), _sent([one.id for one in behind], order), stays, loses, "LM1", why)
 

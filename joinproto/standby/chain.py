@@ -21,7 +21,7 @@ from joinproto.standby.promote import Peer
 def promoted(chain: View, name: str) -> View:
     """Return the view with which this broker becomes primary, behind the last view.
 
-    The former primary is not in it: what it has may differ from what all the others have.
+    The former primary is not in it: its messages may differ from those of all the others.
     """
     kept = {*chain.members} - {chain.primary} | {name}
     return View(

@@ -116,7 +116,7 @@ class Search:
 def sent_away(search: Search, now: float, primary: str | None = None) -> Search | None:
     """Return the search after a refusal, or no answer; None if the time is over.
 
-    `primary`: what the refusal said; it is tried next if it is one of the addresses.
+    `primary`: the one named in the refusal; it is tried next if it is one of the addresses.
     """
     if now >= search.until:
         return None

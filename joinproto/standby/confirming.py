@@ -102,7 +102,7 @@ def _is_done(state: PrimaryState, one: Pending, required: frozenset[str]) -> boo
 
 
 def _has(state: PrimaryState, one: Pending, name: str) -> bool:
-    """Return whether this backup has what the client waits for."""
+    """Return whether this backup has the changes that the client waits for."""
     backup = state.followers.get(name)
     if backup is None or not backup.done:
         return False
@@ -113,5 +113,5 @@ def _has(state: PrimaryState, one: Pending, name: str) -> bool:
         if queue in backup.level:
             number = max(number, backup.level[queue])
         elif name in state.members:
-            return False  # H8: it comes back, and lacks what came before it asked
+            return False  # H8: it comes back, and lacks messages from before its request
     return backup.done >= number

@@ -1,6 +1,6 @@
 """Events of a broker, and effects for its host.
 
-Effects are done in the order given: what is kept is durable before the next one is begun
+Effects are done in the order given: a stored change is durable before the next effect begins
 (`perform.py`).
 
 Source: hot standby, H1 to H6, H8.
@@ -24,7 +24,9 @@ from joinproto.standby.tables import Verdict
 
 @frozen(kw_only=True)
 class Start:
-    """The process starts.  `stock`: what its disk holds; `view`: the youngest one written there."""
+    """The process starts.  `stock`: the contents of its disk; `view`: the youngest one written
+    there.
+    """
 
     mark: Mark = Mark.CLEAN
     view: View = View()
@@ -47,12 +49,12 @@ class Gone:
 
 @frozen(kw_only=True)
 class Promote:
-    """The manager says: be primary.  `peers`: what the others answered when asked.
+    """The manager says: be primary.  `peers`: the others' answers.
 
     `view`: of the manager that is built in: the one it has written down for this promotion, with
     its generation, and who is expected; None if the manager is outside, and writes nothing down.
     `now`, `timeout`: seconds; so long expected backups are awaited (H8).  `proven`: this manager
-    has seen what all stores hold after a total failure, and ours is the last primary's (H10).
+    has seen the contents of all stores after a total failure, and ours is the last primary's (H10).
     """
 
     peers: tuple[Peer, ...] = ()
@@ -69,14 +71,14 @@ class Demote:
 
 @frozen(kw_only=True)
 class Stop:
-    """The process ends; `in_order`: it has finished what it was told to do."""
+    """The process ends; `in_order`: it has finished its work."""
 
     in_order: bool = True
 
 
 @frozen
 class Tick:
-    """It is now so late, in seconds: only what has a deadline looks at it."""
+    """The present time in seconds; only deadlines use it."""
 
     now: float
 
@@ -86,7 +88,7 @@ class Tick:
 
 @frozen(kw_only=True)
 class New:
-    """A message that a client sends.  `replicate`: what it says of itself (H7); None if nothing."""
+    """A message that a client sends.  `replicate`: its own setting (H7), None if it has none."""
 
     id: str
     durable: bool = False
@@ -128,7 +130,7 @@ class Delete:
 
 @frozen
 class Written:
-    """Our own store has what was to be kept for this token."""
+    """Our own store has the changes for this token."""
 
     token: int
 
@@ -202,7 +204,7 @@ class KeepView:
 
 @frozen
 class KeepMark:
-    """Our own store says what a start would find: dirty while it runs, and how it ended."""
+    """Our own store has the mark that a start would find: dirty while it runs, and how it ended."""
 
     mark: Mark
 
@@ -219,7 +221,7 @@ class WriteView:
 
 @frozen
 class Write:
-    """Has our own store keep these changes, of what is durable; then comes `Written`.
+    """Stores these changes of durable data in our own store; then comes `Written`.
 
     Without changes: `Written` comes once all that was made or removed before is kept.
     """

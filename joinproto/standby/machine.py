@@ -1,4 +1,4 @@
-"""A broker of hot standby: `step(state, event)` is its next state and what its host does.
+"""A broker of hot standby: `step(state, event)` is its next state and its host's effects.
 
 Its role decides which side it is of: `backup.py` or `primary.py`.  Its queues go from one side
 to the other as it is.
@@ -49,7 +49,7 @@ GOOD = (Role.BACKUP, Role.RECOVERING, Role.PRIMARY)
 
 @frozen(kw_only=True)
 class Broker:
-    """`standing`: what it is promoted as (H8): one that loses its primary stays what it was.
+    """`standing`: the role in which it is promoted (H8): a broker that loses its primary keeps it.
 
     `mark`: of its store when it started, and clean once it was a backup or a primary: then it has
     all that was confirmed, whatever its last end was.  `side`: None while it does not run.
@@ -229,10 +229,11 @@ def _leads(
 def _turned(
     state: Broker, side: PrimaryState, effects: tuple[Effect, ...], standing: Role = Role.CATCHUP
 ) -> Step:
-    """H2: it follows from now on; what no other broker has it gives up then (H9)."""
+    """H2: it follows from now on; it gives up messages that no other broker has then (H9)."""
     following = Following(who=state.who, stock=side.stock, view=side.view)
     role = _next(state, "turned", Facts())
-    # Superseded, its own view is not the last one: a broker that is primary now says what it lacks.
+    # Superseded, its own view is not the last one: the present primary knows the messages that it
+    # lacks.
     return Step(evolve(state, role=role, standing=standing, side=following), effects)
 
 

@@ -1,5 +1,5 @@
-"""The actions of the built-in manager: whose turn it is, what is written, and which broker stops
-serving.
+"""The actions of the built-in manager: turns, written views, and the end of service of old
+primaries.
 
 Each broker has one.  It reads the chain of views (`chain.py`), which all read in one order.  A view
 that it wants there it hands in, and sees in the chain whether it came to stand there.
@@ -75,7 +75,7 @@ def appended(state: Managing, view: View) -> tuple[Managing, bool]:
     fits = follows(state.chain, view)
     if fits:
         state = evolve(state, chain=view)
-    # A copy, submitted again, of what a state brought along: it is in the chain as well.
+    # A copy, submitted again, of an entry that a state brought along: it is in the chain as well.
     return state, fits or view == state.chain
 
 
@@ -90,7 +90,7 @@ def decided(state: Managing, view: View, *, fits: bool) -> tuple[Managing, Due]:
 
 
 def is_over(state: Managing, me: Broker) -> bool:
-    """Return whether a younger promotion ends what this broker serves, and would write."""
+    """Return whether a younger promotion ends this broker's service and writes."""
     return me.serves and state.chain.generation > me.view.generation
 
 
@@ -120,7 +120,7 @@ def promotion(
 
 
 def is_emptied(state: Managing, me: Broker) -> bool:
-    """Return whether its name is in the chain and what it had is gone: its store is empty."""
+    """Return whether its name is in the chain and its data are gone: its store is empty."""
     return state.chain.generation > 0 == me.view.generation
 
 

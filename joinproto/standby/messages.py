@@ -89,7 +89,7 @@ class Change:
 
 @frozen(kw_only=True)
 class Join:
-    """The first word: which broker it is, and what it knows."""
+    """The first word: the broker's name, and its knowledge."""
 
     name: Annotated[str, "the backup"]
     view: Annotated[View, "the youngest one it knows"]
@@ -98,7 +98,7 @@ class Join:
 
 @frozen(kw_only=True)
 class Subscribe:
-    """It wants one queue, and says what it has of it: H5, H9."""
+    """Asks for one queue, and names the messages it has of it: H5, H9."""
 
     queue: Annotated[str, "its name"]
     id: Annotated[str, "its identity, as the wiring said"]
@@ -224,7 +224,7 @@ def to_tree(content: Content) -> list[Any]:
 
 
 def from_tree(tree: Any) -> Content:
-    """Return the message; raises `PeerError` for what is none."""
+    """Return the message; raises `PeerError` for a malformed one."""
     match tree:
         case [str(tag), dict(fields)] if tag in KINDS:
             try:

@@ -1,7 +1,7 @@
 """A broker's knowledge of the others, and facts derived from it.
 
-Each broker tells each other one what it is, as often as that changes.  A backup that hears of a
-primary makes a link to it; a primary that hears of a younger generation serves no more.
+Each broker sends each other its report whenever that changes.  A backup that hears of a primary
+makes a link to it; a primary that hears of a younger generation serves no more.
 
 Source: hot standby, H2, H3, H8 to H10.
 """
@@ -54,7 +54,7 @@ def said_by(broker: Broker, cluster: str | None = None) -> PeerReport:
 
 @frozen(kw_only=True)
 class PeerReports:
-    """`others`: what each other broker said last; None if there is no session with it.
+    """`others`: each other broker's last report; None if there is no session with it.
 
     `cluster`: to which our store belongs; None means to none yet.  `left`: brokers to which there
     is no link until they say something new.
@@ -110,7 +110,7 @@ def _store(name: str, one: PeerReport | None) -> Store | None:
     return seen(name, one.role, one.standing, one.mark, one.view)
 
 
-# -- what follows --------------------------------------------------------------------------------
+# -- conclusions ----------------------------------------------------------------------------------
 
 
 def met(around: PeerReports, name: str, said: PeerReport | None = None) -> PeerReports:
@@ -132,7 +132,7 @@ def parted(around: PeerReports, name: str) -> PeerReports:
 
 @frozen
 class Learned:
-    """`event`: what our machine takes then; `problem`: what only a person can solve."""
+    """`event`: for our machine; `problem`: one that only a person can solve."""
 
     event: Superseded | Gone | None = None
     problem: str = ""
@@ -151,7 +151,7 @@ def learned(me: Broker, around: PeerReports, name: str) -> Learned:
         if other.view.generation > mine.generation:
             return Learned(Superseded(other.view))
         if other.view.generation == mine.generation:
-            # Each may have confirmed what the other one lacks: only an operator can choose.
+            # Each may have confirmed messages that the other lacks: only an operator can choose.
             why = f"{name} is primary in generation {mine.generation}, too: stop one of both"
             return Learned(problem=why, is_rival=True)
         return Learned()
@@ -179,7 +179,7 @@ def cluster_of(
 ) -> str | None:
     """Return the cluster to which our store belongs once it keeps this view.
 
-    `teller`: the broker this one followed when it heard of it; `drawn`: what a first primary calls
+    `teller`: the broker this one followed when it heard of it; `drawn`: a first primary's name for
     it.
     """
     if around.cluster is not None:

@@ -1,7 +1,7 @@
 """Performing the effects of a broker: the only place where one becomes an action.
 
-The process, the searched worlds and the tests implement the ports, so what is between event and
-action is the same code in all of them.
+The process, the searched worlds and the tests implement the ports, so the code between event and
+action is the same in all of them.
 
 Source: hot standby, H2, H4; `joinproto/machine/step.py`.
 """
@@ -34,10 +34,10 @@ Task_co = TypeVar("Task_co", covariant=True)
 
 
 class Ports(Protocol[Task_co]):
-    """A method for each effect, which says there what it asks for (`events.py`).
+    """A method for each effect, which is explained there (`events.py`).
 
-    What a method returns is what is left to be done of it, in the order of the effects: a process
-    takes hold at once of what an effect is about, and waits for its disk later.
+    A method returns the rest of its work, in the order of the effects: a process takes hold of an
+    effect's subject at once, and waits for its disk later.
     """
 
     def send(self, to: str, content: Content) -> Task_co: ...

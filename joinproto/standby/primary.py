@@ -1,4 +1,5 @@
-"""The primary: clients change its queues, backups follow, and what they have is confirmed.
+"""The primary: clients change its queues, backups follow, and messages that they have are
+confirmed.
 
 Source: hot standby, H2, H4 to H9.
 """
@@ -57,13 +58,14 @@ from joinproto.standby.replication import (
     wiring_spread,
 )
 
-# What replicates, at a primary: by what a queue, a message and the default say.
-#
-# Source: hot standby, H7; LC5.
+# What replicates, at a primary: by the settings of a queue, a message and the default. # Source:
+# hot standby, H7; LC5.
 
 
 def leveled(who: Who, thing: WiringItem) -> WiringItem:
-    """Return the thing with what of it replicates; all of everything by the prototype (LC5)."""
+    """Return the item with its level of replication; by the prototype everything replicates
+    (LC5).
+    """
     if not who.practice.chooses:
         return evolve(thing, level=Level.ALL)
     found = replicates(who.variant, who.default, queue=thing.says, durable_queue=thing.durable)
@@ -238,6 +240,6 @@ def _wired(
     state, sent, effects = wiring_spread(state, content, content.thing)
     if not state.who.practice.holds_declarations:
         return _settled(state, (*made, *effects, Confirm(token)))
-    # LC2: what a client declares is confirmed as a transfer is: when it is on our own disk, too.
+    # LC2: a client's declaration is confirmed like a transfer: when it is on our own disk, too.
     # Otherwise: a primary without backups confirms a queue, loses power, and the queue is gone.
     return _held(state, token, (), sent, (*made, Write(token), *effects), written=False)

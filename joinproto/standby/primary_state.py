@@ -47,8 +47,8 @@ class Who:
 class Follower:
     """A backup with a link.  `sent`, `done`: numbers of this link.
 
-    `copying`: of each queue it asked for: what is still to be sent that was there before.
-    `level`: of each queue of which it has, or is sent, all: the number that said so.
+    `copying`: of each queue it asked for: the older messages still to be sent. `level`: of each
+    queue of which it has, or is sent, all: the number that said so.
     """
 
     sent: int = 0

@@ -1,4 +1,4 @@
-"""A promotion: the answer of a broker that is told to be primary, and what it is then.
+"""A promotion: the answer of a broker that is told to be primary, and its role then.
 
 Source: hot standby, H2, H3, H8.
 """
@@ -100,7 +100,7 @@ class Promoted(ByCase):
 
 
 def promote(about: Promotion) -> Promoted:
-    """Return the answer and what the broker is then; a refusal changes nothing."""
+    """Return the answer and the broker's role then; a refusal changes nothing."""
     rows = rows_of(about)
     case = TABLES[about.variant].choose(rows, 0)
     better = [rows[at].name for at in members_of(BETTER, rows, 0)]
@@ -126,7 +126,7 @@ def promote(about: Promotion) -> Promoted:
 
 
 def _said(names: list[str], of_one: str, of_several: str) -> str:
-    """Return names with what they do: "b knows", "b and c know"."""
+    """Return names with a verb: "b knows", "b and c know"."""
     *but_last, last = names or [""]
     return f"{', '.join(but_last)} and {last} {of_several}" if but_last else f"{last} {of_one}"
 

@@ -42,7 +42,7 @@ from joinproto.standby.tables import BETTER
     expected=["b3"],
 )
 def answer_promote(asked: Promotion) -> Promoted:
-    """The answer of a broker that is told to be primary, and what it is then."""
+    """The answer of a broker that is told to be primary, and its role then."""
     names = [peer.name for peer in asked.peers]
     refuse_twice("peers", names)
     if asked.me in names:
@@ -76,7 +76,7 @@ def answer_status_check(
     was_primary: WAS_PRIMARY = False,
     peers: Annotated[tuple[Peer, ...], "the others; none: no list of brokers is configured"],
 ) -> StatusCheckAnswer:
-    """Whether a broker that starts may be promoted, by what the others answer."""
+    """Whether a broker that starts may be promoted, by the others' answers."""
     refuse_twice("peers", [peer.name for peer in peers])
     about = Promotion(
         me="",

@@ -78,7 +78,7 @@ def deleted(stock: ReplicaState, thing: WiringItem) -> ReplicaState:
 
 @frozen
 class Mirrored:
-    """`makes`, `removes`: what is done so that wiring is the primary's, in this order reversed."""
+    """`makes`, `removes`: the actions that make wiring the primary's, in this order reversed."""
 
     stock: ReplicaState
     removes: tuple[WiringItem, ...]
@@ -88,7 +88,7 @@ class Mirrored:
 def mirrored(practice: VariantRules, stock: ReplicaState, things: Iterable[WiringItem]) -> Mirrored:
     """Return a backup's step on the whole wiring of its primary: H6.
 
-    What is there and not at the primary goes, unless it does not replicate; what has another
+    An item that the primary lacks is removed, unless it does not replicate; one with another
     identity is replaced.  The prototype does neither (LC3, LC4).
     """
     told = {thing.key: thing for thing in things}
@@ -141,7 +141,7 @@ def changed(
 def _is_new(practice: VariantRules, queue: Queue, message: Message) -> bool:
     if practice.by_identity:
         return not queue.line.has(message)
-    # The prototype: what is not behind its last number it has already (LM1, LM2).
+    # The prototype: it has all messages up to its last number already (LM1, LM2).
     return is_after(message.sequence, queue.next - 1)
 
 

@@ -30,7 +30,7 @@ from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replicates import Level
 
 Told = tuple[PrimaryState, tuple[Effect, ...]]
-"""The next state, and what is sent."""
+"""The next state, and the messages to send."""
 
 
 def told(state: PrimaryState, name: str, content: FromPrimary) -> Told:
@@ -135,10 +135,10 @@ def _ended(state: PrimaryState, name: str, queue: str) -> Told:
 def spread(
     state: PrimaryState, changes: tuple[Change, ...]
 ) -> tuple[PrimaryState, dict[str, int], tuple[Effect, ...]]:
-    """Return the state after telling all backups what happened, and under which numbers.
+    """Return the state after sending all backups the changes with their numbers.
 
-    A backup that still copies a queue is told what is new at once, last-in first-out; what goes
-    before it was sent need not be sent.
+    A backup that still copies a queue gets new messages at once, last-in first-out; messages
+    removed before they were sent need not be sent.
     """
     numbers: dict[str, int] = {}
     effects: tuple[Effect, ...] = ()
@@ -206,7 +206,7 @@ def wiring_spread(
 
 
 def forgotten(state: PrimaryState, queue: str) -> PrimaryState:
-    """Return the state without what was under way for a queue that was deleted."""
+    """Return the state without the copies under way for a queue that was deleted."""
 
     def left(items: Mapping[str, Any]) -> dict[str, Any]:
         return {name: item for name, item in items.items() if name != queue}

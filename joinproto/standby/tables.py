@@ -26,8 +26,8 @@ class Verdict(Enum):
 
 @frozen(kw_only=True)
 class Row:
-    """One broker.  `answers`: the others: it could be asked.  `better`: it has what the promoted
-    one lacks, or follows a primary.  `ahead`: it knows of a younger generation.
+    """One broker.  `answers`: the others: it could be asked.  `better`: it has messages that the
+    promoted one lacks, or follows a primary.  `ahead`: it knows of a younger generation.
 
     Of the promoted one only: `mark`, `dropped` (the primary went on without it), `proven` (all
     stores were seen, and its own is the last primary's).

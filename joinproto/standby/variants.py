@@ -16,16 +16,16 @@ from joinproto.standby.broker import Variant
 class VariantRules:
     """The rules of one variant.
 
-    `generations` (H2): raised by each promotion; what is older is refused.
-    `holds_transfers` (H4): a transfer is confirmed when all that are up to date have it, and
-    `holds_acknowledgements` (LM4), and `holds_declarations` (LC2).  `holds_early` (H8, LM5):
-    while expected backups are missing nothing is confirmed that they lack.  `records_drops`
-    (H4): before the next confirmation.  `by_identity` (H9, LM1, LM2): what a backup has is told
-    by identities, not by the last number.  `whole_transactions` (LM3).  `mirrors_bindings`
-    (LC1).  `deletes_absent` (LC3, LC4): what the primary does not have goes, what has another
-    identity is replaced.  `numbers_wiring` (LC6): the snapshot says which events are in it.
-    `chooses` (LC5): what replicates can be chosen.  `keeps_standing` (H8): one that loses its
-    primary stays what it was.  `names_primary` (H11): to a client that is sent away.
+    `generations` (H2): raised by each promotion; older messages are refused. `holds_transfers`
+    (H4): a transfer is confirmed when all that are up to date have it, and `holds_acknowledgements`
+    (LM4), and `holds_declarations` (LC2).  `holds_early` (H8, LM5): while expected backups are
+    missing nothing is confirmed that they lack.  `records_drops` (H4): before the next
+    confirmation.  `by_identity` (H9, LM1, LM2): a backup's messages are named by identities, not by
+    the last number.  `whole_transactions` (LM3).  `mirrors_bindings` (LC1).  `deletes_absent` (LC3,
+    LC4): items that the primary lacks are removed, items with another identity are replaced.
+    `numbers_wiring` (LC6): the snapshot says which events are in it. `chooses` (LC5): the level of
+    replication can be chosen.  `keeps_standing` (H8): one that loses its primary keeps its role.
+    `names_primary` (H11): to a client that is sent away.
     """
 
     generations: bool
@@ -62,7 +62,7 @@ PRACTICES: Mapping[Variant, VariantRules] = {
         keeps_standing=False,
         names_primary=False,
     ),
-    # What shipped: no generation, and nothing of a drop is written down.
+    # The shipped rules: no generation, and no record of a drop.
     Variant.REAL: VariantRules(
         generations=False,
         holds_acknowledgements=False,

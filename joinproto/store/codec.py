@@ -1,9 +1,8 @@
 """The payload: the contents of a store as JSON, and back.
 
-`ContentsOnDisk` is the file's own class.  Its fields are the names on disk, in the order in
-which they are written: first what an operator looks for, the long list of views last.
-It is apart from the member's classes because a name there may change and a name on
-a disk may not.
+`ContentsOnDisk` is the file's own class.  Its fields are the names on disk, in the order in which
+they are written: first those that an operator looks for, the long list of views last. It is apart
+from the member's classes because a name there may change and a name on a disk may not.
 
 Reading believes nothing: types are not converted, no key may stand twice, and
 `lineage_of` looks at every id and every link.  Any error is a `Malformed`.
@@ -27,16 +26,15 @@ from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import FIELDS, Position, Seat, View, shared, verify_id
 from joinproto.store.contents import Contents, Json, verify_carried
 
-# Fields that a later version wrote and this one does not know: they survive a rewrite.
-#
-# Otherwise a member that runs the older version for an hour erases what the newer one will
-# need.  A field belongs to the object it stands in: fields of the whole payload stay for
-# ever, those of a view as long as the view is kept, those of any other object as long as all
-# that we know of it is the same.
+# Fields that a later version wrote and this one does not know: they survive a rewrite. # Otherwise
+# a member that runs the older version for an hour erases fields that the newer one will need.  A
+# field belongs to the object it stands in: fields of the whole payload stay for ever, those of a
+# view as long as the view is kept, those of any other object as long as all that we know of it is
+# the same.
 
 
 def with_unknown(tree: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `tree`, a payload of known fields only, with what only `source` has.
+    """Return `tree`, a payload of known fields only, with the fields that only `source` has.
 
     Known fields stand first, in their own order; so equal contents give equal bytes.
     """
@@ -76,7 +74,7 @@ def _says(old: Any, new: Any) -> bool:
 
 @frozen(kw_only=True)
 class ContentsOnDisk:
-    """The whole payload; the fields mean what they mean in `Contents` and `StoreRecord`."""
+    """The whole payload; the fields are those of `Contents` and `StoreRecord`."""
 
     member: str
     cluster_name: str | None
@@ -156,7 +154,7 @@ def _from_disk(found: ContentsOnDisk, source: Mapping[str, Json]) -> Contents:
     )
 
 
-# -- what the types do not say -------------------------------------------------------------
+# -- checks beyond the types ---------------------------------------------------------------
 
 
 def _put_id(view_id: ViewId) -> str:

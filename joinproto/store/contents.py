@@ -15,12 +15,12 @@ from joinproto.join.store import StoreRecord
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | float | bool | None"
 
 DEPTH_MAX = 32
-"""Levels of a value that is only carried: what can be read must also be writable again."""
+"""Levels of a value that is only carried: a readable value must also be writable."""
 
 INT_BITS_MAX = 10_000
 """Python reads and writes numbers of up to 4,300 digits, which is more than this."""
 
-# What JSON does not escape and a terminal obeys, and half a surrogate pair, which has no
+# Characters that JSON does not escape and a terminal obeys, and half a surrogate pair, which has no
 # UTF-8.  A newline is fine: it is written as backslash and n.
 _FORBIDDEN = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -33,9 +33,9 @@ class Contents:
     of the cluster it is for, if that is known; the tip's, where there is one.  `frames`: the file
     next to the metadata in which the frames are, None if the host keeps them is its own business;
     `frames_dropped`: its first frames may be gone from there, which takes a format of its own.
-    `history`: what operators did to this store, the oldest first; carried, not judged here.
-    `source`: the payload that this was read from, where the fields of other versions are; no part
-    of what is compared.
+    `history`: operators' actions on this store, the oldest first; carried, not judged here.
+    `source`: the payload that this was read from, where the fields of other versions are; not
+    compared.
     """
 
     member: str

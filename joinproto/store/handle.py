@@ -3,10 +3,10 @@
     with open_store(path) as store:
         store.write(evolve(store.record, promised=ballot))     # durable now
 
-A write that fails is final.  After a failed fsync the system may have dropped what it could
-not write and call the next fsync a success, so a second attempt would prove nothing.  The
-handle writes no more; the process ends, and a process that opens the store next finds one whole
-record, the old or the new one.
+A write that fails is final.  After a failed fsync the system may have dropped the unwritten pages
+and call the next fsync a success, so a second attempt would prove nothing.  The handle writes no
+more; the process ends, and a process that opens the store next finds one whole record, the old or
+the new one.
 
 Source: recovery, "The metadata on disk"; join protocol, 3.2.
 """
@@ -157,7 +157,9 @@ class StoreHandle:
         self._contents = as_read
 
     def _payload(self, contents: Contents) -> tuple[bytes, Contents]:
-        """Return the payload, and what is read back from it: what we refuse is not written."""
+        """Return the payload, and the record read back from it: a record that we refuse is not
+        written.
+        """
         try:
             payload = encode(contents)
             as_read = decode(payload)
@@ -190,9 +192,9 @@ class StoreHandle:
 def open_store(path: Path, *, files: FileSystem = REAL) -> StoreHandle:
     """Return the store in the data directory `path`, locked for this process.
 
-    What it says is on the disk when this returns.  Raises `StoreError`: `StoreMissing`,
-    `StoreInUse`, `StoreNewer`, `StoreForeign`, `StoreCorrupt`, `StoreUnreadable`; then the
-    store is as it was.
+    Its contents are on the disk when this returns.  Raises `StoreError`: `StoreMissing`,
+    `StoreInUse`, `StoreNewer`, `StoreForeign`, `StoreCorrupt`, `StoreUnreadable`; then the store is
+    as it was.
     """
     folder = open_folder(files, path)
     lock = -1
@@ -223,8 +225,8 @@ def create_store(
 ) -> StoreHandle:
     """Make a store in the data directory `path`, which is there, and return it open.
 
-    The record is on the disk when this returns.  Raises `StoreExists` if there is a store,
-    or what is left of one; otherwise as `open_store` and `StoreHandle.write`.
+    The record is on the disk when this returns.  Raises `StoreExists` if there is a store, or the
+    remains of one; otherwise as `open_store` and `StoreHandle.write`.
     """
     try:
         contents = Contents(member=member, record=record, cluster_name=cluster_name, frames=frames)

@@ -22,9 +22,9 @@ from joinproto.store.slots import FOLDER, KIND, Slot, problems, refusal
 class Inspection:
     """The contents of the data directory `path` of a member.
 
-    `problems`: what is wrong, one sentence each.  `refusal`: why no member may run on it,
-    "" if one may.  `leftovers`: names of files that were being written; alongside a running
-    member, perhaps right now.
+    `problems`: one sentence each.  `refusal`: why no member may run on it, "" if one may.
+    `leftovers`: names of files that were being written; alongside a running member, perhaps right
+    now.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""From a path to the open directory of a store, or to an error that says what is there."""
+"""From a path to the open directory of a store, or to an error that names the obstacle."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def open_folder(files: FileSystem, path: Path) -> int:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what the system refuses into the operator's error."""
+    """Turn the system's refusal into the operator's error."""
     try:
         yield
     except OSError as error:

@@ -3,8 +3,8 @@
     joinproto/store.meta             what the store says
     joinproto/store.meta.previous    what it said before; for people, never for members
 
-A member never continues from the previous generation.  It would have forgotten what it
-promised since, and a voter that forgets lets one view have two successors.
+A member never continues from the previous generation.  It would have forgotten its later promises,
+and a voter that forgets lets one view have two successors.
 """
 
 from __future__ import annotations

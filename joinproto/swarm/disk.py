@@ -1,6 +1,7 @@
-"""A disk in memory that keeps only what it must, for random runs and for tests of durability.
+"""A disk in memory that keeps only the guaranteed data, for random runs and for tests of
+durability.
 
-What is believed of it is less than what most disks keep:
+It guarantees less than most disks keep:
 
 * A write is on the disk after the file was synced.  Before, any part of it may be: cut at any byte,
   without its beginning, as zeros, or not at all; writes of one file in any order.
@@ -27,8 +28,8 @@ from attrs import Factory, define, field
 
 @define(eq=False)
 class Node:
-    """A file.  `shown`: its bytes; `kept`: what is on the disk for sure; `waiting`: writes and
-    sizes since the last sync.
+    """A file.  `shown`: its bytes; `kept`: bytes that are on the disk for sure; `waiting`: writes
+    and sizes since the last sync.
     """
 
     shown: bytearray = Factory(bytearray)
@@ -56,7 +57,7 @@ class Folder:
 
 
 def lay(content: bytearray, at: int, data: bytes) -> None:
-    """Write into a file's bytes; what lies between its end and `at` is zeros."""
+    """Write into a file's bytes; the gap between its end and `at` is zeros."""
     if at > len(content):
         content.extend(bytes(at - len(content)))
     content[at : at + len(data)] = data
@@ -174,10 +175,10 @@ class Disk:
     _numbers: Iterator[int] = Factory(lambda: count(3))
     _locks: dict[int, int] = Factory(dict)  # handle -> id of its file
 
-    # -- what happens to it ------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def process_ends(self) -> None:
-        """Close what was open; nothing else is lost."""
+        """Close the open files; no data is lost."""
         self._open.clear()
         self._locks.clear()
         self.fails_in = None
@@ -187,7 +188,7 @@ class Disk:
     def copied(self, keeps: Callable[[], bool] | None = None) -> Disk:
         """Return another disk with the same on it, after the end of the process.
 
-        `keeps`: after a loss of power, too: whether a part of what was not synced is there.
+        `keeps`: after a loss of power, too: whether a part of the unsynced data is there.
         """
         after = Disk(self.chance, short=self.short, steady=self.steady)
         after.root = _Copying(self.chance, self.steady).folder(self.root, keeps)

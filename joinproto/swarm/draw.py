@@ -1,6 +1,6 @@
 """Drawing a scenario from a seed: each run has its own configuration (swarm testing).
 
-A fault that is in every run hides what another alone would show, so each run also draws
+A fault that is in every run hides the error that another alone would show, so each run also draws
 which kinds of faults occur in it at all.
 """
 
@@ -48,7 +48,7 @@ def draw(seed: int) -> Scenario:
     is_founding, is_apart = about < 0.2, 0.2 <= about < 0.35
     is_lost, has_newcomer = 0.35 <= about < 0.42, about >= 0.95
     is_special = is_founding or is_apart or is_lost or has_newcomer
-    # None of the seeds that once failed is of these: they stay what they were.
+    # None of the seeds that once failed is of these: they stay unchanged.
     is_left = not is_special and seed % 12 == 10
     dark = Random(f"dark {seed}")
     is_dark, has_copy = not is_special and seed % 12 == 7, seed % 24 == 19
@@ -248,7 +248,7 @@ def _tails(chance: Random, members: str, patience: float) -> list[Action]:
         actions.append(Action(at, What.SPLIT, few[0], few[1:]))
         writes = [at + patience * chance.uniform(0.0, 0.5) for _ in range(8)]
         actions += [Action(when, What.WRITE, few[0]) for when in writes]
-        # Or it writes again what was not acknowledged, and syncs its journal.
+        # Or it repeats the writes that were not acknowledged, and syncs its journal.
         actions += [Action(at + patience, What.CRASH, name) for name in few]
         at += patience * chance.uniform(4.0, 8.0)  # the others go on, and write nothing
         actions.append(Action(at, What.HEAL))

@@ -1,4 +1,4 @@
-"""A process: one member, the log behind it, and what `docs/embedding.md` asks of their host.
+"""A process: one member, the log behind it, and the host's duties of `docs/embedding.md`.
 
 The log sees it as its `EventLoop`.  A process dies at any change of its disk and between two sends;
 in the middle of a write, too.
@@ -139,7 +139,7 @@ class Process:
             due = other
         return self.clock.when(due) if due is not None and self.runs else None
 
-    # -- what happens --------------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------
 
     def step(self, function: Callable[[Process], None] | None = None) -> None:
         """Do `function`, then all that follows, up to where nothing is left to do."""
@@ -196,7 +196,7 @@ class Process:
         if self.is_served:
             self.log.barrier(done)
 
-    # -- what must be done --------------------------------------------------------------------
+    # -- actions ------------------------------------------------------------------------------
 
     def _perform(self) -> None:
         while batch := self.member.poll():
@@ -249,7 +249,7 @@ class Process:
                 self.close(Closing.STOPPED)
                 self.ended = action
 
-    # -- what the log calls --------------------------------------------------------------------
+    # -- called by the log ---------------------------------------------------------------------
 
     @property
     def seat(self) -> Seat:

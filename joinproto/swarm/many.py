@@ -19,7 +19,7 @@ from joinproto.swarm.draw import draw
 from joinproto.swarm.run import Outcome, run
 
 AT_ONCE = 5
-"""Seeds that a process plays before it says what came of them."""
+"""Seeds that a process plays before it reports their outcomes."""
 
 FAILED_KEPT = 20
 """Failed runs of one claim that are kept, the earliest seeds; all are counted."""

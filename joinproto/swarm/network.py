@@ -1,8 +1,8 @@
 """The network: members' messages are lost, come twice, late and in any order; connections break.
 
-The members' own messages may meet all of that.  What their logs say travels in order on a
-connection, and is lost only with it; a lost connection is told to both sides, each in its time.
-What a message meets is drawn from the seed and its link, so one link does not disturb another.
+The members' own messages may meet all of that.  Messages of their logs travel in order on a
+connection, and is lost only with it; a lost connection is told to both sides, each in its time. The
+fate of a message is drawn from the seed and its link, so one link does not disturb another.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Network:
                 self.lose(*pair)
                 connection.knows.discard(name)
 
-    # -- what travels --------------------------------------------------------------------------
+    # -- messages ------------------------------------------------------------------------------
 
     def send(self, sender: str, to: str, channel: Channel, content: object) -> None:
         """Carry it, if the sender has a connection."""
@@ -174,7 +174,7 @@ class Network:
             return
         chance, it = self._chance(sender, to), self.scenario
         if _is_question(content):
-            # Of their own, so that questions change little of what other messages meet.
+            # Of their own, so that questions change little for other messages.
             chance = self._chance(sender, to, "questions")
         if self.scenario.as_bytes:
             content = _encoded(content)

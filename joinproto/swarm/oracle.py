@@ -1,7 +1,7 @@
-"""The oracle: what must hold in every run, looked at from outside.
+"""The oracle: the claims about every run, checked from outside.
 
-It reads what becomes durable, what is served and what is acknowledged, and shares no rule with
-the member.  Section 4 of the join protocol has the claims; `CLAIMS` names them.
+It reads durable records, service and acknowledgements, and shares no rule with the member.  Section
+4 of the join protocol has the claims; `CLAIMS` names them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CLAIMS = {
     "says_why": "who may not serve says for whom it waits",
     "all_end": "an orderly shutdown ends all members that run",
 }
-"""All of them by name; the last three are what `stuck` counts."""
+"""All of them by name; `stuck` counts the last three."""
 
 STUCK = {"serves_again", "says_why", "all_end"}
 
@@ -53,7 +53,7 @@ STILL_HOLD = {"options_agree", "dirty_before_serving", "no_error"}
 
 
 class Violation(Exception):
-    """A claim does not hold.  `claim`: its name; `what`: what was seen."""
+    """A claim does not hold.  `claim`: its name; `what`: the evidence."""
 
     def __init__(self, claim: str, what: str) -> None:
         super().__init__(claim, what)
@@ -62,7 +62,7 @@ class Violation(Exception):
 
 @define(eq=False)
 class Oracle:
-    """See the head of this file.  `running`: all processes; `records`: what their disks hold."""
+    """See the head of this file.  `running`: all processes; `records`: those on their disks."""
 
     scenario: Scenario
     running: Callable[[], Iterator[Process]]
@@ -88,7 +88,7 @@ class Oracle:
 
     @property
     def forgets(self) -> bool:
-        """Return whether a disk has forgotten what it promised; that voids most claims."""
+        """Return whether a disk has forgotten its promises; that voids most claims."""
         return self.scenario.forgets or self._is_founded_twice
 
     def require(self, claim: str, holds: bool, what: object) -> None:
@@ -221,7 +221,7 @@ class Oracle:
         return {seat.member for seat in seats} - set(self.scenario.transients)
 
     def saw(self, process: Process, event: object) -> None:
-        """A member says what happened to it."""
+        """A member reports an event."""
         if isinstance(event, Learned):
             self.chosen(event.view)
         if isinstance(event, Waiting) and event.case == IMPOSSIBLE:
@@ -295,7 +295,7 @@ class Oracle:
             self.require("nothing_lost", False, told)
 
     def _commit_before(self, process: Process, view: View) -> None:
-        """All members were ready where the view starts: what is before it is committed."""
+        """All members were ready where the view starts: the frames before it are committed."""
         end = 0 if view.position is None else view.position.seq
         for run in process.disk.journal.runs:
             for seq in range(run.first, min(run.last, end) + 1):

@@ -1,6 +1,6 @@
-"""A member's data directory on a disk that loses what was not synced; or its metadata as a value.
+"""A member's data directory on a disk that loses unsynced data; or its metadata as a value.
 
-What lies here outlives the member's processes; an operator wipes it, copies it and marks it.
+Its contents outlive the member's processes; an operator wipes it, copies it and marks it.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Opened:
 
 @define(eq=False)
 class Place:
-    """See the head of this file.  `chance`: what a loss of power leaves.
+    """See the head of this file.  `chance`: decides the data left by a loss of power.
 
-    `dies_in`: so many changes and sends more, None means without end.  `record`: what was reported
-    durable, however it is kept; `writing`: what is being written instead.  `told`: the last frame
-    that a process said it has, None if it may have been cut since.  `is_end`: the process said that
-    its data ends there, and nothing was written to the journal since.
+    `dies_in`: so many changes and sends more, None means without end.  `record`: the one reported
+    durable, however it is stored; `writing`: the one being written.  `told`: the last frame that a
+    process said it has, None if it may have been cut since.  `is_end`: the process said that its
+    data ends there, and nothing was written to the journal since.
     """
 
     member: str
@@ -112,7 +112,7 @@ class Place:
         if record.update_unfinished:
             record, _ = start_from(record, journal.runs, is_torn=journal.cut_bytes > 0)
         elif not record.transient:
-            # It believes whatever is there: what was lost is the oracle's to see.
+            # It believes any contents: the oracle must notice lost data.
             record = evolve(record, position=journal.last)
         return Opened(record, journal, self)
 
@@ -157,7 +157,7 @@ class Place:
         self.step()
 
     def process_ends(self, *, power: bool = False) -> None:
-        """Close what the process had open; `power`: what was not synced may be lost, or torn."""
+        """Close the process's files; `power`: unsynced data may be lost, or torn."""
         self.dies_in = None
         self.dies_feeding = False
         self.files.process_ends()
@@ -173,7 +173,7 @@ class Place:
 
     def wipe(self) -> None:
         """Empty the directory: the next store here is another one."""
-        # No process syncs what a lock says, and its length is this machine's.
+        # No process syncs the text of a lock, and its length is this machine's.
         self._take(Disk(self.chance, short=0.0, steady=frozenset({LOCK})))
         self.files.make(DIRECTORY)
         self.record = self.writing = self.told = None
@@ -191,7 +191,7 @@ class Place:
             self._copy = self.record, self.files.copied()
 
     def put_back(self) -> None:
-        """Let the copy take the place of what is here, if it is of this store."""
+        """Let the copy replace the contents, if it is of this store."""
         if (
             self.record is None
             or self._copy is None

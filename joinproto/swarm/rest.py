@@ -1,4 +1,4 @@
-"""Rest: what a cluster owes once faults have stopped, and whether it gives it.
+"""Rest: the liveness claims about a cluster once faults have stopped.
 
 A majority of the electors that is up, hears each other in full and has all that was committed
 must serve, and come to rest.  Of the members that have the data, only those count that can know it:

@@ -1,7 +1,7 @@
 """A scenario: all that is decided before a run begins, as one value that shrinks.
 
-What a message meets on its way is drawn during the run, from the seed and its link alone, so
-that an action taken out changes little of the rest.
+The fate of a message is drawn during the run, from the seed and its link alone, so that an action
+taken out changes little of the rest.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Action:
 
 @frozen(kw_only=True)
 class Scenario:
-    """One run: the members and their options, what goes wrong, and what is done.
+    """One run: the members and their options, the faults, and the actions.
 
     `delay`: mean seconds of a message.  `is_steady`: all take as long.  `slow`: share of those that
     take twenty times as long.  `loss`, `twice`, `late`: shares of the members' messages that are
@@ -115,7 +115,7 @@ class Scenario:
 
     @property
     def forgets(self) -> bool:
-        """Return whether a disk forgets here what it promised; that voids most claims."""
+        """Return whether a disk forgets its promises here; that voids most claims."""
         return any(action.what is What.RESTORE for action in self.actions)
 
     @property

@@ -1,7 +1,7 @@
 """Shrinking: from a run that fails to one that fails alike, with less that happens.
 
-Actions go first, in halves, then in smaller parts (delta debugging); then members and options.
-What stays is what the failure needs, as far as so many tries can tell.
+Actions go first, in halves, then in smaller parts (delta debugging); then members and options. The
+parts that stay are those that the failure needs, as far as the tries can tell.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Shrinking:
     until: float
 
     def shrunk(self) -> Outcome:
-        # What comes after the failure had no part in it.
+        # Events after the failure had no part in it.
         before = [action for action in self.best.scenario.actions if action.at <= self.best.at]
         self._fails(evolve(self.best.scenario, actions=tuple(before)))
         size = None

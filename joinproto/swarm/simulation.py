@@ -1,7 +1,7 @@
 """A simulation: processes, their disks, the network between them, and one clock over all.
 
-What happens to them is decided elsewhere (`actions.py`, `calm.py`); here time continues, processes
-begin, take steps and end, and the oracle is told of all they do.
+Events are decided elsewhere (`actions.py`, `fair_phase.py`); here time continues, processes begin,
+take steps and end, and the oracle is told of all they do.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ READS_SHARE = 0.3
 
 @define(eq=False)
 class Simulation:
-    """See the head of this file.  `story`: what happened, in words, where `tells`."""
+    """See the head of this file.  `story`: the events in words, if `tells`."""
 
     scenario: Scenario
     start: Callable[..., Member]
@@ -209,7 +209,7 @@ class Simulation:
                 records[name] = place.record
         return records
 
-    # -- what processes ask for ----------------------------------------------------------------
+    # -- for processes -------------------------------------------------------------------------
 
     def write(self, name: str) -> None:
         process = self.processes.get(name)

@@ -1,4 +1,4 @@
-"""Every world that ships: what it shows, its readers, how it must end.
+"""Every world that ships: its subject, its readers, its expected result.
 
 A row names the function that builds the world; it is imported when it is asked for.
 """

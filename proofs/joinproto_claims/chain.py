@@ -1,8 +1,8 @@
-"""The chain: what is in the stores, and where each view starts, for any number of members.
+"""The chain: the contents of stores, and the start of each view, for any number of members.
 
 Views are chosen by a register that knows at most one successor of each: that is the claim of
 `register.py`, and a guard here.  Source: join protocol, 3.2 to 3.5 and 3.7;
-`joinproto/join/answers.py` says in the same words what covers a view.
+`joinproto/join/answers.py` defines in the same words which stores cover a view.
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Layer

@@ -1,9 +1,9 @@
-"""The words and steps of the chain: what is known, what may happen, and under which guards.
+"""The words and steps of the chain: the relations, the steps, and their guards.
 
-A view's content (members, where it starts, whether it is a CLOSE) is fixed by its id, so it
-is rigid; what is chosen is which ids count.  A position is the data up to it: a frame is a
-view and a number.  A crash needs no step: all that a store says is durable, and what is in
-memory is in no guard.  A lost disk needs none either: that seat takes no more steps.
+A view's content (members, where it starts, whether it is a CLOSE) is fixed by its id, so it is
+rigid; only the set of chosen ids changes.  A position is the data up to it: a frame is a view and a
+number.  A crash needs no step: all facts of a store are durable, and no guard reads memory.  A lost
+disk needs none either: that seat takes no more steps.
 """
 
 from joinproto.prove.layer import Guard, Step, Update
@@ -41,7 +41,7 @@ told = Relation(
 told_not = Relation(
     "told_not", (SEAT, VIEW, VIEW), "{0}, asked about {1}: I was never ready in {2} or later"
 )
-# Known to no member: what has happened.
+# The history, known to no member.
 kept = Relation("kept", (SEAT, VIEW, NUMBER), "{0} once kept frame {2} of {1} in that view")
 
 

@@ -1,4 +1,4 @@
-"""The layers and what they claim: where `joinproto prove` looks things up."""
+"""The layers and what they claim: the index for `joinproto prove`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAYERS: tuple[Layer, ...] = (
     clusterer.LAYER,
     standby.LAYER,
 )
-"""From the bottom: what a layer claims, the next ones assume."""
+"""From the bottom: later layers assume a layer's claims."""
 
 
 def layers() -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def layers() -> tuple[str, ...]:
 
 
 def claims() -> tuple[str, ...]:
-    """Return the names of all claims, without what stands behind a comma."""
+    """Return the names of all claims, without the part after a comma."""
     return tuple(dict.fromkeys(_base(claim.name) for layer in LAYERS for claim in layer.claims))
 
 

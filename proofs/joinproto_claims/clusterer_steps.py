@@ -1,11 +1,11 @@
 """The Clusterer's steps, in the words of its layer.
 
-A config is a version with content; a set is what a node's broker has on its disk.  Which data a
+A config is a version with content; a set is the data on the disk of a node's broker.  Which data a
 config means is settled once, by the node that first boots or adopts with it; identities
-(`joinproto/clusterer/identities.py`) tell the others.  A broker boots after its node has decided
-to go: what it must have may come later than that.
+(`joinproto/clusterer/identities.py`) tell the others.  A broker boots after its node has decided to
+go: the data that it must have may come later.
 
-Source: Clusterer, U1 and U3 to U6; what holds of them: `clusterer.py`.
+Source: Clusterer, U1 and U3 to U6; the claims about them are in `clusterer.py`.
 """
 
 from joinproto.prove.layer import Guard, Step, Update

@@ -1,8 +1,8 @@
 """Differences between the note's verdicts and the shipped ones: all small sets of members are
 compared.
 
-What differs is listed here with its reason.  A difference that is not listed fails, and so
-does one that is listed and not found; each is printed with its smallest example.
+Differences are listed here with their reasons.  A difference that is not listed fails, and so does
+one that is listed and not found; each is printed with its smallest example.
 """
 
 from __future__ import annotations

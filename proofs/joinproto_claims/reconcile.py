@@ -1,4 +1,4 @@
-"""Reconciliation: what changes the members of one queue, and when, for any number of nodes.
+"""Reconciliation: changes of the members of one queue, for any number of nodes.
 
 Each entry of the group's logs has a membership: the members from there on.  A leader writes one
 entry of its own first, and then changes one member at a time.  Which node is down, and for how
@@ -161,7 +161,7 @@ RUN = Step(
     },
 )
 
-# -- what holds --------------------------------------------------------------------------------
+# -- claims ------------------------------------------------------------------------------------
 
 CONJUNCTS = (
     Conjunct(

@@ -1,4 +1,4 @@
-"""Hot standby: what is confirmed is never lost, for any number of brokers, queues and messages.
+"""Hot standby: no confirmed message is lost, for any number of brokers, queues and messages.
 
 A generation has one primary and, in the chain of the manager that is built in, the view that was
 written last; `counts` are those without which its primary confirms nothing: the view that it knows
@@ -176,7 +176,7 @@ CONFIRM = Step(
     {confirmed: Update((k, n), confirmed(k, n) | (same(k, g) & same(n, m)))},
 )
 
-# -- what holds --------------------------------------------------------------------------------
+# -- claims ------------------------------------------------------------------------------------
 
 
 def _all_that_went_on(generation: Var, message: Var) -> Formula:

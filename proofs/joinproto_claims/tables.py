@@ -47,10 +47,10 @@ PLACES = 4
 
 @frozen
 class Shipped:
-    """A table, and what two members with the same rows must not decide.
+    """A table, and the decisions that two members with the same rows must not both make.
 
-    `agree_on`: fields that are the same in all members (I2: N and what follows from it).
-    `apart`: outcomes of which no two members may take two from different sets.
+    `agree_on`: fields that are the same in all members (I2: N and facts derived from it). `apart`:
+    outcomes of which no two members may take two from different sets.
     """
 
     table: Table[Any]

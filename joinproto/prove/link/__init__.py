@@ -1,1 +1,1 @@
-"""The link: what the shipped code does, step by step, held against the relations proved."""
+"""The link: the steps of the shipped code, compared with the proved relations."""

@@ -26,7 +26,7 @@ class Explained:
 
 @define
 class Explainer:
-    """Remembers what it has explained: most steps of a world look alike."""
+    """Caches explained steps: most steps of a world look alike."""
 
     mapping: RefinementMapping
     known: dict[tuple[Picture, Picture], Explained | None] = field(factory=dict)

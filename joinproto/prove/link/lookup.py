@@ -1,4 +1,5 @@
-"""Whether a state that Z3 gives occurs in what was explored, and what would exclude it.
+"""Whether a state that Z3 gives occurs among the explored ones, and the lemmas that would exclude
+it.
 
 The state is taken as a list of facts, true and false ones, about nameless elements.  It is
 reached if some elements in an explored state have all these facts, and if the step, taken there,
@@ -76,7 +77,7 @@ def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Fou
             return Lookup((world, level), len(explored))
     states = [structure for structure, _, _ in explored]
     if any(occurs(facts, state) for state in states):
-        # What is around these elements makes the difference: no lemma about them alone will do.
+        # The surroundings of these elements make the difference: no lemma about them alone will do.
         return Lookup(None, len(explored))
     lemmas: dict[frozenset[Fact], Lemma] = {}
     # The fact that is left out first decides which lemma comes out: false facts first, or true

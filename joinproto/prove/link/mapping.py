@@ -1,7 +1,7 @@
 """A refinement mapping: how a state of a searched world looks in the words of a layer.
 
-What a state shows at the moment is `rows`; some relations are never taken back (what was
-said, what was once kept): they are history variables, which the link carries along.
+`rows` are the present facts of a state; some relations only grow (messages sent, records once
+stored): they are history variables, which the link carries along.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RefinementMapping(ABC):
 
     @abstractmethod
     def content(self, pictures: tuple[Picture, ...]) -> Universe:
-        """Return the elements that these pictures speak of, and what is rigid about them."""
+        """Return the elements that these pictures speak of, and their rigid facts."""
 
     @abstractmethod
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:

@@ -30,9 +30,9 @@ Trail: TypeAlias = "tuple[Trail, Move] | None"
 class Linked:
     """A world to be linked.
 
-    `layers`: what its mappings speak of.  `near`: distinct steps taken breadth first; `far`:
-    steps taken at random after that, in walks of up to `length`.  `load`: builds the world from
-    its name and a mutant's.
+    `layers`: those of its mappings.  `near`: distinct steps taken breadth first; `far`: steps taken
+    at random after that, in walks of up to `length`.  `load`: builds the world from its name and a
+    mutant's.
     """
 
     world: str
@@ -133,7 +133,7 @@ class _Linking:
             one.steps = len(self.seen)
 
     def _near(self, first: State, start: Pictures, limit: int) -> bool:
-        # What was seen on the way belongs to the state here: two ways to it are two places.
+        # The history of a run belongs to the state here: two ways to it are two places.
         places = {(first, start)}
         queue: list[tuple[State, Pictures, int, Trail]] = [(first, start, 0, None)]
         for state, pictures, level, trail in queue:

@@ -8,9 +8,9 @@ Read as etcd reads it when it starts: from the newest snapshot that is whole and
 knows.  Stricter in this: a field that etcd never writes, a term or a commit that goes back, and
 anything behind the end of the log is damage, as the type of a record is under no checksum.
 
-A last record that is cut off is what a power failure leaves, and etcd drops it.  A disk that lost
-what was synced leaves the same, so such a log does not count.  A log that was cut off between two
-records is seen by its size; one that was overwritten with zeros from there on is not.
+A power failure leaves a last record that is cut off, and etcd drops it.  A disk that lost synced
+data leaves the same, so such a log does not count.  A log that was cut off between two records is
+seen by its size; one that was overwritten with zeros from there on is not.
 
 Source: etcd 3.4.23 and 3.6 (`server/storage/wal/{decoder,wal,repair}.go`, `walpb`, `raftpb`,
 `snapshotter.go`).
@@ -261,7 +261,7 @@ def has_no_log(tree: Tree) -> bool:
 
 
 def _segments(tree: Tree, index: int) -> list[str]:
-    """Return the files that etcd reads, from the one that has what follows the snapshot."""
+    """Return the files that etcd reads, from the one with the entries after the snapshot."""
     found = [match for name in tree.names(WAL) if (match := SEGMENT.fullmatch(name))]
     if not 0 < len(found) <= SEGMENTS_MAX:
         raise NotAsWritten(f"{WAL}: has {len(found)} files")

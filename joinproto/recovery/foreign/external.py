@@ -1,7 +1,7 @@
 """Erlang terms in the external format: cut into their parts, and never made into values as a whole.
 
 A term is its bytes, without the first one (131).  Every function raises `NotAsWritten` for bytes
-that are no such term; what one costs is in proportion to its bytes, however deep it is.
+that are no such term; the cost is in proportion to the bytes, however deep it is.
 
 Source: OTP, "External Term Format".
 """
@@ -62,7 +62,7 @@ def atom(term: bytes) -> bytes:
     return term[2:] if tag in (b"s", b"w") else b""
 
 
-# tag -> (bytes of a count, bytes for each, bytes besides): what holds no other term.
+# tag -> (bytes of a count, bytes for each, bytes besides): for terms without parts.
 _PLAIN = {
     97: (0, 0, 1),  # small integer
     98: (0, 0, 4),  # integer

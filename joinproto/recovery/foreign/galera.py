@@ -41,8 +41,8 @@ VERSION = re.compile(r"^version: *([0-9]{1,6})\.([0-9]{1,6}) *$", re.MULTILINE)
 NEWEST = (2, 1)
 NUMBER = re.compile(r"-1|[0-9]{1,19}")
 POSITION = re.compile(rf"({UUID.pattern}):(-1|[0-9]{{1,19}})")
-# "," and what follows it is MariaDB's own id of the transaction.
-# MariaDB and older servers write "WSREP: Recovered position", Percona's "[WSREP] Recovered".
+# the part from "," on is MariaDB's own id of the transaction. MariaDB and older servers write
+# "WSREP: Recovered position", Percona's "[WSREP] Recovered".
 RECOVERED = re.compile(
     rf"(?:WSREP:|\[WSREP\]) Recovered position:? *({UUID.pattern}):(-1|[0-9]{{1,19}})(?![0-9])"
 )
@@ -235,8 +235,8 @@ def saved_state(file: RawFile) -> SavedState:
     """Return the contents of `grastate.dat`; raises `NotAsWritten`."""
     text = text_of(file)
     found: dict[str, str] = {}
-    # Rewritten in place and padded with blanks: what is behind the last line is cut off, or
-    # of an older content.
+    # Rewritten in place and padded with blanks: text after the last line is cut off, or of an older
+    # content.
     *lines, rest = text.replace("\r\n", "\n").split("\n")  # Galera reads CRLF, too
     if rest.strip(" "):
         raise NotAsWritten(f"{file.name}: ends within the line {shown(rest)}: cut off")
@@ -331,7 +331,7 @@ def _number(file: RawFile, text: str) -> int:
     return int(text)
 
 
-# -- what follows --------------------------------------------------------------------------
+# -- conclusions ----------------------------------------------------------------------------
 
 
 def _state(saved: SavedState, *, is_open: bool) -> State:

@@ -7,11 +7,11 @@ A number alone does not tell two histories apart: a node that was forced to go o
 where it was, as the others do.  Where two nodes have the same write-set under one number, their
 histories are the same up to it; where they have two, they are not.
 
-The file is as large as its ring (128 MiB), so what is kept of it is a digest: for each number eight
-bytes of a hash.  Only buffers in one piece from the beginning of the ring are read, and of a
-node that was stopped in order those from its oldest one on.  So of a node that was killed after the
-ring was full, the newest ones; what is left of an older lap behind them begins within a buffer.
-Where two digests have no number in common, they show nothing.
+The file is as large as its ring (128 MiB), so only a digest of it is kept: for each number eight
+bytes of a hash.  Only buffers in one piece from the beginning of the ring are read, and of a node
+that was stopped in order those from its oldest one on.  So of a node that was killed after the ring
+was full, the newest ones; the rest of an older lap after them begins within a buffer. Where two
+digests have no number in common, they show nothing.
 
 Source: galera 26.4 (`gcache_rb_store.cpp`, `gcache_bh.hpp`), seen on real nodes.
 """
@@ -68,10 +68,10 @@ def _buffers(files: JournalFileSystem, file: int, at: int, end: int) -> Iterator
 
 
 def _common(body: bytes) -> bytes:
-    """Return a write-set without what each node writes into it itself.
+    """Return a write-set without the parts that each node writes into it itself.
 
-    That is in its header: how many before it it depends on (two bytes), by what this node still
-    knew of them, and the checksum of the header (its last eight).
+    That is in its header: how many before it it depends on (two bytes), as far as this node still
+    knew them, and the checksum of the header (its last eight).
     """
     size = body[2] if len(body) > HEAD_LEAST and body[:1] == b"G" else 0
     if not HEAD_LEAST <= size <= len(body):

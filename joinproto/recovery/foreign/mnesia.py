@@ -6,9 +6,9 @@
     LATEST.LOG      `decision` for those that asked other nodes first
 
 Each is a log of Erlang's `disk_log`: four bytes of magic, four that say whether it was closed, then
-for each term its size, four bytes of magic and the term in the external format.  What follows the
-last whole term is of a write that did not end.  Mnesia drops it without a word; here it condemns
-the file, because what a bad disk cut off looks the same, and may be much.
+for each term its size, four bytes of magic and the term in the external format.  Bytes after the
+last whole term are of a write that did not end.  Mnesia drops it without a word; here it condemns
+the file, because a loss by a bad disk looks the same, and may be much.
 
 A record is never decoded: only its place, and those of its parts, in the bytes are found.  Tables
 are taken as sets.
@@ -178,8 +178,8 @@ class _Tables:
 def _lasting(table: bytes, record: bytes) -> bytes:
     """Return the parts of a record that no node changes by itself.
 
-    Of a queue: its name, what was asked for, and its arguments.  The rest says which node leads it
-    and which ones have copies, and it is written again at each node that comes or goes.
+    Of a queue: its name, the declared properties, and its arguments.  The rest says which node
+    leads it and which ones have copies, and it is written again at each node that comes or goes.
     """
     return (
         b"".join(external.parts_of(record)[:QUEUE_LASTS])

@@ -8,7 +8,7 @@
 
 Two directories of one system have a common beginning.  It ends where one of them left a timeline on
 which the other one continued: the fork point.  A directory whose log ends before it is behind the
-other one; one that goes beyond has what the other one has not.  Two standbys of one primary that
+other one; one that goes beyond has records that the other lacks.  Two standbys of one primary that
 are promoted each by itself number their timelines alike; `pg_rewind` takes them for one, and here
 the first records tell.
 
@@ -164,7 +164,7 @@ def facts_of(tree: Tree) -> Control:
     if last.begin and not last.birth and walks[-1].is_there(last.begin):
         said = f"{WAL}: timeline {last.timeline} does not begin at {place(last.begin)}"
         control = evolve(control, damaged=control.damaged or said)
-    # A standby continues to the end of what it has, and leaves the timeline only there.
+    # A standby continues to the end of its log, and leaves the timeline only there.
     if before and any(one > last.begin // segment for one in walks[-1].written(before[-1][0])):
         said = f"{WAL}: timeline {before[-1][0]} goes on behind {place(last.begin)}"
         control = evolve(control, damaged=control.damaged or said)

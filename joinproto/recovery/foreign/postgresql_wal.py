@@ -53,7 +53,7 @@ class Walk:
 
         The server writes whole pages, blank behind the last record; so anything else in its page,
         or a whole record behind a bad one, was written and is lost.  A record that continues in a
-        page that was never written is what a crash leaves.
+        page that was never written is left by a crash.
         """
         before = 0
         while True:

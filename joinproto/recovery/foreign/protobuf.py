@@ -47,8 +47,7 @@ class Message(dict[int, Value]):
 
     @classmethod
     def read(cls, data: bytes, numbers: str = "", texts: str = "", more: bool = False) -> Message:
-        """Return a message; `numbers`, `texts`: which fields are what (digits); `more`: others,
-        too."""
+        """Return a message; `numbers`, `texts`: the digits of such fields; `more`: others, too."""
         found = cls()
         for field, value in fields(data):
             known = numbers if isinstance(value, int) else texts

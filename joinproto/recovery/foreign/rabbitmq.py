@@ -7,9 +7,9 @@
 The lists are the same whether a node was stopped or killed, so no store is ever clean.
 There is no cluster id: `clustered` groups nodes of which one counts the other as a member.
 
-A start that was cut off leaves a trap.  A node that comes up and finds another first
-writes down what *that one* sees, itself not included; if it dies while it waits, its own
-list is gone.  So a list without the node itself says nothing about when it stopped.
+A start that was cut off leaves a trap.  A node that comes up and finds another first writes down
+the view of *that one*, itself not included; if it dies while it waits, its own list is gone.  So a
+list without the node itself says nothing about when it stopped.
 
 The node's own name is nowhere in the text files: it is the name of the directory.
 
@@ -202,9 +202,10 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
 def _without_blank(stores: Sequence[Found]) -> tuple[Found, ...]:
     """Return the stores, a node that was reset or began again as one that has nothing.
 
-    It lists itself alone and has nothing but what RabbitMQ makes for a new node.  Where its tables
-    were not read, it is taken for one only with the stores of a cluster.  Alone, it may be a
-    cluster of one node, or a new node that was killed before it had tables: then nothing is known.
+    It lists itself alone and has only the definitions that RabbitMQ makes for a new node.  Where
+    its tables were not read, it is taken for one only with the stores of a cluster.  Alone, it may
+    be a cluster of one node, or a new node that was killed before it had tables: then nothing is
+    known.
     """
     several = any(store.node is not None and len(store.node.members) > 1 for store in stores)
     return tuple(

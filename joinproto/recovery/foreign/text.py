@@ -24,7 +24,7 @@ NULL_UUID = "00000000-0000-0000-0000-000000000000"
 
 
 class NotAsWritten(Exception):
-    """A file does not say what its broker writes there; the message is for the operator."""
+    """A file has another form than its broker writes; the message is for the operator."""
 
 
 def text_of(file: RawFile) -> str:
@@ -50,7 +50,7 @@ def text_of(file: RawFile) -> str:
 
 
 def shown(value: str) -> str:
-    """Return a value from a file in quotes, without what could harm a terminal, cut if long."""
+    """Return a value from a file in quotes, without control characters, cut if long."""
     cut = value if len(value) <= SHOWN_MAX else value[:SHOWN_MAX] + "..."
     return ascii(cut)
 

@@ -150,7 +150,7 @@ def reader(
 ) -> Callable[[Raw], Found]:
     """Return the `read` of a format of which a `Raw` carries facts, in the file `name`.
 
-    `told`: what they come to.  `program`: whose directory it is.
+    `told`: their digest.  `program`: whose directory it is.
     """
 
     def read(raw: Raw) -> Found:

@@ -7,5 +7,5 @@
 
 A policy decides for an operator, or in his place: a script in a container's entry point, an
 operator of Kubernetes, a playbook.  The worlds in `joinproto_worlds/policy` ask it at every moment
-at which it can be asked, and do what it says.
+at which it can be asked, and follow its answers.
 """

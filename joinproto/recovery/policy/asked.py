@@ -54,10 +54,10 @@ Policy = Callable[[StateQuestion], str | None]
 
 
 class Questioner:
-    """Puts questions to a policy, each distinct one once, and keeps what was said.
+    """Puts questions to a policy, each distinct one once, and caches the answers.
 
-    `asks`: the kinds of question that it is asked.  `failure`: what it failed with; a search
-    reports that in words of its own.
+    `asks`: the kinds of question that it is asked.  `failure`: its error; a search reports that in
+    words of its own.
     """
 
     def __init__(self, policy: Policy, asks: Collection[str] = ASKS) -> None:
@@ -107,7 +107,7 @@ class Answers:
 
 
 def summed(asker: Questioner, *, is_whole: bool) -> Answers:
-    """Return the sum of what was asked.  `is_whole`: all states were searched."""
+    """Return the totals of the questions.  `is_whole`: all states were searched."""
     counts: dict[str, int] = {}
     for record in asker.records.values():
         said = record.answer

@@ -1,9 +1,9 @@
 """The program that answers: started once, asked line by line, each distinct question once.
 
-A program reads a question from its standard input, a line, writes its answer, a line, and reads
-the next.  One that answers a single question and ends, or that answers only when its input ends,
-is started again for each question.  `stdbuf`, where it is installed, has C programs such as `jq`
-write each line at once.  What a program writes to standard error is shown where it fails.
+A program reads a question from its standard input, a line, writes its answer, a line, and reads the
+next.  One that answers a single question and ends, or that answers only when its input ends, is
+started again for each question.  `stdbuf`, where it is installed, has C programs such as `jq` write
+each line at once.  A program's standard error is shown if it fails.
 
 A policy that hangs, one that dies and one that gives two answers to one question are told apart.
 """
@@ -52,7 +52,7 @@ class PolicyFailed(UsageProblem):
 def command_of(policy: str) -> tuple[str, ...]:
     """Return the command of a policy: an executable file, a Python file, or a command line.
 
-    Raises `UsageProblem` for what cannot be run.
+    Raises `UsageProblem` for a program that cannot be run.
     """
     path = Path(policy)
     if path.suffix == ".py" and path.is_file():
@@ -168,8 +168,8 @@ class Program:
     def ask_again(self) -> None:
         """Ask a second process all questions, in another order; raises `PolicyFailed`.
 
-        An answer may depend on the question alone, and not on what was asked before.  A program
-        that is started for each question is asked `AGAIN_SINGLE` of them.
+        An answer may depend on the question alone, and not on earlier questions.  A program that is
+        started for each question is asked `AGAIN_SINGLE` of them.
         """
         self._stop()
         lines = sorted(self._questions, key=lambda line: crc32(line.encode()))
@@ -330,7 +330,7 @@ class Program:
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 bufsize=0,
-                # So that what it starts ends with it.
+                # So that its child processes end with it.
                 start_new_session=True,
             )
         except OSError as error:

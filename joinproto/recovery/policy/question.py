@@ -50,7 +50,7 @@ class Question:
         question.
 
         A string of JSON, or a plain word.  A node is named by its host, its member or the name of
-        its store; its host is returned.  Raises `ValueError`, whose text says what was expected.
+        its store; its host is returned.  Raises `ValueError`, whose text names the expected value.
         """
         said = _said(text)
         if said is None or said in FIXED[self.ask]:

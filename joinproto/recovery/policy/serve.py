@@ -2,9 +2,9 @@
 
 `python serve.py FILE --asks` prints which questions it has functions for, a JSON list.
 
-`choose_founder(facts)`, `may_i_start(facts)` and `may_i_remove(facts)` get a question as JSON
-reads it, and return the answer, a string.  A function that is not there: the policy does not know
-that question.  Standard output is for the answers; what the functions print goes to standard error.
+`choose_founder(facts)`, `may_i_start(facts)` and `may_i_remove(facts)` get a question as JSON reads
+it, and return the answer, a string.  A function that is not there: the policy does not know that
+question.  Standard output is for the answers; output of the functions goes to standard error.
 """
 
 from __future__ import annotations

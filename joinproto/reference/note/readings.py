@@ -1,7 +1,7 @@
 """Ambiguities and gaps of the note: one switch each.
 
-`AS_WRITTEN` takes the words as they stand.  The others change one thing, and are what the
-searched worlds compare it with.
+`AS_WRITTEN` takes the words as they stand.  The others change one thing, and the searched worlds
+compare it with them.
 """
 
 from enum import Enum

@@ -16,8 +16,8 @@ from joinproto.reference.tabled import TabledMember
 class QpidMember(TabledMember):
     """One broker under Qpid's rules.
 
-    `kept` is what the disk holds, and not always the attributes: a store that is empty in
-    memory has a status file that reads dirty.
+    `kept` is the content of the disk, which is not always that of the attributes: a store that is
+    empty in memory has a status file that reads dirty.
     """
 
     @property

@@ -14,7 +14,7 @@ from joinproto.reference.effects import Action
 
 # A member that continues adopts the agreed cluster-id and writes it at once, whatever it had.
 GO_ACTIVE = (Action.SET_INITIAL, Action.JUDGE_STORE, Action.SERVE, Action.ANNOUNCE)
-# The old journal is set aside first; the status file still says what it said.
+# The old journal is set aside first; the status file is still the former one.
 UPDATE = (Action.DROP_DATA, Action.SET_INITIAL, Action.ANNOUNCE, Action.ASK_FOR_UPDATE)
 
 STARTING: Table[Phase] = Table(

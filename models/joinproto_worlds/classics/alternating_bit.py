@@ -1,8 +1,8 @@
 """The alternating-bit protocol: items over a link that loses, told apart by one bit.
 
-Source: Bartlett, Scantlebury and Wilkinson, "A note on reliable full-duplex transmission
-over half-duplex links".  The sender repeats a frame until its bit comes back.  What arrives
-is recorded, and a monitor, no part of the system, keeps the list.
+Source: Bartlett, Scantlebury and Wilkinson, "A note on reliable full-duplex transmission over
+half-duplex links".  The sender repeats a frame until its bit comes back.  Arrivals are recorded,
+and a monitor, no part of the system, keeps the list.
 
 On a queue that loses, every item arrives once and in order.  Where frames may overtake one
 another one bit is not enough: a repeated frame that arrives two items late counts as new.

@@ -1,4 +1,5 @@
-"""One vote for each member, kept over crashes: what must be on disk before it is said.
+"""One vote for each member, kept over crashes: the record that must be on disk before it is
+announced.
 
 Source: Ongaro and Ousterhout, "In search of an understandable consensus algorithm", section
 5.2, for a single term.  A member promises its only vote to a process that asks first.  Once a
@@ -63,7 +64,7 @@ class Voter:
 
     def start(self) -> Any:
         if self.vote == self.name:
-            # It stood before it crashed and lost what it had heard: ask again.
+            # It stood before it crashed and lost its memory: ask again.
             self.votes = frozenset({self.name})
             yield Broadcast(Ask())
 

@@ -186,7 +186,7 @@ class Founding:
         return None
 
     def _join(self, founder: str) -> None:
-        # What it promised and accepted matters to no process any more: one state for all of it.
+        # Its promises matter to no process any longer: one state stands for all of them.
         self.promised, self.accepted = 0, None
         self.answers = self.binding = self.proposed = None
         self.founder = founder

@@ -1,4 +1,4 @@
-"""The worlds of the Clusterer, each with what it shows and how it must end."""
+"""The worlds of the Clusterer, each with its subject and expected result."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ KILLED = ("form", "join", "gospel", "rejoin", "left-out-starts", "hole-1", "hole
 """Scenes in which a node may be killed between any two effects of a step."""
 QUICK_KILLED = ("join", "hole-1")
 DELIVERING = ("join", "hole-1")
-"""Of these, scenes in which what it has sent may arrive all the same."""
+"""Of these, scenes in which its messages under way may still arrive."""
 ENTRIES: tuple[Entry, ...] = (
     *RULES,
     *(

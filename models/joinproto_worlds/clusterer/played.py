@@ -70,7 +70,7 @@ class NodeShown:
 class Shown:
     """All machines.  `ended`: the story is told, and nothing changes any more.
 
-    `broken`: what no state alone shows: a version that went down.
+    `broken`: an error that no single state shows: a version that went down.
     """
 
     nodes: tuple[NodeShown, ...]
@@ -97,10 +97,10 @@ mutated = inside(lambda played: mutation(played.mutant))
 class Played(Simulator):
     """A scene under way.  `mutant`: a rule that is not kept.
 
-    `at`: the next step of the story; -1: it has not begun.  `queues`: what is left of the last one.
-    `kills`: how often a node may still be killed before an effect.  It is started again before
-    the story continues.  `delivers`: what it has sent may arrive all the same.  `tears_too`: its
-    power may be cut as well, which takes its broker and what is not synced.
+    `at`: the next step of the story; -1: it has not begun.  `queues`: the rest of the last one.
+    `kills`: how often a node may still be killed before an effect.  It is started again before the
+    story continues.  `delivers`: its messages under way may still arrive.  `tears_too`: its power
+    may be cut as well, which takes its broker and its unsynced writes.
     """
 
     write_effects: ClassVar[tuple[type, ...]] = (Keep, KeepMembers)
@@ -141,7 +141,7 @@ class Played(Simulator):
         return scene(self.title, self.variant)
 
     def start(self) -> None:
-        """Play what comes before, in the plain order and by all rules."""
+        """Play the history before the scene, in the plain order and by all rules."""
         if self.at >= 0:
             return
         for step in self.story.steps[: self.scene.before]:
@@ -238,7 +238,7 @@ class Played(Simulator):
         self.links = dict(sorted(self.links.items()))
 
     def _comes_to_rest(self) -> None:
-        """Keep nothing of what has happened but what is there now."""
+        """Forget the history and keep only the present state."""
         self.links = {ends: link for ends, link in self.links.items() if link}
         self.wiped, self.before, self.replies, self.events = set(), {}, {}, []
         self._numbers, self._keys, self._full = {}, [], []

@@ -1,4 +1,5 @@
-"""The scenes of the Clusterer's worlds: what has come before, and what may come in any order.
+"""The scenes of the Clusterer's worlds: the history before each, and the events that may come in
+any order.
 
 Nodes are letters.  The first `before` steps are played in the plain order; the others are
 searched in all.

@@ -24,8 +24,8 @@ def build(
 ) -> World:
     """`members`: the simulation is one; the scene says how many nodes there are.
 
-    `kills`: how often a node may be killed before an effect of a step; `delivers`: what it has
-    sent may arrive all the same; `tears`: also by a power cut, in the middle of a write.
+    `kills`: how often a node may be killed before an effect of a step; `delivers`: its messages
+    under way may still arrive; `tears`: also by a power cut, in the middle of a write.
     """
     return World(
         name=f"clusterer-{scene}" + ("-power" if tears else "-killed" if kills else ""),

@@ -1,4 +1,4 @@
-"""The worlds of discovery, each with what it shows and how it must end.
+"""The worlds of discovery, each with its subject and expected result.
 
 `case`: the number in the table of operators' cases (docs/discovery.md).
 """

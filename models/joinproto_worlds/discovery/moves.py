@@ -1,4 +1,6 @@
-"""The steps that nodes take together with what they ask: the service, the network, each other."""
+"""The steps that nodes take together with those that they ask: the service, the network, each
+other.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A node that boots, and what it asks: members of the worlds of discovery.
+"""A node that boots, and the service and links that it asks: members of the worlds of discovery.
 
-The rules are the shipped ones (`joinproto.discovery.round.decide`).  What several processes do in
-messages is one step here where it is another node's protocol: a look reads those that answer, a
-join succeeds at once, and a founding by votes takes them at once (what happens between is searched
-in the worlds of the join protocol).  A look and what follows from it are two steps, so that others
-move in between.
+The rules are the shipped ones (`joinproto.discovery.round.decide`).  An exchange of messages
+between processes is one step here if it belongs to another node's protocol: a look reads those that
+answer, a join succeeds at once, and a founding by votes takes them at once (the steps between are
+searched in the worlds of the join protocol).  A look and its consequence are two steps, so that
+others move in between.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Begins:
 
 @frozen
 class Looks:
-    """A round: what the backend answered, and what each node that answers says of itself.
+    """A round: the backend's answer, and each answering node's own properties.
 
     `last`: no try is left after it.
     """

@@ -2,7 +2,7 @@
 
 Source: Bartlett, Scantlebury and Wilkinson (see
 `models/joinproto_worlds/classics/alternating_bit.py`).  Frames are sent again without bound.  If
-each may be lost, arrival is never possible for ever: that links deliver what is sent again and
+each may be lost, arrival is never possible for ever: that links deliver a message sent again and
 again is strong fairness, and the claim needs it at both ends.
 """
 

@@ -1,4 +1,4 @@
-"""The classics of liveness: what each shows, and how it must end."""
+"""The classics of liveness: the subject of each, and its expected result."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def build(members: int = 4, *, numbers: int | None = None, fair: bool = True) ->
     k = max(2, members - 1) if numbers is None else numbers
 
     def privileges(view: View) -> Iterator[tuple[str, int]]:
-        """Yield each member that has the privilege, and what it will hold then."""
+        """Yield each member that has the privilege, and its next value."""
         held = [view[name] for name in names]
         if held[0] == held[-1]:
             yield names[0], (held[0] + 1) % k

@@ -1,4 +1,4 @@
-"""Each incident once: where it was told, what happened, and how its worlds must end."""
+"""Each incident once: its source, its events, and the expected results of its worlds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from joinproto.check.world import World
 from joinproto_worlds.incidents.words import Incident
 
 Rule = Literal["deployed", "fixed", "left"]
-"""The rule that was deployed; the fix that was; the fix, asked for what it leaves."""
+"""The rule that was deployed; the fix that was; the fix, searched for remaining faults."""
 
 Ends = tuple[str, int | None]
 """The incident that a world shows, in a sentence, and the steps of its shortest run; None if it
@@ -31,7 +31,7 @@ class Told:
 
     @property
     def members(self) -> int:
-        """Return how many nodes it has: servers, and what else takes part."""
+        """Return how many nodes it has: servers, and other participants."""
         return len(self.make("deployed").nodes)
 
     @property
@@ -51,7 +51,7 @@ def incident(
     fixed: Ends | None = None,
     left: Ends | None = None,
 ) -> Callable[[Callable[[Rule], Incident]], Callable[[Rule], Incident]]:
-    """Enter the incident that the function tells; its docstring is what happened."""
+    """Register the incident of the function; its docstring tells the events."""
     worlds: dict[Rule, Ends] = {"deployed": deployed}
     if fixed is not None:
         worlds["fixed"] = fixed

@@ -1,4 +1,6 @@
-"""The worlds of incidents: the rule as deployed, the fix as deployed, what it leaves, and ours."""
+"""The worlds of incidents: the rule as deployed, the fix as deployed, its remaining faults, and
+ours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incidents of failover: which member is promoted and what becomes of what the old primary took."""
+"""Incidents of failover: the promoted member, and the fate of the old primary's writes."""
 
 from __future__ import annotations
 

@@ -158,9 +158,9 @@ def pod_0(rule: Rule) -> Incident:
     fixed=("what was read is kept, and a node without a uuid never bootstraps", None),
 )
 def zero_uuid(rule: Rule) -> Incident:
-    """The operator recovers a Galera cluster: pod 0 was killed (out of memory), pod 2 has the
-    best sequence number, and bootstrapping from pod 2 times out.  The operator starts over and
-    forgets what it had read.  Now pod 1, which never finished its first sync, reports uuid
+    """The operator recovers a Galera cluster: pod 0 was killed (out of memory), pod 2 has the best
+    sequence number, and bootstrapping from pod 2 times out.  The operator starts over and forgets
+    earlier findings.  Now pod 1, which never finished its first sync, reports uuid
     00000000-0000-0000-0000-000000000000, seqno -1 and safe_to_bootstrap 1, and is chosen.  The
     cluster is recovered into an empty state.
     """

@@ -1,4 +1,6 @@
-"""Incidents of NATS, Artemis and Kafka: which member may lead, and what a member may conclude."""
+"""Incidents of NATS, Artemis and Kafka: the members that may lead, and the conclusions that a
+member may draw.
+"""
 
 from __future__ import annotations
 
@@ -124,10 +126,10 @@ def orphans(rule: Rule) -> Incident:
     fixed=("a removal counts once a majority of the peers before it has it", None),
 )
 def removal(rule: Rule) -> Incident:
-    """A partition isolates the leader of a five-server NATS cluster with one other, and peers
-    are removed in quick succession.  The leader in the minority applies the removals at once,
-    before they are committed.  Peer sets and quorum sizes now differ: both sides have a
-    majority of what they take for the peers, both acknowledge records, and one side's are lost.
+    """A partition isolates the leader of a five-server NATS cluster with one other, and peers are
+    removed in quick succession.  The leader in the minority applies the removals at once, before
+    they are committed.  Peer sets and quorum sizes now differ: both sides have a majority of the
+    peers that they assume, both acknowledge records, and one side's are lost.
     """
     small, large = ("n1", "n2"), ("n3", "n4", "n5")
     peers = (*small, *large)

@@ -249,11 +249,11 @@ def forgotten_replicas(rule: Rule) -> Incident:
     fixed=("the join is refused until a person removes the member: it is added as a new one", None),
 )
 def blank_rejoin(rule: Rule) -> Incident:
-    """A member of a Raft group loses its disk.  The node is re-added with the same name and id,
-    and an empty log.  The leader still counts what that member had confirmed before, and tells it
-    to commit so far: "tocommit is out of range [lastIndex(0)]".  The blank member panics, is
-    restarted and panics again, for forty minutes, until a person removes the member and adds it as
-    a new one.  etcd members show the same (etcd issue 20269).
+    """A member of a Raft group loses its disk.  The node is re-added with the same name and id, and
+    an empty log.  The leader still counts that member's former confirmations, and tells it to
+    commit so far: "tocommit is out of range [lastIndex(0)]".  The blank member panics, is restarted
+    and panics again, for forty minutes, until a person removes the member and adds it as a new one.
+    etcd members show the same (etcd issue 20269).
     """
 
     def steps(view: View) -> Iterator[Together]:
@@ -323,9 +323,9 @@ def each_its_own(rule: Rule) -> Incident:
 )
 def last_replica(rule: Rule) -> Incident:
     """The replicas of a Kafka partition fall out of the in-sync set (ISR) one by one, until the
-    leader is the last one in it.  It is killed by a power failure, and what was not flushed is
-    gone.  It comes back, is the only member of the set and is elected again, without an unclean
-    leader election.  The others hold the acknowledged records, and truncate to the leader.
+    leader is the last one in it.  It is killed by a power failure, and unflushed writes are gone.
+    It comes back, is the only member of the set and is elected again, without an unclean leader
+    election.  The others hold the acknowledged records, and truncate to the leader.
     """
     names = ("r1", "r2", "r3")
 

@@ -1,4 +1,4 @@
-"""The same events against what ships: the join protocol, and the discovery of peers.
+"""The same events against the shipped code: the join protocol, and the discovery of peers.
 
 An incident of a table of words is told by its own nodes; here the members are the shipped ones.
 So these are the worlds of `joinproto_worlds.join` and `joinproto_worlds.discovery`, begun where
@@ -49,7 +49,7 @@ RABBITMQ = {
         two.""",
     ),
 }
-"""Incidents whose nodes are those of discovery: the system, the source, and what happened."""
+"""Incidents whose nodes are those of discovery: the system, the source, and the events."""
 
 JOIN = Family("joinproto_worlds.incidents.shipped:members", members=3, prefix="incident-")
 BOOT = Family("joinproto_worlds.incidents.shipped:boots", prefix="incident-")

@@ -1,13 +1,14 @@
-"""The vocabulary in which incidents are told: nodes, what happens to them, and what is claimed.
+"""The vocabulary in which incidents are told: nodes, their events, and the claims.
 
-A node is a name and some fields: what is on its disk and what it does now.  `steps(view)` of an
-incident yields what may happen next: `does(...)` for what the software or the operator does, and
-`fault(...)` for unwanted events, each at most as often as the incident's `faults` say.  A disk
-that comes back blank, old or half filled is a fault that sets fields, under a name that stays.
+A node is a name and some fields: the contents of its disk and its present activity.  `steps(view)`
+of an incident yields the possible next steps: `does(...)` for those of the software or the
+operator, and `fault(...)` for unwanted events, each at most as often as the incident's `faults`
+say.  A disk that comes back blank, old or half filled is a fault that sets fields, under a name
+that stays.
 
-Fields with one meaning everywhere: `up`, the node runs; `serves`, it lets clients write;
-`cluster`, the cluster it believes to be in, "" for none; `data`, how much of what clients were
-promised is on its disk, 0 for nothing.
+Fields with one meaning everywhere: `up`, the node runs; `serves`, it lets clients write; `cluster`,
+the cluster it believes to be in, "" for none; `data`, how many of the writes promised to clients
+are on its disk, from 0 on.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def fault(action: str, **nodes: Fields) -> Together:
 
 
 def nodes_of(view: View) -> dict[str, Any]:
-    """Return the nodes by name, without what holds the budgets."""
+    """Return the nodes by name, without the member that holds the budgets."""
     return {name: shown for name, shown in view.items() if name != FAULTS}
 
 
@@ -113,7 +114,7 @@ def spread(view: View, source: str, *, to: Iterable[str], what: str = "data") ->
 
 
 def kept(newest: int) -> Property:
-    """Return the claim that some disk always holds what clients were promised."""
+    """Return the claim that some disk always holds the writes promised to clients."""
     name = "what was acknowledged is on a disk"
     return always(name, lambda view: any(it.data == newest for it in _with(view, "data")))
 
@@ -137,7 +138,7 @@ def can_serve() -> Property:
 
 
 def happens(name: str, holds: Callable[[View], Any]) -> Property:
-    """Return the claim that this is so in some run, so that what is claimed is not empty."""
+    """Return the claim that this is so in some run, so that the claims are not vacuous."""
     return sometimes(name, holds)
 
 

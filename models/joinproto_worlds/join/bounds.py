@@ -1,4 +1,6 @@
-"""The bounds of a join world: which members take part, what they may do, and what may go wrong."""
+"""The bounds of a join world: which members take part, their possible actions, and the possible
+faults.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,19 @@ EMPTY = Scene({}, Lineage())
 class Bounds:
     """`register`: "atomic", an outside register, or "votes", the members' own.
 
-    `views`, `frames`, `rounds`: a chain is at most so long, a client writes at most so many
-    frames, a ballot has at most so many rounds.  `partitions`: none of two members, else one, with
-    `a` alone on one side.  Of two members both propose and crash; of three, `a` does, which
-    orders the frames, too.  `lasts`: a wish to close outlives a view without its member.
-    `is_patient`: proposers wait for all answers, but behind the views with the numbers in
-    `hurries`; so it is with three.
-    `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
-    the configured electors (all), of those that may leave, of those that must not come in; `hears`:
-    of those that hear of the others at times only, and how many `questions` they ask then; `reads`:
-    of those at which a client reads; `cut`: pairs that never hear each other.
-    `asks`: members ask an outside register what follows their views.
-    `live`: all shall become active; `recovers`: one of them shall;
-    `beats`: started at any moment, and with heartbeats.  `lasting`: with heartbeats at any moment,
-    and ballots that last until they are outbid.  `steps`: see `Plan`.
-    `mutant`: the name of a rule or a duty that is left out.
+    `views`, `frames`, `rounds`: a chain is at most so long, a client writes at most so many frames,
+    a ballot has at most so many rounds.  `partitions`: none of two members, else one, with `a`
+    alone on one side.  Of two members both propose and crash; of three, `a` does, which orders the
+    frames, too.  `lasts`: a wish to close outlives a view without its member. `is_patient`:
+    proposers wait for all answers, but behind the views with the numbers in `hurries`; so it is
+    with three. `scene`: the contents of the disks (`join_scenes.py`).  `electors`, `leaves`,
+    `foreign`: names of the configured electors (all), of those that may leave, of those that must
+    not come in; `hears`: of those that hear of the others at times only, and how many `questions`
+    they ask then; `reads`: of those at which a client reads; `cut`: pairs that never hear each
+    other. `asks`: members ask an outside register for the successors of their views. `live`: all
+    shall become active; `recovers`: one of them shall; `beats`: started at any moment, and with
+    heartbeats.  `lasting`: with heartbeats at any moment, and ballots that last until they are
+    outbid.  `steps`: see `Plan`. `mutant`: the name of a rule or a duty that is left out.
     """
 
     members: int

@@ -89,7 +89,7 @@ def claims(
 
 
 def beside_the_ledger(names: tuple[str, ...]) -> list[Property]:
-    """No member knows a view that was not chosen, or serves without what was committed."""
+    """No member knows a view that was not chosen, or serves without a committed frame."""
     return [
         always_beside(
             "learned_is_chosen", _learned_is_chosen, among=names, of=_tip, of_monitor=_chosen
@@ -143,7 +143,7 @@ def comes_to_rest(views: int, names: tuple[str, ...]) -> Property:
 
 
 def kept_on_a_store(transient: tuple[str, ...], names: tuple[str, ...]) -> Property:
-    """3.4: one member has a store; what is acknowledged without is gone with its processes."""
+    """3.4: one member has a store; frames acknowledged without it are gone with the processes."""
     return always_each("kept_on_a_store", partial(_has_a_store, frozenset(transient)), among=names)
 
 
@@ -197,7 +197,7 @@ def _chosen(history: History) -> frozenset[Name]:
 
 
 def _learned_is_chosen(tip: Name | None, chosen: frozenset[Name]) -> bool:
-    """What a member knows as its tip has been chosen."""
+    """Return whether each member's tip has been chosen."""
     return tip is None or tip in chosen
 
 
@@ -258,7 +258,7 @@ def _has_majority(tip: Name, members: list[Shown]) -> bool:
     return 2 * len(behind & tip.electors) > len(tip.electors)
 
 
-# -- what must be possible -------------------------------------------------------------------------
+# -- possibilities ------------------------------------------------------------------------------
 
 
 def _active_in(kind: Kind, shown: Shown) -> bool:

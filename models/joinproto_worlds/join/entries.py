@@ -1,4 +1,4 @@
-"""The usual join worlds, and what the rows of all join worlds share."""
+"""The usual join worlds, and the common parts of all join worlds' rows."""
 
 from __future__ import annotations
 

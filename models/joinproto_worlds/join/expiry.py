@@ -20,9 +20,9 @@ def expiry(
 ) -> list[tuple[str, int]]:
     """Return the members that can use a message, and the last horizon for each.
 
-    Whatever is about a view's successor changes nothing any more at a store that knows it;
-    what is about the view itself, at a store that is frozen.  What would be answered is of
-    use as long as the asker can use the answer.
+    Whatever is about a view's successor changes nothing any more at a store that knows it; a
+    message about the view itself, at a store that is frozen.  A message that would be answered is
+    of use as long as the asker can use the answer.
     """
     others = [name for name in names if name != sender] if to is None else [to]
     match content:

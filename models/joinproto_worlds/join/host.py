@@ -1,4 +1,4 @@
-"""The host of a member of the join worlds: what it does while it performs one batch.
+"""The host of a member of the join worlds: its steps while it performs one batch.
 
 The batch itself is performed as those that ship do (`joinproto.join.perform`).
 """
@@ -72,14 +72,14 @@ def _of_any_meeting(message: Message) -> Message:
 
 
 class ProtocolBug(Exception):
-    """A member met what no correct run can show it; the search ends here."""
+    """A member met a state that no correct run can show it; the search ends here."""
 
 
 @frozen
 class Host:
     """The ports of the host of `node` while it performs one batch of its `member`.
 
-    `before`: the member before it, None at its start; `told`: what it was told.
+    `before`: the member before it, None at its start; `told`: its input.
     """
 
     node: Node
@@ -107,7 +107,7 @@ class Host:
         yield from self.tell(sends)
 
     def tell(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
-        """Send; what goes to all others is one message, and may still reach some of them only.
+        """Send; a message to all others is one message, and may still reach only some of them.
 
         A set forgets no message that is of use, so a member that was told that it is ready, at the
         moment when it became so, is not told again.

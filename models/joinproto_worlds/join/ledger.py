@@ -1,7 +1,7 @@
-"""The ledger of the join worlds: what was chosen, committed and reached; no member knows it.
+"""The ledger of the join worlds: the choices, commits and milestones, which no member knows.
 
 It hears of each action at the moment when it is durable.  So claims are about the actions of the
-protocol, and not about what members believe.
+protocol, and not about members' beliefs.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class History:
 class Ledger:
     """Monitor.
 
-    `most_are_enough`: hosts acknowledge what most members hold.  `holders`: which members keep
-    which frame that is not committed yet; `ready`: which members were ready in which view, until
-    its era has reached N; `eras`: the FOUND and RESTART views since which it has; `served`: the
-    latest view in which clients were served, `returned`: which of its members were stopped since.
-    `stale`: members at which a read began that lacks a committed frame.  `left`: members that
-    were cut off, and whose view had a successor when they were connected again.  `knew`: members
-    that the register has told, in this process, that nothing follows a view.
+    `most_are_enough`: hosts acknowledge frames that most members hold.  `holders`: which members
+    keep which frame that is not committed yet; `ready`: which members were ready in which view,
+    until its era has reached N; `eras`: the FOUND and RESTART views since which it has; `served`:
+    the latest view in which clients were served, `returned`: which of its members were stopped
+    since. `stale`: members at which a read began that lacks a committed frame.  `left`: members
+    that were cut off, and whose view had a successor when they were connected again.  `knew`:
+    members that the register has told, in this process, that nothing follows a view.
     """
 
     wait_for: int
@@ -135,7 +135,7 @@ class Ledger:
         electors = name.electors if name.parent is None else name.parent.electors
         if 2 * len(voters & electors) > len(electors):
             self._choose(name)
-            # What is chosen needs no more votes to be remembered.
+            # The votes for a chosen view need not be remembered.
             self.votes = frozenset(
                 vote for vote in self.votes if vote.accepted.view.parent != view.parent
             )
@@ -148,7 +148,7 @@ class Ledger:
         holders = {item.seat for item in self.holders if item.frame == frame}
         members = _name(frame.view).members
         if self.most_are_enough:
-            # Otherwise: the host acknowledges what some of the members do not have.
+            # Otherwise: the host acknowledges frames that some of the members lack.
             if 2 * len(members & holders) <= len(members) - 1:
                 return
         elif not members <= holders:

@@ -1,8 +1,8 @@
 """A member of the join worlds: the shipped member as a value, and its store.
 
-Nothing is decided here.  The host performs what a step asks for as those that ship do.  Its
-store keeps frames, and the position is written with them.  Time is only "the deadline has
-come", at any moment.
+Nothing is decided here.  The host performs a step's actions like the shipped hosts.  Its store
+keeps frames, and the position is written with them.  Time is only "the deadline has come", at any
+moment.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ STANDING = standing()
 class Shown:
     """The observation of a member.  `frames`: its data, while it is ready in its tip.
 
-    `is_tired`: it has had all the ballots that the search allows.  `wrong`: what is wrong with
-    it, seen by itself alone.
+    `is_tired`: it has had all the ballots that the search allows.  `wrong`: its error, from its own
+    state alone.
     """
 
     seat: Seat
@@ -113,7 +113,7 @@ class Node:
     lives: int = 0
     state: MemberState | None = None
 
-    # -- what a member of a world is asked -------------------------------------------------
+    # -- the interface of a world's member -------------------------------------------------
 
     @mutated
     def start(self) -> Iterator[Any]:
@@ -137,7 +137,8 @@ class Node:
             yield Record(Vote(member.seat, self.kept.accepted))
         if plan.greets:
             for peer in sorted(plan.peers):
-                # What a first connection asks, `join-apart` shows: here its peers are not asked.
+                # `join-apart` searches the questions of a first connection: here its peers are not
+                # asked.
                 member, more = step(member, steps.happen, 0, inputs.PeerUp(peer, False))
                 batch = both(batch, more)
         yield from self._perform(member, batch)
@@ -204,7 +205,7 @@ class Node:
             case Write():
                 return self._write(member)
             case Read():
-                # Later it may have more: what it had when the read began is what counts.
+                # Later it may have more: its frames at the start of the read count.
                 began = ReadBegan(member.seat, self.frames)
                 return _noted(began, self._step(member, inputs.Read()))
             case Arrived(sender, FrameMessage(view, seq)):
@@ -344,7 +345,7 @@ class Node:
             yield Persist()
 
     def _follow(self, member: MemberState, data: Data) -> Generator[Any, None, MemberState]:
-        """Cut what the source has not, and append frame by frame."""
+        """Cut frames that the source lacks, and append frame by frame."""
         shared = [one for one, other in zip(self.frames, data.frames, strict=False) if one == other]
         for end in range(len(shared), len(data.frames) + 1):
             self.frames = data.frames[:end]
@@ -362,7 +363,7 @@ class Node:
 
     def _remember(self, member: MemberState) -> None:
         if member.phase in (Phase.STOPPED, Phase.ABORTED):
-            # The process has ended, and what it had in memory with it.
+            # The process has ended, and its memory with it.
             ended, _ = steps.start(0, self.plan.setup, self.kept)
             member = evolve(ended, phase=member.phase, verdict=member.verdict)
         self.state = _without_time(member, self._until())

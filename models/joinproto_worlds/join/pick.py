@@ -1,4 +1,5 @@
-"""`latest_is_latest`: what the recovery tool calls the latest holds every committed frame.
+"""`latest_is_latest`: the store that the recovery tool calls the latest holds every committed
+frame.
 
 In each state of a join world the power may fail, everywhere at once.  Then the operator has
 the stores as they are now on the disks, all of them or some, and asks `pick`, the shipped

@@ -18,13 +18,13 @@ from joinproto_worlds.join.words import Found, Lost
 
 
 class HostLapse(Enum):
-    """A duty of the host that can be left out, so that a search shows what it is for.
+    """A duty of the host that can be left out, so that a search shows its purpose.
 
     The numbers are those of the guide for embedding.
     """
 
     PERSIST_FIRST = "sends-before-persisting"  # duty 1
-    NO_BACKUP = "disk-restored"  # duty 5: a record that has forgotten what it promised
+    NO_BACKUP = "disk-restored"  # duty 5: a record that has forgotten its promises
     TRANSIENT_ID = "transient-keeps-its-id"  # duty 7
     FRAME_DURABLE = "told-before-durable"  # duty 10
     ALL_HAVE_IT = "acknowledged-early"  # duty 11: most of the members are enough

@@ -15,7 +15,7 @@ from joinproto_worlds.join.words import Ask, Cas, ChosenView, Free, Says
 
 @define
 class Register:
-    """`chosen`: what it holds.  It does not fail."""
+    """`chosen`: its entries.  It does not fail."""
 
     persistent: ClassVar[tuple[str, ...]] = ("chosen",)
 

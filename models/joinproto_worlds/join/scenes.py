@@ -1,7 +1,7 @@
-"""Scenes: what the disks of a join world hold when it begins, or nothing at all.
+"""Scenes: the initial contents of a join world's disks, possibly empty.
 
-A scene is the end of a run that other worlds have searched; to start there keeps a world
-small enough to search what comes after.  No frame was written, but in few of them.
+A scene is the end of a run that other worlds have searched; to start there keeps a world small
+enough to search its continuation.  No frame was written, but in few of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _options(wait_for: int) -> str:
 
 @frozen
 class Scene:
-    """`stores`: what is on the disk of which member; the others are empty.  `chain`: chosen.
+    """`stores`: the contents of each member's disk; the others are empty.  `chain`: chosen.
 
     `others`: members whose views stand on other chains, or are too old to be compared.
     `committed`: frames that were acknowledged.
@@ -269,7 +269,9 @@ def two_put_back() -> Scene:
 
 
 def blank_majority() -> Scene:
-    """All were stopped; two of three lost their disks, and the third has what was acknowledged."""
+    """All were stopped; two of three lost their disks, and the third has the acknowledged
+    frames.
+    """
     first = _founded("abc")
     frame = _first_frame(first)
     whole = _store("a", first, ready_at=1, position=frame)

@@ -13,7 +13,7 @@ from joinproto.join.view import Position, Seat, View
 REGISTER = "register"
 """The name under which the outside register takes part in a world."""
 
-# -- what happens alongside messages --------------------------------------------------------------
+# -- events alongside messages ------------------------------------------------------------------
 
 
 @frozen
@@ -100,7 +100,7 @@ class StartAgain:
         return "is started again"
 
 
-# -- what the host and the register add to the messages ------------------------------------------
+# -- messages of the host and the register ----------------------------------------------
 
 
 @frozen(cache_hash=True)
@@ -114,7 +114,7 @@ class FrameMessage:
 
 @frozen(cache_hash=True)
 class Data:
-    """A source's whole data: what a real host streams."""
+    """A source's whole data: which a real host streams."""
 
     view: ViewId
     position: Position | None
@@ -136,7 +136,7 @@ class Cas:
 
 @frozen(cache_hash=True)
 class Ask:
-    """To the register: what follows `parent`?"""
+    """To the register: which view succeeds `parent`?"""
 
     parent: ViewId
 
@@ -164,7 +164,7 @@ class Says:
         return f"the successor is {self.view.id}"
 
 
-# -- what the ledger hears -----------------------------------------------------------------------
+# -- events of the ledger ------------------------------------------------------------------------
 
 
 @frozen(cache_hash=True)
@@ -191,7 +191,7 @@ class ReadBegan:
 
 @frozen(cache_hash=True)
 class ReadEnded:
-    """It is answered with what it began with."""
+    """It is answered with the frames known at its beginning."""
 
     seat: Seat
 
@@ -244,7 +244,7 @@ class ReadyIn:
 
 @frozen(cache_hash=True)
 class Returned:
-    """A process was started again before it had answered: what it had in memory is gone."""
+    """A process was started again before it had answered: its memory is gone."""
 
     seat: Seat
     tip: ViewId | None

@@ -1,8 +1,8 @@
 """The join worlds: members of the view chain, from empty disks through whatever may come.
 
-Source: join protocol, sections 3 and 4.  The members are the shipped `Member`; the host, its
-store and the register are in `join_member.py`, what is known to no member in `join_ledger.py`,
-the claims in `join_claims.py`.
+Source: join protocol, sections 3 and 4.  The members are the shipped `Member`; the host, its store
+and the register are in `join_member.py`, the facts known to no member in `join_ledger.py`, the
+claims in `join_claims.py`.
 
 Bounds: see `join_bounds.py`.  Reductions: the first `proposers` members propose, the others
 only answer; messages that no member can use any more are dropped (`expiry`).  Loss, doubling and
@@ -130,7 +130,7 @@ def _node(plan: Plan) -> Node:
     return Node(plan, plan.record, frames_at(plan.record.position, plan.record))
 
 
-# -- what happens to the disks of stopped members ----------------------------------------------
+# -- events of the disks of stopped members -------------------------------------------------
 
 
 def _actions_of(

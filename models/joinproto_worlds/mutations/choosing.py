@@ -1,4 +1,4 @@
-"""Mutations of the choice of a view, and of what answers prove.
+"""Mutations of the choice of a view, and of the proofs in answers.
 
 Source: join protocol, 3.3, 3.4, 3.6 and 3.7.
 """
@@ -122,7 +122,7 @@ CHOOSING = (
 """Rules of the choice."""
 
 
-# -- what answers prove ------------------------------------------------------------------------
+# -- proofs in answers -------------------------------------------------------------------------
 
 
 def _held_by_position(_original: object) -> Callable[..., bool]:
@@ -194,9 +194,9 @@ ANSWERING = (
     Mutation.of("tip-is-data", ANSWERS, "Evidence._has_held", _tip_is_data),
     # A member that has as many frames as there were where a view starts is taken to have these.
     Mutation.of("equal-number-covers", ANSWERS, "Evidence._is_at_start", lambda _: _as_many),
-    # A disk that was put back is taken for what it says.
+    # A disk that was put back is believed.
     Mutation.of("backup-believed", ANSWERS, "forgets", lambda _: lambda *_: None),
-    # Others take it for what it says; it finds out itself.
+    # Others believe it; it finds out itself.
     Mutation.of("backup-answers", ANSWERS, "Evidence.of", _all_answers),
     # Others count it no more; it does not look itself, and gets ready again where it was.
     Mutation.of("backup-goes-on", BACKUPS, "look_back", lambda _: lambda *_, **__: None),

@@ -26,7 +26,7 @@ DISCOVERING = (
     Mutation.of(
         "any-list", ROUND, "TABLES", dropping("fewer are listed than expected", of=Rules.OURS)
     ),
-    # More nodes than expected found what they like.
+    # More nodes than expected found a cluster all the same.
     Mutation.of(
         "any-size", ROUND, "TABLES", dropping("more are listed than expected", of=Rules.OURS)
     ),

@@ -1,4 +1,4 @@
-"""A mutation: a name, and what is put in the place of functions and methods while it is applied.
+"""A mutation: a name, and the replacements of functions and methods while it is applied.
 
 The product knows nothing of this.  A table loses a case, or a pure function another answer,
 in every module that holds it, and everything stands as before when the block ends:
@@ -34,14 +34,14 @@ _MISSING = object()
 class Patch:
     """The replacement of `path` in `module`: a function, or a class and its members.
 
-    `made`: what stands there instead, from what stands there.
+    `made`: makes the replacement from the original.
     """
 
     module: str
     path: str
     made: Callable[[Any], Any]
-    # Kept, because a search applies it again for each call of a member: what was replaced by
-    # what, and in which of so many modules.
+    # Kept, because a search applies it again for each call of a member: the replacements, and the
+    # modules that hold them.
     _made: tuple[Any, Any] | None = field(default=None, init=False, repr=False)
     _held: tuple[Any, int, list[Any]] | None = field(default=None, init=False, repr=False)
 
@@ -50,7 +50,7 @@ class Patch:
         return f"{self.module}.{self.path}"
 
     def replace(self) -> Iterator[tuple[Any, str, Any]]:
-        """Replace it wherever it is held; yields the holder, the name and what it held.
+        """Replace it wherever it is held; yields the holder, the name and the original.
 
         Raises `MisuseError` where nothing is to be replaced.
         """
@@ -97,7 +97,7 @@ class Mutation:
         return cls(name, (Patch(module, path, made),))
 
     def apply(self) -> list[tuple[Any, str, Any]]:
-        """Apply it until the process ends, or what this returns is set again."""
+        """Apply it until the process ends, or until the returned originals are set again."""
         done: list[tuple[Any, str, Any]] = []
         try:
             for patch in self.patches:
@@ -140,8 +140,8 @@ def applied(mutation: Mutation | None) -> Iterator[None]:
 def inside(mutation: Callable[[Any], Mutation | None]) -> Callable[[Any], Any]:
     """Return a decorator: a method runs with the mutation of its object, and all it yields, too.
 
-    What is searched calls many members in turn, each for a moment; so does the host that reads what
-    such a method yields.
+    A search calls many members in turn, each for a moment; so does the host that iterates over such
+    a method.
     """
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:

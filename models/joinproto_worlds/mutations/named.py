@@ -62,7 +62,7 @@ def is_mutation(name: str | None) -> bool:
 def _found(name: str | None) -> Mutation | None:
     if name is None:
         return None
-    # First those of what the world has loaded.
+    # First those of modules that the world has loaded.
     places = sorted(_PLACES, key=lambda place: f"joinproto.{place.room}" not in sys.modules)
     return next((one for place in places for one in _of(place) if one.name == name), None)
 

@@ -1,6 +1,7 @@
 """Mutations of `pick`, and of the log.
 
-Source: recovery, verdicts 4 and 5; the duty to acknowledge what all members of a view have.
+Source: recovery, verdicts 4 and 5; the duty to acknowledge only frames that all members of a view
+have.
 """
 
 from __future__ import annotations

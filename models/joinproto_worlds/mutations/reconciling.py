@@ -112,4 +112,4 @@ RECONCILING = (
     Mutation.of("list-decides", KEEPER, "_as_told", _as_listed),
     Mutation.of("without-leader", KEEPER, "_as_told", _leader_or_list),
 )
-"""In the order of the rules: Q1, Q2 twice, Q3, Q4 thrice, Q5, Q6; then what a broker does."""
+"""In the order of the rules: Q1, Q2 twice, Q3, Q4 thrice, Q5, Q6; then the actions of a broker."""

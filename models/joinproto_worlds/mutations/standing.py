@@ -1,4 +1,4 @@
-"""Mutations of a member itself: its phases, what it writes, and which peers it believes.
+"""Mutations of a member itself: its phases, its writes, and the peers that it believes.
 
 Source: join protocol, 3.2, 3.3, 3.5 and 3.6.
 """
@@ -81,11 +81,11 @@ PHASES = (
 """Cases of the table of phases."""
 
 
-# -- what it writes ----------------------------------------------------------------------------
+# -- its writes -------------------------------------------------------------------------------
 
 
 def _neglect_dirt(m: StepContext, tip: View | None) -> None:
-    # The RESTART on its disk is what makes a clean store dirty (S2).
+    # The RESTART on its disk makes a clean store dirty (S2).
     if tip is not None and tip.kind is Kind.RESTART:
         m.persist = None
 

@@ -1,7 +1,7 @@
 """The note's member, and Qpid's, as a member of a world: the shipped code and its disk.
 
-Nothing is decided here: each event goes to `joinproto.reference`, and what it asks its host to
-do is put into the world's words.
+Nothing is decided here: each event goes to `joinproto.reference`, and its effects are translated
+into the world's terms.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Shown:
 
 @define
 class Broker:
-    """One process with its store.  `held`: what it has in memory; `disk`: what is durable.
+    """One process with its store.  `held`: its memory; `disk`: its durable state.
 
     `readings`: of the note; None means Qpid's rules.  `mutation`: a rule that is left out.
     """
@@ -197,7 +197,7 @@ class Broker:
 
 @define
 class Ledger:
-    """The world's memory: what was promised to clients, and which members were ready without it."""
+    """The world's memory: the promises to clients, and the members that were ready without them."""
 
     written: int = 0
     founded: int = 0
@@ -205,7 +205,7 @@ class Ledger:
     renamed: frozenset[str] = frozenset()
     crashed: bool = False
     shutdowns: int = 0  # 0 or 1
-    stale: frozenset[str] = frozenset()  # how a member was ready without what was promised
+    stale: frozenset[str] = frozenset()  # how a member was ready without a promised write
 
     def receive(self, event: Any) -> None:
         match event:

@@ -1,8 +1,8 @@
 """The join note as it is written, in closed worlds: one for each rule, and those that fail.
 
-The note speaks of an agreed set of members, so agreement is given here: all members in
-reach of each other receive the same set, each one's present status in it, at the same
-moment.  What fails, fails for other reasons than a lost or late message.
+The note speaks of an agreed set of members, so agreement is given here: all members in reach of
+each other receive the same set, each one's present status in it, at the same moment.  Failures have
+other reasons than a lost or late message.
 
 Source: protocol document, section 1 (rules) and section 4 (worlds that must fail);
 research on Qpid's real rules for the worlds `qpid-...`.
@@ -90,7 +90,8 @@ def steps(plan: Plan, view: View) -> Iterator[Together]:
         where = "of " + " ".join(group)
         # Qpid's running members judge their stores by every new set; the note's go on.
         if plan.rules == "qpid" or any(not shown.serves for shown in group.values()):
-            # Never the same for two sets that are agreed apart: who, and after what.
+            # Never the same for two sets that are agreed apart: their members, and the event before
+            # it.
             stamp = f"{''.join(group)}{ledger.founded}.{ledger.written}"
             agreed = Agreed(statuses, stamp)
             yield Together("agree on the set", dict.fromkeys(group, agreed), where)
@@ -133,7 +134,7 @@ def steps(plan: Plan, view: View) -> Iterator[Together]:
                 )
 
 
-# -- what must hold ----------------------------------------------------------------------
+# -- claims -----------------------------------------------------------------------------
 
 
 def _serving(view: View) -> dict[str, Shown]:

@@ -1,4 +1,4 @@
-"""Policies in Python: what `recover pick` says, and rules that deployed programs follow."""
+"""Policies in Python: `recover pick`, and rules of deployed programs."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ RULES = "docs/examples/policies"
 
 @frozen
 class Asked:
-    """A program in a world.  `entry`: how it is listed; `command`: what checks it.
+    """A program in a world.  `entry`: how it is listed; `command`: checks it.
 
-    `before`: what makes the program, "" where nothing need be made.
+    `before`: the command that builds the program, "" if none is needed.
     """
 
     entry: Entry

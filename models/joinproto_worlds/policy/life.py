@@ -1,15 +1,15 @@
 """Events of a few nodes and their disks, until an operator must decide which node continues.
 
-Nodes serve clients together; each write is on all nodes that serve before it is acknowledged.
-Nodes stop in order, are killed, lose the network, lose their disks, and return.  Where none of
-those that answer serves any more, the policy is asked `choose-founder`; a node that is down may
-ask `may-i-start`; an operator may want to remove one (`may-i-remove`).  What the policy says
-is done at once: the founder serves alone, and a member that joins it takes its data.
+Nodes serve clients together; each write is on all nodes that serve before it is acknowledged. Nodes
+stop in order, are killed, lose the network, lose their disks, and return.  Where none of those that
+answer serves any more, the policy is asked `choose-founder`; a node that is down may ask
+`may-i-start`; an operator may want to remove one (`may-i-remove`).  The policy's answer is carried
+out at once: the founder serves alone, and a member that joins it takes its data.
 
 The facts in a question are made by the reader that ships (`joinproto.recovery`), from files as the
 system writes them.
 
-A wipe is not a node's fault: what was on that disk alone does not count as lost by an answer.  Of a
+A wipe is not a node's fault: data on that disk alone does not count as lost by an answer.  Of a
 disk that is not mounted it does: the directory looks the same, and the data are there.
 """
 
@@ -28,7 +28,7 @@ from joinproto_worlds.policy.nodes import CLIENTS, Clients, Left, Move, Node, No
 
 
 class Holder:
-    """A member of the world that only holds what it is given."""
+    """A member of the world that only holds its arguments."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
@@ -65,7 +65,7 @@ def world_of(system: System, asker: Questioner, *, nodes: int = 3, left: Left) -
     )
 
 
-# -- what is claimed -------------------------------------------------------------------------------
+# -- claims ---------------------------------------------------------------------------------------
 
 
 def _nothing_lost(view: View) -> bool:
@@ -80,7 +80,7 @@ def _is_founded(view: View) -> bool:
     return any(node.founded_by == "policy" for node in _nodes(view).values())
 
 
-# -- what happens ----------------------------------------------------------------------------------
+# -- events ----------------------------------------------------------------------------------------
 
 
 def _steps(system: System, asker: Questioner, view: View) -> Iterator[Together]:

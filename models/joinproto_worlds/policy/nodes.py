@@ -1,4 +1,4 @@
-"""Nodes and their disks, what clients know, and the system whose nodes these are."""
+"""Nodes and their disks, clients' knowledge, and the system whose nodes these are."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Clients:
     """The knowledge of clients.  `acknowledged`: writes that some disk still has: no answer can
     bring back those that a wipe or a restored copy took from the last disk.
 
-    `harm`: what the last answer of the policy did.
+    `harm`: done by the policy's last answer.
     """
 
     acknowledged: tuple[int, ...] = ()
@@ -88,10 +88,10 @@ class Clients:
 class System:
     """A system whose nodes these are.
 
-    `found`: what its reader finds in a node's directory, as the node left it; `together`: what it
-    says of several that were read together.  `needs_majority`:
-    nodes that lose more than half of those they served with at once stop serving.  `goes_alone`:
-    whether a node that is down serves again by itself when it is started alone.
+    `found`: its reader's findings in a node's directory, as the node left it; `together`: its
+    findings for several read together.  `needs_majority`: nodes that lose more than half of those
+    they served with at once stop serving.  `goes_alone`: whether a node that is down serves again
+    by itself when it is started alone.
     """
 
     name: str

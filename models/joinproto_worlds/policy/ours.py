@@ -2,7 +2,7 @@
 
 In each state of a join world the power may fail, everywhere at once.  Then the operator has the
 stores as they are on the disks, of all members or of some, and the policy is asked which of them
-bootstraps.  What it chooses is held against the frames that were committed so far.
+bootstraps.  Its choice is compared with the frames committed so far.
 """
 
 from __future__ import annotations

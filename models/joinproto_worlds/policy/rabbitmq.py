@@ -1,9 +1,10 @@
 """RabbitMQ with Mnesia: the two lists of a node, as it left them.
 
-A node lists which ones run, and brings the list up to date while it runs; what was a kill and what
-a stop does not show.  A node that was alone when it ended starts alone; any other waits for those
-that it lists.  `choose-founder` is the node that gets `rabbitmqctl force_boot`; `may-i-remove` is
-`rabbitmqctl forget_cluster_node`.  The writes are definitions: of queues, users, permissions.
+A node lists which ones run, and brings the list up to date while it runs; the list does not
+distinguish kills from stops.  A node that was alone when it ended starts alone; any other waits for
+those that it lists.  `choose-founder` is the node that gets `rabbitmqctl force_boot`;
+`may-i-remove` is `rabbitmqctl forget_cluster_node`.  The writes are definitions: of queues, users,
+permissions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The shipped `reading` and machine of `reconcile run`, with a broker with two registers.
 
-Simulated: the broker.  Its group (`voters`, `learners`) is what counts; its list is what the API
-shows, and is written after it, or not at all.  A node is lost for good before it begins.
+Simulated: the broker.  Its group (`voters`, `learners`) counts; the API shows its list, which is
+written after it, or not at all.  A node is lost for good before it begins.
 
 Time is `NOW`, or long before it: a queue is looked at in each round, and a tool ended just now, or
 `SETTLE` seconds ago or more.
@@ -57,7 +57,7 @@ mutated = inside(lambda node: mutation(node.mutant))
 
 @frozen(cache_hash=True)
 class Act:
-    """One step.  `now`: what the queue is like after it, where the broker acts."""
+    """One step.  `now`: the queue after it, if the broker acts."""
 
     what: str
     who: str = ""
@@ -69,12 +69,13 @@ class Act:
 
 @define(kw_only=True)
 class Beside(MachineWorld[Event, Effect]):
-    """A daemon and its broker.  `state`: None while the daemon does not run; `waits`: what for.
+    """A daemon and its broker.  `state`: None while the daemon does not run; `waits`: the reason
+    for a wait.
 
-    What may still happen: `crashes`; `misses`, writes of the list that are lost; `flees`, all
+    The remaining budgets: `crashes`; `misses`, writes of the list that are lost; `flees`, all
     leaders are gone; `hangs`, a tool is ended by its time-out; `drains`; `losses` of the daemon's
-    file, `backups` of it that are put back (`copy`), and `tears`, crashes by a power cut.
-    `blind`: a change was begun while no node led.
+    file, `backups` of it that are put back (`copy`), and `tears`, crashes by a power cut. `blind`:
+    a change was begun while no node led.
     """
 
     write_effects: ClassVar = (Keep,)
@@ -95,7 +96,7 @@ class Beside(MachineWorld[Event, Effect]):
     def start(self) -> None:
         self.happen(Act("starts"))
 
-    # -- what may happen ---------------------------------------------------------------------
+    # -- possible steps ----------------------------------------------------------------------
 
     def steps(self) -> Iterator[Together]:
         """Yield the joint steps: those of a fault while its budget lasts, and they are unfair."""
@@ -219,7 +220,7 @@ class Beside(MachineWorld[Event, Effect]):
         return True
 
     def _forget(self, settled: str = "") -> None:
-        """Forget times, and between two rounds what the next reading says again.
+        """Forget times, and between two rounds facts that the next reading repeats.
 
         `settled`: the queue whose tool ended long ago.
         """
@@ -278,11 +279,11 @@ class Beside(MachineWorld[Event, Effect]):
         self.groups = tuple(now if one is group else one for one in self.groups)
 
     def _seen(self, *_: object, **__: object) -> None:
-        """No person reads what the daemon tells."""
+        """No person reads the daemon's messages."""
 
     tell_read = tell_verdict = tell_change = tell_problem = _seen
 
-    # -- the broker, and what is shown -----------------------------------------------------------
+    # -- the broker, and observations ------------------------------------------------------------
 
     def _group(self, name: str) -> Group:
         return next(one for one in self.groups if one.name == name)

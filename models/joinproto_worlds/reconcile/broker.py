@@ -1,4 +1,6 @@
-"""A queue as a broker has it: its group, its list, and what the API and the tools say of it."""
+"""A queue as a broker has it: its group, its list, and its rows in the API and the tools'
+output.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ Names = frozenset[str]
 
 @frozen(cache_hash=True)
 class Group:
-    """`listed`: the list; `unlisted`: what it was not told yet; `asked`: commands under way."""
+    """`listed`: the list; `unlisted`: changes that it lacks; `asked`: commands under way."""
 
     name: str
     kind: str

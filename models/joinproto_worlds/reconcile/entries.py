@@ -1,4 +1,4 @@
-"""The worlds of reconciliation, each with what it shows and how it must end."""
+"""The worlds of reconciliation, each with its subject and expected result."""
 
 from __future__ import annotations
 

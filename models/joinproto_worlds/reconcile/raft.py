@@ -125,8 +125,8 @@ class Shown:
 class Replica:
     """A server of the group, or a node that has none yet (an empty log).
 
-    `stands`: it may be a candidate.  `restarts`: it may come back, and so it writes what it must
-    not forget before another member hears of it.  `resigns`: it may cease to lead at any time.
+    `stands`: it may be a candidate.  `restarts`: it may come back, and so it writes its promises
+    before another member hears of it.  `resigns`: it may cease to lead at any time.
 
     Mutants: `two-changes` accepts a change before the last one is committed; `applies-alone` takes
     a change for committed at once (incident 12); `no-own-entry` lets a leader change members before

@@ -131,8 +131,8 @@ def build(
 ) -> World:
     """A queue on the nodes `first` in a cluster of `members` (3 to 5); a leads at first.
 
-    `terms`: elections stop there.  `adds`, `removes`, `forgets`: what the operator may do by
-    hand, and how often; `wipes`: disks that are lost while their node is down.  `stands`: nodes
+    `terms`: elections stop there.  `adds`, `removes`, `forgets`: the operator's possible actions by
+    hand, with their number; `wipes`: disks that are lost while their node is down.  `stands`: nodes
     that may be a candidate; `drains`: nodes that the operator puts into maintenance and back;
     `partitions`: the leader's side is cut off; `lost`: nodes that never run; `joint`: a lost
     replica is replaced by one joint change instead of two single ones.

@@ -10,7 +10,9 @@ from joinproto.join.chooser import Chooser
 ONE = "one acceptance binds"
 FORMER, LATTER = "two acceptances, the former binds", "two acceptances, the one heard last binds"
 CANDIDATES = (ONE, FORMER, LATTER)
-"""The choice of the latest is tried only where there are two; a report says what never occurred."""
+"""The choice of the latest is tried only where there are two; a report lists the cases that never
+occurred.
+"""
 
 
 def binds(before: Chooser, heard: object, after: Chooser) -> Iterator[str]:

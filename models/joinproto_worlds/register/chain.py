@@ -1,15 +1,15 @@
 """One successor for each view: the shipped choice, searched with its real code.
 
-Source: join protocol, 3.3 and 3.6; `joinproto/join/choice.py` is what runs here.
+Source: join protocol, 3.3 and 3.6; `joinproto/join/choice.py` is the code that runs here.
 
-The members of one open view V choose its successor; in the founding world there is no view
-yet.  Messages of a set are lost, doubled and delayed for free.  A crash falls at any point,
-also between a write and what is sent because of it.  A ballot's round is at most `rounds`,
-which is what makes the world finite.
+The members of one open view V choose its successor; in the founding world there is no view yet.
+Messages of a set are lost, doubled and delayed for free.  A crash falls at any point, also between
+a write and the messages that depend on it.  A ballot's round is at most `rounds`, which makes the
+world finite.
 
-*Chosen* is what the ledger says: it hears of each acceptance when it is durable, and knows
-what no member in the cluster needs to know yet.  So the claims are about the protocol's actions,
-not about what members believe.
+The ledger decides what is *chosen*: it hears of each acceptance when it is durable, and may know
+more than any member in the cluster.  So the claims are about the protocol's actions, not about
+members' beliefs.
 
 A view is called by its nonce here, one for each proposer; so states are small, and a trace
 reads `chosen a`.
@@ -119,7 +119,7 @@ class Vote:
 
 @frozen
 class Shown:
-    """`successor`: what it has learned."""
+    """`successor`: the one it has learned."""
 
     successor: ViewId | None
     is_frozen: bool
@@ -129,7 +129,7 @@ class Shown:
 class Elector:
     """A member around the shipped choice: it performs the effects, and nothing else.
 
-    `kept`: what is on disk.
+    `kept`: the contents of its disk.
     """
 
     persistent = ("kept",)
@@ -169,7 +169,7 @@ class Elector:
                         raise
                     return NOT_ENABLED
                 took = [type(content).__name__, *binds(self.choice, content, step.choice)]
-                # Lazily: what is on disk at a crash point is what was written until then.
+                # Lazily: at a crash point the disk holds the writes until then.
                 return chain(map(Rule, took), self._perform(step))
         return NOT_ENABLED
 
@@ -425,7 +425,9 @@ def learned_is_chosen(before: ViewId | None, view: Seen) -> bool:
 
 
 def agree(one: Shown, other: Shown) -> bool:
-    """What a user would notice; it breaks later than the two above, or not at all."""
+    """The harm that a user would notice; this claim breaks later than the two above, or not at
+    all.
+    """
     return None in (one.successor, other.successor) or one.successor == other.successor
 
 

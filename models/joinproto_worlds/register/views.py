@@ -1,11 +1,11 @@
 """The abstract register of views: each has one successor, and that is all.
 
-What the view chain must be, with everything left out that it is made of: a number of views, each
-the successor of the one before it.  Two worlds of ours are held against it by what their ledgers
-know to be chosen, and none of their members need know.  A ledger forgets no view; so where its
-views are a chain in every state, and each step makes it longer by one at most, that one stands
-behind the latest.  The note is held against it by which clusters are active: two at once, on the
-two sides of a partition, are no register, not even a first view.
+The specification of the view chain without its mechanism: a number of views, each the successor of
+the one before it.  Two worlds of ours are compared with it by the chosen views in their ledgers,
+and none of their members need know.  A ledger forgets no view; so where its views are a chain in
+every state, and each step makes it longer by one at most, that one stands behind the latest.  The
+note is held against it by which clusters are active: two at once, on the two sides of a partition,
+are no register, not even a first view.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ SERVING = (Role.PRIMARY, Role.RECOVERING)
 
 @frozen
 class Promoted:
-    """The manager tells it to be primary; `peers`: what the others answer."""
+    """The manager tells it to be primary; `peers`: the others' answers."""
 
     peers: tuple[Peer, ...]
 
@@ -40,7 +40,7 @@ class Follows:
 
 @frozen
 class Has:
-    """It has what the primary has, and knows who else is up to date."""
+    """It has all messages of the primary, and knows the other brokers that are up to date."""
 
     log: frozenset[int]
     fellows: frozenset[str]

@@ -36,7 +36,7 @@ class Shown:
 
 @define
 class Chase:
-    """`length`: messages that are there.  `turn`: what acts next: clients, or the copying."""
+    """`length`: messages that are there.  `turn`: the next to act: clients, or the copying."""
 
     order: Order
     length: int

@@ -176,7 +176,7 @@ REACHED: dict[str, tuple[str, Callable[[Shown], bool]]] = {
 
 
 def claims(names: tuple[str, ...], reached: tuple[str, ...]) -> list[Property]:
-    """Return the claims of these names; `reached`: what some run must come to."""
+    """Return the claims of these names; `reached`: the states that some run must reach."""
 
     def of(holds: Callable[[Shown], bool]) -> Callable[[View], bool]:
         return lambda view: holds(view["story"])

@@ -1,4 +1,4 @@
-"""The worlds of hot standby, each with what it shows and how it must end."""
+"""The worlds of hot standby, each with its subject and expected result."""
 
 from __future__ import annotations
 

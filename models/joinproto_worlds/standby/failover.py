@@ -80,7 +80,7 @@ def _one_primary(names: tuple[str, ...], view: View) -> bool:
 
 
 def _second(names: tuple[str, ...], view: View) -> bool:
-    """Say whether a broker serves that took over what another had confirmed."""
+    """Return whether a broker serves that took over another's confirmed messages."""
     serving = [view[one] for one in names if view[one].role is Role.PRIMARY]
     return view["manager"].deaths == 0 and any(
         view["clients"].confirmed <= one.log for one in serving

@@ -1,8 +1,8 @@
 """A story as one member of a world: brokers that ship, their links, clients, a manager.
 
 Each step is one event for one broker, by `joinproto.standby.machine.step`.  A link keeps the order
-of what it carries, and loses what is under way when an end is gone; of what a backup says only how
-far it is counts, so the last word stands for all before it.
+of its messages, and loses those under way when an end is gone; of a backup's reports only its
+position counts, so the last word stands for all before it.
 
 Source: hot standby, H1 to H10.
 """
@@ -65,11 +65,11 @@ class Played(MachineWorld[Event, Effect]):
     """`op`: the next action of the clients; `confirmed`: those that they were told are done.
 
     `chain`: the last view of the manager that is built in; `writing`: views under way to it, or
-    promotions that are in it, and of which who is promoted has not heard.
-    `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a
-    moment at which no broker ran.  `stops`: how often a broker may still stop in order.
-    `writes`: what is on its way to a disk, and what waits for it: the broker continues meanwhile.
-    `wipes`, `backups`: of the story, what is left; `copies`: of disk, by their brokers.
+    promotions that are in it, and of which who is promoted has not heard. `newest`: the youngest
+    generation in which anything was confirmed.  `failed`: there was a moment at which no broker
+    ran.  `stops`: how often a broker may still stop in order. `writes`: writes under way to a disk,
+    and the messages that wait for them: the broker continues meanwhile. `wipes`, `backups`: the
+    remaining budgets of the story; `copies`: of disk, by their brokers.
     """
 
     write_effects: ClassVar[tuple[type, ...]] = (KeepView, KeepMark)
@@ -91,7 +91,7 @@ class Played(MachineWorld[Event, Effect]):
     backups: int = 0
     copies: dict[str, Disk] = Factory(dict)
 
-    # -- what may happen ---------------------------------------------------------------------
+    # -- possible steps ----------------------------------------------------------------------
 
     @mutated
     def choices(self) -> Iterator[Any]:
@@ -100,7 +100,7 @@ class Played(MachineWorld[Event, Effect]):
             yield choice
             act = choice if isinstance(choice, Act) else choice.event
             if self.story.halfway and deaths and act.what not in WHOLE:
-                # What was sent on a connection that is half open may arrive in any case.
+                # Messages sent on a half-open connection may arrive in any case.
                 arrives = {False, not self.story.half_open}
                 yield from map(Maybe, self.deaths(act, sorted(arrives), tears=self.story.power))
 
@@ -306,7 +306,7 @@ class Played(MachineWorld[Event, Effect]):
             self.unlink(name)
 
     def _may_promote(self, name: str) -> bool:
-        """Return whether the manager would try; what the broker answers is another matter."""
+        """Return whether the manager would try; the broker's answer is another matter."""
         manager, broker = self.story.manager, self.brokers[name]
         able = self.story.able or self.story.names
         if name not in able or sum(map(self.runs, self.brokers)) < self.story.least:

@@ -1,4 +1,4 @@
-"""A broker of a story, and what its effects are there: links, disks, a manager, clients.
+"""A broker of a story, and the ports for its effects: links, disks, a manager, clients.
 
 Source: hot standby, H1 to H10.
 """
@@ -65,7 +65,7 @@ class Waiting:
 
 @frozen
 class Act:
-    """One step: what happens, to whom, and to or from whom."""
+    """One step: the event, its broker, and the other end."""
 
     what: str
     who: str
@@ -118,7 +118,8 @@ class Ports:
         self.it.confirmed |= {token}
         self.it.newest = max(self.it.newest, self.it.brokers[self.name].view.generation)
 
-    # -- what is kept, and what waits for it -------------------------------------------------
+    # -- durable state, and messages that wait for it
+    # --------------------------------------------------
 
     def _put_off(self, one: Waiting) -> None:
         self.it.writes[self.name] = (*self.it.writes.get(self.name, ()), one)
@@ -143,7 +144,9 @@ class Ports:
             self.append()
 
     def append(self) -> None:
-        """Have on the disk what waits for it, all at once; what waits behind it still waits."""
+        """Write the pending changes to the disk, all at once; messages that wait for them still
+        wait.
+        """
         waiting = self.it.writes.pop(self.name, ())
         stock, practice = self.it.disk[self.name].stock, self.it.brokers[self.name].who.practice
         for one in waiting:
@@ -155,7 +158,9 @@ class Ports:
                 self._put_off(one.behind)
 
     def written(self) -> None:
-        """A turn ends: what waits is on the disk, then it is told, and the machine hears so."""
+        """A turn ends: pending changes are on the disk, then the messages are sent, and the machine
+        is informed.
+        """
         self.append()
         waiting = self.it.writes.pop(self.name, ())
         for one in waiting:

@@ -1,4 +1,4 @@
-"""The stories of hot standby: what fails, and what is claimed.  Each limit of the document is one.
+"""The stories of hot standby: the faults, and the claims.  Each limit of the document is one.
 
 Source: hot standby, H1 to H10; LM1 to LM5, LC1 to LC6.
 """
@@ -37,7 +37,7 @@ from joinproto_worlds.standby.story import (
 
 @frozen
 class Scene:
-    """A story, what must hold in it, and what some run of it must come to."""
+    """A story, its claims, and the states that some run must reach."""
 
     story: Story
     claims: tuple[str, ...]
@@ -228,7 +228,7 @@ SCENES: dict[str, Scene] = {
 
 @cache
 def begun(story: Story) -> Played:
-    """Return the story as it begins; what is before it happens here, all at once."""
+    """Return the story as it begins; its history happens here, all at once."""
     brokers = {
         name: Broker(
             who=Who(me=name, variant=story.variant, keeper=story.manager.keeper, order=story.order)

@@ -95,27 +95,26 @@ def take(*ids: str) -> Op:
 class Story:
     """`warm`: of the names, the first is primary already, and so many others are up to date.
 
-    `before`: done before it begins, and everywhere.  `ops`: what clients do then, in this order.
-    `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how many there may be; a cut parts
-    one broker from the others, for good or (`heals`) until it heals.  `marks`: an operator marks
-    dirty stores clean after a total failure: `best` only the one that is proven to be the last,
-    `any` whichever; `left`: the best one, while brokers that its primary left still run.
-    `apart`: what answers a backup's query travels alongside what happens (LC6).  `patient`: a new
-    primary waits for those that it expects without end.  `succeeded`: the first was cut off, the
-    second was promoted and the third follows it; the network is whole again, and the first serves.
-    `late`: who is promoted hears of it after the chain of the manager that is built in has it.
-    `continues`: after a total failure the built-in manager continues where all stores were seen.
-    `stops_late`: no broker stops in order before all have failed.
-    `able`: only these are promoted; empty: those that the manager would.  `least`: no broker is,
-    while fewer run.  `at_once`: what is under way arrives before anything else happens. `halfway`:
-    a broker may die before any effect of a step; what it has sent arrives, or does not; and what a
-    primary writes is on its disk some time after its backups were told, or never.
-    `power`: halfway, and what any broker keeps is on its disk some time later, all at once, or
-    never; what it sends behind that waits for it.  Its power may go in the middle of a write.
-    `half_open`: a connection ends at one end first, or, when it is cut, at none: what that end has
-    sent may still arrive, until the other one notices.
-    `wipes`: how often the disk of a broker that is stopped is blank again; `backups`: how often an
-    older copy of it is put back, which was made at any moment.
+    `before`: done before it begins, and everywhere.  `ops`: the clients' later actions, in this
+    order. `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how many there may be; a
+    cut parts one broker from the others, for good or (`heals`) until it heals.  `marks`: an
+    operator marks dirty stores clean after a total failure: `best` only the one that is proven to
+    be the last, `any` whichever; `left`: the best one, while brokers that its primary left still
+    run. `apart`: answers to a backup's query travel alongside current changes (LC6).  `patient`: a
+    new primary waits for those that it expects without end.  `succeeded`: the first was cut off,
+    the second was promoted and the third follows it; the network is whole again, and the first
+    serves. `late`: who is promoted hears of it after the chain of the manager that is built in has
+    it. `continues`: after a total failure the built-in manager continues where all stores were
+    seen. `stops_late`: no broker stops in order before all have failed. `able`: only these are
+    promoted; empty: those that the manager would.  `least`: no broker is, while fewer run.
+    `at_once`: messages under way arrive before any other event. `halfway`: a broker may die before
+    any effect of a step; its messages arrive, or do not; and a primary's writes are on its disk
+    some time after its backups were told, or never. `power`: halfway, and any broker's writes are
+    on its disk some time later, all at once, or never; its later messages wait for them.  Its power
+    may go in the middle of a write. `half_open`: a connection ends at one end first, or, when it is
+    cut, at none: that end's messages may still arrive, until the other one notices. `wipes`: how
+    often the disk of a broker that is stopped is blank again; `backups`: how often an older copy of
+    it is put back, which was made at any moment.
     """
 
     names: str | tuple[str, ...] = "ab"

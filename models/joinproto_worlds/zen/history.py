@@ -14,7 +14,7 @@ from attrs import define, evolve, frozen
 from joinproto_worlds.zen.rules import Configuration
 
 INITIAL = (0, 1)
-"""Term and version of what a founder starts with."""
+"""Term and version of a founder's first configuration."""
 
 
 @frozen
@@ -26,7 +26,7 @@ class Sent:
 
 @frozen
 class Published:
-    """`parent`: what the master had accepted; `copies`: to how many nodes it goes."""
+    """`parent`: the state that the master had accepted; `copies`: to how many nodes it goes."""
 
     term: int
     version: int
@@ -48,7 +48,7 @@ class Committed:
 
 @frozen(cache_hash=True)
 class Publication:
-    """`ancestors`: what it descends from, as it was known when it was published."""
+    """`ancestors`: the states it descends from, as it was known when it was published."""
 
     term: int
     version: int
@@ -150,7 +150,9 @@ def is_ordered(past: Past) -> bool:
 
 
 def builds_on_committed(past: Past) -> bool:
-    """Return whether what is later and higher than something committed descends from it."""
+    """Return whether each publication that is later and higher than a committed one descends from
+    it.
+    """
     return all(
         former.id in one.ancestors
         for former in past.committed
@@ -189,7 +191,7 @@ def has_two_masters(past: Past) -> bool:
 
 
 def has_a_chain(past: Past) -> bool:
-    """Return whether what is committed descends from what another term has committed."""
+    """Return whether each commit descends from the commits of other terms."""
     return any(
         term < one.term and (term, version) in one.ancestors
         for one in past.committed

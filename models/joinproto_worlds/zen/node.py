@@ -1,4 +1,4 @@
-"""A node of the model: what it does by itself, and what each message makes of it."""
+"""A node of the model: its own steps, and the effect of each message."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Publish:
 
 @define
 class Node:
-    """Above the line what lies on disk, below what a restart loses.
+    """Fields above the line are on disk; a restart loses those below.
 
     `initial`: the nodes it may found with; `committed`: the configuration committed last;
     `published`: the configuration published last.

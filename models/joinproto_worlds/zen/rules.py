@@ -25,7 +25,7 @@ class Configuration:
 
 @frozen(cache_hash=True)
 class Join:
-    """A vote for the addressee in a term, with what its sender has accepted last."""
+    """A vote for the addressee in a term, with its sender's last accepted state."""
 
     term: int
     accepted: tuple[int, int]
@@ -102,7 +102,7 @@ class Rules:
         return voting > configuration.size
 
     def foundings(self, initial: frozenset[str]) -> Iterator[Configuration]:
-        """Yield with what a node may found a cluster of the nodes `initial`."""
+        """Yield the configurations with which a node may found a cluster of the nodes `initial`."""
         for found in subsets(initial):
             few = 2 * len(found) <= len(initial)
             if len(found) < len(initial) and self.founding == "same":

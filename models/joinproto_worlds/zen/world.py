@@ -6,8 +6,8 @@ our own.  A node founds with the quorum that it has found of the initial nodes; 
 that no node bears and that never vote, stand for the others, so that any two such configurations
 still have their quorums in common.  Messages are a set that only grows.
 
-As published: 3 nodes, 2 values, terms to 2, versions to 3 (2 in terms up to 1), 15 messages in
-the set, runs from each initial configuration.  What is said otherwise:
+As published: 3 nodes, 2 values, terms to 2, versions to 3 (2 in terms up to 1), 15 messages in the
+set, runs from each initial configuration.  Differences:
 
 * The initial value is always the first: no rule reads a value, so the other one is its mirror.
   All nodes begin with version 0 (#40 lets them begin with others).
@@ -20,8 +20,8 @@ the set, runs from each initial configuration.  What is said otherwise:
   is published twice in a term, which is more.  That a commit has a quorum of the
   configuration before is asked of the votes that were counted, which is more as well.
 
-And, unless `forgets=False`, what no node can make use of any more is forgotten.  It merges states
-that have the same steps ahead and loses none:
+And, unless `forgets=False`, data without any further use is forgotten.  It merges states that have
+the same steps ahead and loses none:
 
 * messages that their addressee can never take again (`of_use` in `node.py`): its term, or the
   version that it has accepted in its term, is past them;

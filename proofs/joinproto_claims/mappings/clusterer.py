@@ -1,7 +1,7 @@
 """The worlds of the Clusterer in the words of their layer: statuses, disks, locks.
 
-A set of data is its label as it was made; what clients wrote since does not make it another.
-The default config of a blank machine is its own: told apart by the node's identity.  A lock counts
+A set of data is its label as it was made; later writes of clients do not make it another. The
+default config of a blank machine is its own: told apart by the node's identity.  A lock counts
 while its holder is in the round for which it took it.
 """
 
@@ -75,7 +75,7 @@ class Content:
 
 @frozen
 class ClustererMapping(RefinementMapping):
-    """A node is a machine; what the worlds' one member shows is all of them."""
+    """A node is a machine; the worlds' one member shows all of them."""
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset({clusterer.means, clusterer.said})

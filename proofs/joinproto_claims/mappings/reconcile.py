@@ -1,8 +1,8 @@
 """The worlds of reconciliation in the words of their layer: logs, memberships, which nodes run.
 
-An entry is the log up to it.  What wrote a change, an evaluation or a hand, is not in the log:
-where the operator may change nothing, all changes are evaluations; elsewhere all are read as by
-hand.
+An entry is the log up to it.  The log does not show whether an evaluation or a person made a
+change: where the operator may change nothing, all changes are evaluations; elsewhere all are read
+as by hand.
 """
 
 from __future__ import annotations

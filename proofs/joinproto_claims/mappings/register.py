@@ -44,7 +44,7 @@ class RegisterMapping(RefinementMapping):
 
     @classmethod
     def of(cls, reference: Reference) -> RegisterMapping:
-        """Return the mapping for this world, whose members say themselves what can be."""
+        """Return the mapping for this world, whose members list the possible values themselves."""
         members: list[Any] = list(reference.world.members.values())
         plans = [make.args[0] for make in members]
         (about,) = {plan.record.tip for plan in plans}

@@ -1,12 +1,12 @@
-"""The worlds of hot standby in the words of their layer: views, which broker has what, what is
-confirmed.
+"""The worlds of hot standby in the words of their layer: views, the messages of each broker,
+confirmations.
 
-A generation is its number, 0 before the first one.  A message is the identity of what a client put
-or declared; worlds in which clients also take or delete have no words here.
+A generation is its number, 0 before the first one.  A message is the identity of a client's message
+or declaration; worlds in which clients also take or delete have no words here.
 
-A state shows what brokers, disks and the chain have now.  What was said, promoted, put and
-confirmed stays; of a generation that is over, the last view and the brokers that counted stay as
-they were.
+A state shows the present contents of brokers, disks and the chain.  Reports, promotions, messages
+and confirmations stay; of a generation that is over, the last view and the brokers that counted
+stay as they were.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ Pairs = frozenset[tuple[Any, ...]]
 
 @frozen
 class StandbyMapping(RefinementMapping):
-    """`told`: of a primary all that it has; of a backup what it and its primary have."""
+    """`told`: of a primary all that it has; of a backup the messages that it and its primary
+    have.
+    """
 
     layer: Layer = LAYER
     history: frozenset[Relation] = frozenset(
@@ -159,7 +161,7 @@ class StandbyMapping(RefinementMapping):
 
 
 def _first(it: dict[str, Any], shown: dict[Relation, Rows]) -> Picture:
-    """Return how a story begins: what was put before was confirmed, and had arrived everywhere.
+    """Return how a story begins: earlier messages were confirmed, and had arrived everywhere.
 
     Of a generation that is over, but whose primary serves, its view is the last one written.
     """
@@ -205,7 +207,7 @@ def _messages(stock: ReplicaState) -> frozenset[str]:
 def _told(it: dict[str, Any], old: Pairs) -> Pairs:
     """Return all that was ever said.
 
-    A backup says what it has when it asks for a queue, and the number of each message of its link
+    A backup names its messages when it asks for a queue, and the number of each message of its link
     once it has done it: so all that it has, with a link whose first message has come.
     """
     leading = _leading(it)

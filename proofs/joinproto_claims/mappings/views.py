@@ -1,4 +1,4 @@
-"""Views of a searched world as the elements of a layer: their order, and what is in them."""
+"""Views of a searched world as the elements of a layer: their order, and their contents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from joinproto.prove.structure import Rows
 
 
 def name(view: object) -> Name:
-    """Return the id of a view as what it is in a searched world."""
+    """Return the id of a view in a searched world."""
     assert isinstance(view, Name)
     return view
 

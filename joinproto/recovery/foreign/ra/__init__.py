@@ -13,8 +13,8 @@ A node has one folder for each Ra system, and in it one log for each Raft group 
 
 `log.py` puts them together into one `GroupLog` for each group, `dets.py` reads the tables, and
 `window.py` gives the bytes of huge files in stretches.  All of these are functions from bytes, do
-no I/O, and raise nothing but `NotAsWritten`.  `folders.py` opens the files, `nodes.py` says what
-they come to on a node, and `table.py` compares the nodes, group by group.
+no I/O, and raise nothing but `NotAsWritten`.  `folders.py` opens the files, `nodes.py` has the
+result for a node, and `table.py` compares the nodes, group by group.
 
 Source: rabbitmq/ra 2.2.0 (RabbitMQ 3.10) to 3.1.10 (RabbitMQ 4.3), which write the same versions of
 these files; OTP's `dets_v9`.  Seen on real nodes of 3.10.8, and of 4.0.5 and 4.3.6 with Khepri.

@@ -1,8 +1,8 @@
 """The folders of Ra on a node's disk: opened for reading only, and made into one digest each.
 
-A write-ahead log may have half a gigabyte, and it holds messages, so what is carried of these files
-is what `log.py` made of them.  Nothing is locked; a link in the place of a file is refused, but for
-segments: those that Ra compacts are replaced by links, and hold nothing behind the snapshot.
+A write-ahead log may have half a gigabyte, and it holds messages, so only the digests that `log.py`
+made of these files are carried.  Nothing is locked; a link in the place of a file is refused, but
+for segments: those that Ra compacts are replaced by links, and hold nothing behind the snapshot.
 """
 
 from __future__ import annotations
@@ -185,7 +185,8 @@ def _by_number(names: Sequence[str], ending: str) -> list[str]:
 
 
 def _start(folder: Folder, found: Log) -> int:
-    """Begin the log behind its newest snapshot that is whole; returns what a damaged one stood for.
+    """Begin the log behind its newest snapshot that is whole; returns the range that a damaged one
+    stood for.
 
     A kill leaves one that was being written; then the entries that it stands for are still there.
     """

@@ -146,7 +146,7 @@ class Log:
         self.terms = [self.base] if configuration.index else []
 
     def take(self, name: str, entry: Entry) -> None:
-        """Take the next entry; what it cannot follow is a problem."""
+        """Take the next entry; an entry that cannot follow is a problem."""
         index = entry.index
         if index <= self.base[0] and index > 0:
             return  # it is in the snapshot, too
@@ -226,7 +226,7 @@ def together(
 ) -> tuple[GroupLog, ...]:
     """Return the logs of a system, each with all that its files say of it."""
     named = {uid for uids in names.values() for uid in uids}
-    # What is left of a queue that was deleted and declared again does not count alongside the new
+    # The remains of a queue that was deleted and declared again does not count alongside the new
     # one.
     live = {config.group for config in configs if config.uid in named}
     return tuple(

@@ -25,7 +25,8 @@ _OF_A_QUEUE = re.compile(r"queue '(.*)' in vhost '(.*)'", re.DOTALL)
 
 @frozen
 class Config:
-    """`UID/config`: of this member when it was made.  `queue`, `vhost`: "" of what is no queue.
+    """`UID/config`: of this member when it was made.  `queue`, `vhost`: "" for a group that is no
+    queue.
 
     `made`: when, in milliseconds since 1970, of a first member of a queue; 0: it was added later,
     or is of no queue.  All first members of a queue are made by one node, in one moment.
@@ -79,7 +80,7 @@ def change_in(name: str, command: bytes, *, index: int, term: int) -> Configurat
 
 
 def configuration_of(term_: bytes, *, index: int, term: int) -> Configuration:
-    """Return the members in a list of them, or in a map with what each of them is."""
+    """Return the members in a list of them, or in a map with the role of each."""
     if term_[:1] == b"t":
         listed = external.pairs_of(term_)
     else:

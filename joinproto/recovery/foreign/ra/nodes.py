@@ -63,7 +63,7 @@ def named_in(raw: Raw) -> frozenset[str]:
 def of_node(raft: tuple[RaSystem, ...], node: str) -> tuple[RaSystem, ...]:
     """Return the logs, those of another node's name as damaged: a node that was renamed has them.
 
-    Ra's folder is called by the name that the node has now, so it does not find what it had before.
+    Ra's folder is called by the name that the node has now, so it does not find its former data.
     """
     if not node:
         return raft
@@ -92,7 +92,7 @@ def _metadata(raft: tuple[RaSystem, ...]) -> GroupLog | None:
 
 
 def is_khepri(raw: Raw, metadata: GroupLog, listed: Collection[str]) -> bool | None:
-    """Return whether this log is what a node with Mnesia's files goes by; None if nothing says it.
+    """Return whether a node with Mnesia's files uses this log, None if no file shows it.
 
     `listed`: the nodes that Mnesia's lists name.
     """
@@ -171,7 +171,7 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
             named.update(*(one.voters | one.learners for one in log.configurations))
     groups_of: list[set[str]] = []
     for node, named in sorted(knows.items()):
-        # Of a node that is not here only what others say of it is known.
+        # A node that is not here is known only by others' records of it.
         mine = {node} | {one for one in named if node in knows.get(one, {node})}
         groups_of = [
             *(group for group in groups_of if not group & mine),

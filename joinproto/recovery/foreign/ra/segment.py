@@ -4,7 +4,7 @@
     index: for each entry its index (8), term (8), offset (8; version 1: 4), size (4), CRC-32 or 0
     data: one after another, in the index's order
 
-An index that goes back replaces what was there.  The data are written before the index.
+An index that goes back replaces the former entries.  The data are written before the index.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Row:
 
 @frozen(kw_only=True)
 class Table:
-    """All groups, and what is wrong with whole systems, by node."""
+    """All groups, and the problems of whole systems, by node."""
 
     rows: tuple[Row, ...]
     problems: tuple[str, ...] = ()
@@ -284,7 +284,7 @@ def _doubt(row: Row) -> str:
 
 
 def _standalone(row: Row) -> str:
-    """Return how the metadata are cut down to one node, and what is given up by that."""
+    """Return how the metadata are cut down to one node, and the loss by that."""
     node = row.best[0]
     return (
         f"start {node} alone; while it waits for a majority, five minutes: rabbitmqctl -n"
@@ -294,7 +294,7 @@ def _standalone(row: Row) -> str:
 
 
 def _shrunk(node: str, rows: Sequence[Row]) -> str:
-    """Return how queues are cut down to one node, and what is given up by that.
+    """Return how queues are cut down to one node, and the loss by that.
 
     One command for all of them.
     """

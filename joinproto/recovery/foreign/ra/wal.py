@@ -89,7 +89,7 @@ def entries_in(name: str, file: Window) -> Generator[Entry, None, str]:
 
 
 def entry_of(name: str, file: Window, entry: Entry, at: int, size: int) -> Entry:
-    """Return an entry with what counts of its data, which is `size` bytes from `at` on."""
+    """Return an entry with the counted part of its data, which is `size` bytes from `at` on."""
     command, prints = b"", None
     if CHANGE in file.at(at + 1, min(size, CHANGE_WITHIN)):
         if size > COMMAND_BYTES_MAX:
