@@ -6,7 +6,7 @@ is a diagram.
 """
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
 from joinproto.cli.diagrams.catalog import drawings, tables
@@ -16,7 +16,8 @@ from joinproto.discovery.rules import RULES, ReleaseRule
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
 from joinproto.machine import sets
-from joinproto.machine.markdown import COLUMNS, legend, row_of
+from joinproto.machine.markdown import COLUMNS, row_of
+from joinproto.machine.terms import Group, Members, Named
 from joinproto.reconcile.tables import SETS as RECONCILE
 from joinproto.standby.tables import SETS as STANDBY
 
@@ -42,12 +43,22 @@ SETS = {
 WIDTH = 96
 
 
+def legend(groups: Iterable[Group]) -> Iterator[str]:
+    """Yield one line for each named set: its name and what it is."""
+    for group in groups:
+        match group:
+            case Named(name, inner):
+                yield f"{name} = {inner}"
+            case Members(name):
+                yield f"{name} = all members that this member knows of, and itself"
+
+
 def table(name: str) -> str:
     """Return the table, drawing or legend of that name, as Markdown."""
     if name == "discovery-rules":
         return fenced(columns([("releases", "what they do"), *map(_rule, RULES.values())]))
     if name in SETS:
-        return fenced(line.removeprefix("- ") for line in legend(SETS[name]).splitlines())
+        return fenced(legend(SETS[name]))
     known = drawings()
     if name not in known:
         raise UsageProblem(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Annotated, Any, TypeVar
 
-from attrs import define, field, fields, frozen
+from attrs import define, field, frozen
 
 from joinproto.ask.question import Answer
 from joinproto.codec.json_form import AtLeast
@@ -38,13 +38,6 @@ class Served:
         if self.status is None:
             return Broken(why=self.broken or "no answer", took=self.took)
         return Response(status=self.status, body=self.body, took=self.took)
-
-
-def shaped(kind: type[R], source: object, **more: object) -> R:
-    """Return an answer with its fields from the source, and these."""
-    of: Any = kind
-    names = {one.name for one in fields(of) if hasattr(source, one.name)} - more.keys()
-    return kind(**more, **{name: getattr(source, name) for name in names})
 
 
 class Outcome(Enum):

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto.ask.question import Answer, Question, question
-from joinproto.codec.json_form import AtLeast, Merged
+from joinproto.codec.json_form import AtLeast, Merged, filled
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import aws, sigv4
-from joinproto.discovery.asked import Exchanged, Served, played, shaped
+from joinproto.discovery.asked import Exchanged, Served, played
 from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_token
 from joinproto.discovery.aws_metadata import Metadata, RegionFacts, region
 from joinproto.discovery.contract import Variant
@@ -109,7 +109,7 @@ def answer_sign(asked: AskSign) -> SignAnswer:
     """A signed request."""
     if not sigv4.TIME.fullmatch(asked.time):
         raise DoesNotFit("time", f"found {asked.time!r}", next="write it as 20150830T123600Z")
-    request, by = shaped(Request, asked), shaped(Signing, asked)
+    request, by = filled(Request, asked), filled(Signing, asked)
     is_shipped = asked.headers_signed is HeaderSet.SHIPPED
     chosen = sigv4.shipped if is_shipped else sigv4.usual
     done = sigv4.sign(request, by, asked.time, chosen(request, asked.time, asked.token))

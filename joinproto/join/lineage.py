@@ -194,11 +194,6 @@ class Comparison:
     one_beyond: tuple[View, ...]
     other_beyond: tuple[View, ...]
 
-    @property
-    def is_exact(self) -> bool:
-        """Return whether the last common view is known."""
-        return self.common_number == self.common_max
-
 
 def compare(one: Lineage, other: Lineage) -> Comparison:
     """Return how `one` stands to `other`: `BEHIND` means that `other` is longer.

@@ -1,11 +1,9 @@
-"""A decision table as Markdown, and the legend of its sets."""
+"""A decision table as Markdown."""
 
-from collections.abc import Iterable
 from enum import Enum
 from typing import TypeVar
 
 from joinproto.machine.tables import Case, Table
-from joinproto.machine.terms import Group, Members, Named
 
 O = TypeVar("O", bound=Enum)
 COLUMNS = ("rule", "case", "when", "outcome", "then")
@@ -31,18 +29,6 @@ def row_of(case: Case[O]) -> tuple[str, str, str, str, str]:
     if case.reason is not None:
         outcome += f" ({case.reason.value})"
     return case.label, case.name, str(case.condition), outcome, "; ".join(then)
-
-
-def legend(groups: Iterable[Group]) -> str:
-    """Return one line per named set: its name and its definition."""
-    lines = []
-    for group in groups:
-        match group:
-            case Named(name, inner):
-                lines.append(f"- {name} = {inner}")
-            case Members(name):
-                lines.append(f"- {name} = all members that this member knows of, and itself")
-    return "\n".join(lines)
 
 
 def _cell(text: str) -> str:

@@ -91,10 +91,6 @@ class TabledMember(ABC):
         """Return the record that `Persist` makes durable now."""
         return DiskRecord(self.store, self.initial, self.final, self.data)
 
-    def state_for(self) -> UpdateDone:
-        """Return the event that brings this member's whole state to another."""
-        return UpdateDone(self.me.id, self.initial, self.final, self.data)
-
     def can(self, event: Event) -> bool:
         """Return whether `receive` has an answer for `event` in this phase."""
         return self.machine.can(self.phase, TRIGGERS[type(event)])

@@ -1,4 +1,4 @@
 """The metadata of a store on disk: one small record that changes as a whole.
 
-Begin at `handle.py` (open, create, write) and `inspection.py` (look, change nothing).
+Begin at `handle.py` (open, create, write).
 """

@@ -205,20 +205,6 @@ class Disk:
                 else:
                     yield f"{path}/{name}", item
 
-    def lay_file(self, path: Path, data: bytes, *, durable: bool) -> None:
-        """Put a file there; not durable: as an operator's `cp` does, without a sync."""
-        folder = self._walk(path.parent)
-        node = folder.shown.get(path.name)
-        if not isinstance(node, Node):
-            node = Node()
-            folder.put(path.name, node)
-        node.shown.clear()
-        node.waiting.append(0)
-        node.put(0, data)
-        if durable:
-            node.kept, node.waiting = bytearray(data), []
-            folder.kept[path.name] = node
-
     def make(self, path: Path) -> None:
         """Make a directory durably, and those above it."""
         folder = self.root

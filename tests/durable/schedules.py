@@ -15,11 +15,21 @@ from random import Random
 from attrs import define, field
 
 from joinproto.errors import JoinprotoError, StoreError, StoreWriteFailed
-from joinproto.swarm.disk import ERRORS, Disk
+from joinproto.swarm.disk import ERRORS, Disk, Node
 from tests.durable.kind import PLACE, Kind, Opened, Step, Value
 
 ACTIONS = 6
 AS_IT_WAS = "the journal is as it was"
+
+
+def _lay_file(disk: Disk, name: str, data: bytes, *, durable: bool) -> None:
+    """Put a file there; not durable: as an operator's `cp` does, without a sync."""
+    folder = disk._walk(PLACE)
+    node = Node(shown=bytearray(data), waiting=[0, (0, data)])
+    folder.put(name, node)
+    if durable:
+        node.kept, node.waiting = bytearray(data), []
+        folder.kept[name] = node
 
 
 class Wrong(AssertionError):
@@ -61,7 +71,7 @@ class Schedule:
         if self.kind.bare is not None and self.chance.random() < 0.5:
             name, data, value = self.kind.bare
             self._is_copied = self.chance.random() < 0.5
-            self.disk.lay_file(PLACE / name, data, durable=not self._is_copied)
+            _lay_file(self.disk, name, data, durable=not self._is_copied)
             self.legal = None if self._is_copied else {value}
         opened: Opened | None = None
         for number in range(1, ACTIONS + 1):

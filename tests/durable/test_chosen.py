@@ -39,12 +39,12 @@ from joinproto.recovery.judgement import judge
 from joinproto.recovery.plan import backup_name, plan_for
 from joinproto.recovery.writing import apply
 from joinproto.store.handle import create_store
-from joinproto.store.inspection import inspect
 from joinproto.store.slots import FOLDER
 from joinproto.swarm.disk import Disk
 from tests.durable.kind import APPLICATION, PLACE
 from tests.durable.logs import LogOpen, open_log
 from tests.recovery.disks import record as disk_record
+from tests.store.inspection import inspect
 
 VIEW = "1" * 64
 

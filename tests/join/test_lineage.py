@@ -186,7 +186,7 @@ def test_lineages_compare_as_drawn(one: str, other: str, order: Order, common: i
     found = compare(lineage(one), lineage(other))
 
     assert (order, common) == (found.order, found.common_number)
-    assert found.is_exact
+    assert found.common_number == found.common_max
 
 
 def test_a_fork_is_shown_with_what_each_side_has_beyond_it() -> None:
@@ -279,7 +279,7 @@ def test_a_lineage_with_its_beginning_forgotten_is_never_compared_wrongly(
     assert found.order in (order, Order.UNKNOWN)
     assert order is found.order or not touch
     assert found.common_number <= common <= found.common_max
-    assert found.is_exact or not (touch and common >= oldest)
+    assert found.common_number == found.common_max or not (touch and common >= oldest)
     assert found.common == (tree.way(one)[found.common_number - 1].id if found.common else None)
     beyond = found.common_max
     assert tuple(view for view in short.views if view.number > beyond) == found.one_beyond

@@ -13,7 +13,7 @@ from joinproto.join.phases import Facts
 from joinproto.join.phases import Phase as ChainPhase
 from joinproto.join.phases import machine as standing_machine
 from joinproto.machine.machine import Arrow, StateMachine
-from joinproto.machine.markdown import legend, table_as_markdown
+from joinproto.machine.markdown import table_as_markdown
 from joinproto.machine.sets import A, C, E, I, K
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Condition
@@ -27,6 +27,7 @@ from joinproto.reference.qpid.starting import STARTING
 from joinproto.reference.qpid.store_status import STORE_STATUS
 from tests.machine.pictures import members, small_worlds
 from tests.machine.slow_evaluator import slowly_holds
+from tools.docs_tables import legend
 
 
 class Colour(Enum):
@@ -214,14 +215,12 @@ def test_a_table_prints_as_markdown() -> None:
 
 def test_the_legend_says_what_each_set_is() -> None:
     """Named sets are not expanded anywhere else."""
-    text = legend([I, E, A, K])
-
     assert [
-        "- I = all members that this member knows of, and itself",
-        "- E = I with store = empty",
-        "- A = I with active",
-        "- K = A - A with initial = none",
-    ] == text.splitlines()
+        "I = all members that this member knows of, and itself",
+        "E = I with store = empty",
+        "A = I with active",
+        "K = A - A with initial = none",
+    ] == list(legend([I, E, A, K]))
 
 
 def test_members_of_a_table_can_be_any_rows() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from joinproto.recovery.plan import load
-from joinproto.store.inspection import inspect
 from tests.join.bus import Bus, config
 from tests.join.test_runs import closed_with_a_tail
 from tests.recovery.asking import ask
 from tests.recovery.disks import put
+from tests.store.inspection import inspect
 
 
 def _planned_and_applied(

@@ -24,10 +24,10 @@ from joinproto.recovery.history import broken_link
 from joinproto.recovery.plan import Plan, load
 from joinproto.recovery.writing import Outcome
 from joinproto.store.handle import open_store
-from joinproto.store.inspection import inspect
 from tests.join.pictures import seats, views
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay, put
+from tests.store.inspection import inspect
 
 CHAIN = "F C1:ab@F.5"
 MADE = {"who": "an operator", "when": "now", "host": "here", "tool": "0"}

@@ -18,9 +18,9 @@ import pytest
 from attrs import evolve
 
 from joinproto.recovery.plan import load
-from joinproto.store.inspection import inspect
 from tests.cli.running import ROOT, run_apart, run_here
 from tests.recovery.disks import lay
+from tests.store.inspection import inspect
 
 CALLS = ("openat", "flock", "ftruncate", "write", "fsync", "renameat", "unlinkat")
 

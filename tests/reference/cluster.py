@@ -24,6 +24,7 @@ from joinproto.reference.events import (
     MarkClean,
     OrderlyShutdown,
     Start,
+    UpdateDone,
 )
 from joinproto.reference.note.member import NoteMember
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
@@ -85,7 +86,8 @@ class Cluster:
         for name in names or sorted(self.asked):
             source = next((it for it in self.asked.pop(name) if it in self.members), None)
             if source is not None:
-                self.give(name, self.members[source].state_for())
+                it = self.members[source]
+                self.give(name, UpdateDone(it.me.id, it.initial, it.final, it.data))
         self.agree()
 
     def write(self, frame: str) -> None:

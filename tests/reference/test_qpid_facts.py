@@ -9,7 +9,6 @@ import pytest
 from joinproto.machine.vocabulary import Store
 from joinproto.reference.effects import Abort, DiskRecord
 from joinproto.reference.qpid.member import QpidMember
-from joinproto.reference.qpid.store_status import loaded
 from tests.machine.judging import judge, qpid, reasons, short
 from tests.reference.cluster import Cluster
 
@@ -181,15 +180,6 @@ def test_the_initial_signature_of_an_empty_store_is_not_compared() -> None:
 
 
 # -- The life of a store -----------------------------------------------------------------------
-
-
-def test_a_status_file_reads_as_one_of_three() -> None:
-    """A null final signature is a dirty store; no file is an empty one."""
-    assert (Store.EMPTY, Store.DIRTY, Store.CLEAN) == (
-        loaded(None, None),
-        loaded(1, None),
-        loaded(1, 2),
-    )
 
 
 def test_a_crash_right_after_the_first_start_leaves_a_dirty_store() -> None:

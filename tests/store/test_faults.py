@@ -19,8 +19,8 @@ from joinproto.errors import (
     StoreWriteFailed,
 )
 from joinproto.store.handle import Store, create_store, open_store
-from joinproto.store.inspection import inspect
 from joinproto.store.slots import CURRENT, FOLDER
+from tests.store.inspection import inspect
 from tests.store.records import life
 
 LIFE = life()

@@ -19,10 +19,10 @@ from joinproto.join.view import Position
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import DEPTH_MAX, Contents
 from joinproto.store.handle import create_store, open_store
-from joinproto.store.inspection import inspect
 from joinproto.store.slots import CURRENT, FOLDER, judge
 from tests.join.pictures import lineage, position, views
 from tests.join.trees import Tree, positions, trees
+from tests.store.inspection import inspect
 from tests.store.records import life
 
 GOLDEN = Path(__file__).parent / "golden" / "store.meta"

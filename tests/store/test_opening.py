@@ -24,8 +24,8 @@ from joinproto.errors import (
     StoreUnreadable,
 )
 from joinproto.store.handle import create_store, open_store
-from joinproto.store.inspection import inspect
-from joinproto.store.slots import CURRENT, FOLDER, PREVIOUS
+from joinproto.store.slots import CURRENT, PREVIOUS, FOLDER
+from tests.store.inspection import inspect
 from tests.store.records import life
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -272,7 +272,7 @@ def test_a_read_only_mount_is_inspected_only(tmp_path: Path) -> None:
     made(tmp_path)
     looking = (
         "import sys; from pathlib import Path;"
-        "from joinproto.store.inspection import inspect;"
+        "from tests.store.inspection import inspect;"
         "from joinproto.store.handle import open_store;"
         "path = Path(sys.argv[1]); print(inspect(path).is_sound); open_store(path)"
     )

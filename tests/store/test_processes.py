@@ -16,8 +16,8 @@ from joinproto.durable import lock
 from joinproto.durable.lock import LOCK, PAUSE_SECONDS, TRIES, LockState
 from joinproto.errors import MisuseError, StoreInUse, StoreWriteFailed
 from joinproto.store.handle import create_store, open_store
-from joinproto.store.inspection import inspect
 from joinproto.store.slots import FOLDER
+from tests.store.inspection import inspect
 from tests.store.records import life
 from tests.store.writer import number_of
 

@@ -10,11 +10,31 @@ import json
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from attrs import frozen
 
-from joinproto.recovery.foreign.tree import BLANK, Bytes
+from joinproto.recovery.foreign.tree import BLANK
+
+
+@frozen
+class Bytes:
+    """Files in memory."""
+
+    files: Mapping[str, bytes]
+
+    def names(self, folder: str) -> Sequence[str]:
+        parts = PurePosixPath(folder).parts
+        below = (PurePosixPath(name).parts for name in self.files)
+        return sorted(
+            {one[len(parts)] for one in below if one[: len(parts)] == parts and one != parts}
+        )
+
+    def size(self, name: str) -> int | None:
+        return len(self.files[name]) if name in self.files else None
+
+    def read(self, name: str, at: int, count: int) -> bytes:
+        return self.files[name][at : at + count]
 
 
 @frozen

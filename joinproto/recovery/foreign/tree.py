@@ -7,12 +7,11 @@ A reader of such a format is a pure function from a `Tree` to its facts.  The fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import PurePosixPath
 from typing import Any, Protocol, TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from joinproto.codec.json_form import encoded
 from joinproto.codec.json_form import read as read_as
@@ -39,26 +38,6 @@ class Tree(Protocol):
 
     def read(self, name: str, at: int, count: int) -> bytes:
         """Return `count` bytes from `at`, fewer at the end of the file."""
-
-
-@frozen
-class Bytes:
-    """Files in memory."""
-
-    files: Mapping[str, bytes]
-
-    def names(self, folder: str) -> Sequence[str]:
-        parts = PurePosixPath(folder).parts
-        below = (PurePosixPath(name).parts for name in self.files)
-        return sorted(
-            {one[len(parts)] for one in below if one[: len(parts)] == parts and one != parts}
-        )
-
-    def size(self, name: str) -> int | None:
-        return len(self.files[name]) if name in self.files else None
-
-    def read(self, name: str, at: int, count: int) -> bytes:
-        return self.files[name][at : at + count]
 
 
 @define

@@ -11,7 +11,7 @@ from.  A strict reading of the note has no such rule.
 from joinproto.machine.sets import ME, C, D, I, T
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
-from joinproto.machine.vocabulary import Phase, Signature, Store
+from joinproto.machine.vocabulary import Phase, Store
 from joinproto.reference.effects import Action
 
 STORE_STATUS: Table[Store] = Table(
@@ -82,10 +82,3 @@ OTHERS_CHANGE: Table[Phase] = Table(
     "Qpid C++ 0.8 to 0.18, on every change of membership of a running member",
     (Case("L2", "the store is judged", ALWAYS, Phase.ACTIVE, (Action.JUDGE_STORE,)),),
 )
-
-
-def loaded(cluster_id: Signature | None, shutdown_id: Signature | None) -> Store:
-    """Return the store of a status file; `cluster_id` None means that there is no file."""
-    if cluster_id is None:
-        return Store.EMPTY
-    return Store.DIRTY if shutdown_id is None else Store.CLEAN

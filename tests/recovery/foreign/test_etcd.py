@@ -21,7 +21,7 @@ from joinproto.recovery.cli_look import judgement_of
 from joinproto.recovery.foreign import etcd, etcd_wal
 from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import Bytes, packed
+from joinproto.recovery.foreign.tree import packed
 from joinproto.recovery.found import Format, Found, Raw, RawFile, State
 from joinproto.recovery.judgement import Judgement, judge
 from tests.recovery.asking import ask, ask_json
@@ -30,7 +30,7 @@ from tools.histories.etcd import RESTORE
 from tools.histories.judged import SHOWN_BY_ALL
 from tools.histories.judged import judged as judged_all
 from tools.histories.kept import kept
-from tools.histories.trees import Sparse, loaded
+from tools.histories.trees import Bytes, Sparse, loaded
 
 SEGMENT = "member/wal/0000000000000000-0000000000000000.wal"
 ACKNOWLEDGED = 50

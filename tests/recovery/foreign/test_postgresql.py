@@ -23,14 +23,13 @@ from joinproto.recovery.foreign import postgresql
 from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.foreign.postgresql import Control, Parting, parting, place
 from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import Bytes
 from joinproto.recovery.found import Format, Found, Raw, RawFile, State
 from joinproto.recovery.gather import gather
 from joinproto.recovery.judgement import Judgement, judge
 from tests.recovery.asking import ask_json
 from tests.recovery.foreign.directories import DATA
 from tests.recovery.foreign.test_etcd import written
-from tools.histories.trees import Sparse, loaded
+from tools.histories.trees import Bytes, Sparse, loaded
 
 LEFT = 0x4000348
 

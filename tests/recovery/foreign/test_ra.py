@@ -21,7 +21,7 @@ from joinproto.recovery.foreign.ra import table as table_of
 from joinproto.recovery.foreign.ra.folders import digests
 from joinproto.recovery.foreign.ra.log import RaSystem, system_from
 from joinproto.recovery.foreign.ra.table import table
-from joinproto.recovery.foreign.ra.window import STRETCH, Window, of_bytes
+from joinproto.recovery.foreign.ra.window import STRETCH, Window
 from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.found import State
 from joinproto.recovery.gather import gather, read
@@ -204,6 +204,10 @@ def test_2_000_damages_of_each_file_prove_nothing_that_is_not_so(tmp_path: Path,
 
 
 # -- files made byte by byte -----------------------------------------------------------------------
+
+
+def of_bytes(data: bytes) -> Window:
+    return Window(lambda at, count: data[at : at + count], len(data))
 
 
 def taken(data: bytes) -> tuple[list[tuple[int, int]], str]:

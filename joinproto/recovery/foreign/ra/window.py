@@ -47,11 +47,6 @@ class Window:
         return before
 
 
-def of_bytes(data: bytes) -> Window:
-    """Return a window on bytes that are here already."""
-    return Window(lambda at, count: data[at : at + count], len(data))
-
-
 def crc32(data: bytes, before: int) -> int:
     return zlib.crc32(data, before)
 
