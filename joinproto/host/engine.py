@@ -16,10 +16,10 @@ from attrs import define, field
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
 from joinproto.host.lines import batch_as_json, input_as_json, start_line
+from joinproto.host.member_loop import MemberLoop
 from joinproto.host.outcome import Outcome, outcome_of
 from joinproto.host.ports import Call, Came, Channel, Down, Host, Item, Reading, Resting, Up, Work
 from joinproto.join.config import Config
-from joinproto.join.frames import FrameVerdict
 from joinproto.join.ids import ViewId
 from joinproto.join.inputs import (
     Appended,
@@ -52,14 +52,14 @@ from joinproto.join.messages import (
 from joinproto.join.perform import performing
 from joinproto.join.phases import RUNNING
 from joinproto.join.store import StoreRecord
-from joinproto.join.view import Position, Seat, View
+from joinproto.join.view import View
 from joinproto.join.wire import CONFIRMS, decode, encode
 
 log = logging.getLogger(__name__)
 
 
-@define
-class Engine:
+@define(eq=False)
+class Engine(MemberLoop):
     """A member at work.  `outcome`: how it became active first; `ended`: why it does no more.
 
     `asks`: brings a question to the register; the driver's.
@@ -67,7 +67,6 @@ class Engine:
 
     config: Config
     host: Host
-    member: Member
     first_seen: int  # views in the store when the process started
     opened: View | None = None
     outcome: Outcome | None = None
@@ -90,7 +89,7 @@ class Engine:
         if host.events.is_on:
             host.events.write("start", **start_line(config, record, seed, now, epoch), **host.facts)
         member = Member.start(now, config, record, seed=seed, epoch=epoch)
-        engine = cls(config, host, member, record.lineage.length)
+        engine = cls(member, config, host, record.lineage.length)
         if host.events.is_on:
             member.hook = engine._write_input
         host.service.attach(engine)
@@ -239,29 +238,6 @@ class Engine:
 
     # -- the event loop, as the service sees it ----------------------------------------------------
 
-    @property
-    def seat(self) -> Seat:
-        return self.member.seat
-
-    @property
-    def view(self) -> View | None:
-        return self.member.view
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether this member was ready in its tip, in this process."""
-        tip = self.view
-        return tip is not None and self.member.ready_in == tip.id
-
-    @property
-    def is_frozen(self) -> bool:
-        """Return whether it has answered a ballot, so that its data stands still."""
-        return self.member.is_frozen
-
-    @property
-    def position(self) -> Position | None:
-        return self.member.record.position
-
     def now(self) -> float:
         return self.host.clock.now()
 
@@ -270,16 +246,6 @@ class Engine:
 
     def speaks(self, peer: str) -> int:
         return self._speaks.get(peer, 0)
-
-    @property
-    def older_electors(self) -> frozenset[str]:
-        return self.member.older_electors
-
-    def read(self) -> int:
-        return self.member.read(self.now())
-
-    def may_append(self, view: ViewId, seq: int) -> FrameVerdict:
-        return self.member.may_append(view, seq)
 
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
         if self.host.events.is_on:
@@ -292,9 +258,6 @@ class Engine:
         if not self.member.record.update_unfinished:
             self.tell(UpdateOverwrites())
         return not self.member.poll()
-
-    def tell(self, what: Input) -> None:
-        self.member.tell(self.now(), what)
 
     def shutdown_cluster(self) -> None:
         """Ask for the orderly shutdown, once all members have the same frames.

@@ -13,8 +13,8 @@ from typing import Protocol
 from attrs import define, field
 
 from joinproto.durable.journal.journal import Frame as Kept
+from joinproto.host.member_loop import MemberLoop
 from joinproto.host.ports import Channel
-from joinproto.join.frames import Frame
 from joinproto.join.ids import ViewId
 from joinproto.join.inputs import (
     Input,
@@ -25,7 +25,6 @@ from joinproto.join.inputs import (
     UpdateDone,
     UpdateOverwrites,
 )
-from joinproto.join.member import Member
 from joinproto.join.messages import (
     Abort,
     Action,
@@ -96,7 +95,7 @@ class Clock:
 
 
 @define(eq=False)
-class Process:
+class Process(MemberLoop):
     """See the head of this file.  `ended`: why it does no more.
 
     `connected`: the peers.  `left`: its view, if that had a successor when it was connected again
@@ -105,7 +104,6 @@ class Process:
     `stood`: views of which the register told it that nothing follows.
     """
 
-    member: Member
     log: ReplicatedLog
     place: Place
     disk: Opened
@@ -251,27 +249,6 @@ class Process:
 
     # -- called by the log ---------------------------------------------------------------------
 
-    @property
-    def seat(self) -> Seat:
-        return self.member.seat
-
-    @property
-    def view(self) -> View | None:
-        return self.member.view
-
-    @property
-    def is_ready(self) -> bool:
-        tip = self.view
-        return tip is not None and self.member.ready_in == tip.id
-
-    @property
-    def is_frozen(self) -> bool:
-        return self.member.is_frozen
-
-    @property
-    def position(self) -> Position | None:
-        return self.member.record.position
-
     def now(self) -> float:
         return self.clock.read(self.time())
 
@@ -279,18 +256,8 @@ class Process:
         self.place.step()
         self.world.send(to, Channel.HOST, data)
 
-    def may_append(self, view: ViewId, seq: int) -> Frame:
-        return self.member.may_append(view, seq)
-
     def speaks(self, peer: str) -> int:
         return VERSIONS[1]
-
-    @property
-    def older_electors(self) -> frozenset[str]:
-        return self.member.older_electors
-
-    def read(self) -> int:
-        return self.member.read(self.now())
 
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
         self.place.told = Position(view, last)
@@ -309,7 +276,7 @@ class Process:
     def tell(self, what: Input) -> None:
         if isinstance(what, UpdateDone):
             self.place.told, self.place.is_end = what.position, True
-        self.member.tell(self.now(), what)
+        super().tell(what)
 
     def give_up_on(self, peer: str, why: str) -> None:
         self.world.drop(peer)
