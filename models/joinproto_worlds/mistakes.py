@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_CLASSICS = {
+MISTAKES: Mapping[str, str] = {
+    # The classics.
     "one-vote-short": "The manager commits when all but one have voted yes.",
     "forgets-accepted": "A promise does not tell which vote its sender has accepted before.",
     "promise-not-kept": "A vote is accepted though its ballot is below the one promised.",
@@ -12,9 +13,7 @@ _CLASSICS = {
     "no-persist": "A vote is never written to disk, so a crash forgets it.",
     "answer-first": "A vote is sent before it is on the disk.",
     "stays-white": "A node that wakes one with a higher number does not turn black.",
-}
-
-_NOTE = {
+    # The note's worlds.
     "without-I1": "Members start before N of them are there.",
     "without-I2": "Members start, or join, though their options differ.",
     "without-I4": "Stores of different clusters start together.",
@@ -23,9 +22,7 @@ _NOTE = {
     "without-I7": "A member without a clean store starts without an update.",
     "without-J2": "A store of this cluster is refused as a wrong one.",
     "without-J3": "A store of another cluster is not refused.",
-}
-
-_CHOICE = {
+    # How a view is chosen.
     "ballots-not-persisted": "A ballot begins before its number is on the disk.",
     "promise-not-persisted": "An elector does not write down what it promised.",
     "accepted-not-honoured": "A proposer ignores the view that electors have accepted already.",
@@ -37,9 +34,7 @@ _CHOICE = {
     "found-with-too-few": "One elector fewer may found than the configuration lets.",
     "later-view-not-told": "A member that knows a view votes for a first one, too.",
     "status-does-not-freeze": "With an outside register, a member that answers does not freeze.",
-}
-
-_ANSWERS = {
+    # What is answered to a ballot.
     "held-derived": "Counts a store that stands where a view starts as ready in it.",
     "unfinished-counts": "A store whose update was cut off counts as if it were whole.",
     "tip-is-data": "A member that knows the newest view counts as ready in it.",
@@ -48,9 +43,7 @@ _ANSWERS = {
     "backup-answers": "Others count the answers of a disk that was put back.",
     "backup-goes-on": "A member whose disk was put back gets ready again by itself.",
     "backup-not-told": "A member that learns a view is not told that it has frames.",
-}
-
-_SUCCESSION = {
+    # Which view follows.
     "close-before-all-are-quiet": "The cluster closes before all members have answered.",
     "options-not-compared": "Options of members are not compared when a view is chosen.",
     "stale-source": "A restart takes its data from whichever store answers last.",
@@ -63,9 +56,7 @@ _SUCCESSION = {
     "clean-or-nothing": "A closed cluster waits for a clean store, even when permission is given.",
     "left-to-the-absent": "A leave may make absent members a majority of the electors.",
     "apart-kept": "Members that do not hear each other are put into one view.",
-}
-
-_MEMBER = {
+    # The member.
     "active-before-all-are-ready": "A member serves before the others in its view are ready.",
     "n-is-not-counted": "A member serves in a view of fewer than N.",
     "goes-on-after-a-restart": "A member that was restarted goes on in its view at once.",
@@ -84,9 +75,7 @@ _MEMBER = {
     "copy-taken-in": "A copy of another member's disk is taken in as a newcomer.",
     "replaced-not-noticed": "A member that came back with another store is not noticed.",
     "apart-taken-in": "A newcomer is taken in though it does not hear all members.",
-}
-
-_HOST = {
+    # Its host, its disk and what is outside.
     "sends-before-persisting": "The host sends what relies on a record before writing it.",
     "disk-restored": "An old record is put back, which has forgotten what it promised.",
     "transient-keeps-its-id": "A member without a store keeps its store id when restarted.",
@@ -96,15 +85,11 @@ _HOST = {
     "feeds-more-than-it-says": "An update has more frames than the position sent with it says.",
     "electors-differ": "Each member's configuration names itself alone as elector.",
     "register-forgets": "The outside register takes a second successor of one view.",
-}
-
-_PICK = {
+    # Which store is the latest.
     "picks-the-highest": "Any position counts, also one of a view that was left behind.",
     "picks-without-members": "Missing members of the newest active view are not waited for.",
     "picks-without-electors": "Those whose stores are missing are taken not to have gone on.",
-}
-
-_CLUSTERER = {
+    # The Clusterer.
     "older-wins": "The older of two configs wins.",
     "gospel-unchecked": "A config may name a gospel node that is none of its nodes.",
     "gospel-by-name": "A gospel node of the same name counts as the same data.",
@@ -128,16 +113,12 @@ _CLUSTERER = {
     "leaving-forgotten": "A node that was left out, and is the gospel, does not say so.",
     "memory-believed": "What any ready node remembers of another counts before a later word.",
     "data-unnamed": "Identities do not say which set of data they speak of.",
-}
-
-_DISCOVERY = {
+    # Discovery.
     "founds-alone": "One vote is enough to found a cluster.",
     "founds-again": "A node founds though a member of a cluster has answered.",
     "any-list": "A list with fewer nodes than expected is taken for whole.",
     "any-size": "More nodes than expected found what they like.",
-}
-
-_RECONCILE = {
+    # Reconciliation.
     "stays-listed": "A dead member stays listed where enough others are there.",
     "drops-first": "A lost replica is dropped before another one is added.",
     "two-changes": "A change is accepted before the last one is committed.",
@@ -158,9 +139,7 @@ _RECONCILE = {
     "largest-counts": "Of argument, policy and configuration the largest counts, not the nearest.",
     "lost-at-once": "A replica counts as lost as soon as its node does not run.",
     "put-off": "Each event puts the next look off.",
-}
-
-_STANDBY = {
+    # Hot standby.
     "never-a-backup": "A broker that has everything is still taken to be catching up.",
     "no-generations": "A primary of an older generation is not refused.",
     "confirms-before-it-keeps": "A primary confirms before its own store keeps it.",
@@ -186,9 +165,7 @@ _STANDBY = {
     "lets-everybody-in": "A backup lets clients in.",
     "promotes-who-catches-up": "A broker that still catches up may be promoted.",
     "confirms-at-once": "A new primary waits for no backup before it confirms.",
-}
-
-_ZEN = {
+    # Zen2.
     "half-is-enough": "Half of the nodes count as a quorum.",
     "founds-with-too-few": "Nodes found a cluster with those they found, however few.",
     "joins-after-restart": "A node counts joins though a restart made it forget starting the term.",
@@ -196,21 +173,5 @@ _ZEN = {
     "commits-by-new-alone": "A commit needs a quorum of the new configuration alone.",
     "newer-joins": "A join of a node with newer state is counted.",
     "commits-former": "A leader takes a commit of a version that it published before.",
-}
-
-MISTAKES: Mapping[str, str] = {
-    **_CLASSICS,
-    **_NOTE,
-    **_CHOICE,
-    **_ANSWERS,
-    **_SUCCESSION,
-    **_MEMBER,
-    **_HOST,
-    **_PICK,
-    **_CLUSTERER,
-    **_DISCOVERY,
-    **_RECONCILE,
-    **_STANDBY,
-    **_ZEN,
 }
 """A sentence for each mutant; a name means the same in every world that has it."""
