@@ -16,6 +16,7 @@ from anyio.abc import ByteStream
 from anyio.streams.tls import TLSAttribute, TLSStream
 from attrs import define, field, frozen
 
+from joinproto.codec.json_form import filled
 from joinproto.net.direct import current_time
 from joinproto.net.link import CLOSED
 from joinproto.net.network import Network
@@ -153,14 +154,4 @@ class Door:
                 return f"{network.member} knows no {name!r}"
             return shown(name)
 
-        return Identity(
-            member=network.member,
-            cluster_name=network.cluster_name,
-            secret=network.secret,
-            versions=network.versions,
-            admits=admits,
-            run=self._run,
-            taken=self.taken,
-            earlier=network.earlier,
-            aliases=network.aliases,
-        )
+        return filled(Identity, network, admits=admits, run=self._run, taken=self.taken)

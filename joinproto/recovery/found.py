@@ -67,7 +67,7 @@ from typing import Annotated, Any
 
 from attrs import field, frozen
 
-from joinproto.codec.json_form import Written
+from joinproto.codec.json_form import Written, filled
 from joinproto.join.store import StoreRecord
 from joinproto.pick.candidate import Candidate, LastView, State
 from joinproto.pick.wait_graph import NodeList
@@ -252,18 +252,5 @@ class Found:
     @property
     def candidate(self) -> Candidate:
         """Return the values by which the latest store is found."""
-        return Candidate(
-            name=self.name,
-            state=self.state,
-            member=self.member,
-            cluster=self.cluster or None,
-            record=self.record,
-            seq=self.seq,
-            final=self.final or None,
-            last_view=self.last_view,
-            stopped_last=self.stopped_last,
-            may_be_last=self.may_be_last,
-            lost_view=self.lost_view,
-            history=self.history,
-            node=self.node,
-        )
+        cluster, final = self.cluster or None, self.final or None
+        return filled(Candidate, self, cluster=cluster, final=final)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 
 from attrs import evolve, frozen
 
+from joinproto.codec.json_form import filled
 from joinproto.errors import UsageProblem
 from joinproto.join.ids import short
 from joinproto.pick.findings import Findings, Missing, row_of
@@ -388,19 +389,14 @@ def store_told(found: Found) -> schema.Store:
     record = found.record
     tip = None if record is None else record.tip
     last = found.last_view
-    return schema.Store(
-        name=found.name,
-        path=found.path,
-        host=found.host,
-        format=found.format,
+    return filled(
+        schema.Store,
+        found,
         member=found.member or None,
         cluster=found.cluster or None,
-        state=found.state,
         lineage_length=None if record is None else record.lineage.length,
         view=str(tip.id) if tip else None if last is None else last.id,
-        seq=found.seq,
         raft=found.raft_log,
-        problems=tuple(found.problems),
         facts={fact.name: fact.value for fact in found.facts},
         history={
             str(number): found.history[number].hex()

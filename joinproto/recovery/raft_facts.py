@@ -7,7 +7,7 @@ from typing import Annotated
 
 from attrs import field, frozen
 
-from joinproto.codec.json_form import Absent
+from joinproto.codec.json_form import Absent, filled
 from joinproto.pick.raft import Configuration, RaftLog
 
 
@@ -23,7 +23,7 @@ class Voting:
     @classmethod
     def of(cls, one: Configuration) -> Voting:
         voters, learners = sorted(one.voters), sorted(one.learners)
-        return cls(index=one.index, term=one.term, voters=tuple(voters), learners=tuple(learners))
+        return filled(cls, one, voters=tuple(voters), learners=tuple(learners))
 
 
 @frozen(kw_only=True)
@@ -57,26 +57,15 @@ class RaftFacts:
     ] = False
 
     def log(self, name: str) -> RaftLog:
-        """Return the log to judge."""
-        return RaftLog(
-            name=name,
-            member=self.member,
-            term=self.term,
-            vote=self.vote,
-            last_term=self.last_term,
-            last_index=self.last_index,
-            commit=self.commit,
-            configurations=tuple(
-                Configuration(
-                    index=one.index,
-                    term=one.term,
-                    voters=frozenset(one.voters),
-                    learners=frozenset(one.learners),
-                )
-                for one in self.configurations
-            ),
-            terms=tuple((one.index, one.term) for one in self.terms),
-            applied=self.applied,
-            revision=self.revision,
-            damaged=self.damaged,
+        """Return what is judged."""
+        configurations = tuple(
+            filled(
+                Configuration,
+                one,
+                voters=frozenset(one.voters),
+                learners=frozenset(one.learners),
+            )
+            for one in self.configurations
         )
+        terms = tuple((one.index, one.term) for one in self.terms)
+        return filled(RaftLog, self, name=name, configurations=configurations, terms=terms)

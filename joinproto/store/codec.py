@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto.codec.codec import Codec
+from joinproto.codec.json_form import filled
 from joinproto.codec.json_text import parsed
 from joinproto.codec.malformed import Malformed, require, require_type
 from joinproto.codec.marks import Absent
@@ -112,46 +113,15 @@ def decode(payload: bytes) -> Contents:
 
 def _to_disk(contents: Contents) -> ContentsOnDisk:
     record = contents.record
-    return ContentsOnDisk(
-        member=contents.member,
-        cluster_name=contents.cluster_name,
-        frames=contents.frames,
-        frames_dropped=contents.frames_dropped,
-        store_id=record.store_id,
-        initial=record.lineage.initial,
-        held=record.held,
-        position=record.position,
-        update_unfinished=record.update_unfinished,
-        promised=record.promised,
-        accepted=record.accepted,
-        mark=record.mark,
-        history=contents.history,
-        views=record.lineage.views,
-    )
+    initial, views = record.lineage.initial, record.lineage.views
+    return filled(ContentsOnDisk, contents, record, initial=initial, views=views)
 
 
 def _from_disk(found: ContentsOnDisk, source: Mapping[str, Json]) -> Contents:
     if found.accepted is not None:
         verify_id(found.accepted.view)
-    record = StoreRecord(
-        store_id=found.store_id,
-        lineage=lineage_of(found.views, found.initial),
-        held=found.held,
-        position=found.position,
-        update_unfinished=found.update_unfinished,
-        promised=found.promised,
-        accepted=found.accepted,
-        mark=found.mark,
-    )
-    return Contents(
-        member=found.member,
-        record=record,
-        cluster_name=found.cluster_name,
-        frames=found.frames,
-        frames_dropped=found.frames_dropped,
-        history=found.history,
-        source=source,
-    )
+    record = filled(StoreRecord, found, lineage=lineage_of(found.views, found.initial))
+    return filled(Contents, found, record=record, source=source)
 
 
 # -- checks beyond the types ---------------------------------------------------------------

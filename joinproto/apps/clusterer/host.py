@@ -58,6 +58,7 @@ from joinproto.clusterer.messages import (
 )
 from joinproto.clusterer.perform import Ports, perform
 from joinproto.clusterer.state import State, Who
+from joinproto.codec.json_form import filled
 from joinproto.host.eventlog import EventLog
 from joinproto.machine.step import performing
 
@@ -287,14 +288,8 @@ class Host(Ports[Awaitable[None]]):
 
     async def _booting(self, boots: BootBroker) -> None:
         """Boot the service, and post the result as an event."""
-        booting = Booting(
-            how=boots.how,
-            nodes=boots.nodes,
-            ram=boots.ram,
-            running={name: dict(says.pairs) for name, says in boots.running.pairs},
-            members=boots.members,
-            forget=boots.forget,
-        )
+        running = {name: dict(says.pairs) for name, says in boots.running.pairs}
+        booting = filled(Booting, boots, running=running)
         self.events.write("boot", how=boots.how.value, running=sorted(booting.running))
         went = {name: None if says is None else dict(says.pairs) for name, says in boots.went.pairs}
         try:

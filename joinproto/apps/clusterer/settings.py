@@ -18,6 +18,7 @@ from joinproto.apps.clusterer.service import Service
 from joinproto.apps.clusterer.wire import NAME_CHARS_MAX
 from joinproto.clusterer.reading import Release
 from joinproto.codec import toml_file
+from joinproto.codec.json_form import filled
 from joinproto.codec.marks import Duration, Sized
 from joinproto.codec.strict import DoesNotFit
 from joinproto.errors import UsageProblem
@@ -142,16 +143,15 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         )
     require_times(file.timing.silence, file.timing.heartbeat, "a connection")
     data = top / file.data
-    return Settings(
-        node=file.node,
+    return filled(
+        Settings,
+        file,
         data=data,
         listen=listen,
         nodes={name: Address.parse(text) for name, text in file.nodes.items() if name != file.node},
-        release=file.release,
         secret=secret,
         tls=tls,
         events=None if file.events is None else top / file.events,
-        timing=file.timing,
         service=_service(file.service, file.node, data, top),
     )
 
@@ -171,15 +171,15 @@ def _service(found: Any, node: str, data: Path, top: Path) -> Callable[[], Servi
         raise DoesNotFit(path, error.message, next=error.next) from None
     match file:
         case CommandsFile():
-            return lambda: Commands(
+            return lambda: filled(
+                Commands,
+                file,
                 node=node,
                 data=data,
-                start=file.start,
                 stop_command=file.stop,
                 wipe_command=file.wipe,
                 status_command=file.status,
                 join=file.join or None,
-                timeout=file.timeout,
             )
         case PythonFile():
             return lambda: _object(file, node, data)
@@ -187,23 +187,9 @@ def _service(found: Any, node: str, data: Path, top: Path) -> Callable[[], Servi
             listen, clients = (Address.parse_local(one) for one in (file.listen, file.clients))
             members = {name: Address.parse(text) for name, text in file.members.items()}
             members.pop(node, None)
-            return lambda: JoinprotoNode(
-                node=node,
-                data=data,
-                listen=listen,
-                clients=clients,
-                members=members,
-                cluster=file.cluster,
-                timeout=file.timeout,
-            )
-    return lambda: RabbitMQ(
-        node=node,
-        data=data,
-        server=file.server,
-        ctl=file.ctl,
-        environment=file.environment,
-        timeout=file.timeout,
-    )
+            places = {"listen": listen, "clients": clients, "members": members}
+            return lambda: filled(JoinprotoNode, file, node=node, data=data, **places)
+    return lambda: filled(RabbitMQ, file, node=node, data=data)
 
 
 def _object(file: PythonFile, node: str, data: Path) -> Service:

@@ -17,6 +17,7 @@ from joinproto.apps.node.discovery_file import (
     require_expected,
 )
 from joinproto.codec import toml_file
+from joinproto.codec.json_form import filled
 from joinproto.codec.marks import AtLeast, Duration
 from joinproto.errors import UsageProblem
 from joinproto.host.eventlog import BYTES_MAX
@@ -217,7 +218,9 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     data = top / file.data
     control = data / "control.sock" if file.control is None else top / file.control
     require_place(control)
-    return Settings(
+    return filled(
+        Settings,
+        file,
         config=config,
         network=network,
         clients=clients,
@@ -225,13 +228,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         control=control,
         http=http,
         events=None if file.events is None else top / file.events,
-        events_bytes=file.events_bytes,
         events_needed=file.events_full is OnFull.END,
-        stop=file.stop,
-        reads=file.reads,
-        timing=timing,
-        log=file.log,
-        testing=file.testing,
         discovery=found,
         warnings=tuple(_warnings(security, top)),
     )

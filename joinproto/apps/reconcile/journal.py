@@ -12,7 +12,7 @@ from typing import Annotated, Self
 
 from attrs import field, frozen
 
-from joinproto.codec.json_form import printed
+from joinproto.codec.json_form import filled, printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.durable import record
 from joinproto.durable.filesystem import REAL, FileSystem, let_go, reason
@@ -38,15 +38,7 @@ class BegunChange:
 
     @classmethod
     def of(cls, one: Intent) -> Self:
-        return cls(
-            vhost=one.key.vhost,
-            queue=one.key.name,
-            kind=one.kind,
-            action=one.action,
-            node=one.node,
-            leader=one.leader,
-            since=one.since,
-        )
+        return filled(cls, one, vhost=one.key.vhost, queue=one.key.name)
 
     def intent(self) -> Intent:
         key = Key(self.vhost, self.queue)

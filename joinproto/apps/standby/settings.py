@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from attrs import field, frozen
 
 from joinproto.codec import toml_file
+from joinproto.codec.json_form import filled
 from joinproto.codec.marks import AtLeast, Duration
 from joinproto.errors import UsageProblem
 from joinproto.host.process.control import require_place
@@ -191,9 +192,9 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
     )
     control = top / file.data / "control.sock" if file.control is None else top / file.control
     require_place(control)
-    return Settings(
-        broker=file.broker,
-        cluster=file.cluster,
+    return filled(
+        Settings,
+        file,
         data=top / file.data,
         control=control,
         clients=clients,
@@ -212,8 +213,6 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         creates=file.defaults.create,
         creates_durable=file.defaults.durable,
         default=file.defaults.replicate,
-        copying=file.copying,
-        timing=file.timing,
     )
 
 

@@ -16,6 +16,7 @@ import json
 
 from attrs import evolve
 
+from joinproto.codec.json_form import filled
 from joinproto.recovery.foreign import etcd_wal
 from joinproto.recovery.foreign.bbolt import Database
 from joinproto.recovery.foreign.text import NotAsWritten
@@ -58,17 +59,11 @@ def digest(tree: Tree) -> bytes:
 def facts_of(tree: Tree) -> RaftFacts:
     """Return the facts of a data directory; `damaged` holds its error."""
     log, why = etcd_wal.read_log(tree)
-    facts = RaftFacts(
-        cluster=log.cluster,
-        member=log.member,
-        term=log.term,
-        vote=log.vote,
-        last_term=log.last_term,
-        last_index=log.last_index,
-        commit=log.commit,
+    facts = filled(
+        RaftFacts,
+        log,
         configurations=tuple(map(Voting.of, log.configurations)),
         terms=tuple(Term(index=index, term=term) for index, term in log.all_terms[-TERMS_MAX:]),
-        names=log.names,
         damaged=why,
         blank=not log.member and etcd_wal.has_no_log(tree),
     )

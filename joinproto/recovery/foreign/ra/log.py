@@ -12,7 +12,7 @@ from typing import Annotated
 
 from attrs import define, evolve, field, frozen
 
-from joinproto.codec.json_form import Absent, Written, encoded
+from joinproto.codec.json_form import Absent, Written, encoded, filled
 from joinproto.codec.json_form import read as read_as
 from joinproto.pick.raft import Configuration, RaftLog
 from joinproto.recovery.foreign import external
@@ -83,18 +83,7 @@ class GroupLog:
 
     def raft(self, name: str) -> RaftLog:
         """Return it as the verdict about a group wants it; `name`: of the store."""
-        return RaftLog(
-            name=name,
-            member=self.node,
-            term=self.term,
-            vote=self.vote,
-            last_term=self.last_term,
-            last_index=self.last_index,
-            commit=self.commit,
-            configurations=self.configurations,
-            terms=self.terms,
-            damaged=self.damaged,
-        )
+        return filled(RaftLog, self, name=name, member=self.node)
 
 
 @frozen
