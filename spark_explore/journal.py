@@ -31,10 +31,10 @@ from joinproto.check.engine.search import Search
 from joinproto.check.engine.tables.kept_values import CannotKeep, Names, read, written
 from joinproto.check.engine.tables.numbering import TablesNumbering
 from joinproto.check.engine.tables.search_code import (
-    answer_as_before,
     code_of,
     member_codes,
     names_of,
+    take_numbering,
 )
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from spark_explore.frontier import Frontier, Growth
@@ -241,14 +241,8 @@ def _put_back(search: Search, content: dict[str, Any]) -> None:
     tables = search.tables
     # The driver holds numbers only, as when it took over.
     search.budget.lift()
-    numbering = TablesNumbering(tables)
-    if not answer_as_before(numbering, content["numbering"]):
-        raise UsageProblem(
-            "the members answer otherwise than in the run that is kept, though their source is the"
-            " same: a data file, the environment or a package is another one",
-            next="begin anew in another folder",
-        )
-    numbering.take(content["numbering"])
+    anew = "begin anew in another folder"
+    take_numbering(TablesNumbering(tables), content["numbering"], kept="run", next=anew)
     tables.bound_by(search.budget)
     search.judge = Judge(tables, search.budget)
     search.judge.refresh()

@@ -17,7 +17,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 
 from attrs import evolve
 
@@ -118,12 +117,7 @@ class StoreHandle:
     def __enter__(self) -> StoreHandle:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # -- the steps ---------------------------------------------------------------------

@@ -163,6 +163,14 @@ RUN = Step(
 
 # -- claims ------------------------------------------------------------------------------------
 
+_ONE_UNDER_WAY = every((e, f), all_of(written(f), upto(e, f), ~committed(e)) >> alike(e, f))
+_NO_RIVALS = every(
+    (e, f, g),
+    all_of(written(f), written(g), behind(e, f), behind(e, g), ~alike(e, f), ~alike(e, g))
+    >> same(f, g),
+)
+_IS_NEWEST = every(g, all_of(committed(g), upto(g, f)) >> upto(g, e))
+
 CONJUNCTS = (
     Conjunct(
         "committed_is_written",
@@ -181,21 +189,12 @@ CONJUNCTS = (
     ),
     Conjunct(
         "under_way_is_one_change",
-        every((e, f), all_of(written(f), upto(e, f), ~committed(e)) >> alike(e, f)),
+        _ONE_UNDER_WAY,
         "a second change could stand behind one that is not committed",
     ),
     Conjunct(
         "near_what_is_committed",
-        every(
-            (e, f),
-            all_of(
-                committed(e),
-                written(f),
-                upto(e, f),
-                every(g, all_of(committed(g), upto(g, f)) >> upto(g, e)),
-            )
-            >> near(e, f),
-        ),
+        every((e, f), all_of(committed(e), written(f), upto(e, f), _IS_NEWEST) >> near(e, f)),
         "the members that count could be far from those that are committed",
     ),
     Conjunct(
@@ -205,11 +204,7 @@ CONJUNCTS = (
     ),
     Conjunct(
         "one_change_behind_an_entry",
-        every(
-            (e, f, g),
-            all_of(written(f), written(g), behind(e, f), behind(e, g), ~alike(e, f), ~alike(e, g))
-            >> same(f, g),
-        ),
+        _NO_RIVALS,
         "it is the claim no_rivals",
     ),
     Conjunct(
@@ -292,18 +287,12 @@ LAYER = Layer(
         Claim(
             "one_change_at_a_time",
             "Q4: at most one change is uncommitted, under any leader",
-            every((e, f), all_of(written(f), upto(e, f), ~committed(e)) >> alike(e, f)),
+            _ONE_UNDER_WAY,
         ),
         Claim(
             "no_rivals",
             "Q4: no two leaders change one entry of the log differently",
-            every(
-                (e, f, g),
-                all_of(
-                    written(f), written(g), behind(e, f), behind(e, g), ~alike(e, f), ~alike(e, g)
-                )
-                >> same(f, g),
-            ),
+            _NO_RIVALS,
         ),
         Claim(
             "memberships_share_a_majority",
@@ -314,7 +303,7 @@ LAYER = Layer(
                     committed(e),
                     written(f),
                     upto(e, f),
-                    every(g, all_of(committed(g), upto(g, f)) >> upto(g, e)),
+                    _IS_NEWEST,
                     majority_of(q, e),
                     majority_of(r, f),
                 )

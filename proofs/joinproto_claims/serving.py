@@ -72,8 +72,9 @@ def _reached_n(view: Var) -> Formula:
 _CHOSEN = {chosen: Update((x,), chosen(x) | same(x, w))}
 _NEW = Guard("it does not say that N was reached", ~activated(w))
 
+_STANDS_BEHIND = _below(v, w) & every(y, _below(y, w) >> upto(y, v))
 _BEHIND = (
-    Guard("it stands behind v", _below(v, w) & every(y, _below(y, w) >> upto(y, v))),
+    Guard("it stands behind v", _STANDS_BEHIND),
     Guard("v is chosen", chosen(v)),
     Guard("v has no successor yet", every(y, (chosen(y) & upto(v, y)) >> same(y, v))),
     Guard("a majority has answered, or a register decides", ~by_votes(v) | _answered_by(q, v)),
@@ -250,14 +251,7 @@ CONJUNCTS = (
         "closed_when_all_answered",
         every(
             (v, w, s),
-            all_of(
-                chosen(w),
-                close(w),
-                _below(v, w),
-                every(y, _below(y, w) >> upto(y, v)),
-                member(v, s),
-            )
-            >> answered(s, v),
+            all_of(chosen(w), close(w), _STANDS_BEHIND, member(v, s)) >> answered(s, v),
         ),
         "a member could serve on in a view that was closed",
     ),
@@ -321,13 +315,7 @@ CLAIMS = (
         "S2: once the CLOSE is chosen, no member serves in the view that it closes",
         every(
             (s, v, w),
-            ~all_of(
-                serves(s, v),
-                chosen(w),
-                close(w),
-                _below(v, w),
-                every(y, _below(y, w) >> upto(y, v)),
-            ),
+            ~all_of(serves(s, v), chosen(w), close(w), _STANDS_BEHIND),
         ),
     ),
     Claim(

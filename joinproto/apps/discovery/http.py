@@ -10,7 +10,6 @@ import logging
 import ssl
 import time
 from datetime import UTC, datetime
-from types import TracebackType
 
 import anyio
 import httpx
@@ -48,12 +47,7 @@ class Http:
     async def __aenter__(self) -> Http:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for client in self.clients.values():
             await client.aclose()
         self.clients.clear()

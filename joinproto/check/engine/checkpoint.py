@@ -40,10 +40,10 @@ from joinproto.check.engine.symmetry.same_states import StateKeys
 from joinproto.check.engine.tables.kept_values import CannotKeep, Names, read, written
 from joinproto.check.engine.tables.numbering import TablesNumbering
 from joinproto.check.engine.tables.search_code import (
-    answer_as_before,
     code_of,
     member_codes,
     names_of,
+    take_numbering,
 )
 from joinproto.check.memory import TooMany
 from joinproto.errors import EnvironmentProblem, LimitReached, UsageProblem
@@ -318,14 +318,8 @@ def _content(search: Search, found: Found) -> dict[str, Any]:
 
 def _put_back(search: Search, content: dict[str, Any], head: dict[str, Any]) -> None:
     tables = search.tables
-    numbering = TablesNumbering(tables)
-    if not answer_as_before(numbering, content["numbering"]):
-        raise UsageProblem(
-            "the members answer otherwise than in the search that is kept, though their source is"
-            " the same: a data file, the environment or a package is another one",
-            next="give --checkpoint a new folder, and the search begins anew",
-        )
-    numbering.take(content["numbering"])
+    anew = "give --checkpoint a new folder, and the search begins anew"
+    take_numbering(TablesNumbering(tables), content["numbering"], kept="search", next=anew)
     tables.bound_by(search.budget)
     tables.forget_asked()
     search.judge_anew(sorted_form=content["sorted"])

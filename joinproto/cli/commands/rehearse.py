@@ -13,6 +13,7 @@ from joinproto.cli.commands.rehearse_standby import (
     not_searched_text,
     rehearse_brokers,
     require_judged,
+    sentence,
 )
 from joinproto.cli.rehearse.disks import DiskScenario, scene_of
 from joinproto.cli.rehearse.search import (
@@ -83,7 +84,8 @@ def _text(
     lines = choices_text([(one.choice.name, one.loses, _lines(one)) for one in outcomes])
     automatic = f"  ({AUTOMATIC}: no mark, and total_failure = automatic in each configuration)"
     parts.append(f"{lines}\n{automatic}")
-    parts.append(show.wrapped(_sentence(outcomes)))
+    said = sentence(outcomes, thing="frame", kept="acknowledged", separator=", ", of="events")
+    parts.append(show.wrapped(said))
     absent = sorted(_absent(scene, stores))
     notes = ["that a process crashes, or a client writes, meanwhile: joinproto check join-failed"]
     if absent:
@@ -131,19 +133,6 @@ def _starts(outcome: Outcome) -> Iterator[str]:
         shown = " / ".join(sets[:SETS_SHOWN])
         more = f" / {len(sets) - SETS_SHOWN} more" if len(sets) > SETS_SHOWN else ""
         yield f"{KINDS[kind]} from {at}: {shown}{more}{'' if served else ', never served'}"
-
-
-def _sentence(outcomes: Sequence[Outcome]) -> str:
-    losing = [one.choice.name for one in outcomes if one.loses]
-    if losing:
-        return f"A frame that may have been acknowledged can be lost: {', '.join(losing)}."
-    states = sum(one.states for one in outcomes)
-    if not all(one.is_whole for one in outcomes):
-        return f"Not all was searched; in {states:,} states no acknowledged frame is lost."
-    return (
-        f"Whatever is chosen, no frame that may have been acknowledged is lost, in any order of"
-        f" events ({states:,} states)."
-    )
 
 
 def _told(outcome: Outcome) -> schema.Rehearsed:

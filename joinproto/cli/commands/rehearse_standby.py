@@ -6,6 +6,7 @@ Source: hot standby, H3, H4, H10.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import click
 from attrs import evolve
@@ -52,6 +53,20 @@ def choices_text(said: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
             for left, line in zip(names, lines, strict=False)
         ]
     return "\n".join(rows)
+
+
+def sentence(outcomes: Sequence[Any], *, thing: str, kept: str, separator: str, of: str) -> str:
+    """Return whether a `thing` that may have been `kept` can be lost, in any order `of` these."""
+    losing = [one.choice.name for one in outcomes if one.loses]
+    if losing:
+        return f"A {thing} that may have been {kept} can be lost: {separator.join(losing)}."
+    states = sum(one.states for one in outcomes)
+    if not all(one.is_whole for one in outcomes):
+        return f"Not all was searched; in {states:,} states no {kept} {thing} is lost."
+    return (
+        f"Whatever is chosen, no {thing} that may have been {kept} is lost, in any order of {of}"
+        f" ({states:,} states)."
+    )
 
 
 def not_searched_text(notes: Iterable[str]) -> str:
@@ -110,7 +125,8 @@ def _text(judgement: Judgement, scene: StandbyScenario, outcomes: Sequence[Outco
     parts = [show.table(judgement.stores, judgement.pick.latest)]
     parts.append(choices_text([(one.choice.name, one.loses, [*_lines(one)]) for one in outcomes]))
     known = "As far as these stores know: " if judgement.missing else ""
-    parts.append(show.wrapped(known + _sentence(outcomes)))
+    said = sentence(outcomes, thing="message", kept="confirmed", separator="; ", of="starts")
+    parts.append(show.wrapped(known + said))
     parts.append(not_searched_text(_not_searched(scene)))
     parts.append(show.next_text(judgement.next))
     return show.clean("\n\n".join(parts))
@@ -144,19 +160,6 @@ def _promotion(start: Start) -> str:
 
 def _what(one: Confirmed) -> str:
     return f"what {one.primary} confirmed in generation {one.generation}"
-
-
-def _sentence(outcomes: Sequence[Outcome]) -> str:
-    losing = [one.choice.name for one in outcomes if one.loses]
-    if losing:
-        return f"A message that may have been confirmed can be lost: {'; '.join(losing)}."
-    states = sum(one.states for one in outcomes)
-    if not all(one.is_whole for one in outcomes):
-        return f"Not all was searched; in {states:,} states no confirmed message is lost."
-    return (
-        "Whatever is chosen, no message that may have been confirmed is lost, in any order of"
-        f" starts ({states:,} states)."
-    )
 
 
 def _not_searched(scene: StandbyScenario) -> Iterator[str]:

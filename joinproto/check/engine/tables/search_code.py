@@ -12,6 +12,7 @@ from joinproto.check.engine.tables.kept_values import Names
 from joinproto.check.packages import is_model_code
 from joinproto.check.problems import ModelProblem
 from joinproto.check.sources import sources_of
+from joinproto.errors import UsageProblem
 
 if TYPE_CHECKING:
     from joinproto.check.engine.tables.numbering import TablesNumbering
@@ -57,6 +58,22 @@ def answer_as_before(numbering: TablesNumbering, content: dict[str, Any]) -> boo
         return all(numbering.samples(content, SAMPLES))
     except ModelProblem:
         return False
+
+
+def take_numbering(
+    numbering: TablesNumbering, content: dict[str, Any], *, kept: str, next: str
+) -> None:
+    """Take what members said; raises `UsageProblem` where they say otherwise now.
+
+    `kept`: what it is of; `next`: what to do then.
+    """
+    if not answer_as_before(numbering, content):
+        raise UsageProblem(
+            f"the members answer otherwise than in the {kept} that is kept, though their source is"
+            " the same: a data file, the environment or a package is another one",
+            next=next,
+        )
+    numbering.take(content)
 
 
 def _sources(tables: Tables) -> set[Path]:
