@@ -25,9 +25,9 @@ from attrs import frozen
 
 from joinproto.errors import EnvironmentProblem
 from tools.faults.namespaces import BRIDGE_HOST, Namespaces, begin_inside, is_inside
+from tools.fixtures.rabbitmq_node import all_in, scripts, write_cookie
 from tools.fixtures.servers import Servers, require, run
 
-LIBRARIES = Path("/usr/lib/rabbitmq/lib")
 NAMES = ("n1", "n2", "n3")
 # Groups of nodes that hear only themselves.
 CUTS: Mapping[str, list[list[str]]] = {
@@ -181,7 +181,7 @@ def _apart(groups: list[list[str]]) -> Iterator[tuple[str, str]]:
 
 def _sbin() -> Path:
     require("rabbitmq-server", "rabbitmq-server")
-    return max(LIBRARIES.glob("rabbitmq_server-*/sbin/rabbitmq-server")).parent
+    return scripts()
 
 
 @contextmanager
@@ -207,16 +207,8 @@ def _environment(name: str, top: Path, network: Namespaces) -> dict[str, str]:
         "HOME": str(place),
         "RABBITMQ_NODENAME": _full(name, network),
         "RABBITMQ_USE_LONGNAME": "true",
-        "RABBITMQ_MNESIA_BASE": str(place / "db"),
-        "RABBITMQ_LOG_BASE": str(place / "log"),
         "RABBITMQ_LOGS": str(place / "log" / "node.log"),
-        "RABBITMQ_PID_FILE": str(place / "pid"),
-        "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "enabled"),
-        "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
-        "RABBITMQ_ADVANCED_CONFIG_FILE": str(place / "advanced.config"),
-        "RABBITMQ_GENERATED_CONFIG_DIR": str(place / "generated"),
-        "RABBITMQ_CONF_ENV_FILE": "/dev/null",
-        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none +sbwtdcpu none",
+        **all_in(place),
     }
 
 
@@ -225,9 +217,7 @@ def _start(
 ) -> None:
     place = top / name
     (place / "log").mkdir(parents=True)
-    cookie = place / ".erlang.cookie"
-    cookie.write_text("acookieofallthesenodes", "utf-8")
-    cookie.chmod(0o400)
+    write_cookie(place)
     lines = [CONFIGURATION % backend]
     if backend == "etcd":
         lines += [f"cluster_formation.etcd.endpoints.1 = {BRIDGE_HOST}:2379"]

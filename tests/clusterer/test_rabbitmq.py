@@ -22,6 +22,7 @@ from joinproto.clusterer.config import Config
 from tests.reconcile.rabbit import home
 from tools.faults.clusterer import Fleet
 from tools.faults.ports import free_ports
+from tools.fixtures.rabbitmq_node import files_in, write_cookie
 
 pytestmark = pytest.mark.soak("rabbitmq")
 
@@ -75,9 +76,7 @@ class Rabbits:
 def rabbits(tmp_path: Path) -> Iterator[Rabbits]:
     sbin = home()
     (epmd_port,) = free_ports(1)
-    cookie = tmp_path / ".erlang.cookie"
-    cookie.write_text("a-cookie-of-this-test")
-    cookie.chmod(0o400)
+    write_cookie(tmp_path)
     environment = {"HOME": str(tmp_path), "ERL_EPMD_PORT": str(epmd_port)}
 
     def service(name: str) -> str:
@@ -88,15 +87,7 @@ def rabbits(tmp_path: Path) -> Iterator[Rabbits]:
             f"listeners.tcp.1 = 127.0.0.1:{amqp}\nlog.console = false\n"
             "mnesia_table_loading_retry_timeout = 5000\n"
         )
-        own = {
-            "RABBITMQ_DIST_PORT": str(distribution),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "enabled"),
-            "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
-            "RABBITMQ_ADVANCED_CONFIG_FILE": str(place / "advanced.config"),
-            "RABBITMQ_GENERATED_CONFIG_DIR": str(place / "generated"),
-            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none +sbwtdcpu none",
-        }
+        own = {"RABBITMQ_DIST_PORT": str(distribution), **files_in(place)}
         rows = "".join(f"{key} = {json.dumps(value)}\n" for key, value in own.items())
         return (
             f'[service]\nkind = "rabbitmq"\nserver = ["{sbin}/rabbitmq-server"]\n'

@@ -20,8 +20,9 @@ from joinproto.discovery.keys import SETTINGS, Owner, Setting
 from joinproto.discovery.releases import Release, release
 from tests.needs import need
 from tools.faults.ports import free_ports
+from tools.fixtures.rabbitmq_node import LIBRARIES, all_in
 
-ROOTS = sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/plugins"))
+ROOTS = sorted(LIBRARIES.glob("rabbitmq_server-*/plugins"))
 PLUGINS = ("aws", "common", "consul", "etcd", "k8s")
 READER = """
 Files = string:split(os:getenv("SCHEMAS"), ",", all),
@@ -119,15 +120,8 @@ def starts(text: str, place: Path, sbin: Path) -> bool:
                 "HOME": str(place),
                 "RABBITMQ_NODENAME": f"{place.name}@localhost",
                 "RABBITMQ_DIST_PORT": str(distribution),  # two tests may run at once
-                "RABBITMQ_MNESIA_BASE": str(place / "db"),
-                "RABBITMQ_LOG_BASE": str(place / "log"),
-                "RABBITMQ_PID_FILE": str(place / "pid"),
-                "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "enabled"),
-                "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
-                "RABBITMQ_ADVANCED_CONFIG_FILE": str(place / "advanced.config"),
-                "RABBITMQ_GENERATED_CONFIG_DIR": str(place / "generated"),
-                "RABBITMQ_CONF_ENV_FILE": "/dev/null",
                 "ERL_EPMD_PORT": epmd,
+                **all_in(place),
             },
             stdout=out,
             stderr=out,

@@ -20,15 +20,15 @@ from attrs import define, field
 
 from tests.needs import need
 from tools.faults.ports import free_ports
+from tools.fixtures.rabbitmq_node import all_in, scripts, write_cookie
 
-LIBRARIES = Path("/usr/lib/rabbitmq/lib")
 PATIENCE = 300.0  # 4.0 answers late while a node that was killed is listed
 
 
 def home() -> Path:
     """Return where the broker's scripts are; skips the test where there are none."""
     need("rabbitmq-server")
-    return max(LIBRARIES.glob("rabbitmq_server-*/sbin/rabbitmq-server")).parent
+    return scripts()
 
 
 def until(what: str, says: Callable[[], Any]) -> Any:
@@ -73,15 +73,7 @@ class Rabbits:
             **self.environment,
             "RABBITMQ_NODENAME": name,
             "RABBITMQ_DIST_PORT": str(distribution),
-            "RABBITMQ_MNESIA_BASE": str(place / "db"),
-            "RABBITMQ_LOG_BASE": str(place / "log"),
-            "RABBITMQ_PID_FILE": str(place / "pid"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "enabled"),
-            "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
-            "RABBITMQ_ADVANCED_CONFIG_FILE": str(place / "advanced.config"),
-            "RABBITMQ_GENERATED_CONFIG_DIR": str(place / "generated"),
-            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none +sbwtdcpu none",
+            **all_in(place),
         }
         out = (place / "out").open("ab")
         with out:
@@ -162,9 +154,7 @@ def rabbits(room: Path, envelopes: str) -> Iterator[Rabbits]:
     sbin = home()
     names = tuple(f"{envelope}@localhost" for envelope in envelopes)
     epmd_port, *ports = free_ports(1 + len(names))
-    cookie = room / ".erlang.cookie"
-    cookie.write_text("a-cookie-of-this-test")
-    cookie.chmod(0o400)
+    write_cookie(room)
     epmd = subprocess.Popen(["epmd", "-port", str(epmd_port), "-address", "127.0.0.1"])
     cluster = Rabbits(room, sbin, names, dict(zip(names, ports, strict=True)), epmd_port)
     try:
