@@ -21,6 +21,7 @@ from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.stopping import Tick
 from joinproto.check.memory import resident_bytes
+from joinproto.check.report import Growth
 from joinproto.errors import EnvironmentProblem
 from spark_explore import parcels, step
 from spark_explore.keys import Rows, by_owner, keys_of, unique
@@ -41,23 +42,6 @@ MIDDLE = 250_000
 
 OWNERS_APART = 128
 """With more owners, their counts are added up by executors: it costs one more exchange."""
-
-
-@define
-class Growth:
-    """The cost of one level.
-
-    `seconds`: its share of its job's time.  `sent`, `written`: bytes of rows exchanged, and of
-    files.
-    """
-
-    level: int
-    new: int
-    engine: str
-    generated: int = 0
-    seconds: float = 0.0
-    sent: int = 0
-    written: int = 0
 
 
 @define

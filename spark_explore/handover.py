@@ -16,7 +16,8 @@ from attrs import define, field
 from joinproto.check.engine.claims.found import Hit
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
-from spark_explore.frontier import Frontier, Growth
+from joinproto.check.report import Growth
+from spark_explore.frontier import Frontier
 from spark_explore.layouts import roomy
 from spark_explore.storage import Storage
 

@@ -36,8 +36,9 @@ from joinproto.check.engine.tables.search_code import (
     names_of,
     take_numbering,
 )
+from joinproto.check.report import Growth
 from joinproto.errors import EnvironmentProblem, UsageProblem
-from spark_explore.frontier import Frontier, Growth
+from spark_explore.frontier import Frontier
 from spark_explore.places import Place
 from spark_explore.session import full_disk, is_full
 from spark_explore.storage import Storage, share_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from attrs import Factory, field, frozen
+from attrs import Factory, define, field, frozen
 
 from joinproto.check.properties import Kind
 from joinproto.codec.json_form import AtLeast, Count, Digits, Key, Merged, Seconds
@@ -91,6 +91,23 @@ class FailedRun(Trace):
 
 
 Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
+
+
+@define
+class Growth:
+    """One level of a search: what it cost.
+
+    `seconds`: its share of its job's time.  `sent`, `written`: bytes of rows exchanged, and of
+    files; 0 where unknown.
+    """
+
+    level: int
+    new: int
+    engine: str = "local"
+    generated: int = 0
+    seconds: float = 0.0
+    sent: int = 0
+    written: int = 0
 
 
 @frozen

@@ -20,11 +20,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from joinproto.check.report import Report
+from joinproto.check.report import Growth, Report
 from joinproto.errors import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from joinproto.cli.show.page_growth import Level
     from spark_explore.places import Place
 
 RUN, REPORT, LEVELS, PAGE = "run.json", "report.json", "levels.csv", "report.html"
@@ -133,10 +132,8 @@ def _keep(
     return [REPORT, LEVELS, PAGE, *TRACES]
 
 
-def _levels(out: Place, report: Report) -> list[Level]:
+def _levels(out: Place, report: Report) -> list[Growth]:
     """Return how the run grew; Spark's engine writes the costs of each level."""
-    from joinproto.cli.show.page_growth import Level
-
     told = _read(out / "search", "growth.json") or {}
-    cost = {item["level"]: Level(**item) for item in told.get("levels", ())}
-    return [cost.get(at, Level(at, new)) for at, new in enumerate(report.levels)]
+    cost = {item["level"]: Growth(**item) for item in told.get("levels", ())}
+    return [cost.get(at, Growth(at, new)) for at, new in enumerate(report.levels)]

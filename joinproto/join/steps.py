@@ -67,24 +67,6 @@ from joinproto.join.timers import Timers
 from joinproto.join.updating import hear_want_update, hear_welcome, require_thawed
 from joinproto.join.view import Position, View
 
-__all__ = [
-    "appended",
-    "happen",
-    "leave",
-    "peer_down",
-    "peer_up",
-    "read",
-    "receive",
-    "register_free",
-    "register_says",
-    "shutdown_cluster",
-    "start",
-    "tick",
-    "update_done",
-    "update_overwrites",
-    "update_progress",
-]
-
 _BEATS = 2
 """For so many heartbeats an answer of the register counts."""
 

@@ -64,15 +64,12 @@ def link_lines(found: Found) -> Iterator[str]:
 
 
 def link_told(found: Found) -> printed.Linked:
-    one = found.rejected
     return filled(
         printed.Linked,
         found,
         layer=found.layer.name,
-        result="accepted" if one is None else "rejected",
+        result="accepted" if found.rejected is None else "rejected",
         used=dict(found.used),
-        unused=tuple(found.unused),
-        rejected=None if one is None else filled(printed.Rejected, one, changes=tuple(one.changes)),
     )
 
 

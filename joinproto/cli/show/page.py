@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
 
-from joinproto.check.report import PropertyResult, Report
+from joinproto.check.report import Growth, PropertyResult, Report
 from joinproto.cli.show import findings
 from joinproto.cli.show.amounts import count, plural
 from joinproto.cli.show.drawing import definitions, drawing
 from joinproto.cli.show.markup import Child, Markup, element, join, text
-from joinproto.cli.show.page_growth import Level, growth
+from joinproto.cli.show.page_growth import growth
 from joinproto.cli.show.page_story import in_words
 from joinproto.cli.show.paste import paste
 from joinproto.cli.show.pieces import Piece, visible
@@ -36,7 +36,7 @@ def page(
     report: Report,
     *,
     options: Mapping[str, object] | None = None,
-    levels: Sequence[Level] = (),
+    levels: Sequence[Growth] = (),
 ) -> str:
     """Return the page of `report` and its run, where it has one.
 

@@ -6,33 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import frozen
-
+from joinproto.check.report import Growth
 from joinproto.cli.show.amounts import count, size
 from joinproto.cli.show.markup import Markup, element, join
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720.0, 240.0, 84.0, 16.0, 34.0
 
 
-@frozen
-class Level:
-    """One level of a run.  `sent`, `written`: bytes exchanged, and of files; 0 where unknown."""
-
-    level: int
-    new: int
-    engine: str = "local"
-    generated: int = 0
-    seconds: float = 0.0
-    sent: int = 0
-    written: int = 0
-
-
-def growth(levels: Sequence[Level]) -> Markup:
+def growth(levels: Sequence[Growth]) -> Markup:
     """Return the section: a plot, the sums, and every level in a table that is folded."""
     return element("section", *_parts(levels), class_="growth", aria_label="Growth by level")
 
 
-def _parts(levels: Sequence[Level]) -> Iterator[Markup]:
+def _parts(levels: Sequence[Growth]) -> Iterator[Markup]:
     yield element("h3", "Growth by level")
     yield plot([item.new for item in levels])
     spark = [item for item in levels if item.engine == "spark"]
@@ -60,7 +46,7 @@ def _parts(levels: Sequence[Level]) -> Iterator[Markup]:
     yield element("details", element("summary", "Every level"), table, class_="fold")
 
 
-def _row(item: Level) -> Markup:
+def _row(item: Growth) -> Markup:
     known = item.engine == "spark"
     cells = (
         count(item.level),

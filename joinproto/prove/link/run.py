@@ -19,6 +19,7 @@ from joinproto.prove.layer import Layer
 from joinproto.prove.link.explain import Explainer
 from joinproto.prove.link.explore import Walk, WorldStep
 from joinproto.prove.link.mapping import Picture, RefinementMapping
+from joinproto.prove.printed import Rejected
 from joinproto.prove.structure import Structure
 
 Pictures = tuple[Picture, ...]
@@ -43,21 +44,6 @@ class Linked:
     length: int = 60
     seed: int = 1
     load: Callable[[str, str | None], World] = lambda name, mutant: load_world(name, mutant=mutant)
-
-
-@frozen
-class Rejected:
-    """A step of the code that the relation does not make: `changes` in the layer's words.
-
-    `run`: all steps of the world that lead there, this one too.
-    """
-
-    level: int
-    action: str
-    member: str | None
-    message: str
-    changes: tuple[str, ...]
-    run: tuple[str, ...]
 
 
 @define

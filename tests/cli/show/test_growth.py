@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from joinproto.cli.show.page_growth import Level, growth, plot
+from joinproto.check.report import Growth
+from joinproto.cli.show.page_growth import growth, plot
 
 
 def test_the_plot_says_in_words_what_it_shows() -> None:
@@ -21,7 +22,7 @@ def test_a_run_of_one_level_can_be_drawn() -> None:
 
 def test_bytes_are_those_of_levels_on_spark() -> None:
     """Levels that were searched here exchanged nothing."""
-    levels = [Level(0, 10), Level(1, 30, "spark", 100, 2.0, 400, 800)]
+    levels = [Growth(0, 10), Growth(1, 30, "spark", 100, 2.0, 400, 800)]
 
     text = growth(levels)
 
@@ -31,4 +32,4 @@ def test_bytes_are_those_of_levels_on_spark() -> None:
 
 def test_a_local_run_has_no_cost_by_level() -> None:
     """A figure that was not measured is not shown as 0."""
-    assert "on Spark" not in growth([Level(0, 1), Level(1, 2)])
+    assert "on Spark" not in growth([Growth(0, 1), Growth(1, 2)])
