@@ -18,7 +18,8 @@ from attrs import evolve
 
 from joinproto.check.catalogue import entry, load_world
 from joinproto.check.check import check
-from joinproto.check.report import Report
+from joinproto.check.replay import Replay
+from joinproto.check.report import Report, Trace
 from joinproto_worlds.entries import ENTRIES
 
 FOLDER = "JOINPROTO_TEST_CENSUS"
@@ -52,6 +53,22 @@ def searched(name: str, mutant: str | None = None) -> Report:
             made.rename(file)
         report: Report = pickle.loads(file.read_bytes())
     return report
+
+
+def ended(name: str) -> tuple[str, tuple[int, int, int]]:
+    """Return how the search of a world ends, and its distinct states, steps and depth."""
+    found = searched(name)
+    return found.result, (found.distinct, found.generated, found.depth)
+
+
+def replayed(name: str, mutant: str | None = None) -> tuple[Trace, Replay]:
+    """Return the run that breaks a claim, and the same run in the members' code."""
+    trace = searched(name, mutant).trace
+    assert trace is not None
+    run = Replay(load_world(name, mutant=mutant))
+    for step in trace.steps:
+        run.step(step.label, step.member)
+    return trace, run
 
 
 def weight(name: str, slice_: str) -> list[pytest.MarkDecorator]:

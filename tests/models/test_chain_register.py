@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 from attrs import evolve
 
 from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
-from joinproto.check.replay import Replay
-from joinproto.check.report import Report
 from joinproto_worlds.entries import ENTRIES
 from joinproto_worlds.mutations.catalogue import OF_THE_CHOICE
 from joinproto_worlds.register.binding import CANDIDATES, FORMER, LATTER
 from joinproto_worlds.register.chain import KINDS, TOO_FEW, build, by_nonce
-from tests.census import searched
+from tests.census import ended, replayed, searched
 from tests.join.pictures import views
 
 REGISTER = [item for item in ENTRIES if item.build == "joinproto_worlds.register.chain:build"]
@@ -53,11 +49,6 @@ NOTICED = {
 """Steps until two members have learned different views, which is what a user would notice."""
 
 
-@cache
-def report(name: str, mutant: str | None = None) -> Report:
-    return searched(name, mutant)
-
-
 SIZES = [
     pytest.param(name, marks=pytest.mark.soak("join-worlds")) if states > 10**6 else name
     for name, (states, *_) in COUNTS.items()
@@ -67,10 +58,7 @@ SIZES = [
 @pytest.mark.parametrize("name", SIZES)
 def test_one_successor_is_chosen(name: str) -> None:
     """3.3: every view has at most one successor, through a crash at any point."""
-    found = report(name)
-
-    assert "holds" == found.result
-    assert COUNTS[name] == (found.distinct, found.generated, found.depth)
+    assert ("holds", COUNTS[name]) == ended(name)
 
 
 def test_two_electors_agree_as_three_do() -> None:
@@ -83,7 +71,7 @@ def test_two_electors_agree_as_three_do() -> None:
 @pytest.mark.parametrize(("name", "mutant"), FAILS)
 def test_a_rule_left_out_is_missed(name: str, mutant: str) -> None:
     """A world must fail without the rule it is about."""
-    trace = report(name, mutant).trace
+    trace = searched(name, mutant).trace
 
     assert trace is not None
     assert FAILS[name, mutant] == (trace.property, len(trace.steps))
@@ -103,12 +91,7 @@ def test_members_learn_two_views_without_the_rule(name: str, mutant: str) -> Non
 
 @pytest.mark.parametrize(("name", "mutant"), FAILS)
 def test_a_failing_run_replays_in_the_member_code(name: str, mutant: str) -> None:
-    trace = report(name, mutant).trace
-    assert trace is not None
-    run = Replay(load_world(name, mutant=mutant))
-
-    for step in trace.steps:
-        run.step(step.label, step.member)
+    trace, run = replayed(name, mutant)
 
     assert run.violates(trace.property)
 
@@ -125,7 +108,7 @@ def test_every_kind_of_message_is_received(name: str) -> None:
     """An observer alone, in one round, is never refused."""
     lone = {"Nack"} if name == "chain-register-observer" else set()
 
-    taken = {kind for kind, times in report(name).coverage.rules.items() if times}
+    taken = {kind for kind, times in searched(name).coverage.rules.items() if times}
 
     assert set(KINDS) - lone == taken - set(CANDIDATES)
 
@@ -133,7 +116,7 @@ def test_every_kind_of_message_is_received(name: str) -> None:
 @pytest.mark.soak("join-worlds")
 def test_a_ballot_chooses_between_two_acceptances_in_either_order() -> None:
     """Only where there are two is the choice of the latest tried."""
-    taken = {name: report(name).coverage.rules for name in COUNTS}
+    taken = {name: searched(name).coverage.rules for name in COUNTS}
 
     assert "chain-register-older" in {name for name, times in taken.items() if times[FORMER]}
     assert "chain-register-tie" in {name for name, times in taken.items() if times[LATTER]}

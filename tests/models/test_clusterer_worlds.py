@@ -8,7 +8,7 @@ from joinproto.clusterer.story_reading import story_of
 from joinproto.codec.json_form import encoded
 from joinproto_worlds.clusterer.entries import ENTRIES
 from joinproto_worlds.clusterer.scenes import SCENES, scene
-from tests.census import searched, weight
+from tests.census import ended, searched, weight
 
 COUNTS = {
     "clusterer-order": (22, 29, 9),
@@ -127,10 +127,7 @@ def test_every_world_is_listed_here() -> None:
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
     """Every *sometimes* is reached, too: each scene comes to rest."""
-    found = searched(name)
-
-    assert "holds" == found.result
-    assert COUNTS[name] == (found.distinct, found.generated, found.depth)
+    assert ("holds", COUNTS[name]) == ended(name)
 
 
 @pytest.mark.parametrize("name", FAIL)

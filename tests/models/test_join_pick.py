@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from joinproto.check.catalogue import load_world
-from joinproto.check.replay import Replay
 from joinproto_worlds.entries import ENTRIES
 from joinproto_worlds.mutations.catalogue import OF_PICK
-from tests.census import searched
+from tests.census import ended, replayed
 
 WORLDS = [item for item in ENTRIES if item.build == "joinproto_worlds.join.pick:build"]
 
@@ -31,10 +29,7 @@ FAILS = {
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_latest_is_the_latest(name: str) -> None:
     """Asked at any moment, of all stores or some: section 4 of the join protocol."""
-    found = searched(name)
-
-    assert "holds" == found.result
-    assert COUNTS[name] == (found.distinct, found.generated, found.depth)
+    assert ("holds", COUNTS[name]) == ended(name)
 
 
 @pytest.mark.parametrize(
@@ -52,13 +47,9 @@ def test_the_latest_is_the_latest(name: str) -> None:
 def test_a_rule_of_pick_left_out_is_missed(case: tuple[str, str]) -> None:
     """A world must fail without the rule; the run it prints is a run of the real code."""
     name, mutant = case
-    trace = searched(name, mutant).trace
+    trace, run = replayed(name, mutant)
 
-    assert trace is not None
     assert FAILS[name, mutant] == (trace.property, len(trace.steps))
-    run = Replay(load_world(name, mutant=mutant))
-    for step in trace.steps:
-        run.step(step.label, step.member)
     assert run.violates(trace.property)
 
 

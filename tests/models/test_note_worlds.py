@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
-from joinproto.check.catalogue import load_world
-from joinproto.check.replay import Replay
-from joinproto.check.report import Report
 from joinproto.reference.note.machine import note_arrows
 from joinproto.reference.note.readings import READINGS
 from joinproto.reference.qpid.machine import qpid_arrows
 from joinproto_worlds.entries import ENTRIES
-from tests.census import searched
+from tests.census import replayed, searched
 
 NOTE = [item for item in ENTRIES if item.build == "joinproto_worlds.note.world:build"]
 
@@ -56,11 +51,6 @@ DISTINCT = {
 """Distinct states up to the end, or to the end of the level that fails."""
 
 
-@cache
-def report(name: str, mutant: str | None = None) -> Report:
-    return searched(name, mutant)
-
-
 def test_every_world_of_the_note_has_a_pinned_count() -> None:
     assert set(DISTINCT) == {item.name for item in NOTE}
 
@@ -70,7 +60,7 @@ def test_a_world_ends_as_expected(item: object) -> None:
     assert item in NOTE
     entry = NOTE[NOTE.index(item)]  # typed
 
-    found = report(entry.name)
+    found = searched(entry.name)
 
     assert entry.expected == found.result
     assert DISTINCT[entry.name] == found.distinct
@@ -83,7 +73,7 @@ MUTANTS = [(item.name, mutant) for item in NOTE for mutant in item.mutants]
 @pytest.mark.parametrize(("name", "mutant"), MUTANTS)
 def test_a_rule_left_out_is_missed(name: str, mutant: str) -> None:
     """A world about a rule must fail without it, or the world shows nothing."""
-    assert report(name, mutant).result == "violated"
+    assert searched(name, mutant).result == "violated"
 
 
 @pytest.mark.parametrize("rule", ["I1", "I2", "I4", "I5", "I6", "I7", "J2", "J3"])
@@ -93,12 +83,7 @@ def test_every_rule_that_can_be_left_out_has_a_world(rule: str) -> None:
 
 @pytest.mark.parametrize("name", [item.name for item in NOTE if item.steps is not None])
 def test_a_failing_run_replays_in_the_member_code(name: str) -> None:
-    trace = report(name).trace
-    assert trace is not None
-    run = Replay(load_world(name))
-
-    for step in trace.steps:
-        run.step(step.label, step.member)
+    trace, run = replayed(name)
 
     if trace.kind == "always":
         assert run.violates(trace.property)
@@ -107,7 +92,7 @@ def test_a_failing_run_replays_in_the_member_code(name: str) -> None:
 def _taken() -> set[str]:
     taken: set[str] = set()
     for item in NOTE:
-        taken |= {rule for rule, count in report(item.name).coverage.rules.items() if count}
+        taken |= {rule for rule, count in searched(item.name).coverage.rules.items() if count}
     return taken
 
 
