@@ -17,7 +17,7 @@ from joinproto.errors import StoreCorrupt, StoreError, StoreForeign, StoreMissin
 from joinproto.store.codec import encode
 from joinproto.store.contents import Contents
 from joinproto.store.handle import create_store, open_store
-from joinproto.store.slots import CURRENT, PREVIOUS, FOLDER, Slot, Slots, judge, problems, refusal
+from joinproto.store.slots import CURRENT, FOLDER, PREVIOUS, Slot, Slots, judge, problems, refusal
 from tests.store.inspection import inspect
 from tests.store.records import life
 

@@ -24,7 +24,7 @@ from joinproto.errors import (
     StoreUnreadable,
 )
 from joinproto.store.handle import create_store, open_store
-from joinproto.store.slots import CURRENT, PREVIOUS, FOLDER
+from joinproto.store.slots import CURRENT, FOLDER, PREVIOUS
 from tests.store.inspection import inspect
 from tests.store.records import life
 
