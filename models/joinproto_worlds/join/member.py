@@ -100,9 +100,8 @@ UNHURRIED = Timers()
 
 @define
 class Node:
-    """`kept`, `frames`: on disk.  `state`: the member; none before its start.
-
-    `lives`: how often a transient member was started: each time it draws another store id.
+    """`kept`, `frames`: on disk.  `state`: the member; none before its start.  `lives`: how often a
+    transient member was started: each time it draws another store id.
     """
 
     persistent: ClassVar[tuple[str, ...]] = ("kept", "frames", "lives")
@@ -137,8 +136,7 @@ class Node:
             yield Record(Vote(member.seat, self.kept.accepted))
         if plan.greets:
             for peer in sorted(plan.peers):
-                # `join-apart` searches the questions of a first connection: here its peers are not
-                # asked.
+                # Here its peers are not asked; `join-apart` has the questions of a connection.
                 member, more = step(member, steps.happen, 0, inputs.PeerUp(peer, False))
                 batch = both(batch, more)
         yield from self._perform(member, batch)
