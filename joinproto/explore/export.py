@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,9 @@ from attrs import Factory, define
 from joinproto.errors import EnvironmentProblem, LimitReached
 from joinproto.explore import seeing
 from joinproto.explore.graph import Json
+from joinproto.explore.page import document
 from joinproto.explore.session import Session
 
-STATIC = Path(__file__).with_name("static")
 STATES_MAX = 100_000
 VERBS = ("world", "state", "walk", "follow", "nearest", "levels", "search", "questions", "cover")
 """The questions that the exported file itself can answer, besides `graph` and `way`."""
@@ -136,57 +134,9 @@ def data(session: Session) -> Json:
 def page(found: Json) -> str:
     """Return the whole file."""
     packed = gzip.compress(json.dumps(found, separators=(",", ":")).encode(), mtime=0)
-    style = (STATIC / "explore.css").read_text(encoding="utf-8")
-    script = bundled()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src"
-        f" '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    head = (
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:;'
+        " style-src '{style}'; script-src '{script}'; base-uri 'none'; form-action 'none'\">\n"
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<link rel="icon" href="data:,">
-<title>joinproto explore</title>
-<style>{style}</style>
-</head>
-<body>
-<div id="explore"><p class="loading">Loading the world…</p></div>
-<script type="application/octet-stream" id="data">{base64.b64encode(packed).decode()}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-_IMPORT = re.compile(r'^import \{ (.*) \} from "\./(.*)\.js";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const)) (\w+)", re.MULTILINE)
-
-
-def bundled(entry: str = "exported") -> str:
-    """Return the page's modules as one script: each is a function that returns its exports."""
-    done: dict[str, str] = {}
-
-    def add(name: str) -> None:
-        if name in done:
-            return
-        source = (STATIC / f"{name}.js").read_text(encoding="utf-8")
-        for _, other in _IMPORT.findall(source):
-            add(other)
-        body = _IMPORT.sub(lambda one: f"const {{ {one[1]} }} = of_{one[2]};\n", source)
-        names = [name for _, name in _EXPORT.findall(body)]
-        body = _EXPORT.sub(r"\1 \2", body)
-        done[name] = (
-            f"const of_{name} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
-        )
-
-    add(entry)
-    # The text of a script must not end it.
-    return "\n".join(done.values()).replace("</script", "<\\/script")
+    data = base64.b64encode(packed).decode()
+    return document("exported", data, kind="application/octet-stream", head=head).text

@@ -1,8 +1,8 @@
 """The page's server: this machine alone, one token, and one session, which one thread asks.
 
-Refused requests: another address than loopback's in `Host` (a name that a stranger points here), a
-request of another page (`Origin`), a wrong token in the address, and files outside the folder. The
-served pages may run no script but ours (the policy in `POLICY`).
+What is refused: another address than loopback's in `Host` (a name that a stranger points here), a
+request of another page (`Origin`), a wrong token in the address, and files outside the folder.
+What is served may run no script but ours (`policy`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -28,19 +28,27 @@ from starlette.routing import Route
 
 from joinproto.explore.graph import Json
 from joinproto.explore.listening import Taken
-
-STATIC = Path(__file__).with_name("static")
+from joinproto.explore.page import STATIC, document, embedded
 
 GRAPH_STYLE = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8="
 """The one style that Cytoscape.js writes into the page: its container is positioned."""
 
-POLICY = (
-    f"default-src 'none'; script-src 'self'; style-src 'self' '{GRAPH_STYLE}';"
-    " img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none';"
-    " frame-ancestors 'none'"
-)
+
+def policy(*, style: str = "", script: str = "") -> str:
+    """Return what a file may do in a browser; `style` and `script`: hashes of those in it."""
+    return (
+        f"default-src 'none'; script-src 'self'{_also(script)};"
+        f" style-src 'self' '{GRAPH_STYLE}'{_also(style)}; img-src 'self' data:;"
+        " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _also(known: str) -> str:
+    return f" '{known}'" if known else ""
+
+
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": policy(),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -48,7 +56,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 KINDS = {
-    ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".mjs": "text/javascript; charset=utf-8",
@@ -60,6 +67,9 @@ KINDS = {
 _NAME = re.compile(r"[\w./-]+")
 
 BODY_MAX = 1 << 20
+
+BEGIN_SECONDS = 1.0
+"""The page waits so long for its first state; then it comes without, and asks and says so."""
 
 Answer = Callable[[str, Mapping[str, Any]], Json]
 
@@ -93,11 +103,27 @@ class _Page:
             return _refused(403, "the token is wrong: open the address that the command printed")
         return None
 
+    async def page(self, request: Request) -> Response:
+        """Answer with the page, and with what it would ask for first."""
+        refused = self.refusal(request)
+        if refused is not None:
+            return refused
+        asked = self._ask("world", {}), self._ask("state", {"id": 0})
+        begin = {}
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BEGIN_SECONDS):
+                world, first = await asyncio.gather(*asked)
+                begin = {"world": json.loads(world), "first": json.loads(first)}
+        found = document("main", embedded(begin), kind="application/json")
+        allowed = policy(style=found.style, script=found.script)
+        headers = {**HEADERS, "Content-Security-Policy": allowed}
+        return Response(found.text, media_type="text/html; charset=utf-8", headers=headers)
+
     async def file(self, request: Request) -> Response:
         refused = self.refusal(request)
         if refused is not None:
             return refused
-        name = request.path_params.get("name") or "index.html"
+        name = request.path_params["name"]
         if not _NAME.fullmatch(name):
             return _refused(404, "there is no such file in the page")
         file = (STATIC / name).resolve()
@@ -121,13 +147,16 @@ class _Page:
             verb, arguments = str(asked["verb"]), dict(asked.get("arguments") or {})
         except (ValueError, TypeError, KeyError, RecursionError):
             return _refused(400, 'a question is {"verb": ..., "arguments": {...}}')
-        answer: Future[bytes] = Future()
-        self._waiting.put((answer, verb, arguments))
         try:
-            found = await asyncio.wrap_future(answer)
+            found = await self._ask(verb, arguments)
         except asyncio.CancelledError:
             return _refused(503, "joinproto explore was ended before it could answer")
         return Response(found, media_type="application/json", headers=HEADERS)
+
+    def _ask(self, verb: str, arguments: Json) -> asyncio.Future[bytes]:
+        answer: Future[bytes] = Future()
+        self._waiting.put((answer, verb, arguments))
+        return asyncio.wrap_future(answer)
 
     def _answers(self) -> None:
         """Answer one question after the other; one that was cancelled is left out."""
@@ -167,9 +196,9 @@ def listen(answer: Answer, *, token: str, at: Taken) -> Listening:
     app = Starlette(
         routes=[
             Route("/{token}/ask", page.ask, methods=["POST"]),
-            Route("/{token}/", page.file),
+            Route("/{token}/", page.page),
             Route("/{token}/{name:path}", page.file),
-            Route("/{token}", page.file),
+            Route("/{token}", page.page),
         ]
     )
     server = uvicorn.Server(

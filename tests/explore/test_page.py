@@ -43,6 +43,21 @@ def test_a_private_file_leads_the_browser_to_the_page(browser: Browser) -> None:
         assert address == page.url.partition("#")[0]
 
 
+def test_the_first_step_is_there_after_one_request(browser: Browser) -> None:
+    """A request more is a wait more; nothing that the page shows first is asked for later."""
+    session = Session()
+    session.answer("open", {"target": "join"})
+    page = browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    with serving(session) as address:
+        page.goto(address)
+        page.locator(".step").first.wait_for()
+        page.close()
+
+    assert [address] == [one for one in asked if not one.startswith("data:")]
+
+
 def test_a_person_walks_by_the_keyboard_alone(browser: Browser) -> None:
     with page_of(browser, FIRST_TRY) as page:
         page.keyboard.press("1")

@@ -1,7 +1,10 @@
 """The page's server answers this machine's own page, and no other."""
 
+import base64
+import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,7 +42,7 @@ def test_the_page_asks_and_is_answered(address: str) -> None:
     assert "application/json" == headers["content-type"]
 
 
-@pytest.mark.parametrize("name", ["", "app.js", "explore.css"])
+@pytest.mark.parametrize("name", ["app.js", "explore.css"])
 def test_its_files_come_with_a_policy_that_runs_no_other_script(address: str, name: str) -> None:
     status, text, headers = request(address, f"/{TOKEN}/{name}")
 
@@ -48,6 +51,26 @@ def test_its_files_come_with_a_policy_that_runs_no_other_script(address: str, na
     assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
     assert "nosniff" == headers["x-content-type-options"]
     assert "no-referrer" == headers["referrer-policy"]
+
+
+def test_the_page_comes_with_its_first_state_and_runs_its_own_script_alone(address: str) -> None:
+    """One request until the first step is shown; the policy names script and style by hash."""
+    _, text, headers = request(address, f"/{TOKEN}/")
+    _, state, _ = request(address, f"/{TOKEN}/ask", body=ASK, headers=JSON)
+
+    [held] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
+    [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    [style] = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    allowed = headers["content-security-policy"]
+    assert json.loads(state) == json.loads(held)["first"]
+    assert allowed.startswith(f"default-src 'none'; script-src 'self' '{hashed(script)}';")
+    assert f"'{hashed(style)}';" in allowed
+    assert "unsafe" not in allowed
+
+
+def hashed(text: str) -> str:
+    """Return it as a policy has it."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @pytest.mark.parametrize("path", ["/", "/favicon.ico", "/wrong/", "/wrong/app.js", f"/{TOKEN}x/"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import html
 import os
 import secrets
-import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -98,6 +97,8 @@ def explore(
         # The server raises Ctrl-C again once it has ended.
         with suppress(KeyboardInterrupt), leading_to(address) as file:
             if opens:
+                import webbrowser  # inside: --no-open needs none
+
                 webbrowser.open(file.as_uri())
             # After that: the browser starts while the server's libraries are imported.
             from joinproto.explore.server import listen

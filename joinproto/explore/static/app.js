@@ -21,8 +21,10 @@ const KINDS = [
 const TABS = [["walk", "Walk"], ["ask", "Ask"], ["see", "See"], ["compare", "Compare"], ["logs", "Logs"]];
 
 // Start the page in `root`.  `world`: what `open` answered, where it is open already.
-export async function start(root, ask, { world = null, watchFile = true } = {}) {
+// `first`: the state with number 0, where it is known.
+export async function start(root, ask, { world = null, first = null, watchFile = true } = {}) {
   const page = new Page(root, ask);
+  if (first && !first.error) page.run.keep(first);
   await page.open(world);
   if (watchFile && page.world && page.world.file) page.watch();
   return page;

@@ -23,8 +23,10 @@ export class Run {
 
   forget() { this.known.clear(); }
 
+  keep(state) { this.known.set(keyOf(state.id), state); }
+
   async state(id = this.id, via = null) {
-    const key = `${id} ${via ? via.join(" ") : ""}`;
+    const key = keyOf(id, via);
     if (!this.known.has(key)) {
       const found = await this.ask("state", via ? { id, via } : { id });
       if (found.error) return found;
@@ -48,3 +50,5 @@ export class Run {
     this.at = this.ids.length - 1;
   }
 }
+
+function keyOf(id, via = null) { return `${id} ${via ? via.join(" ") : ""}`; }
