@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
+
 from joinproto.check import catalogue
 from joinproto.errors import UsageProblem
-from joinproto.explore.graph import key_of
+from joinproto.explore.graph import Json, key_of
 from joinproto.explore.recorded import Logs, RecordedLine, by_cause, followed
 from joinproto.explore.session import Opened, Session
 
@@ -71,12 +73,12 @@ def _open_runs(
     if len(paths) > 2:
         raise UsageProblem(f"{len(paths)} runs", next="name one, or two that are compared")
     runs = [_read_run(path) for path in paths]
-    worlds = [world or _world_of(path, name) for path, (name, _) in zip(paths, runs, strict=True)]
+    worlds = [world or _world_of(path, run.world) for path, run in zip(paths, runs, strict=True)]
     session.opens(catalogue.load(worlds[0], options))
-    session.begin = {"keys": runs[0][1]}
+    session.begin = runs[0].beginning_in(session.now)
     if len(runs) == 2:
         session.other = Opened.of(catalogue.load(worlds[1], options))
-        session.begin["other"] = runs[1][1]
+        session.begin["other"] = runs[1].beginning_in(session.other)
 
 
 def _world_of(path: Path, name: str) -> str:
@@ -92,13 +94,27 @@ def _world_of(path: Path, name: str) -> str:
     return name
 
 
-def _read_run(path: Path) -> tuple[str, list[str]]:
-    """Return the name of a run's world, and its steps by their keys; raises `UsageProblem`."""
+@frozen
+class _WrittenRun:
+    """A run in a file.  `initial`: what its members show where it begins, or nothing."""
+
+    world: str
+    initial: Any
+    keys: list[str]
+
+    def beginning_in(self, opened: Opened) -> Json:
+        """Return its steps, and which of a world's first states it begins in."""
+        with opened.loaded.at_work():
+            return {"start": opened.graph.beginning(self.initial), "keys": self.keys}
+
+
+def _read_run(path: Path) -> _WrittenRun:
+    """Return the run in a file; raises `UsageProblem`."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         steps = found["trace"]
         keys = [key_of(step["member"] or "", step["label"]) for step in steps]
-        return str(found["world"]), keys
+        return _WrittenRun(str(found["world"]), found.get("initial"), keys)
     except OSError as error:
         raise UsageProblem(f"{path}: {error.strerror}", next="name a file that is there") from error
     except (ValueError, KeyError, TypeError) as error:

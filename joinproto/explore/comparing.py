@@ -89,9 +89,7 @@ def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
         for side in found.parting.only
     ]
     # A world may begin in several states: the run is one from where the two were compared.
-    graph, initial = now.graph, found.parting.initial
-    begins = (graph.steps.states_text(graph.state(at)) == initial for at in graph.firsts)
-    start = next((place for place, is_it in enumerate(begins) if is_it), 0)
+    start = now.graph.beginning(found.parting.initial)
     run = {"start": start, "keys": keys, "steps": said, "only": only}
     return run, list(found.left_out)
 
@@ -215,9 +213,10 @@ def two_runs(session: Session, _: Json) -> Json:
     worlds = session.now, session.other
     names = list(dict.fromkeys(item.name for one in worlds for item in one.graph.world.properties))
     found = []
-    for one, keys in zip(worlds, (session.begin["keys"], session.begin["other"]), strict=True):
+    for one, begin in zip(worlds, (session.begin, session.begin["other"]), strict=True):
+        keys = begin["keys"]
         with one.loaded.at_work():
-            run = follow(one.graph, 0, keys)
+            run = follow(one.graph, begin["start"], keys)
             says = []
             for place in range(len(run["ids"])):
                 here = {claim["name"]: claim["is"] for claim in _claims_at(one, run, place)}

@@ -74,6 +74,13 @@ class Graph:
             )
         return self.states[at]
 
+    def beginning(self, told: Any) -> int:
+        """Return which of the first states says this (`Trace.initial`); 0 where none does."""
+        for place, at in enumerate(self.firsts):
+            if self.steps.states_text(self.state(at)) == told:
+                return place
+        return 0
+
     def out(self, at: int) -> list[tuple[Move, int]]:
         """Return the steps out of a state, and where each leads."""
         if at not in self.out_of:

@@ -109,10 +109,10 @@ class Opened:
 class Session:
     """The session of one page with one world; it keeps the states that were met, by number.
 
-    `begin`: the run to begin with, by its keys, and another to compare it with.  `logs`: those of a
-    real run, where it was given some. `other`: the run it is compared with.  `stamp`: of the
-    model's file when it was loaded. `deep`: asks an engine about worlds that are too large for
-    plain Python; None if there is none.
+    `begin`: the run to begin with, `start` and `keys` as `follow` takes them, and as `other` the
+    same of one to compare it with.  `logs`: those of a real run, where it was given some.
+    `other`: what it is compared with.  `stamp`: of the model's file when it was loaded.
+    `deep`: asks an engine about worlds that are too large for plain Python; None: there is none.
     """
 
     opened: Opened | None = None

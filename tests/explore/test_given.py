@@ -27,18 +27,24 @@ def written_run(path: Path, *steps: tuple[str, str], world: str = "who-founds") 
 
 @pytest.mark.parametrize(
     ("words", "world"),
-    [(["durable-vote", "--mutant", "no-persist"], None), ([FIRST_TRY], FIRST_TRY)],
+    [
+        (["durable-vote", "--mutant", "no-persist"], None),
+        (["termination", "--mutant", "stays-white"], None),
+        ([FIRST_TRY], FIRST_TRY),
+    ],
 )
 def test_a_run_that_a_check_wrote_is_walked(
     words: list[str], world: str | None, tmp_path: Path
 ) -> None:
-    """By `joinproto check` itself; a model's file and options are named again."""
+    """By `joinproto check` itself; a model's file and options are named again.  The second world
+    begins in more than one state.
+    """
     run = tmp_path / "run.json"
     assert 1 == main(["check", *words, "--trace", str(run)])
     options = {"mutant": Words(words[2])} if len(words) > 1 else {}
 
     session = session_of([str(run)], options, world=world)
-    found = session.answer("follow", {"keys": session.answer("world")["begin"]["keys"]})
+    found = session.answer("follow", session.answer("world")["begin"])
 
     assert found["fits"] == found["of"] == len(json.loads(run.read_text("utf-8"))["trace"])
 

@@ -72,6 +72,47 @@ def test_a_mistake_in_a_model_is_told_with_its_line(right: str, wrong: str, line
     assert line == problem["line"]
 
 
+@pytest.mark.parametrize(
+    ("name", "mutant"), [("durable-vote", "no-persist"), ("termination", "stays-white")]
+)
+def test_the_run_that_a_search_found_is_walked(name: str, mutant: str) -> None:
+    """To its end, where the claim is broken; the second world begins in more than one state."""
+    given = {"name": name, "options": {"mutant": mutant}}
+    found = asked("check", **given)["value"]
+    run = {"start": found["run"]["from"], "keys": found["run"]["keys"]}
+
+    asked("open", **given)
+    walked = asked("explore", verb="follow", arguments=run)["value"]
+    end = {"id": walked["ids"][-1]}
+    claims = asked("explore", verb="state", arguments=end)["value"]["claims"]
+
+    assert walked["fits"] == walked["of"] == found["trace_length"]
+    assert [False] == [one["is"] for one in claims if one["name"] == found["property"]]
+
+
+def test_a_copy_of_a_world_is_compared_with_that_world() -> None:
+    text = asked("copy", name="durable-vote")["value"]["text"]
+    asked("open", text=text, world="durable-vote")
+
+    [version] = asked("open", text=text, world="durable-vote")["value"]["versions"]
+    found = asked("explore", verb="compare", arguments=version)["value"]
+
+    assert found["same"]
+
+
+def test_a_model_is_compared_with_what_it_was_before_its_last_change() -> None:
+    """Not with a text between that could not be loaded."""
+    asked("model", text=FIRST)
+    asked("model", text=FIRST.replace("case _:", "case _"))
+    changed = FIRST.replace('if self.phase == "founder"', 'if self.phase != "joined"')
+
+    [version] = asked("open", text=changed)["value"]["versions"]
+    found = asked("explore", verb="compare", arguments=version)["value"]
+
+    assert [25, 11] == found["states"]
+    assert "sends “join me” from m1 to m2" in str(found["parting"]["only"][0])
+
+
 def test_two_edits_in_one_second_are_two_models() -> None:
     """No bytecode is kept of a model: it would be found again by the second and the size of it."""
     for name in ("one", "two"):

@@ -127,11 +127,85 @@ def test_a_world_is_stepped_through(page: Any) -> None:
     assert "step" == page.evaluate("location.hash.slice(1)")
 
 
-def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path: Path) -> None:
-    """Real directories, by a drop as the system makes it."""
-    page.locator("#tab-recover").click()
+def test_a_person_finds_why_a_mutant_breaks(page: Any) -> None:
+    """The mistake is chosen, the run that was found is walked, and the false part is opened."""
+    page.locator("#find").fill("votes twice")
+    page.locator("[data-world=durable-vote]").click()
+    page.locator("select[name=mutant]").select_option("no-persist")
+    check(page, "worlds")
+    page.get_by_role("button", name="Walk this run").click()
+    view = page.frame_locator("iframe.explorer")
+    view.get_by_text("step 8 of 8").wait_for()
+    view.locator(".claims").first.locator("summary", has_text="one leader, ever").click()
+    view.locator(".tree .bad").first.wait_for()
+
+    assert "len(view.monitor) <= 1 is not so" in view.locator(".tree .bad").first.inner_text()
+    assert "m2: crash" in view.locator(".run").text_content()
+
+
+def test_a_person_finds_the_nearest_state_with_two_active_members(page: Any) -> None:
+    page.evaluate("location.hash = 'worlds/note-lone-restart'")
+    page.get_by_role("button", name="Step through it").first.click()
+    view = page.frame_locator("iframe.explorer")
+    view.get_by_role("tab", name="Ask").click()
+    group = view.get_by_role("group", name="Two members show phase")
+    group.get_by_text("active", exact=True).click()
+    view.get_by_role("button", name="Walk there").click()
+    view.get_by_text("step 4 of 4").wait_for()
+
+    assert 2 == view.locator(".card", has_text="active").count()
+
+
+def test_a_person_says_where_an_edited_copy_parts_from_its_world(page: Any) -> None:
+    """And where a model parts from what it was before its last change."""
+    view = page.frame_locator("iframe.explorer")
+    page.evaluate("location.hash = 'worlds/durable-vote'")
+    page.get_by_role("button", name="Edit a copy").click()
+    page.get_by_text("A copy of the file that builds durable-vote").wait_for()
+    page.locator("#model-step").click()
+    view.get_by_role("tab", name="Compare").click()
+    view.get_by_role("button", name="with durable-vote, which this is a copy of").click()
+    view.get_by_text("They are the same, as far as they were searched.").wait_for()
+    page.locator("#tab-model").click()
+    page.locator("#starts").select_option(index=0)
+    check(page, "model")
+    write(page, FIRST.replace('if self.phase == "founder"', 'if self.phase != "joined"'))
+    page.locator("#model-step").click()
+    view.get_by_role("heading", name="who-founds").wait_for()
+    view.get_by_role("tab", name="Compare").click()
+    view.get_by_role("button", name="with the model before its last change").click()
+    view.get_by_text("They differ.").wait_for()
+
+    assert "They part at the beginning" in view.locator("#panel-compare").inner_text()
+    assert 0 == view.get_by_text("This address is of another world").count()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong_text", "line", "told"),
+    [
+        ("case _:", "case _", 26, "syntax error"),
+        ('{"founder"})', "{founder})", 40, "property 'one founder' raised NameError"),
+        ("World(\n", "World(\n        nonsense=3,\n", 36, "unexpected keyword argument"),
+    ],
+)
+def test_each_kind_of_mistake_is_told_with_its_place(
+    page: Any, right: str, wrong_text: str, line: int, told: str
+) -> None:
+    """In the syntax, in a claim, in what a world takes: what is wrong, and where."""
+    page.locator("#tab-model").click()
+    write(page, FIRST.replace(right, wrong_text))
+
+    said = check(page, "model")
+
+    assert f"model.py:{line}: " in said
+    assert told in said
+    assert "next: " in said
+    page.locator(".cm-activeLine .cm-lintRange-error").first.wait_for()
+
+
+def drop(page: Any, folders: list[Path]) -> None:
+    """Drop directories as the system does."""
     box = page.locator("#drop").bounding_box()
-    files = [str(store) for store in stores(tmp_path)]
     chromium = page.context.new_cdp_session(page)
     for kind in ("dragEnter", "dragOver", "drop"):
         chromium.send(
@@ -140,10 +214,35 @@ def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path:
                 "type": kind,
                 "x": box["x"] + 20,
                 "y": box["y"] + 20,
-                "data": {"items": [], "files": files, "dragOperationsMask": 1},
+                "data": {"items": [], "files": [*map(str, folders)], "dragOperationsMask": 1},
             },
         )
-    page.locator("#stores li").nth(2).wait_for()
+    page.locator("#stores li").nth(len(folders) - 1).wait_for()
+
+
+@pytest.mark.parametrize(
+    ("story", "says"),
+    [
+        ("galera-killed-in-turn", "UNPROVEN: fd1ec621.. (n1) and fd490136.. (n2) are the latest"),
+        ("rabbitmq-stopped-in-turn", "PROVEN: c@localhost (c@localhost) is the latest store"),
+    ],
+)
+def test_directories_of_real_servers_are_judged(page: Any, story: str, says: str) -> None:
+    """As servers left them; each is called by the name that was dropped."""
+    page.locator("#tab-recover").click()
+    folders = sorted((ROOT / "tests/recovery/foreign/data" / story).iterdir())
+    drop(page, [folder for folder in folders if folder.is_dir()])
+    page.locator("#pick").click()
+
+    said = " ".join(page.locator("#recover-outcome pre").inner_text().split())
+    assert says in said
+    assert "emscripten" not in said
+
+
+def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path: Path) -> None:
+    """Real directories, by a drop as the system makes it."""
+    page.locator("#tab-recover").click()
+    drop(page, stores(tmp_path))
     page.locator("#pick").click()
 
     said = page.locator("#recover-outcome pre").inner_text()

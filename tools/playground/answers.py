@@ -14,6 +14,7 @@ import inspect
 import io
 import json
 import linecache
+import platform
 import shlex
 import time
 from collections.abc import Callable, Mapping
@@ -28,12 +29,13 @@ from joinproto.check.files import load_file
 from joinproto.check.loaded import Loaded
 from joinproto.check.options import Words
 from joinproto.check.plain import Bounds, Ends, check_small
-from joinproto.check.report import Report
+from joinproto.check.report import Report, Trace
 from joinproto.cli.reports.verdicts import verdict_of
 from joinproto.cli.show import findings
 from joinproto.cli.show.page import page
 from joinproto.cli.show.words import headline
 from joinproto.errors import JoinprotoError
+from joinproto.explore.graph import Graph, key_of
 from joinproto.explore.session import Session
 from joinproto_worlds.entries import ENTRIES
 
@@ -42,6 +44,9 @@ LIMITS = Bounds(states=400_000, steps=4_000_000, calls=400_000, tries=20_000_000
 
 MODEL = "model.py"
 """The file of the user's model, in the working folder."""
+
+BEFORE = "before.py"
+"""The model as it was loaded before its last change, to compare with."""
 
 PRINTED_MAX = 20_000
 """Characters of what a model prints that the page is given."""
@@ -124,7 +129,19 @@ def _model(given: Given, tell: Tell) -> Any:
     return _searched(_loaded(given), tell)
 
 
+_TEXTS: list[str] = []
+"""The last text of a model that could be loaded."""
+
+
 def _loaded(given: Given) -> Loaded:
+    loaded = _load_text(given)
+    if _TEXTS and _TEXTS[0] != given["text"]:
+        Path(BEFORE).write_text(_TEXTS[0], encoding="utf-8")
+    _TEXTS[:] = [given["text"]]
+    return loaded
+
+
+def _load_text(given: Given) -> Loaded:
     Path(MODEL).write_text(given["text"], encoding="utf-8")
     linecache.checkcache()
     options = _options(given)
@@ -192,6 +209,7 @@ def _shown(report: Report, loaded: Loaded, command: str) -> Any:
         "seconds": report.seconds,
         "property": None if trace is None else trace.property,
         "trace_length": None if trace is None else len(trace.steps),
+        "run": None if trace is None else _run(trace, loaded),
         "command": command,
         "claims": [
             {"name": one.name, "kind": one.kind, "result": one.result, "about": one.about}
@@ -199,6 +217,13 @@ def _shown(report: Report, loaded: Loaded, command: str) -> Any:
         ],
         "page": page(report, options=loaded.options),
     }
+
+
+def _run(trace: Trace, loaded: Loaded) -> dict[str, Any]:
+    """Return a run as the view that walks takes it: which beginning, and the keys of its steps."""
+    with loaded.at_work():
+        start = Graph(loaded.world).beginning(trace.initial)
+    return {"from": start, "keys": [key_of(one.member or "", one.label) for one in trace.steps]}
 
 
 # -- walking through a world -----------------------------------------------------------------------
@@ -209,7 +234,23 @@ _SESSION = Session()
 
 def _open(given: Given, _: Tell) -> Any:
     """Open a world to walk through; takes what `check` or `model` take."""
-    return _SESSION.opens(_loaded(given) if "text" in given else _shipped(given))
+    if "text" not in given:
+        return _SESSION.opens(_shipped(given))
+    return {**_SESSION.opens(_loaded(given)), "versions": _versions(given)}
+
+
+def _versions(given: Given) -> list[dict[str, Any]]:
+    """Return what a model can be compared with by a click: the world that it is a copy of, or what
+    it was before its last change.
+    """
+    options = given.get("options", {})
+    if world := given.get("world"):
+        about = f"{world}, which this is a copy of"
+        return [{"target": world, "options": options, "about": about}]
+    if Path(BEFORE).is_file():
+        about = "the model before its last change"
+        return [{"target": BEFORE, "options": options, "about": about}]
+    return []
 
 
 def _explore(given: Given, _: Tell) -> Any:
@@ -231,10 +272,12 @@ def _recover(given: Given, _: Tell) -> Any:
     said, warned = io.StringIO(), io.StringIO()
     with redirect_stdout(said), redirect_stderr(warned):
         code = main(words)
+    # A person knows a store by the name that was dropped, and not by where the page has put it.
+    place = f"{platform.node()}:{Path.cwd()}/"
     return {
         "code": code,
-        "text": said.getvalue(),
-        "warnings": warned.getvalue(),
+        "text": said.getvalue().replace(place, ""),
+        "warnings": warned.getvalue().replace(place, ""),
         "command": shlex.join(["joinproto", *words]),
     }
 

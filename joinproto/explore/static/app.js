@@ -51,9 +51,9 @@ class Page {
     this.run.set({ start: 0, ids: [this.world.firsts[0]], steps: [] });
     this.frame();
     const wanted = read(location.hash);
-    const keys = (this.world.begin || {}).keys;
+    const { keys, start } = this.world.begin || {};
     // A run that the command was given, unless the address has one.
-    if (keys && !wanted.keys.length) Object.assign(wanted, { keys, end: null, at: keys.length });
+    if (keys && !wanted.keys.length) Object.assign(wanted, { keys, start, end: null, at: keys.length });
     await this.goTo(wanted);
   }
 
@@ -206,7 +206,7 @@ class Page {
     this.buttons.on.disabled = run.at === run.steps.length;
     this.parts.place.textContent = `step ${run.at} of ${run.steps.length}`;
     this.keepAddress();
-    const broken = state.claims.filter((one) => one.is === false && one.kind !== "sometimes");
+    const broken = brokenIn(state);
     this.say(`${words} ${plural(state.steps.length, "step")} possible.${broken.length ? ` Broken here: ${broken.map((one) => one.name).join(", ")}.` : ""}`.trim());
     this.root.dataset.drawn = String(run.id);
     this.root.dataset.ms = String(Math.round(performance.now() - began));
@@ -262,11 +262,14 @@ class Page {
 
   drawState(state, before) {
     const onfault = this.can("inject") ? (what) => faultDialog(this, what) : null;
+    const broken = brokenIn(state), others = state.claims.filter((one) => !broken.includes(one));
+    const rows = (claims) => claimRows({ ...state, claims }, before, async (claim, body) => fill(body, partsTree(await this.ask("claim", { id: this.run.id, name: claim.name, via: this.run.via }))));
     fill(this.parts.state, h("h2", {}, "The state"),
+      broken.length ? [h("h3", {}, "Broken here"), rows(broken)] : null,
       memberCards(state, before, { onfault }),
       networkCard(state, this.world.members, { onfault }),
       h("h2", {}, "Claims here"),
-      claimRows(state, before, async (claim, body) => fill(body, partsTree(await this.ask("claim", { id: this.run.id, name: claim.name, via: this.run.via })))),
+      rows(others),
       h("h2", {}, "Your columns"),
       this.columnsBox(state));
   }
@@ -387,6 +390,10 @@ class Page {
     const fits = again.error || again.fits === keys.length;
     this.tell(h("p", {}, "The file changed, and was loaded again. ", fits ? "The run still fits." : `Of the run's ${keys.length} steps the first ${again.fits} fit.`));
   }
+}
+
+function brokenIn(state) {
+  return state.claims.filter((one) => one.is === false && one.kind !== "sometimes");
 }
 
 function byMember(steps) {

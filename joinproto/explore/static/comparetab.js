@@ -43,7 +43,7 @@ export function compareTab(page, panel) {
   // Both runs after so many of their own steps.
   async function seeRuns(first, second, count) {
     const upto = (run) => run.steps.slice(0, count).map((step) => step.key);
-    pair = { start: 0, keys: upto(first), other: upto(second) };
+    pair = { start: page.world.begin.start, keys: upto(first), other: upto(second) };
     await draw();
     walk.scrollIntoView({ block: "start" });
   }
@@ -94,6 +94,14 @@ export function compareTab(page, panel) {
     return found;
   }
 
+  // Other versions that a page around this one offers: target, options, and what they are.
+  const versions = page.world.versions || [];
+  function withVersion({ target: named, options: given }) {
+    target.value = named;
+    words.value = Object.entries(given).map((one) => one.join("=")).join(" ");
+    compare({ target: named, options: given });
+  }
+
   const mistakes = Object.entries(page.world.mistakes);
   function withMistake(mutant) {
     words.value = `mutant=${mutant}`;
@@ -105,6 +113,7 @@ export function compareTab(page, panel) {
       h("label", { for: "other" }, "The other world, or a model's file"), target,
       h("label", { for: "other-options" }, "Its options, as NAME=VALUE"), words,
       h("div", { class: "inline" }, h("button", { type: "submit", class: "primary" }, "Compare"))),
+    versions.map((one) => h("p", {}, button(`with ${one.about}`, () => withVersion(one)))),
     mistakes.length ? h("details", { open: mistakes.length <= 8 }, h("summary", {}, "Or with a mistake built in, to see what the rule is for"),
       h("ul", { class: "mistakes" }, mistakes.map(([name, about]) => h("li", {}, button(`with the mistake ${name}`, () => withMistake(name)), " ", h("span", { class: "quiet" }, about))))) : null,
     out, walk);
@@ -112,7 +121,7 @@ export function compareTab(page, panel) {
     if (found.error) return void fill(out, problem(found.error));
     runsTable(found);
     const [first, second] = found.runs;
-    pair = { start: 0, keys: first.steps.slice(0, found.common).map((step) => step.key) };
+    pair = { start: page.world.begin.start, keys: first.steps.slice(0, found.common).map((step) => step.key) };
     pair.other = second.steps.slice(0, found.common).map((step) => step.key);
     draw();
   });

@@ -59,8 +59,8 @@ const FIRST = "note-lone-restart";
 const listing = await (await fetch("worlds.json")).json();
 
 // Shows a world in the tab that steps; returns what the worker answered.
-async function walk(from, given) {
-  const answer = await step.open(from, given);
+async function walk(from, given, run) {
+  const answer = await step.open(from, given, run);
   if (!answer.error) go("step");
   return answer;
 }

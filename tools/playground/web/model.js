@@ -10,6 +10,7 @@ let world = "";
 let turn = 0;
 let firstText = "";
 let isDark = false;
+let walk = null;
 
 export function fill(listing, { isDark: dark, step }) {
   isDark = dark;
@@ -30,10 +31,13 @@ export function fill(listing, { isDark: dark, step }) {
   });
   find("model-options").addEventListener("change", keep);
   find("model-check").addEventListener("click", check);
+  walk = async (wanted, run) => {
+    const { error, printed } = await step("model", wanted, run);
+    if (error) failed(error, printed);
+  };
   find("model-step").addEventListener("click", async () => {
     await shown();
-    const { error, printed } = await step("model", given());
-    if (error) failed(error, printed);
+    walk(given());
   });
 }
 
@@ -87,10 +91,11 @@ async function check() {
   editor.mark(null);
   keep();
   const progress = progressIn(place, stop);
-  const { value, error, printed } = await ask("model", given(), { progress });
+  const asked = given();
+  const { value, error, printed } = await ask("model", asked, { progress });
   if (mine !== turn) return;
   if (error) failed(error, printed);
-  else outcomeIn(place, value, printed);
+  else outcomeIn(place, value, printed, () => walk(asked, value.run));
 }
 
 function failed(error, printed) {

@@ -32,7 +32,8 @@ function printedOf(printed) {
   return [make("details", { class: "printed" }, make("summary", {}, "What the model printed"), make("pre", { tabindex: "0" }, printed))];
 }
 
-export function outcomeIn(place, found, printed) {
+// `onwalk`: shows the run where one can leave it.
+export function outcomeIn(place, found, printed, onwalk) {
   const headline = make("h3", { class: "headline", tabindex: "-1" },
     make("span", { class: "badge " + found.tone }, found.result), " ", found.headline);
   const claims = make("ul", { class: "claims" }, ...found.claims.map((claim) =>
@@ -49,8 +50,11 @@ export function outcomeIn(place, found, printed) {
     body.querySelector(":scope > header")?.remove();
     body.style.padding = "0 1rem 1rem";
   });
+  const walking = make("p", {}, make("button", { type: "button", onclick: onwalk }, "Walk this run"), " ",
+    make("span", { class: "quiet" }, "to see what else could have happened, and which part of the claim is false"));
   place.replaceChildren(
     make("div", { role: "status" }, headline), facts, claims, ...printedOf(printed),
+    ...(found.run ? [walking] : []),
     frame,
     make("p", { class: "quiet" }, "On your machine: ", make("code", {}, found.command), " · ",
       make("a", { href: address, download: found.world + ".html" }, "keep this report")));

@@ -96,7 +96,7 @@ function described(world, options) {
   if (more.length) fields.append(make("details", { open: world.options.some(({ name }) => name in options) }, make("summary", {}, "More options"), make("div", { class: "options" }, ...more)));
   fields.append(make("div", { class: "buttons" },
     make("button", { type: "submit", class: "primary" }, "Check"),
-    make("button", { type: "button", onclick: () => step(world, fields) }, "Step through it"),
+    make("button", { type: "button", onclick: () => step(world, given(fields)) }, "Step through it"),
     make("button", { type: "button", onclick: () => handlers.edit(world.name) }, "Edit a copy")));
   const must = world.expected === "violated"
     ? "It must be violated" + (world.steps === null ? "." : ", by a run of " + plural(world.steps, "step") + ".")
@@ -124,8 +124,8 @@ function given(fields) {
   return found;
 }
 
-async function step(world, fields) {
-  const { error, printed } = await handlers.step("worlds/" + world.name, { name: world.name, options: given(fields) });
+async function step(world, options, run) {
+  const { error, printed } = await handlers.step("worlds/" + world.name, { name: world.name, options }, run);
   if (error) failureIn(find("world-outcome"), error, printed);
 }
 
@@ -139,5 +139,5 @@ async function check(world, fields) {
   const { value, error, printed } = await ask("check", { name: world.name, options }, { progress });
   if (mine !== turn) return;
   if (error) failureIn(place, error, printed);
-  else outcomeIn(place, value, printed);
+  else outcomeIn(place, value, printed, () => step(world, options, value.run));
 }
