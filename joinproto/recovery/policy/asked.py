@@ -25,15 +25,16 @@ class StateQuestion:
     """A question in one state of the world.
 
     `found`: the stores in it as the reader gives them, for policies in this process.  `safe`:
-    answers that lose nothing in this state.  `truth`: the same question with every node's store
-    in it; `blank`: with an empty store in the place of each that is unknown.
+    answers that lose nothing in this state.  `truth`: makes the same question with every node's
+    store in it; `blank`: with an empty store in the place of each that is unknown.  Both are of
+    interest only where the policy chose a node.
     """
 
     question: Question
     found: tuple[Found, ...]
     safe: frozenset[str] = frozenset()
-    truth: StateQuestion | None = None
-    blank: StateQuestion | None = None
+    truth: Callable[[], StateQuestion] | None = None
+    blank: Callable[[], StateQuestion] | None = None
 
 
 @define
@@ -47,7 +48,11 @@ class Record:
     answer: str | None
     safe: frozenset[str]
     truths: dict[str, StateQuestion] = field(factory=dict)
-    blank: StateQuestion | None = None
+    blank: Callable[[], StateQuestion] | None = None
+
+    @property
+    def chose_a_node(self) -> bool:
+        return self.answer in self.question.nodes
 
 
 Policy = Callable[[StateQuestion], str | None]
@@ -81,8 +86,13 @@ class Questioner:
             record = Record(asked.question, answer, asked.safe, blank=asked.blank)
             self.records[line] = record
         record.safe &= asked.safe
-        if asked.truth is not None and len(record.truths) < TRUTHS_MAX:
-            record.truths[asked.truth.question.line] = asked.truth
+        if (
+            asked.truth is not None
+            and record.chose_a_node  # no other is compared with it
+            and len(record.truths) < TRUTHS_MAX
+        ):
+            truth = asked.truth()
+            record.truths[truth.question.line] = truth
         return record.answer
 
 
@@ -111,7 +121,7 @@ def summed(asker: Questioner, *, is_whole: bool) -> Answers:
     counts: dict[str, int] = {}
     for record in asker.records.values():
         said = record.answer
-        words = "no answer" if said is None else "a node" if said in record.question.nodes else said
+        words = "no answer" if said is None else "a node" if record.chose_a_node else said
         key = f"{record.question.ask}: {words}"
         counts[key] = counts.get(key, 0) + 1
     blind = list(_blind(asker))
@@ -129,9 +139,9 @@ def summed(asker: Questioner, *, is_whole: bool) -> Answers:
 def _blind(asker: Questioner) -> Iterator[str]:
     for line, record in asker.records.items():
         chosen = record.answer
-        if record.blank is None or chosen not in record.question.nodes:
+        if record.blank is None or not record.chose_a_node:
             continue
-        if asker.policy(record.blank) == chosen and any(
+        if asker.policy(record.blank()) == chosen and any(
             asker.policy(truth) != chosen for truth in record.truths.values()
         ):
             yield line

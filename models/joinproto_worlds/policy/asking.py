@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 
 from attrs import evolve
 
@@ -16,28 +16,27 @@ from joinproto_worlds.policy.nodes import Node, System
 TIMED_OUT = "timed-out"
 
 
-@cache
 def about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -> StateQuestion:
     """Return the question of an operator who hears all nodes, or all but `silent`."""
+    names = tuple(node.name for node in nodes)
     if silent is None:
-        return _founder(system, nodes, nodes)
+        return _founder(system, names, nodes)
     heard = tuple(node for node in nodes if node.name != silent)
     lost = Node(silent, runs=False, serves=False, disk="blank")
     return evolve(
-        _founder(system, nodes, heard, {silent: TIMED_OUT}),
-        truth=about_founder(system, nodes, None),
-        blank=_founder(system, nodes, (*heard, lost)),
+        _founder(system, names, heard, silent),
+        truth=partial(_founder, system, names, nodes),
+        blank=partial(_founder, system, names, (*heard, lost)),
     )
 
 
+@cache
 def _founder(
-    system: System,
-    nodes: tuple[Node, ...],
-    heard: tuple[Node, ...],
-    unknown: Mapping[str, str] | None = None,
+    system: System, names: tuple[str, ...], heard: tuple[Node, ...], silent: str | None = None
 ) -> StateQuestion:
-    question = _question(system, nodes, heard, "choose-founder", unknown=unknown)
-    return StateQuestion(question=question, found=_read(system, heard))
+    """Return the question to `names`; kept, for it says nothing of the node that is silent."""
+    unknown = {} if silent is None else {silent: TIMED_OUT}
+    return _question(system, names, heard, "choose-founder", unknown=unknown)
 
 
 @cache
@@ -46,36 +45,37 @@ def about_one(system: System, nodes: tuple[Node, ...], ask: Ask, node: Node) -> 
     others = tuple(one for one in nodes if one is not node)
     is_start = ask == "may-i-start"
     heard = (node,) if is_start else others
-    question = _question(
+    return _question(
         system,
-        nodes,
+        tuple(one.name for one in nodes),
         heard,
         ask,
         unknown={one.name: "not-asked" for one in others} if is_start else {node.name: TIMED_OUT},
         node=node.name,
         reasons=() if is_start else ("it has not answered for ten minutes",),
     )
-    return StateQuestion(question=question, found=_read(system, heard))
 
 
 def _question(
     system: System,
-    nodes: tuple[Node, ...],
+    names: tuple[str, ...],
     heard: tuple[Node, ...],
     ask: Ask,
     *,
-    unknown: Mapping[str, str] | None = None,
+    unknown: Mapping[str, str],
     node: str | None = None,
     reasons: tuple[str, ...] = (),
-) -> Question:
-    return Question(
+) -> StateQuestion:
+    found = _read(system, heard)
+    question = Question(
         ask=ask,
-        nodes=tuple(one.name for one in nodes),
+        nodes=names,
         node=node,
-        stores=tuple(map(store_told, _read(system, heard))),
-        unknown=unknown or {},
+        stores=tuple(map(store_told, found)),
+        unknown=unknown,
         reasons=reasons,
     )
+    return StateQuestion(question=question, found=found)
 
 
 def _read(system: System, heard: tuple[Node, ...]) -> tuple[Found, ...]:

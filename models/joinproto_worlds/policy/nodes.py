@@ -50,7 +50,7 @@ class Node:
         return f"{self.name}.{self.starts}"
 
 
-@frozen
+@frozen(cache_hash=True)
 class Left:
     """The remaining budgets.
 
@@ -70,7 +70,7 @@ class Left:
     all_answer: bool = False
 
 
-@frozen
+@frozen(cache_hash=True)
 class Clients:
     """The knowledge of clients.  `acknowledged`: writes that some disk still has: no answer can
     bring back those that a wipe or a restored copy took from the last disk.
@@ -84,7 +84,7 @@ class Clients:
     left: Left = field(factory=Left)
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class System:
     """A system whose nodes these are.
 

@@ -90,8 +90,8 @@ def _about(names: tuple[str, ...], some: Stores, stores: Stores) -> StateQuestio
         return _asked(names, found)
     return evolve(
         _asked(names, found, silent),
-        truth=_about(names, stores, stores),
-        blank=_asked(names, (*found, *map(_blank, silent))),
+        truth=partial(_about, names, stores, stores),
+        blank=partial(_asked, names, (*found, *map(_blank, silent))),
     )
 
 
