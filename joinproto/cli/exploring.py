@@ -12,7 +12,7 @@ from attrs import frozen
 from joinproto.check import catalogue
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Json, key_of
-from joinproto.explore.recorded import Logs, RecordedLine, by_cause, followed
+from joinproto.explore.recorded import LINES_MAX, Logs, RecordedLine, by_cause, followed
 from joinproto.explore.session import Opened, Session
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ named.
 """
 
 TEXT_MAX = 160
+
+TOLD_MAX = 100_000
+"""Lines of another program's logs that tell a step: a run through a world is held in memory."""
 
 
 def session_of(
@@ -130,7 +133,7 @@ def _of_others(session: Session, paths: Sequence[Path], patterns: Path) -> Logs:
     from joinproto.cli.validate.patterns import Patterns
 
     wanted = Patterns.read(patterns)
-    found, _ = wanted.told(paths)
+    found, _ = wanted.told(paths, most=TOLD_MAX)
     lines = [(line.told.member, line.text[:TEXT_MAX], line.told) for line in found]
     with session.now.loaded.at_work():
         return followed(session, lines, wanted.is_logged)
@@ -142,24 +145,49 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
 
     lines: dict[str, list[RecordedLine]] = {}
     says = []
+    cut: set[str] = set()
     for run in read_runs(paths):
         mine = lines.setdefault(run.member, [])
-        kept: list[RecordedLine] = []
-        mismatch = replay(run, lambda seen, kept=kept: kept.append(_line(seen)), Assumed())  # type: ignore[misc]
-        mine += kept
+
+        def look(seen: MemberThen, mine: list[RecordedLine] = mine) -> None:
+            line = _line(seen)
+            if not line.text:
+                return
+            # Of all logs together the page shows so many lines, so it needs no more of one.
+            if len(mine) == LINES_MAX:
+                raise _EnoughError(seen.line["n"])
+            mine.append(line)
+
+        try:
+            mismatch = replay(run, look, Assumed())
+        except _EnoughError as enough:
+            if run.member not in cut:
+                says.append(
+                    f"{run.path}: the first {enough.read:,} lines were read;"
+                    " joinproto validate judges all."
+                )
+            cut.add(run.member)
+            continue
         if mismatch is not None:
             note = f"{mismatch.field}: seen {mismatch.seen}, allowed {mismatch.allowed}"
             text = _line_at(run, mismatch.matching)
             mine.append(RecordedLine(run.member, text, fits=False, note=note[:600]))
             says.append(f"{mismatch.path}: what is after that line was not judged.")
-    merged = [line for line in by_cause(lines) if line.text]
-    return Logs(list(lines), merged, " ".join(says))
+    return Logs(list(lines), by_cause(lines, cut), " ".join(says))
+
+
+class _EnoughError(Exception):
+    """Nothing more of a log would be shown, of which so many lines were `read`."""
+
+    def __init__(self, read: int) -> None:
+        super().__init__()
+        self.read = read
 
 
 def _line_at(run: Run, number: int) -> str:
     for at, line in enumerate(run.lines()):
         if at == number:
-            return _words(line)[:TEXT_MAX]
+            return (_words(line) or str(line["kind"]))[:TEXT_MAX]
     return "the end"
 
 
@@ -167,14 +195,15 @@ def _line(seen: MemberThen) -> RecordedLine:
     """Return a line with the member's state after it."""
     line, own = seen.line, seen.run.member
     sends: tuple[str, ...] = ()
-    hears = None
+    hears = sender = None
     if line["kind"] == "batch":
         sends = tuple(_message_keys(own, line.get("sends") or ()))
     elif line["kind"] == "receive":
-        hears = f"{line['peer']}>{own} {json.dumps(line['message'])}"
+        sender = line["peer"]
+        hears = f"{sender}>{own} {json.dumps(line['message'])}"
     phase = str(seen.member.phase.value)
     text = _words(line)[:TEXT_MAX]
-    return RecordedLine(own, text, True, phase, sends, hears, phase)
+    return RecordedLine(own, text, True, phase, sends, hears, phase, sender)
 
 
 def _message_keys(own: str, sends: Sequence[Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ put next to each other, none before the one that it follows from.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import define, frozen
 
@@ -26,8 +26,9 @@ LINES_MAX = 5_000
 class RecordedLine:
     """A line of a log.  `fits`: whether a member would write it there; None if nothing is known.
 
-    `phase`: the member's after the line, where it is known. `sends`, `hears`: the messages that the
-    line sends and receives, as keys that are the same on both sides.
+    `phase`: the member's after the line, where it is known.
+    `sends`, `hears`: what the line sends and receives, as keys that are the same on both sides.
+    `sender`: of what it receives.
     """
 
     node: str
@@ -37,22 +38,27 @@ class RecordedLine:
     sends: tuple[str, ...] = ()
     hears: str | None = None
     phase: str = ""
+    sender: str | None = None
 
     def json(self, where: str = "") -> Json:
         told = {"node": self.node, "text": self.text, "fits": self.fits, "note": self.note}
         return {**told, "where": where}
 
 
-def by_cause(lines: Mapping[str, Sequence[RecordedLine]]) -> list[RecordedLine]:
-    """Return the lines of several logs as one: each log in its own order, and each receipt after
-    its send, wherever some log says that it was.
+def by_cause(
+    lines: Mapping[str, Sequence[RecordedLine]], cut: Collection[str] = ()
+) -> list[RecordedLine]:
+    """Return the lines of several logs as one: each log in its own order, and what is received
+    after it was sent, wherever some log says that it was.
+
+    `cut`: nodes whose logs go on after these lines.  They may say of any message that it was sent.
     """
     waiting = {node: deque(found) for node, found in lines.items() if found}
     ever = {key for found in lines.values() for line in found for key in line.sends}
     sent: set[str] = set()
 
     def can_follow(line: RecordedLine) -> bool:
-        return line.hears not in ever or line.hears in sent
+        return line.hears in sent or (line.hears not in ever and line.sender not in cut)
 
     merged: list[RecordedLine] = []
     while waiting:

@@ -11,7 +11,7 @@ from joinproto.__main__ import main
 from joinproto.check.options import Words
 from joinproto.cli.exploring import session_of
 from joinproto.errors import UsageProblem
-from joinproto.explore.recorded import RecordedLine, by_cause
+from joinproto.explore.recorded import LINES_MAX, RecordedLine, by_cause
 
 STATIC = Path("joinproto/explore/static")
 FIRST_TRY = "docs/examples/my_first_try.py"
@@ -207,3 +207,49 @@ def test_the_page_of_the_playground_loads_all_its_modules_at_once() -> None:
     loaded = re.findall(r'<link rel="modulepreload" href="explore/(\w+)\.js">', page)
 
     assert sorted(needed) == loaded
+
+
+def test_of_an_event_log_no_more_is_read_than_the_page_shows(tmp_path: Path) -> None:
+    """Nor kept: a log of five million lines opens as one of five thousand."""
+    import anyio
+
+    from tests.cli.validate.conftest import live
+
+    anyio.run(live, tmp_path)
+    [log] = (tmp_path / "events").glob("a-*.jsonl")
+    first, *others = log.read_text("utf-8").splitlines()
+    again = next(line for line in others if '"heartbeat"' in line and '"receive"' in line)
+    at = others.index(again)
+    long = [first, *others[:at], *[again] * (2 * LINES_MAX), *others[at:]]
+    numbered = (f'{{"n":{n}{line[line.index(",") :]}\n' for n, line in enumerate(long))
+    log.write_text("".join(numbered), encoding="utf-8")
+
+    session = session_of([str(tmp_path / "events")], {})
+    found = session.answer("logs")
+
+    assert LINES_MAX == len(found["lines"])
+    assert re.search(r"a-\w+\.jsonl: the first 5,0\d\d lines were read", found["says"])
+    assert "joinproto validate judges all" in found["says"]
+
+
+def test_what_a_cut_log_may_have_said_is_waited_for() -> None:
+    """The lines shown are then those of whole logs: no line before the one that caused it."""
+    a = [RecordedLine("a", f"a {n}", sends=(f"a>b {n}",)) for n in range(3)]
+    b = [RecordedLine("b", f"b {n}", hears=f"a>b {n}", sender="a") for n in (2, 0)]
+
+    whole = by_cause({"b": b, "a": a})
+    cut = by_cause({"b": b, "a": a[:2]}, {"a"})
+
+    assert ["a 0", "a 1", "a 2", "b 2", "b 0"] == [line.text for line in whole]
+    assert ["a 0", "a 1", "b 2", "b 0"] == [line.text for line in cut]
+
+
+def test_too_many_lines_of_another_program_are_refused_with_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("joinproto.cli.exploring.TOLD_MAX", 2)
+
+    with pytest.raises(UsageProblem, match="more than 2 lines tell a step") as caught:
+        rabbitmq(sorted(file.name for file in RABBITMQ.glob("*.log")), RABBITMQ)
+
+    assert "joinproto validate" in caught.value.next

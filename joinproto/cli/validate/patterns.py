@@ -92,10 +92,10 @@ class Patterns:
         """Return the patterns of a file; raises `UsageProblem`."""
         return read_settings(path, PatternFile, lambda file, _: cls(file), next=NEXT)
 
-    def told(self, logs: Sequence[Path]) -> tuple[list[Line], int]:
+    def told(self, logs: Sequence[Path], *, most: int | None = None) -> tuple[list[Line], int]:
         """Return the lines that tell a step, in order, and how many lines there are in all.
 
-        Raises `UsageProblem`.
+        Raises `UsageProblem`, also where more than `most` lines tell a step.
         """
         found, count, has_zones = list[Line](), 0, dict[bool, str]()
         twice = [log for log, many in Counter(map(Path.resolve, logs)).items() if many > 1]
@@ -112,6 +112,11 @@ class Patterns:
                     # A log is in order, even where the clock was set back.
                     time = here if time is None else max(time, here)
                 found += self._told(log, number, text, time)
+                if most is not None and len(found) > most:
+                    raise UsageProblem(
+                        f"{place}: more than {most:,} lines tell a step",
+                        next="give a part of the logs, or judge all: joinproto validate",
+                    )
         if len(logs) > 1:
             if len(has_zones) > 1:
                 raise UsageProblem(
