@@ -1,8 +1,8 @@
 """The page's server: this machine alone, one token, and one session, which one thread asks.
 
-What is refused: another address than loopback's in `Host` (a name that a stranger points here), a
+Refused requests: another address than loopback's in `Host` (a name that a stranger points here), a
 request of another page (`Origin`), a wrong token in the address, and files outside the folder.
-What is served may run no script but ours (`policy`).
+The served pages may run no script but ours (`policy`).
 """
 
 from __future__ import annotations
