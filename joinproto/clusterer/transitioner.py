@@ -188,6 +188,7 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
     me = state.who.me
     mine = (held.ids.get(me) if state.who.rules.carries else None) or state.identity
     before = -1 if state.achieved is None else state.achieved.config.version
+    ready: dict[str, Held] = {}
     for name, said in answers.items():
         if said.held is None:
             continue
@@ -198,6 +199,7 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
             continue
         coeval = said.held.config == held.config
         if said.status is Status.READY and said.held.config.version >= max(before, 1):
+            ready[name] = said.held
             held = evolve(held, ids=told_by_ready(said.held, held))
             if coeval:
                 held = evolve(held, since=combined(said.held.since, held.since))
@@ -206,7 +208,18 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
             at = said.held.since.get(name)
             if at is not None and name == held.config.gospel and said.status is Status.JOINING:
                 held = evolve(held, since=combined(Notes(((name, at),)), held.since))
-    return tidy(held, me, mine)
+    return tidy(evolve(held, ids=of_themselves(ready, held)), me, mine)
+
+
+def of_themselves(ready: dict[str, Held], held: Held) -> Notes[str]:
+    """Return the identities that we have, and of ready nodes their own word (ours).
+
+    Otherwise: the gospel b was reset, and is ready by itself; c, which knew the former b, is ready
+    with that one's data.  a, which joins b, reads c's answer last, and notes of b what c remembers;
+    so no node seems to run with the data that it is to join, and it asks again for ever.
+    """
+    said = {name: one for name, its in ready.items() if (one := its.ids.get(name)) is not None}
+    return Notes.of(said).over(held.ids)
 
 
 def told_by_ready(said: Held, held: Held) -> Notes[str]:

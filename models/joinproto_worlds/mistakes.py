@@ -112,6 +112,7 @@ MISTAKES: Mapping[str, str] = {
     "gospel-followed": "A node keeps its data though the gospel was left out, and has its own.",
     "leaving-forgotten": "A node that was left out, and is the gospel, does not say so.",
     "memory-believed": "What any ready node remembers of another counts before a later word.",
+    "own-word-lost": "What a ready node remembers of another counts before that one's own word.",
     "data-unnamed": "Identities do not say which set of data they speak of.",
     # Discovery.
     "founds-alone": "One vote is enough to found a cluster.",

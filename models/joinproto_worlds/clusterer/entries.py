@@ -146,6 +146,12 @@ RULES = (
         "memory-believed",
     ),
     _entry(
+        "two-ready-reset",
+        "two-ready-reset",
+        "U4: of two that are ready one remembers the other before its reset: a node joins that one",
+        "own-word-lost",
+    ),
+    _entry(
         "late-word-join",
         "late-word-join",
         "U4: as `clusterer-late-word`, but data are given up after that answer",

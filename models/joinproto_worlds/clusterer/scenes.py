@@ -233,6 +233,13 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         ),
         ((Action(op=Op.HEAL, between=(("a",), ("b",))), start("b")),),
     ),
+    "two-ready-reset": (
+        (
+            (start("b", config(1, "bc", "b")), start("c"), start("a", config(2, "a", "a"))),
+            *_one(cut("b", "c"), reset("b"), start("b")),
+        ),
+        ((apply("a", config(3, "abc", "b")),),),
+    ),
     "paused": (
         (*TWO, (Action(op=Op.PAUSE, node="b"),)),
         ((apply("a", config(2, "ab", None)), Action(op=Op.RESUME, node="b")),),

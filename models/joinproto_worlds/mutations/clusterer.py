@@ -135,6 +135,10 @@ def _any_memory(_original: object) -> Callable[..., Any]:
     return lambda said, held: said.ids.over(held.ids)
 
 
+def _own_word_lost(_original: object) -> Callable[..., Any]:
+    return lambda _ready, held: held.ids
+
+
 def _later_ignored(_original: object) -> Callable[..., Any]:
     return lambda first, second: first.over(second)
 
@@ -210,8 +214,12 @@ CLUSTERER = (
         "memory-believed",
         (
             Patch("joinproto.clusterer.transitioner", "told_by_ready", _any_memory),
+            Patch("joinproto.clusterer.transitioner", "of_themselves", _own_word_lost),
             Patch("joinproto.clusterer.booting", "has_wanted_data", lambda _: lambda *_: True),
         ),
+    ),
+    Mutation.of(
+        "own-word-lost", "joinproto.clusterer.transitioner", "of_themselves", _own_word_lost
     ),
     Mutation.of("data-unnamed", "joinproto.clusterer.identities", "data_of", _data_unnamed),
 )
