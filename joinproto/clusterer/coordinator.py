@@ -238,7 +238,8 @@ def _apply(state: State, config: Config | None) -> Step:
     age = compare(config, held.config) if config is not None and held is not None else None
     row = News(status=state.status, age=age, paused=state.paused)
     case = FROM_OPERATOR.choose((row,), 0)
-    answered = Step(state, (Answer(REPLIES[case.outcome]),))
+    other = held.config if case.outcome is Does.REFUSE_OTHER and held is not None else None
+    answered = Step(state, (Answer(REPLIES[case.outcome], other),))
     if config is None or case.outcome not in (Does.BEGIN, Does.PASS_ON):
         return answered
     new = Held(config)

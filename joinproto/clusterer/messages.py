@@ -373,9 +373,10 @@ class Reply(Enum):
 
 @frozen
 class Answer:
-    """Answers the operator."""
+    """Answers the operator.  `config`: of this version the node has another content, this one."""
 
     reply: Reply
+    config: Config | None = None
 
 
 @frozen

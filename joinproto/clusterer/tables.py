@@ -204,7 +204,7 @@ FROM_OPERATOR = Table(
         Case("U7", "not now", _in(Status.PREBOOT, Status.BOOTING, Status.SHUTDOWN),
              Does.REFUSE_NOW),
         Case("U2", "not valid", _NEWS.fact("it is not valid", age=None), Does.REFUSE_INVALID),
-        Case("U7", "in transition", _BUSY, Does.PASS_ON),
+        Case("U7", "in transition", _BUSY & (_YOUNGER | _COEVAL), Does.PASS_ON),
         Case("U7", "the broker is paused", _PAUSED, Does.REFUSE_BROKER),
         Case("U1", "younger", _YOUNGER, Does.BEGIN),
         Case("U1", "older", _OLDER, Does.REFUSE_OLDER),

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.clusterer.config import Age, Config, compare
+from joinproto.apps.clusterer.process import both_contents
+from joinproto.clusterer.config import Age, Config, Held, compare
+from joinproto.clusterer.coordinator import step
+from joinproto.clusterer.messages import Answer, Apply, Reply
+from joinproto.clusterer.state import State, Who
+from joinproto.clusterer.status import WAITING, Status
 from tests.cli.running import Run, run_here
 from tests.clusterer.test_reading import SEED, config_with
 
@@ -35,6 +40,18 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def test_content_comes_first_then_the_version(changed: dict[str, Any], age: Age) -> None:
     """U1: same content is coeval; same version with other content is invalid."""
     assert age is compare(ONE, evolve(ONE, **changed))
+
+
+@pytest.mark.parametrize("status", [Status.READY, Status.PENDING, *WAITING])
+def test_a_second_content_of_a_version_is_refused_and_both_are_named(status: Status) -> None:
+    """U1: also by a node that is on its way to the first; it accepted what it then ignored."""
+    state = State(who=Who("a"), status=status, identity="a~1", held=Held(ONE), achieved=Held(ONE))
+    given = evolve(ONE, gospel="b")
+
+    found = step(state, Apply(given))
+
+    assert (state, (Answer(Reply.OTHER, ONE),)) == (found.state, found.effects)
+    assert all(f"{{gospel, {{node, {one}}}}}" in both_contents(ONE, given) for one in "ab")
 
 
 def test_validate_prints_the_line_and_what_to_write(run: Run, tmp_path: Path) -> None:

@@ -91,7 +91,9 @@ APPLY = [
     ("pending", config(3, "ab", "a"), config(2, "b", "b"), "begin", "joining"),
     ("pending", config(3, "b", "b", 5), config(2, "b", "b"), "begin", "pending"),
     ("joining", TWO, ONE, "accept, in transition", "joining"),
-    ("rejoining", ONE, TWO, "accept, in transition", "rejoining"),
+    ("rejoining", ONE, ONE, "accept, in transition", "rejoining"),
+    ("rejoining", ONE, TWO, "refuse: older", "rejoining"),
+    ("joining", config(1, "ab", "b"), ONE, "refuse: same version, other content", "joining"),
     ("booting", TWO, ONE, "refuse: not now", "booting"),
     ("preboot", TWO, None, "refuse: not now", "preboot"),
 ]

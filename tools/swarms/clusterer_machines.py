@@ -23,7 +23,7 @@ from joinproto.apps.clusterer.keeping.stored import StoredConfig
 from joinproto.apps.clusterer.network import Network, Timing
 from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.messages import Boot, Content, Question, Reply, Stop, token_of
+from joinproto.clusterer.messages import Answer, Boot, Content, Question, Stop, token_of
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.state import Who
 from joinproto.durable.filesystem import make_directories
@@ -272,10 +272,10 @@ class Machine:
         self.kill(why="reset")
         self.disk, self.broker = Disk(self.machines.chance), Broker(self.name, self.machines)
 
-    def apply(self, config: Config) -> asyncio.Future[Reply] | None:
+    def apply(self, config: Config) -> asyncio.Future[Answer] | None:
         if self.host is None:
             return None
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.host.post(ConfigRequest(config, answer, lambda: False))
         return answer
 

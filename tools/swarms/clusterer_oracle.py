@@ -9,7 +9,7 @@ from random import Random
 from attrs import Factory, define, field
 
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.messages import Event, NewConfig, Receive, Reply
+from joinproto.clusterer.messages import Answer, Event, NewConfig, Receive
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import Status
 from tools.swarms.clusterer_machines import Machine, Machines
@@ -93,7 +93,7 @@ class Oracle:
     told: list[str] = Factory(list)
     problems: list[str] = Factory(list)
     events: int = 0
-    _replies: list[tuple[Config, asyncio.Future[Reply]]] = field(factory=list)
+    _replies: list[tuple[Config, asyncio.Future[Answer]]] = field(factory=list)
 
     @property
     def all(self) -> list[Machine]:
@@ -185,11 +185,11 @@ class Oracle:
         return found + self._taken_twice() + self._lost()
 
     def _taken_twice(self) -> list[str]:
-        """Return the configs that a node began after another content of their version."""
-        found, begun = [], dict[int, Config]()
+        """Return the configs that a node accepted after another content of their version."""
+        found, accepted = [], dict[int, Config]()
         for config, answer in self._replies:
-            if answer.done() and answer.result() is Reply.BEGINS:
-                first = begun.setdefault(config.version, config)
+            if answer.done() and answer.result().reply.is_accepted:
+                first = accepted.setdefault(config.version, config)
                 if first != config:
                     found.append(f"{config} was taken, and {first} before it")
         return found

@@ -34,6 +34,7 @@ from joinproto.clusterer import coordinator
 from joinproto.clusterer.booting import still_left
 from joinproto.clusterer.config import Config, Held, Notes
 from joinproto.clusterer.messages import (
+    Answer,
     Apply,
     BootBroker,
     Booted,
@@ -93,7 +94,7 @@ class ConfigRequest:
     """
 
     config: Config | None
-    answer: asyncio.Future[Reply]
+    answer: asyncio.Future[Answer]
     is_gone: Callable[[], bool]
 
 
@@ -126,7 +127,7 @@ class Host(Ports[Awaitable[None]]):
     _tokens: count[int] = Factory(lambda: count(1))
     _timer: asyncio.TimerHandle | None = None
     _boot: asyncio.Task[None] | None = None
-    _answer: asyncio.Future[Reply] | None = None
+    _answer: asyncio.Future[Answer] | None = None
     _lets_go: float = 0.0
     _one_at_a_time: asyncio.Lock = Factory(asyncio.Lock)
     _forgetting: asyncio.Task[None] | None = None
@@ -171,12 +172,12 @@ class Host(Ports[Awaitable[None]]):
                 raise error
             case ConfigRequest(_, answer, is_gone) if is_gone():
                 log.warning("a config is not taken: who gave it has gone meanwhile")
-                answer.set_result(Reply.NOT_NOW)
+                answer.set_result(Answer(Reply.NOT_NOW))
             case ConfigRequest(config, answer):
                 self._answer = answer
                 await self._step(Apply(config))
                 if not answer.done():
-                    answer.set_result(Reply.NOT_NOW)
+                    answer.set_result(Answer(Reply.NOT_NOW))
             case _:
                 await self._step(event)
 
@@ -261,9 +262,9 @@ class Host(Ports[Awaitable[None]]):
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(seconds, self.post, TimeUp(number))
 
-    def answer(self, reply: Reply) -> None:
+    def answer(self, reply: Reply, config: Config | None) -> None:
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(reply)
+            self._answer.set_result(Answer(reply, config))
 
     def off(self, why: str, *, fails: bool) -> None:
         if fails:

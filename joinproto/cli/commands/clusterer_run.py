@@ -121,6 +121,7 @@ class Applied:
     silent: Annotated[tuple[str, ...], "nodes that do not answer, so the plan counts them as off"]
     sent: Annotated[bool, "false: not confirmed, so nothing was sent"]
     reply: Annotated[str | None, "what the node answered; null: not sent"] = None
+    error: Annotated[str | None, "why it is refused, where that is more than `reply` says"] = None
     ready: Annotated[bool | None, "with --wait: all nodes of the config are ready"] = None
 
 
@@ -175,13 +176,15 @@ def apply(
             silent=tuple(silent),
             sent=True,
             reply=reply,
+            error=answer.get("error"),
             ready=ready,
         )
         click.echo(printed(done))
     else:
         late = f"not all are ready after {wait} s: `joinproto clusterer status` says why"
         ends = {None: [], True: ["all its nodes are ready"], False: [late]}
-        click.echo("\n".join([f"{found['node']} answers: {reply}", *ends[ready]]))
+        why = [answer["error"]] if answer.get("error") else []
+        click.echo("\n".join([f"{found['node']} answers: {reply}", *why, *ends[ready]]))
     return 0 if accepted and ready is not False else 1
 
 
