@@ -2,8 +2,8 @@
 
 `same(view)` speaks for running members and the monitor: everything else about them is forgotten,
 also attributes that `shows()` hides.  Messages, disks and the faults that are left are compared as
-it is, unless `show_links` or `show_disk` let the view show it.  States that a claim of the world, a
-premise or `within` tells apart are never one.
+they are, unless `show_links` or `show_disk` let the view show them.  States that a claim of the
+world, a premise or `within` tells apart are never one.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def _for_one(
     mine: list[Change] = []
     for change in changes:
         if change.queue not in one.asked:
-            continue  # what it has not asked for yet it is sent from what is there then
+            continue  # not asked for yet: it is sent later, from the contents then
         puts, takes = change.puts, change.takes
         if change.queue in copying:
             rest = copying[change.queue]

@@ -19,7 +19,7 @@ def test_a_processor_is_told_with_clock_cache_and_family() -> None:
     assert expected == processor_of(CPUINFO)
 
 
-def test_what_is_not_told_is_unknown() -> None:
+def test_a_fact_that_is_not_given_is_unknown() -> None:
     """Other processors have other lines."""
     assert "unknown" == processor_of("Hardware : something\n")
     assert 0 == memory_kib_of("")

@@ -50,7 +50,7 @@ def test_a_member_takes_the_memory_that_was_promised() -> None:
 
 
 @pytest.mark.soak("peers")
-def test_a_round_costs_what_was_promised() -> None:
+def test_a_round_costs_as_much_as_promised() -> None:
     """At most 300 microseconds in the median."""
     found = member.measure(lives=2, rounds=300)
 

@@ -16,7 +16,7 @@ from tools.bench.run import ROOT, read_peer
 
 
 @pytest.mark.parametrize("members", [3, 4])
-def test_minicheck_counts_what_there_is(members: int) -> None:
+def test_minicheck_counts_all_states(members: int) -> None:
     """The model is the same one: 2^N + 4^N + 6^N states."""
     done = measure(
         Command([*pythons.minicheck(), "two-phase-commit", "--members", str(members)], ROOT)
@@ -27,7 +27,7 @@ def test_minicheck_counts_what_there_is(members: int) -> None:
 
 @pytest.mark.soak("peers")
 @pytest.mark.needs("Python 3.12")
-def test_musil_counts_what_there_is(tmp_path: Path) -> None:
+def test_musil_counts_all_states(tmp_path: Path) -> None:
     """In a Python of its own."""
     try:
         call = pythons.musil(tmp_path)
@@ -53,7 +53,7 @@ def test_without_a_newer_python_musil_is_left_out_by_name(
         pythons.musil(tmp_path)
 
 
-def test_what_cannot_be_installed_is_left_out_with_the_reason(
+def test_a_checker_that_cannot_be_installed_is_left_out_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(command: list[str], **_: object) -> None:

@@ -165,7 +165,7 @@ def test_a_search_that_was_cut_off_is_not_complete(line: str) -> None:
     assert not spin.read(REPORT + line).is_complete
 
 
-def test_what_is_no_report_is_refused() -> None:
+def test_output_that_is_no_report_is_refused() -> None:
     """A crash prints something else."""
     with pytest.raises(ValueError, match="states, stored"):
         spin.read("Segmentation fault")

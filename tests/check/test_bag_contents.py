@@ -63,7 +63,7 @@ def test_a_bag_has_no_more_contents_than_are_reached(count: int) -> None:
     assert count * (count + 1) // 2 + 1 == contents
 
 
-def test_what_is_lost_and_doubled_leaves_the_right_rest() -> None:
+def test_lost_and_doubled_messages_leave_the_right_rest() -> None:
     world = bag(3, losses=1, duplicates=1)
 
     found = explore(world, keep_edges=True)

@@ -155,7 +155,7 @@ def test_beginnings_of_another_kind_are_refused(beginnings: Any, said: str) -> N
         counters(beginnings=beginnings)
 
 
-def test_a_beginning_sets_what_there_is() -> None:
+def test_a_beginning_sets_attributes_that_exist() -> None:
     with pytest.raises(ModelProblem, match="sets 'speed', which is not an attribute"):
         check(counters(beginnings=[{"a": {"speed": 1}}]))
     with pytest.raises(ModelProblem, match="not durable, of a member that begins down"):

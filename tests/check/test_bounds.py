@@ -74,7 +74,7 @@ def test_a_bound_of_what_is_under_way_ends_an_endless_search(most: int) -> None:
 @pytest.mark.parametrize(
     ("most", "told"), [(2, ("incomplete", "unknown")), (5, ("violated", "not-reached"))]
 )
-def test_what_was_not_found_is_open_where_states_lie_beyond(most: int, told: Any) -> None:
+def test_a_claim_not_reached_is_open_where_states_lie_beyond(most: int, told: Any) -> None:
     """It counts to 4: that 5 is not reached is known where no state lies beyond."""
     five = sometimes("five", lambda view: view["a"].n == 5)
     report = check(numbers(five, same=None, within=lambda view: view["a"].n < most))

@@ -284,7 +284,7 @@ def test_a_weight_that_says_nothing_is_refused(
     assert done.error["next"]
 
 
-def test_what_was_not_searched_to_its_end_is_undetermined(
+def test_a_search_that_did_not_end_is_undetermined(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Exit code 3, no number, and the reason; a world that is cut by `within` is the same."""

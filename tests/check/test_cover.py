@@ -180,7 +180,7 @@ def test_only_rows_near_changed_lines_are_wanted(
         (("--goal", "states"), 2),
     ],
 )
-def test_what_cannot_be_covered_is_said(
+def test_a_goal_that_cannot_be_covered_is_reported(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: int
 ) -> None:
     """3 where the search did not come to its end, 2 for wrong words."""

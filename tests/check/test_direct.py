@@ -229,7 +229,7 @@ def test_random_members_are_searched_the_same_both_ways() -> None:
         same_found(drawn(seed))
 
 
-def test_what_it_does_not_know_is_left_to_the_others() -> None:
+def test_a_question_that_it_does_not_know_is_left_to_the_others() -> None:
     """Two members, faults, claims about runs; and a member that sends."""
 
     class Sender(Grid):
@@ -351,7 +351,7 @@ def test_an_exception_that_is_not_raised_again_is_noticed() -> None:
     assert "raises ValueError: odd once, and answers the other time" in message
 
 
-def test_what_cannot_be_shown_again_is_noticed() -> None:
+def test_a_failure_that_does_not_repeat_is_noticed() -> None:
     failed: list[int] = []
 
     class Once(Counts):
@@ -380,7 +380,7 @@ def test_an_effect_that_comes_the_second_time_is_noticed() -> None:
 
 
 @pytest.mark.usefixtures("_slowly")
-def test_what_cannot_be_a_state_is_told_with_its_attribute() -> None:
+def test_a_value_that_cannot_be_a_state_is_reported_with_its_attribute() -> None:
     """As it must be where a search has gone too far to begin again another way."""
 
     class Holds(Grid):
@@ -436,7 +436,7 @@ def test_a_limit_is_met_while_claims_are_asked() -> None:
     assert len(asked) < 800
 
 
-def test_what_it_shows_without_an_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_observation_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WATCH, "seconds_max", 0.4)
     monkeypatch.setattr(direct, "OTHERS_MAX", 0)
 

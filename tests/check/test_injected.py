@@ -227,7 +227,7 @@ def test_one_link_is_cut_in_one_direction_or_in_both(both_ways: bool) -> None:
     assert "holds" == found.result
 
 
-def test_a_cut_of_links_delays_what_they_carry() -> None:
+def test_a_cut_of_links_delays_their_messages() -> None:
     """Without a heal `c` hears `a` only before the cut; `b` hears both at any time."""
     split = links_cut(("a", "c"))
     late = always("c hears a later", lambda v: v.split is None or "a" not in v["c"])

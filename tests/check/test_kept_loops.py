@@ -242,7 +242,7 @@ def test_a_machine_without_any_folder_to_write_to_works(tmp_path: Path) -> None:
     assert done.stdout.endswith("288 False\n")
 
 
-def test_what_loops_do_not_use_is_absent_for_a_moment_only() -> None:
+def test_modules_that_loops_do_not_use_are_absent_for_a_moment_only() -> None:
     """A function that was loaded before stays; one that was not can be loaded later."""
     loaded = sys.modules["os"]
     sys.modules.pop("this", None)

@@ -106,7 +106,7 @@ def back(value: Any, names: Names = ANY) -> Any:
     ],
     ids=repr,
 )
-def test_what_models_hold_comes_back(value: Any) -> None:
+def test_values_of_models_come_back(value: Any) -> None:
     found = back(value)
 
     assert (type(value), value) == (type(found), found)
@@ -131,7 +131,7 @@ def test_any_value_comes_back(value: Any) -> None:
     assert value == back(value)
 
 
-def test_what_is_held_twice_is_one_object() -> None:
+def test_a_value_held_twice_is_one_object() -> None:
     one = [1]
 
     found = back({"a": one, "b": (one,)})
@@ -139,7 +139,7 @@ def test_what_is_held_twice_is_one_object() -> None:
     assert found["a"] is found["b"][0]
 
 
-def test_what_there_is_one_of_is_itself() -> None:
+def test_a_singleton_is_itself() -> None:
     assert all(back(only) is only for only in (TRUE, FALSE, DOWN))
 
 

@@ -92,7 +92,7 @@ def test_the_quick_way_is_for_objects_that_are_their_dict(
 
 
 @pytest.mark.parametrize("kind", [Plain, Cached, Slotted, Fields])
-def test_what_was_taken_apart_is_made_again(kind: Callable[[], Any]) -> None:
+def test_an_object_taken_apart_is_made_again(kind: Callable[[], Any]) -> None:
     objects = MemberObjects("m", kind)
 
     made, other = objects.running(objects.fresh), objects.running(objects.fresh)
@@ -103,7 +103,7 @@ def test_what_was_taken_apart_is_made_again(kind: Callable[[], Any]) -> None:
     assert made.items is not other.items
 
 
-def test_what_a_cached_property_keeps_is_no_attribute() -> None:
+def test_the_value_of_a_cached_property_is_no_attribute() -> None:
     objects = MemberObjects("m", Cached)
     made = objects.running(objects.fresh)
 

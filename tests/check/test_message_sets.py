@@ -171,7 +171,7 @@ def test_a_lasso_names_the_message_that_it_receives(network: MessageSet, who: st
         (MessageSet(with_sender=False, broadcasts="one"), Faults(), "all others than whom"),
     ],
 )
-def test_what_needs_a_sender_is_refused_without_one(
+def test_a_setting_that_needs_a_sender_is_refused_without_one(
     network: MessageSet, faults: Faults, found: str
 ) -> None:
     world = tellers(ONE, (), (), ())

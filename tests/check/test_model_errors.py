@@ -361,7 +361,7 @@ def test_a_claim_that_forgets_stopped_members_is_told_what_to_use() -> None:
     assert "view.up" in problem.next
 
 
-def test_a_claim_that_asks_for_what_is_not_shown_hears_what_is() -> None:
+def test_a_claim_that_asks_for_a_hidden_attribute_lists_the_shown_ones() -> None:
     claim = always_each("small", lambda shown: shown.stp < 9)
 
     problem = problem_of(world(Quiet, claim))
@@ -472,7 +472,7 @@ def test_a_claim_that_asks_a_monitor_that_is_not_there_is_told_so(claim: Any) ->
     assert "give it one, World(monitor=...)" in problem.next
 
 
-def test_a_claim_about_what_is_not_shown_says_so() -> None:
+def test_a_claim_about_hidden_attributes_says_so() -> None:
     problem = problem_of(world(Quiet, always_each("few", lambda shown: shown.coutn < 3)))
 
     assert "has no 'coutn': let shows() return what the claim asks for" in problem.next
@@ -486,7 +486,7 @@ class Forgetful:
         return self.done  # type: ignore[attr-defined]  # fault
 
 
-def test_what_shows_lacks_is_no_event() -> None:
+def test_an_answer_that_shows_lacks_is_no_event() -> None:
     """It was told to answer NOT_ENABLED."""
     problem = problem_of(world(Forgetful))
 
@@ -679,7 +679,7 @@ def test_a_bound_that_answers_none_is_refused() -> None:
     assert "within(view) answered None" in problem.message
 
 
-def test_a_claim_about_steps_is_told_what_it_is_asked_with() -> None:
+def test_a_claim_about_steps_gets_its_arguments() -> None:
     def two(*both: Any) -> bool:
         _before, _after = both
         return True

@@ -110,7 +110,7 @@ def test_so_is_one_whose_contents_have_numbers(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_one_search_left_serves_the_others(tmp_path: Path, workers: int) -> None:
+def test_the_answers_of_one_search_serve_the_others(tmp_path: Path, workers: int) -> None:
     """Of any number of workers; one with symmetry takes none."""
     world = load_world("two-phase-commit", members=4)
     first = check(world, answers=kept_at(tmp_path / "kept"), workers=workers)
@@ -123,7 +123,7 @@ def test_what_one_search_left_serves_the_others(tmp_path: Path, workers: int) ->
     assert [0, 1, 0, 1] == [len(report.notes) for report in (first, second, alike, last)]
 
 
-def test_a_search_that_is_stopped_covers_what_it_met(tmp_path: Path) -> None:
+def test_a_search_that_is_stopped_covers_the_states_that_it_met(tmp_path: Path) -> None:
     """Numbers that another search added beyond them change nothing."""
     world = load_world("durable-vote-wiped")
     cold = check(world, states_max=5)

@@ -105,7 +105,7 @@ def test_parts_that_are_equal_and_of_another_type_are_two() -> None:
     assert "violated" == check(world(claim)).result
 
 
-def test_what_goes_wrong_with_a_part_is_told_with_the_claim() -> None:
+def test_an_error_in_a_part_is_reported_with_the_claim() -> None:
     claim = always_pair("one leader", lambda a, b: a == b, of=lambda shown: shown.chief)
 
     with pytest.raises(ModelProblem, match=r"'one leader'.*no attribute 'chief'") as told:

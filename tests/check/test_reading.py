@@ -131,7 +131,7 @@ def test_a_function_that_reads_in_two_orders_is_still_right() -> None:
     assert answers.sum() == 256 - 81
 
 
-def test_what_a_function_changes_in_its_view_is_gone_for_the_next() -> None:
+def test_a_function_s_change_of_its_view_is_gone_for_the_next() -> None:
     """One claim makes the lists that it is shown longer; the other one sees them as they were."""
 
     def spoils(view: View) -> bool:

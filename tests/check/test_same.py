@@ -115,7 +115,7 @@ def test_a_view_of_everything_leaves_nothing_out(plan: Plan) -> None:
 
 @settings(max_examples=25)
 @given(plans(), st.integers(1, 3))
-def test_what_is_found_is_a_run_whatever_the_view_says(plan: Plan, modulus: int) -> None:
+def test_a_finding_is_a_run_whatever_the_view_says(plan: Plan, modulus: int) -> None:
     """A view that is no good misses states; it makes none up, in neither search."""
     world = build(plan)
     view = evolve(world, same=lambda view: len(str(view)) % modulus)
@@ -265,7 +265,7 @@ class Hides(Number):
         return self.n
 
 
-def test_what_a_member_does_not_show_is_forgotten() -> None:
+def test_an_attribute_that_a_member_does_not_show_is_forgotten() -> None:
     """The tutorial says so: `same` speaks for the whole of a running member."""
     world = World(name="hides", members={"a": Hides}, properties=NOTHING)
 
@@ -290,7 +290,7 @@ def test_an_abstract_world_with_states_left_out_is_refused(name: str) -> None:
     assert "holds" == check(evolve(whole, properties=[implements("itself", whole, itself)])).result
 
 
-def test_what_a_view_cannot_be_alongside_is_said() -> None:
+def test_options_that_exclude_a_view_are_reported() -> None:
     late = [eventually("late", lambda view: view["a"].rounds == 9)]
     with pytest.raises(ModelProblem, match="needs every state and step, and `same` leaves some"):
         evolve(clocks(same=hours), properties=late)

@@ -195,7 +195,7 @@ class RecordsForNobody(Steps):
         (RecordsForNobody, "has no receiver", "monitor="),
     ],
 )
-def test_what_no_state_would_show_is_refused(
+def test_a_mistake_that_no_state_would_show_is_refused(
     kind: type, said: str, hint: str, search: Callable[[World], Any]
 ) -> None:
     problem = refused(world(kind), search)
@@ -241,7 +241,7 @@ class Mends(Mended):
     ("kind", "said"),
     [(Mended, "a stopped member has none"), (Mends, "offline() returns NOT_ENABLED, and changes")],
 )
-def test_what_a_stopped_member_says_in_vain_is_refused(
+def test_an_effect_of_a_stopped_member_without_a_receiver_is_refused(
     kind: type, said: str, search: Callable[[World], Any]
 ) -> None:
     operator = Together("mend", {"a": Offline("mend")}, fair=False)
@@ -367,7 +367,7 @@ def test_an_answer_that_is_true_whatever_is_in_it_is_refused(
         ({"faults": Faults(partitions=1)}, "there is no way to cut"),
     ],
 )
-def test_what_no_search_could_put_to_a_test_is_refused(parts: dict[str, Any], said: str) -> None:
+def test_a_claim_that_no_search_could_test_is_refused(parts: dict[str, Any], said: str) -> None:
     with pytest.raises(ModelProblem) as caught:
         World(**{"name": "w", "members": {"a": Steps}, "properties": [TRUE], **parts})
 
@@ -496,7 +496,7 @@ class Sends(Steps):
                 return NOT_ENABLED
 
 
-def test_what_no_arm_takes_is_named() -> None:
+def test_a_message_that_no_arm_takes_is_named() -> None:
     """A choice that is offered and never taken; a message that no arm takes; an idle disk."""
     found = reported(world(Sends, sometimes("all went", lambda v: v["a"].step == v["b"].step == 1)))
 
@@ -598,5 +598,5 @@ def test_a_counter_that_nothing_bounds_is_named_where_a_limit_ends_the_search() 
         assert "grows a.step took values from 0 to" in " ".join(summary(found).split())
 
 
-def test_what_a_limit_does_not_end_has_nothing_that_grows() -> None:
+def test_a_world_that_a_limit_does_not_end_has_no_growing_value() -> None:
     assert () == reported(world(Steps)).coverage.growing

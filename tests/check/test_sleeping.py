@@ -121,7 +121,7 @@ def test_several_workers_leave_out_as_much_and_no_more(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_is_walked_between_two_levels_is_not_counted(workers: int) -> None:
+def test_steps_walked_between_two_levels_are_not_counted(workers: int) -> None:
     """For example, where a member gave no answer; no earlier count is lost."""
     with asleep_if_possible(), mock.patch.object(workers_room, "ROWS_MIN", 1):
         plain = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
@@ -230,7 +230,7 @@ class _Says:
         return NOT_ENABLED
 
 
-def test_what_is_heard_must_be_of_use_to_the_member_that_hears_it() -> None:
+def test_a_message_that_is_heard_must_be_of_use_to_its_receiver() -> None:
     """Else the other order is none: the first one makes the word useless."""
     world = World(
         name="useless",

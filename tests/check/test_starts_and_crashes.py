@@ -71,7 +71,7 @@ def test_a_first_start_keeps_what_two_attributes_share() -> None:
     same_everywhere(world)
 
 
-def test_a_start_after_a_crash_finds_on_disk_only_what_is_durable() -> None:
+def test_a_start_after_a_crash_finds_durable_values_alone() -> None:
     """The list that came from disk is another one than the list of a fresh member."""
     world = World(
         name="alias",

@@ -341,7 +341,7 @@ class Shown(Leader):
         return Role.LEADS if self.led else Role.IDLE
 
 
-def test_what_one_does_all_do_that_are_renamed() -> None:
+def test_a_step_of_one_is_a_step_of_all_renamings() -> None:
     """Of the three that may lead, the states kept have one and the same."""
     one = world(always_each("x", lambda shown: shown in Role), Shown)
 

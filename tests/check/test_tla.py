@@ -51,7 +51,7 @@ def test_the_module_says_what_the_search_found(name: str, mutant: str | None) ->
         assert rf"{claim.invariant} == " in found.module
 
 
-def test_what_has_no_form_in_tla_is_refused() -> None:
+def test_a_world_without_a_form_in_tla_is_refused() -> None:
     world = load_world("two-phase-commit")
 
     with pytest.raises(UsageProblem, match="within="):

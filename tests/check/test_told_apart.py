@@ -169,7 +169,7 @@ def test_values_that_behave_the_same_are_one(name: str) -> None:
     "made", [Whole(3), Name("x"), Tagged((1,)), Named(1), Bag([1]), Real(1.0), Instant(2020, 1, 1)],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_what_a_value_holds_besides_its_content_is_refused_by_name(made: Any) -> None:
+def test_a_value_with_more_than_its_content_is_refused_by_name(made: Any) -> None:
     made.tag = 1
 
     with pytest.raises(ModelProblem, match=rf"{type(made).__name__} cannot be .*'tag'"):
@@ -177,7 +177,7 @@ def test_what_a_value_holds_besides_its_content_is_refused_by_name(made: Any) ->
 
 
 @pytest.mark.parametrize("made", [memoryview(b"a"), Failure(1)], ids=["memoryview", "exception"])
-def test_what_does_not_say_all_that_it_holds_is_refused_by_name(made: Any) -> None:
+def test_a_value_that_hides_content_is_refused_by_name(made: Any) -> None:
     with pytest.raises(ModelProblem, match="cannot be part of a state"):
         freeze(made)
 

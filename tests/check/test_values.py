@@ -128,7 +128,7 @@ def kinds_of(value: Any) -> Any:
 
 
 @given(VALUES)
-def test_what_was_frozen_comes_back_equal_and_of_its_type(value: Any) -> None:
+def test_a_frozen_value_comes_back_equal_and_of_its_type(value: Any) -> None:
     back = thaw(freeze(value))
 
     assert value == back
@@ -173,7 +173,7 @@ def test_a_default_dict_keeps_its_default_and_a_deque_its_bound() -> None:
     assert [2, 3] == list(last)
 
 
-def test_what_can_change_is_made_anew_each_time() -> None:
+def test_mutable_values_are_made_again_each_time() -> None:
     for value in ([1], {1}, {1: 1}, Box(1), Job("a", []), Own(1), (1, [2])):
         known = freeze(value)
         assert thaw(known) is not thaw(known)
@@ -263,7 +263,7 @@ def test_a_renamed_value_is_made_of_renamed_texts() -> None:
     ],
     ids=["object", "builtin", "method", "memoryview"],
 )
-def test_what_is_no_value_is_refused(value: Any, said: str) -> None:
+def test_an_invalid_value_is_refused(value: Any, said: str) -> None:
     with pytest.raises(ModelProblem) as caught:
         freeze(value)
 

@@ -22,7 +22,7 @@ WORLDS = [
 
 
 @pytest.mark.parametrize(("name", "options"), WORLDS)
-def test_enough_runs_meet_what_a_search_finds(name: str, options: dict[str, str]) -> None:
+def test_enough_runs_meet_all_findings_of_a_search(name: str, options: dict[str, str]) -> None:
     """Never more states than there are; all of them where runs are many."""
     world = load_world(name, **options)
     every = explore(world).distinct
@@ -94,7 +94,7 @@ def test_more_runs_than_go_at_once_are_all_taken() -> None:
     assert 288 >= found.distinct > 280
 
 
-def test_a_memory_limit_stops_it_with_what_was_found() -> None:
+def test_a_memory_limit_stops_it_with_its_findings() -> None:
     """The runs that were finished still count."""
     found = simulate(load_world("two-phase-commit", members=9), runs=10**6, memory_max_bytes=1)
 

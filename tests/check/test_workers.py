@@ -236,7 +236,7 @@ def test_a_search_that_is_stopped_in_a_round_tells_its_runs(symmetry: bool, call
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_what_was_found_before_rows_were_packed_anew_is_not_taken_for_known(words: int) -> None:
+def test_a_row_found_before_rows_were_packed_again_is_not_taken_for_known(words: int) -> None:
     """A row of before may look as another state's does now."""
     crew = Workers(2)
     states = RowSet(words, Budget(1 << 40))
@@ -295,7 +295,7 @@ def test_limits_end_it(limits: Limits) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 40, 41])
-def test_what_is_found_until_memory_ends_is_counted(
+def test_states_found_until_memory_ends_are_counted(
     monkeypatch: pytest.MonkeyPatch, pieces: int
 ) -> None:
     """In the middle of a round, in any thread: the states stay, and so do the steps to them."""

@@ -78,7 +78,7 @@ def test_a_claim_that_is_not_reached_exits_1(run: Run, tmp_path: Path) -> None:
     assert "NOT REACHED" in done.out
 
 
-def test_what_was_never_exercised_is_said_also_on_success(run: Run, tmp_path: Path) -> None:
+def test_steps_never_exercised_are_reported_also_on_success(run: Run, tmp_path: Path) -> None:
     """A premise that is never met says nothing; --strict takes that for a failure."""
     never = 'always("low", low, premise=lambda view: False)'
     path = model(tmp_path, replace=('always("low", low)', never))

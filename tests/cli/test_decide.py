@@ -266,7 +266,7 @@ def test_options_compare_as_json() -> None:
     assert 3 == len({options('{"x": 1}'), options('{"x": 1.0}'), options('{"x": true}')})
 
 
-def test_what_other_rules_read_is_no_error() -> None:
+def test_a_field_of_other_rules_is_no_error() -> None:
     """One file serves all rules."""
     row = {**EMPTY, "lineage": ["v1"], "position": ["v1", 3]}
 

@@ -148,7 +148,7 @@ def test_worlds_that_begin_differently_part_at_once(run: Run, tmp_path: Path) ->
         ),
     ],
 )
-def test_what_cannot_be_compared_is_an_error(run: Run, words: list[str], says: str) -> None:
+def test_worlds_that_cannot_be_compared_are_an_error(run: Run, words: list[str], says: str) -> None:
     done = run(*words)
 
     assert (2, True) == (done.code, says in done.err), done.err

@@ -154,7 +154,7 @@ def test_boot_joins_a_node_that_answers(tmp_path: Path) -> None:
     ("text", "place"),
     [('{"rabbit@b": {"foo": 1}}', "rabbit@b.foo: "), ('{"rabbit@b": 7}', "rabbit@b: "), ("{", "")],
 )
-def test_what_does_not_fit_in_what_is_seen_is_named(tmp_path: Path, text: str, place: str) -> None:
+def test_a_status_that_does_not_fit_is_named(tmp_path: Path, text: str, place: str) -> None:
     """The node and the field; and no option is advised that the command lacks."""
     file, seen = tmp_path / "rabbitmq.conf", tmp_path / "seen.json"
     file.write_text(CLASSIC)

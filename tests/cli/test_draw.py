@@ -121,7 +121,7 @@ def test_the_members_of_a_model_of_ones_own_are_drawn(
         (("note", "--by", "x"), "--member and --by are for a world"),
     ],
 )
-def test_what_cannot_be_drawn_of_a_world_is_said(
+def test_a_world_that_cannot_be_drawn_is_reported(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
 ) -> None:
     code = main(["draw", *words])
@@ -224,7 +224,7 @@ def test_a_drawing_is_also_one_json_object(
         (["draw", "note", "--out", "no/such/folder/x"], 4, "cannot write"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(
+def test_a_drawing_that_cannot_be_made_is_reported(
     arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the exit code of its kind."""

@@ -115,7 +115,9 @@ def hidden(name: str) -> str:
         for name in PLACES
     ],
 )
-def test_what_members_hide_and_share_is_noticed(name: str, capsys: Capture, tmp_path: Path) -> None:
+def test_state_that_members_hide_and_share_is_noticed(
+    name: str, capsys: Capture, tmp_path: Path
+) -> None:
     code, said = checked(capsys, tmp_path, hidden(name))
 
     assert 2 == code, said

@@ -61,7 +61,7 @@ def test_a_family_lists_its_worlds(run: Run) -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_a_world_says_what_it_can_be_told_and_what_it_claims(run: Run) -> None:
+def test_a_world_lists_its_parameters_and_its_claims(run: Run) -> None:
     said = " ".join(run("two-phase-commit").out.split())
 
     assert "members 3 (1 to 12)" in said

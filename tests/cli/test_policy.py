@@ -87,7 +87,7 @@ def test_a_compiled_policy_is_checked(capsys: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("world", ["galera", "rabbitmq"])
-def test_no_run_defeats_what_ships(capsys: Any, world: str) -> None:
+def test_no_run_defeats_the_shipped_policy(capsys: Any, world: str) -> None:
     """`recover pick` founds in some runs, and does harm in none."""
     code, tree = checked(capsys, "pick", "--world", world, *FEW)
 
@@ -99,7 +99,7 @@ def test_no_run_defeats_what_ships(capsys: Any, world: str) -> None:
 @pytest.mark.parametrize(
     ("world", "states"), [("galera", 10_651), ("rabbitmq", 6_528), ("joinproto", 49_503)]
 )
-def test_no_longer_run_defeats_what_ships(capsys: Any, world: str, states: int) -> None:
+def test_no_longer_run_defeats_the_shipped_policy(capsys: Any, world: str, states: int) -> None:
     code, tree = checked(capsys, "pick", "--world", world)
 
     assert (code, tree["distinct"]) == (0, states)
@@ -227,7 +227,7 @@ def test_the_run_is_written_for_a_reviewer(capsys: Any, tmp_path: Path) -> None:
     assert "defeats it" in capsys.readouterr().out
 
 
-def test_what_a_policy_may_know_decides_what_is_safe() -> None:
+def test_the_knowledge_of_a_policy_decides_which_answers_are_safe() -> None:
     """A founder is safe for a question if it is safe in every state that leads to it."""
     store = found(Node("a", runs=False, serves=False, data=(0,), view=("a.1", "b.1")))
     question = Question(ask="choose-founder", nodes=("a", "b"), stores=(store_told(store),))

@@ -199,7 +199,7 @@ def test_queues_of_two_virtual_hosts_are_told_apart(run: Run) -> None:
         ({"leader": "c"}, "c has to evaluate it, and does not run"),
     ],
 )
-def test_what_cannot_be_decided_is_clear_and_changes_nothing(
+def test_an_undecidable_condition_is_clear_and_changes_nothing(
     run: Run, more: dict[str, object], why: str
 ) -> None:
     """Target 0, an empty cluster, a question that failed: no action, and why."""

@@ -56,7 +56,7 @@ def test_which_part_of_all_states_was_met_is_said(run: Run) -> None:
     assert 2 == run("join", "--swarm", "--of-all").code
 
 
-def test_what_a_search_counted_is_known(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_counts_of_a_search_are_known(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a world that would be counted only with --of-all; not what ended early, or is bounded."""
     world = ("two-phase-commit", "--members", "5")
     unknown = run(*world, "--runs", "1", "--json").object["states"]

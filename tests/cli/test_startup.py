@@ -35,7 +35,7 @@ def imported(*words: str) -> set[str]:
         ("simulate", "--help"),
     ],
 )
-def test_what_needs_no_arrays_imports_none(words: tuple[str, ...]) -> None:
+def test_a_command_without_arrays_imports_no_array_library(words: tuple[str, ...]) -> None:
     """`joinproto models` must not import numpy, numba, scipy or rich."""
     found = imported(*words)
 

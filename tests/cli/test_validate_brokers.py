@@ -149,7 +149,7 @@ def test_each_claim_is_broken_by_its_story(
     assert (1, [claim]) == (done.code, broken)
 
 
-def test_what_a_client_took_is_not_missed(
+def test_a_message_that_a_client_took_is_not_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Confirmed or not: it was under way when the primary died."""

@@ -69,7 +69,7 @@ def test_where_each_lacks_something_no_node_starts_until_a_person_says_who(tmp_p
     assert "" != goes(history, "c@localhost")
 
 
-def test_what_is_not_known_of_another_keeps_a_node_from_being_first(tmp_path: Path) -> None:
+def test_an_unknown_fact_about_another_keeps_a_node_from_being_first(tmp_path: Path) -> None:
     history = laid("rabbitmq-killed-together-4005", tmp_path)
     b = history.stores["b@localhost"]
     whole = told(history, "b@localhost")

@@ -143,7 +143,7 @@ def _place(address: Address) -> tuple[str, int]:
     return address.host, address.port
 
 
-def test_what_is_said_to_a_node_that_is_not_there_is_lost_soon() -> None:
+def test_a_message_to_an_absent_node_is_lost_soon() -> None:
     async def told(a: Node, b: Node) -> None:
         await b.network.close()
         a.network.send("b", AskStatus("a", 1))

@@ -118,7 +118,7 @@ def test_a_message_is_read_as_it_was_written(content: Any) -> None:
     assert content == wire.taken(wire.put(content), Release.SEED)
 
 
-def test_what_is_not_a_message_is_refused_and_nothing_else() -> None:
+def test_bytes_that_are_no_message_are_refused_and_nothing_else() -> None:
     """Every message with a value replaced, a key taken away, and bytes changed."""
     chance = Random(1)
     others: list[Any] = [None, True, -1, 1.5, "", "x" * 300, [], [[]], {}, {"a": []}, 10**18]

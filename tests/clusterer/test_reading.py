@@ -138,7 +138,7 @@ def test_each_error_names_its_line_and_comes_in_its_order(
         (config_with(gospel='{node, "a"}'), "the name without double quotes: a"),
     ],
 )
-def test_what_to_write_is_what_was_meant(text: str, write: str) -> None:
+def test_the_suggested_text_has_the_intended_meaning(text: str, write: str) -> None:
     """A wrong kind, two nodes in one tuple, a host name with marks, a text for a name."""
     with pytest.raises(NotConfig) as refused:
         read(text)
@@ -146,7 +146,7 @@ def test_what_to_write_is_what_was_meant(text: str, write: str) -> None:
     assert refused.value.write.endswith(write)
 
 
-def test_what_the_real_one_passes_over_is_noted() -> None:
+def test_a_key_that_the_real_one_ignores_is_noted() -> None:
     """A key that is there twice, and a time-out where there is none."""
     twice = config_with().replace("{nodes", "{version, 2},\n{nodes")
 
@@ -259,7 +259,7 @@ def configs(draw: st.DrawFn) -> Config:
 
 
 @given(config=configs(), own=NAMES, data=st.data())
-def test_what_is_written_reads_back_as_the_same_value(
+def test_written_text_reads_back_as_the_same_value(
     config: Config, own: str, data: st.DataObject
 ) -> None:
     """Erlang terms with all that is stored, TOML, and JSON."""

@@ -137,7 +137,7 @@ def proved(link: socket.socket, me: str, *bodies: bytes) -> None:
     link.sendall(session.take_out() + said)
 
 
-def test_what_is_not_a_node_is_refused_and_hurts_none(fleet: Fleet) -> None:
+def test_a_client_that_is_no_node_is_refused_and_hurts_none(fleet: Fleet) -> None:
     """Half a message, another protocol, garbage, one that says nothing, one of the same name."""
     fleet.start("a")
     fleet.until_ready("a", 0)

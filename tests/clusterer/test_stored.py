@@ -21,7 +21,7 @@ ONE = Held(
 TWO = evolve(ONE, config=evolve(ONE.config, version=2))
 
 
-def test_what_is_kept_is_loaded_again(tmp_path: Path) -> None:
+def test_a_stored_config_is_loaded_again(tmp_path: Path) -> None:
     """Config, identities, since when each is a member, and one's own identity."""
     stored = StoredConfig(tmp_path / "data")
     assert stored.load() is None

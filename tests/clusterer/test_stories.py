@@ -121,7 +121,7 @@ def test_a_node_speaks_only_to_nodes_of_its_configs() -> None:
     assert ("a", "b") == steps[0].nodes["a"].cluster
 
 
-def test_what_does_not_apply_is_answered_and_changes_nothing() -> None:
+def test_an_action_that_does_not_apply_is_answered_and_changes_nothing() -> None:
     """A config for a node that is off; a second start; a stop of one that is off."""
     steps = steps_of(
         story([apply("a", AB)], [start("a"), start("a"), action("stop", "b")], nodes="ab")

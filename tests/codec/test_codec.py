@@ -95,7 +95,7 @@ def test_every_type_stands_in_a_tree() -> None:
 
 
 @pytest.mark.parametrize("codec", [ARRAYS, OBJECTS, PEOPLE])
-def test_what_was_put_is_taken(codec: Codec) -> None:
+def test_an_encoded_tree_is_read(codec: Codec) -> None:
     """A class may hold itself; what is left out has its default."""
     outer = Everything(
         **{name: getattr(VALUE, name) for name in TREE if name != "inner"}, inner=VALUE
@@ -132,7 +132,7 @@ WRONG: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("key", "value", "said"), WRONG)
-def test_a_fault_has_its_path_what_was_found_and_what_was_expected(
+def test_a_fault_has_its_path_the_found_and_the_expected_value(
     key: str, value: object, said: str
 ) -> None:
     with pytest.raises(Malformed) as raised:
@@ -171,7 +171,7 @@ def test_a_list_of_fields_is_as_long_as_the_class_and_a_set_has_one_order() -> N
         ARRAYS.take(Everything, tree[:-1])
 
 
-def test_what_a_type_leaves_open_is_not_too_deep() -> None:
+def test_a_value_of_an_open_type_is_not_too_deep() -> None:
     deep: Any = 1
     for _ in range(DEPTH_MAX):
         deep = [deep]
@@ -200,7 +200,7 @@ def test_any_tree_is_a_value_or_malformed(key: str, tree: Any, codec: Codec) -> 
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"", b"[1", b'{"a":1,"a":1}', b"[NaN]", b"[" * 10**5])
-def test_what_is_no_json_is_malformed(data: bytes) -> None:
+def test_text_that_is_not_json_is_malformed(data: bytes) -> None:
     with pytest.raises(Malformed) as raised:
         parsed(data, "message")
     assert "message" == raised.value.what

@@ -59,7 +59,7 @@ class Outer:
         return None
 
 
-def test_what_says_what_it_is_is_printed_and_nothing_else() -> None:
+def test_described_fields_are_printed_and_no_others() -> None:
     """Renamed, rounded, enums as their values; `hidden` says nothing of itself."""
     tree = {"seconds": 1.235, "inner": [{"from": "a"}], "times": {"x": 1}, "colour": "red"}
 
@@ -127,12 +127,12 @@ KEPT = Kept(colour=Colour.RED, inner=TWO, times={"x": 2}, place=1 + 2j, sure=Tru
 
 
 @pytest.mark.parametrize("value", [KEPT, Kept(colour=None)])
-def test_what_was_encoded_is_read_again(value: Kept) -> None:
+def test_an_encoded_value_is_read_again(value: Kept) -> None:
     """By the same annotations; a key that nobody knows is left alone."""
     assert value == read(Kept, encoded(value) | {"unknown": 1})
 
 
-def test_only_what_may_be_absent_may_be_left_out() -> None:
+def test_only_fields_that_may_be_absent_may_be_left_out() -> None:
     tree = encoded(KEPT)
 
     assert not read(Kept, {key: value for key, value in tree.items() if key != "sure"}).sure

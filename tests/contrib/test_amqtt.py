@@ -209,7 +209,7 @@ def test_an_abort_stops_the_broker(three: Fleet) -> None:
 
 
 @pytest.mark.needs("mosquitto_sub")
-def test_what_was_retained_outlives_a_total_failure(three: Fleet) -> None:
+def test_a_retained_message_outlives_a_total_failure(three: Fleet) -> None:
     """Published, all killed, recovered, started again, and read by a client nobody here wrote."""
     three.start()
     all_open(three)

@@ -200,7 +200,7 @@ def test_a_name_and_an_address_that_become_one_are_one_host() -> None:
 @pytest.mark.parametrize(
     "text", ["", "x", "<a/>", page()[:-9], "<DescribeInstancesResponse/>", "<!DOCTYPE a><a/>"]
 )
-def test_what_is_no_answer_is_refused(text: str) -> None:
+def test_a_malformed_answer_is_refused(text: str) -> None:
     """Half an answer, garbage, another document."""
     with pytest.raises(Refused):
         hosts(text, (("privateDnsName",),))

@@ -145,7 +145,7 @@ def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> N
         played_on_etcd(one, story)
 
 
-def test_what_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_value_that_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) -> None:
     """Neither taken for one, nor for none: the member suspends itself, and the log says why."""
     with serving(state := ConsulServer()):
         register = ConsulRegister(Consul(host="127.0.0.1", port=state.port))

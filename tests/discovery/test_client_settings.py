@@ -224,14 +224,14 @@ def test_an_interface_has_its_address() -> None:
         f"consul+http://h:{'1' * 5_000}",
     ],
 )
-def test_what_is_no_server_is_refused(url: str) -> None:
+def test_an_address_that_is_no_server_is_refused(url: str) -> None:
     """KIND+http://HOST:PORT."""
     with pytest.raises(UsageProblem, match="not a server"):
         server_of(url)
 
 
 @pytest.mark.parametrize("port", ["", "0", "²", "70000", "1" * 5_000])
-def test_what_is_no_port_is_refused(port: str) -> None:
+def test_a_malformed_port_is_refused(port: str) -> None:
     """Neither is a number: one is none to Python, the other is too long for it."""
     with pytest.raises(UsageProblem, match="is not an address"):
         opening._address(f"etcd1:{port}")

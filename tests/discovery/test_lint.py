@@ -151,7 +151,7 @@ def test_the_environment_wins_over_the_file_and_secrets_are_hidden() -> None:
         (f"{F}.node_cleanup.interval = 7", "4.3", {"CLEANUP_INTERVAL": "8"}, "keep one of the two"),
     ],
 )
-def test_what_helps_is_of_the_same_backend_and_what_has_no_effect_is_said(
+def test_advice_is_of_the_same_backend_and_settings_without_effect_are_reported(
     text: str, at: str, given: dict[str, str], next: str
 ) -> None:
     """No advice to write another backend's key; an unknown backend; what is overridden."""
@@ -197,7 +197,9 @@ def test_the_last_of_two_lines_holds() -> None:
         ),
     ],
 )
-def test_what_is_unsafe_or_of_no_use_is_told(text: str, expected: tuple[str, int, str]) -> None:
+def test_an_unsafe_or_useless_setting_is_reported(
+    text: str, expected: tuple[str, int, str]
+) -> None:
     """Each of them is a case of the table of what operators met with."""
     found = of("\n".join(f"{F}.{line}" for line in text.splitlines()))
 

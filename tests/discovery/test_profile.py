@@ -58,7 +58,7 @@ def test_the_environment_wins(tmp_path: Path) -> None:
         ("", {"AWS_ENDPOINT_URL": "http://x:port"}, "AWS_ENDPOINT_URL"),
     ],
 )
-def test_what_cannot_be_used_is_named(
+def test_a_setting_that_cannot_be_used_is_named(
     tmp_path: Path, credentials: str, said: dict[str, str], why: str
 ) -> None:
     """And no secret of the file is repeated."""

@@ -48,7 +48,7 @@ def said(found: Linted, severity: Severity) -> list[tuple[int, str]]:
         ("F12.conf", "4.2.1", 4, "the stored password is wrapped twice"),
     ],
 )
-def test_what_keeps_the_node_from_starting_is_said_with_its_line(
+def test_a_setting_that_keeps_the_node_from_starting_is_reported_with_its_line(
     name: str, at: str, line: int, why: str
 ) -> None:
     """An unknown key; a module that is not there (6753); 1630; a scheme that lost its newline
@@ -291,7 +291,9 @@ def test_without_plugins_the_answer_says_what_it_depends_on() -> None:
         ("4.3.5", "dns", Guard.NOTHING),
     ],
 )
-def test_what_keeps_two_nodes_apart_by_release(at: str, backend: str, expected: Guard) -> None:
+def test_the_guard_that_keeps_two_nodes_apart_by_release(
+    at: str, backend: str, expected: Guard
+) -> None:
     """The lock among nodes came with 3.8.18; before it AWS delayed since 3.7.4."""
     assert expected is guard(release(at), backend, None, None).guard
 

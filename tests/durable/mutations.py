@@ -92,7 +92,7 @@ NOTICED_BY = {
         "records:parsed:always no:2",
     ),
     "tests/durable/test_chosen.py::"
-    "test_what_a_broken_off_creation_left_is_removed_by_the_next_one": (
+    "test_leftovers_of_a_broken_off_creation_are_removed_by_the_next_one": (
         "handle:create_store:without recover:1",
     ),
     "tests/durable/test_chosen.py::"
@@ -155,7 +155,7 @@ NOTICED_BY = {
     "tests/store/test_damage.py::test_a_damaged_previous_file_is_told_and_the_member_starts": (
         "record:problems:always no:1",
     ),
-    "tests/store/test_damage.py::test_what_a_crash_may_leave_is_no_problem": (
+    "tests/store/test_damage.py::test_states_that_a_crash_may_leave_are_no_problem": (
         "record:problems:always yes:1",
     ),
 }

@@ -98,7 +98,7 @@ def test_a_file_of_another_length_says_which_way() -> None:
         assert found.problem.startswith(problem)
 
 
-def test_what_a_broken_off_creation_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+def test_leftovers_of_a_broken_off_creation_are_removed_by_the_next_one(tmp_path: Path) -> None:
     (tmp_path / FOLDER).mkdir()
     left = tmp_path / FOLDER / f"{META}.0123456789abcdef.tmp"
     left.write_bytes(b"joinproto st")

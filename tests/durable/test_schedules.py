@@ -72,7 +72,7 @@ def test_a_damaged_or_restored_file_is_refused_or_changes_nothing(kind: str) -> 
         for one in MUTATIONS
     ],
 )
-def test_what_is_left_out_is_noticed(mutation: Mutation) -> None:
+def test_an_omission_is_noticed(mutation: Mutation) -> None:
     """Each sync, each rename, each comparison of what was read."""
     with mutation.applied():
         noticed = any(_is_noticed(mutation, seed) for seed in range(SEEDS))
@@ -116,7 +116,7 @@ def test_every_sync_of_the_product_is_among_the_mutations() -> None:
 
 @pytest.mark.soak("durable")
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_what_the_schedules_do_not_notice_fails_a_test_of_its_own(name: str) -> None:
+def test_a_mutation_that_the_schedules_do_not_notice_fails_a_test_of_its_own(name: str) -> None:
     words = [sys.executable, "-m", "tests.durable.mutations", name]
     done = subprocess.run(
         words, cwd=ROOT, capture_output=True, text=True, preexec_fn=_limit, check=False

@@ -118,7 +118,7 @@ def test_an_older_copy_of_a_disk_is_put_back() -> None:
     assert copy["texts"]["vote"] == disk_after(session, found["run"])
 
 
-def test_a_disk_is_edited_to_what_another_one_held() -> None:
+def test_a_disk_is_edited_to_the_contents_of_another() -> None:
     session, name, keys = with_disk()
     session.now.searching.on(1.0)
     values = asked(session, "disks", member=name, keys=keys)["values"]["vote"]

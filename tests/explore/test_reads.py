@@ -58,7 +58,7 @@ def test_anything_may_be_read(text: str) -> None:
     assert ANYTHING == reads_of(text, MEMBERS)
 
 
-def test_what_is_not_of_members_is_read_by_name() -> None:
+def test_parts_that_are_not_of_members_are_read_by_name() -> None:
     found = reads_of("monitor.count > 1 and split is None and disk['a'].vote", MEMBERS)
 
     assert (True, True, True) == (found.monitor, found.split, found.disk)

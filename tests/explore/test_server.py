@@ -152,7 +152,7 @@ def test_no_path_leads_out_of_the_folder(address: str, path: str) -> None:
         (" " * (1 << 21), JSON, 413),
     ],
 )
-def test_what_is_no_question_is_refused(
+def test_a_malformed_question_is_refused(
     address: str, body: str, headers: dict[str, str], expected: int
 ) -> None:
     status, _, _ = request(address, f"/{TOKEN}/ask", body=body, headers=headers)

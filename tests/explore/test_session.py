@@ -288,7 +288,7 @@ def test_levels_and_counts_are_those_of_the_whole_search() -> None:
         "two-writers",
     ],
 )
-def test_what_was_taken_is_what_the_engine_counts(name: str) -> None:
+def test_the_steps_taken_are_those_that_the_engine_counts(name: str) -> None:
     """The same steps and rows with the same counts, and the same that were never taken."""
     session = opened(name)
     session.now.searching.on(60.0)

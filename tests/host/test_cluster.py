@@ -202,7 +202,7 @@ async def test_work_that_fails_when_a_message_comes_ends_the_member(
         assert "opened" != three["a"].told[-1]
 
 
-async def test_what_the_body_raises_is_what_comes_out(tmp_path: Path) -> None:
+async def test_an_exception_of_the_body_is_raised(tmp_path: Path) -> None:
     place = places(tmp_path)["a"]
 
     with pytest.raises(ZeroDivisionError):

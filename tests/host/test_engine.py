@@ -15,7 +15,7 @@ from joinproto.join.wire import LATEST, encode
 from tests.log.engines import Town
 
 
-def test_what_a_start_asks_for_is_done_first_though_the_first_step_is_late(
+def test_the_actions_of_a_start_come_first_though_the_first_step_is_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Torture, seed 26324: a busy machine, so the heartbeat was due; it went out before the hello.

@@ -68,7 +68,7 @@ async def test_a_full_inbox_is_waited_for_in_order() -> None:
     assert ITEMS[2:3] == rest
 
 
-async def test_what_is_left_behind_rings_again() -> None:
+async def test_items_left_behind_ring_again() -> None:
     inbox = Inbox(10)
     for item in ITEMS:
         inbox.send_nowait(item)
@@ -80,7 +80,7 @@ async def test_what_is_left_behind_rings_again() -> None:
     assert ITEMS[3:] == inbox.take(3)
 
 
-async def test_what_comes_together_is_taken_at_once_as_far_as_there_is_room() -> None:
+async def test_items_that_come_together_are_taken_at_once_as_far_as_there_is_room() -> None:
     taken: list[Item] = []
     inbox = Inbox(3)
 

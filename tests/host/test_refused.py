@@ -42,7 +42,7 @@ def test_a_flood_of_different_ones_is_a_few_lines_a_second(
     assert f"refused {10_000 - LINES_PER_SECOND} more connections" == caplog.messages[-2]
 
 
-def test_what_does_not_print_is_escaped_and_what_is_long_is_cut() -> None:
+def test_unprintable_text_is_escaped_and_long_text_is_cut() -> None:
     assert "a\\nb\\x1b[31m\\u202e" == one_line("a\nb\x1b[31m\u202e")
     assert "größer, 大" == one_line("größer, 大")
     assert "aaaa.." == one_line("a" * 9, 4)

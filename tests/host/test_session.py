@@ -117,7 +117,7 @@ def test_an_acceptor_without_the_secret_is_found_out() -> None:
         list(dialer.feed(thief.take_out()))
 
 
-def test_what_was_said_on_one_connection_is_worth_nothing_on_another() -> None:
+def test_a_statement_on_one_connection_is_worth_nothing_on_another() -> None:
     """Replay: a thief has recorded a whole connection, and plays the dialer's part again."""
     dialer, acceptor = pair()
     first = dialer.take_out()

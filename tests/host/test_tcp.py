@@ -80,7 +80,7 @@ async def test_messages_arrive_whole_and_in_order() -> None:
         assert Came("b", Channel.MEMBER, b"back") == await a.next()
 
 
-async def test_what_is_sent_in_one_step_goes_in_one_piece_with_the_flush(
+async def test_messages_of_one_step_go_in_one_piece_with_the_flush(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pieces: list[bytes] = []
@@ -148,7 +148,7 @@ async def test_a_peer_that_floods_waits_for_itself_and_nothing_is_lost(
         assert [Came("a", Channel.HOST, text) for text in texts] == heard
 
 
-async def test_what_is_said_before_a_farewell_arrives() -> None:
+async def test_words_before_a_farewell_arrive() -> None:
     """A member that stops has told the others why before it is gone."""
     async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
         await a.next(), await b.next()
@@ -479,7 +479,7 @@ async def test_a_certificate_is_renewed_without_a_restart(
     assert "not renewed: security.certificate" in caplog.text
 
 
-async def test_what_a_stranger_is_called_cannot_look_like_a_line_of_ours(
+async def test_a_stranger_s_name_cannot_look_like_a_line_of_ours(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Line ends, terminal colours, and letters that turn the direction of writing."""
@@ -591,7 +591,7 @@ def test_exactly_one_of_two_members_calls() -> None:
 @pytest.mark.parametrize(
     "text", ["", "host", "host:", ":1", "host:x", "::1:80", "h:70000", f"h:{'1' * 5_000}"]
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_a_malformed_address_is_refused(text: str) -> None:
     with pytest.raises(UsageProblem, match="is not an address"):
         Address.parse(text)
 

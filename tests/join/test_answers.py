@@ -128,7 +128,7 @@ def test_answers_are_in_one_order_whichever_member_collected_them() -> None:
     assert evidence(one, two, "b C C.5") == evidence("b C C.5", two, one)
 
 
-def test_what_is_forgotten_is_no_evidence() -> None:
+def test_a_forgotten_view_is_no_evidence() -> None:
     """3.4: nothing happened in the views that are kept; what happened before, the answers cannot
     say.
     """

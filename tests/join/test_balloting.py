@@ -203,7 +203,7 @@ def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
     assert [] == sends(m)
 
 
-def test_what_was_answered_to_one_attempt_counts_in_no_other_one() -> None:
+def test_an_answer_to_one_attempt_counts_in_no_other_one() -> None:
     """3.3: another attempt asks again; stores may have changed since."""
     assert set() == proposing().observations.answers
 
@@ -304,7 +304,7 @@ def test_a_member_that_waits_for_the_rest_of_the_answers_does_so_twice_its_patie
     assert 1.5 + 2 * pause(m) == m.patience_until
 
 
-def test_what_stores_say_that_cannot_be_is_told_to_the_operator(
+def test_contradicting_stores_are_reported_to_the_operator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     m = asking()
@@ -418,7 +418,7 @@ def test_it_ends_before_it_writes_that_it_knows_the_view() -> None:
     assert FIRST == m.view
 
 
-def test_what_is_chosen_is_learned_where_it_has_no_frames() -> None:
+def test_a_chosen_view_is_learned_where_it_has_no_frames() -> None:
     """3.3: b knows the view already, and no client was served in it."""
     m = draft("F", held=FIRST.id)
 

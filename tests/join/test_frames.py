@@ -42,7 +42,7 @@ def test_a_frame_is_taken_where_it_is_the_next_one_of_a_view_it_is_ready_in(
     assert expected is may_append(member(**more), views("F C@F.3")[view].id, seq)
 
 
-def test_what_is_on_its_way_while_it_is_frozen_is_still_in_order() -> None:
+def test_messages_under_way_while_it_is_frozen_are_still_in_order() -> None:
     assert Frame.TAKE is in_order(member(promised=Ballot(1, "b'")), TIP, 4)
 
 

@@ -94,7 +94,7 @@ def test_a_member_that_ran_on_shows_that_the_view_ran(
     assert expected is m.saw_it_run
 
 
-def test_a_member_that_ran_on_to_a_close_shows_nothing_of_what_follows() -> None:
+def test_a_member_that_ran_on_to_a_close_shows_no_later_view() -> None:
     """S2: it ran before; a member that was started behind the CLOSE takes part in the restart."""
     closed = lineage("F X")
     m = draft(closed)

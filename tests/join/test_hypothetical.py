@@ -25,7 +25,7 @@ from joinproto.machine.vocabulary import Status, Store
         (Store.DIRTY, None, "", ()),
     ],
 )
-def test_what_is_told_is_a_way_from_the_founding_on(
+def test_a_told_path_begins_with_the_founding(
     store: Store, final: str | None, names: str, expected: tuple[str, ...]
 ) -> None:
     status = ChainStatus("a", store, initial="X", final=final, lineage=tuple(names.split()))

@@ -36,7 +36,7 @@ def refusals(m: StepContext) -> list[str]:
 # -- a new view ----------------------------------------------------------------------------------
 
 
-def test_what_was_of_the_former_view_is_forgotten() -> None:
+def test_facts_of_the_former_view_are_forgotten() -> None:
     """3.3: that the tip was active is of that tip; so are ballots in vain, and whom it told."""
     m = learned(
         "F C",

@@ -134,7 +134,7 @@ def test_a_frame_of_a_forgotten_view_is_believed() -> None:
 
 
 @given(trees(), keeps, st.data())
-def test_what_was_written_can_be_read(tree: Tree, keep: int, data: st.DataObject) -> None:
+def test_written_lineages_can_be_read(tree: Tree, keep: int, data: st.DataObject) -> None:
     """Whole or with its beginning forgotten."""
     store = tree.lineage(data.draw(st.sampled_from(tree.views)), keep=keep)
     digest = by_hash if isinstance(store.initial, str) else by_content
@@ -221,7 +221,7 @@ LONG = "F C1 C2 C3 C4 C5 C6"
         (LONG, 3, "F2 C1", 1, Order.FOREIGN, (0, 0)),
     ],
 )
-def test_what_is_forgotten_is_not_guessed(
+def test_a_forgotten_view_is_not_guessed(
     one: str, keep: int, other: str, other_keep: int, order: Order, common: tuple[int, int]
 ) -> None:
     """Never guess; the last common view lies between the two numbers."""

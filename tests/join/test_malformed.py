@@ -17,7 +17,7 @@ from joinproto.codec.malformed import Malformed, Verbatim, require_int, shown
         (9_223_372_036_854_775_808, True),
     ],
 )
-def test_a_number_lies_between_its_least_and_what_eight_bytes_hold(
+def test_a_number_lies_between_its_least_and_the_largest_of_eight_bytes(
     value: int, is_refused: bool
 ) -> None:
     if not is_refused:

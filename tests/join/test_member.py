@@ -889,7 +889,7 @@ ELSEWHERE = Seat("b", "b'")
     ],
     ids=lambda message: str(message),
 )
-def test_what_no_member_of_the_view_says_changes_nothing(message: Message) -> None:
+def test_a_report_of_a_stranger_to_the_view_changes_nothing(message: Message) -> None:
     bus = cluster()
     before = {name: (disk.record, disk.frames) for name, disk in bus.disks.items()}
 
@@ -964,7 +964,7 @@ def test_a_batch_is_the_same_until_it_is_performed() -> None:
     assert not member.poll()
 
 
-def test_what_happens_between_poll_and_advance_stays() -> None:
+def test_an_event_between_poll_and_advance_stays() -> None:
     bus = cluster()
     member = bus["a"].member
     tip = member.view
@@ -1026,7 +1026,7 @@ def test_an_outside_register_chooses_and_n_may_be_anything() -> None:
     assert 1 == len(bus.tips())
 
 
-def test_what_the_register_says_of_another_view_changes_nothing() -> None:
+def test_an_answer_of_the_register_about_another_view_changes_nothing() -> None:
     record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
     member = Member.start(0, config("a", electors="ab", outside=True), record, seed="s")
     member.receive(0, "b", Ready(views("F:ab")["F"].id, Seat("b", "b'")))
@@ -1116,7 +1116,7 @@ def test_a_member_that_froze_before_its_batch_was_polled_is_not_opened() -> None
     assert [] == all_of(OpenForClients, list(batch.actions))
 
 
-def test_what_closes_while_a_batch_is_performed_is_in_the_next_one() -> None:
+def test_a_closing_while_a_batch_is_performed_is_in_the_next_one() -> None:
     found = views("F:ab")["F"]
     record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
     member = Member.start(0, config("a", electors="ab"), record, seed="s", in_reach=frozenset("b"))

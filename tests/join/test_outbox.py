@@ -36,7 +36,7 @@ def outbox(polled: Batch, waiting: Batch = NOTHING) -> Outbox:
     return out
 
 
-def test_what_happens_while_a_batch_is_performed_waits_for_its_end() -> None:
+def test_an_event_while_a_batch_is_performed_waits_for_its_end() -> None:
     """Duty 2: what is sent relies on the record of its own batch."""
     out = outbox(WRITES, SAYS)
     out.add(Batch(actions=(STOPS,)))

@@ -123,7 +123,7 @@ def test_nothing_is_asked_for_that_is_not_in_the_batch() -> None:
 
 
 @pytest.mark.parametrize("fails", ORDER)
-def test_nothing_follows_what_fails(fails: str) -> None:
+def test_no_effect_follows_a_failed_one(fails: str) -> None:
     """Duty 4: of a batch that cannot be written nothing is sent; of one that cannot be closed for
     nothing is even written."""
     host = Host(fails)
@@ -135,7 +135,7 @@ def test_nothing_follows_what_fails(fails: str) -> None:
 
 
 @pytest.mark.parametrize("fails", ORDER)
-def test_nothing_follows_what_fails_elsewhere(fails: str) -> None:
+def test_no_effect_follows_one_that_failed_elsewhere(fails: str) -> None:
     """The driver runs what it is given, and asks no more once that has raised."""
     slow = Slow(Host(fails))
 
@@ -149,7 +149,7 @@ def test_nothing_follows_what_fails_elsewhere(fails: str) -> None:
     assert ORDER[: ORDER.index(fails)] == slow.host.did
 
 
-def test_what_happens_while_a_batch_is_performed_is_in_the_next_one() -> None:
+def test_an_event_while_a_batch_is_performed_is_in_the_next_one() -> None:
     """A port may tell the member something; no action of the batch is done twice for that."""
     member = Member.start(
         0, config("a", electors="a", wait_for=1), StoreRecord(store_id="a1"), seed="s"

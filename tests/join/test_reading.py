@@ -86,7 +86,7 @@ def test_reads_that_come_meanwhile_share_the_next_round() -> None:
     ],
     ids=["another-view", "another-store"],
 )
-def test_what_another_view_or_store_says_confirms_nothing(heard: Confirmed) -> None:
+def test_a_confirmation_of_another_view_or_store_confirms_nothing(heard: Confirmed) -> None:
     m = serving()
     read(m, 1.0)
 
@@ -95,7 +95,7 @@ def test_what_another_view_or_store_says_confirms_nothing(heard: Confirmed) -> N
     assert [] == confirmed(m)
 
 
-def test_what_was_not_asked_or_is_said_for_another_is_malformed() -> None:
+def test_an_answer_not_asked_for_or_about_another_is_malformed() -> None:
     m = serving()
 
     with pytest.raises(Malformed, match="number"):

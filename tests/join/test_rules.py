@@ -347,7 +347,7 @@ def test_n_is_that_of_an_elector() -> None:
     assert "wait I1; wait I1" == short(told("t/1 cXF/5", electors="b"))
 
 
-def test_a_restart_starts_where_what_was_closed_ends() -> None:
+def test_a_restart_starts_where_the_close_ends() -> None:
     """I5: nothing was written since, so a store that has all of it has the view's data."""
     assert "unaffected -; update J2 from a" == short(told("*oX cXF", "X F R", "X F"))
 

@@ -14,7 +14,7 @@ DUES = ("patience_until", "next_beat", "free_until", "says_at")
 
 
 @pytest.mark.parametrize("order", list(permutations(DUES)), ids=" ".join)
-def test_the_deadline_is_the_earliest_of_what_it_waits_for(order: tuple[str, ...]) -> None:
+def test_the_deadline_is_the_earliest_of_all_it_waits_for(order: tuple[str, ...]) -> None:
     """Also where other times are due, and where none is."""
     m = draft()
     assert m.deadline is None

@@ -110,7 +110,7 @@ def opening() -> Action:
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_what_is_closed_does_not_open_again_behind_it(closes: bool) -> None:
+def test_a_closed_member_does_not_open_again_behind_it(closes: bool) -> None:
     """A member that was active and froze between two polls is closed."""
     why = Closing.NEXT_VIEW if closes else None
 
@@ -310,7 +310,7 @@ def test_a_member_that_is_stopped_hears_of_no_register() -> None:
     assert chain["F"] == votes.view
 
 
-def test_what_the_register_says_of_another_view_is_late() -> None:
+def test_an_answer_of_the_register_about_another_view_is_late() -> None:
     """3.7: no member may serve for it; a member that knows no view has asked of none."""
     chain = views("F C")
     asked = draft("F C", options={"outside": True})
@@ -377,7 +377,7 @@ def test_a_member_that_is_in_a_view_that_runs_has_the_next_one_chosen_first(
     assert (True, 1.0) == (m.phase in RUNNING, m.patience_until)
 
 
-def test_what_is_on_the_disk_already_is_not_written() -> None:
+def test_data_on_the_disk_already_is_not_written() -> None:
     """A write takes the time of a disk, and all that is said waits for it."""
     m = draft("F")
 

@@ -159,7 +159,7 @@ def test_a_founding_may_be_accepted_by_an_empty_store() -> None:
     assert Store.EMPTY is record.state
 
 
-def test_what_is_forgotten_does_not_make_a_record_wrong() -> None:
+def test_a_forgotten_view_does_not_make_a_record_wrong() -> None:
     """A store that was ready for the last time 1,000 views ago is still a store."""
     chain = views("F C1 C2 C3")
 

@@ -31,7 +31,7 @@ def anchors() -> set[str]:
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
-def test_what_is_told_comes(story: Path, rewrite: bool) -> None:
+def test_a_story_comes_out_as_told(story: Path, rewrite: bool) -> None:
     """Written again by `--rewrite`; commit only what you can explain."""
     came = told(story)
 

@@ -373,7 +373,7 @@ def test_all_that_were_started_with_other_options_start_again() -> None:
     assert Next.RESTART is case.outcome
 
 
-def test_stores_that_lack_what_was_acknowledged_are_no_beginning() -> None:
+def test_stores_that_lack_acknowledged_frames_are_no_beginning() -> None:
     """I6: c has the rest, and is away."""
     tip = tip_of("abc", "abc")
     config = Config(

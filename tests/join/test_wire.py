@@ -347,7 +347,7 @@ def test_names_of_a_searched_world_are_not_sent() -> None:
         encode(Welcome(named.id))
 
 
-def test_what_is_no_message_is_not_sent() -> None:
+def test_an_object_that_is_no_message_is_not_sent() -> None:
     with pytest.raises(MisuseError, match="not a message"):
         encode("hello")  # type: ignore[arg-type]
 

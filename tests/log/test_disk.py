@@ -87,7 +87,7 @@ def test_a_position_in_a_view_that_the_metadata_does_not_know_is_refused_with_a_
         open_disk(path, "a", "cluster")
 
 
-def test_what_no_file_can_replace_is_refused_at_the_opening(tmp_path: Path) -> None:
+def test_a_path_that_no_file_can_replace_is_refused_at_the_opening(tmp_path: Path) -> None:
     """A directory in the place of the generation before: the first write would end the member."""
     path = lived(tmp_path / "a")
     (path / "joinproto" / "store.meta.previous").mkdir()

@@ -130,7 +130,7 @@ def test_a_harmed_index_costs_time_and_nothing_else(place: Path, seed: int) -> N
 
 
 @pytest.mark.parametrize("what", ["directory", "link", "pipe"])
-def test_what_is_no_index_is_left_alone(place: Path, what: str) -> None:
+def test_a_file_that_is_no_index_is_left_alone(place: Path, what: str) -> None:
     whole, file = content(place), place / indexes.FILE
     file.unlink()
     if what == "directory":

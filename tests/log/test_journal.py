@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_was_appended_is_there_again(place: Path) -> None:
+def test_appended_frames_are_there_again(place: Path) -> None:
     journal = Journal.open(place)
 
     assert Position(SECOND, 5) == journal.last

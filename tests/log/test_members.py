@@ -86,7 +86,7 @@ def test_an_orderly_shutdown_under_writes_leaves_all_stores_clean(three: Town, s
     assert {name: Stop(is_clean=True) for name in "abc"} == three.ended
 
 
-def test_what_was_acknowledged_before_the_shutdown_is_there_after_it(three: Town) -> None:
+def test_frames_acknowledged_before_the_shutdown_are_there_after_it(three: Town) -> None:
     busy(three, Random(1))
     three.call("b", lambda member: member.engine.shutdown_cluster())
     three.calm(20, connecting=False)

@@ -125,7 +125,7 @@ def test_garbage_is_refused(said: bytes) -> None:
         "{}",
     ],
 )
-def test_what_no_log_says_is_refused(said: str) -> None:
+def test_bytes_that_no_log_sends_are_refused(said: str) -> None:
     with pytest.raises(Malformed):
         read(said.encode())
 

@@ -245,7 +245,7 @@ def test_a_write_is_acknowledged_when_all_have_it(three: Three) -> None:
     assert ["one"] == three.texts("c") == three["c"].app.texts
 
 
-def test_what_was_lost_on_a_connection_is_said_again_once(three: Three) -> None:
+def test_a_submission_lost_on_a_connection_is_repeated_once(three: Three) -> None:
     """Submitted, and the connection breaks; later ones overtake it: each is in the log once."""
     three.lost = {("b", "a")}
     three["b"].submit("one")
@@ -272,7 +272,7 @@ def test_a_frozen_member_ends_all_commits(three: Three) -> None:
     assert 0 == three["b"].log.committed
 
 
-def test_what_the_next_view_starts_behind_is_acknowledged_then(three: Three) -> None:
+def test_frames_before_the_next_view_are_acknowledged_then(three: Three) -> None:
     """a orders a frame of b's client, only c gets it, a dies; c's data is where they go on."""
     three.lost = {("a", "b")}
     three["b"].submit("one")
@@ -320,7 +320,7 @@ def test_a_tail_that_no_other_member_has_is_cut_and_written_anew(three: Three) -
     assert ["two", "one"] == three["a"].app.texts, "what was cut was never applied"
 
 
-def test_a_source_that_has_not_what_it_should_is_given_up(three: Three) -> None:
+def test_a_source_that_lacks_frames_it_should_have_is_given_up(three: Three) -> None:
     wanted = Position("9" * 64, 4)
     view = three.change_view("abc", None)
 
@@ -515,7 +515,7 @@ def test_opening_again_commits_nothing_that_is_on_some_disks_alone(three: Three,
     assert (1, ["one"]) == (bench.log.committed, bench.app.texts)
 
 
-def test_what_came_together_is_handed_in_together(three: Three) -> None:
+def test_submissions_that_come_together_are_handed_in_together(three: Three) -> None:
     for number in range(5):
         three["b"].log.submit(f"text {number}".encode(), lambda at: three["b"].done.append(at.seq))
     three["b"].work()
@@ -526,7 +526,7 @@ def test_what_came_together_is_handed_in_together(three: Three) -> None:
     assert [f"text {number}" for number in range(5)] == three.texts("c")
 
 
-def test_what_comes_while_a_few_frames_are_under_way_goes_together(three: Three) -> None:
+def test_frames_that_come_while_a_few_are_under_way_go_together(three: Three) -> None:
     """One message and one fsync on each disk for all that waits, not for each write."""
     a = three["a"]
     for number in range(6):

@@ -151,7 +151,7 @@ def test_killed_at_every_step_of_a_snapshot_and_of_a_dropping_nothing_is_lost(
     assert _through(lively, tmp_path, 0, 1, half=half) > 200
 
 
-def test_what_takes_a_name_is_on_the_disk_before_and_the_name_soon_after(
+def test_the_data_is_on_the_disk_before_its_name_and_the_name_soon_after(
     lively: Path, tmp_path: Path
 ) -> None:
     """So a loss of power leaves the former file, or the new one, whole."""

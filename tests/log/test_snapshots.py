@@ -318,7 +318,7 @@ def test_a_base_that_is_zeroed_with_all_behind_it_is_missed(drops: Town) -> None
         open_disk(drops.top / "a", "a", "cluster")
 
 
-def test_what_the_disk_refuses_leaves_the_journal_as_it_is(
+def test_an_error_of_the_disk_leaves_the_journal_as_it_is(
     drops: Town, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No snapshot, no dropping; and the member continues."""

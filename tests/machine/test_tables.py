@@ -153,7 +153,7 @@ class _Model:
     phase: ChainPhase
 
 
-def test_what_cannot_happen_is_refused_and_changes_nothing() -> None:
+def test_an_impossible_event_is_refused_and_changes_nothing() -> None:
     """No trigger is ever ignored in silence."""
 
     class Model:

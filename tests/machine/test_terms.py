@@ -37,7 +37,7 @@ def test_a_condition_is_no_truth_value_and_says_what_to_write() -> None:
         (lambda: bool(MY_WAIT_FOR), "&"),
     ],
 )
-def test_what_python_would_do_with_a_term_is_refused(
+def test_an_operation_of_python_on_a_term_is_refused(
     misuse: Callable[[], object], instead: str
 ) -> None:
     """Each refusal names the words to use."""

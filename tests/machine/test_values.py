@@ -41,7 +41,7 @@ def test_a_copy_is_the_one_that_attrs_makes(value: object, changes: dict[str, ob
     assert type(made) is type(value)
 
 
-def test_what_is_made_from_the_fields_is_made_anew() -> None:
+def test_a_value_made_from_the_fields_is_made_again() -> None:
     assert evolve(Sum(1, right=2), left=5).both == 7
 
 

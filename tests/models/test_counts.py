@@ -251,7 +251,7 @@ def test_founding_by_a_broken_paxos_chooses_two_founders(mutant: str) -> None:
     assert ("one founder is chosen", 20) == (report.trace.property, len(report.trace.steps))
 
 
-def test_what_is_learned_is_what_a_majority_accepted() -> None:
+def test_a_learned_view_was_accepted_by_a_majority() -> None:
     """The claim about learned founders stands for the definition: accepted by a majority.
 
     With two members, in every state: at most one founder is accepted by a majority at one

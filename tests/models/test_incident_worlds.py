@@ -119,7 +119,7 @@ def test_an_incident_ends_as_its_row_says(item: Entry) -> None:
 
 
 @pytest.mark.parametrize("item", NAMES)
-def test_what_holds_was_put_to_the_test(item: Entry) -> None:
+def test_a_claim_that_holds_was_put_to_the_test(item: Entry) -> None:
     """Each *always* stands alongside a *sometimes*, and every fault with a budget did happen."""
     claims = load_world(item.name).properties
     report = searched(item.name)

@@ -105,7 +105,7 @@ def test_every_module_that_holds_a_function_has_the_other_one() -> None:
         ("joinproto.join.choice", "Choice._founders_answered"),
     ],
 )
-def test_what_is_gone_is_named(module: str, path: str) -> None:
+def test_a_missing_target_is_named(module: str, path: str) -> None:
     """And what the same mutation has replaced already is put back."""
     before = held()
     patches = (
@@ -151,7 +151,7 @@ def test_an_error_in_the_block_puts_all_back() -> None:
     assert not [key for key, one in before.items() if after[key] is not one]
 
 
-def test_what_a_method_yields_runs_without_the_rule_and_what_reads_it_does_not() -> None:
+def test_a_generator_runs_without_the_rule_and_its_caller_does_not() -> None:
     """The search reads a member's effects one by one, and calls others in between."""
 
     class Asking:

@@ -96,7 +96,7 @@ def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
         weighed("standby-waits", "confirms-at-once", 14),
     ],
 )
-def test_what_was_confirmed_is_lost_in_the_shortest_run(
+def test_a_confirmed_message_is_lost_in_the_shortest_run(
     name: str, mutant: str | None, steps: int
 ) -> None:
     """A blank broker, LM5, a dropped one; and who catches up, where nobody refuses it."""
@@ -177,7 +177,7 @@ def test_from_the_front_the_chase_need_not_end() -> None:
 
 
 @pytest.mark.parametrize("scene", ["total", "continues"])
-def test_a_crash_between_two_effects_shows_what_whole_steps_hide(scene: str) -> None:
+def test_a_crash_between_two_effects_shows_errors_that_whole_steps_hide(scene: str) -> None:
     """H4: a primary that confirms, and keeps afterwards, loses where it dies in between only."""
     given = HALFWAY[scene]
     found = {

@@ -77,7 +77,7 @@ def test_three_nodes_hold_in_one_term_with_strangers() -> None:
     assert {"holds", "reached"} == {item.result for item in report.properties}
 
 
-def test_what_is_forgotten_changes_no_verdict_and_no_shortest_run() -> None:
+def test_a_forgotten_fact_changes_no_verdict_and_no_shortest_run() -> None:
     """Of each mutant: the run is as long with all that no node can use any more."""
     for mutant in (None, *IN_ONE_TERM[:3]):
         worlds = [build(2, mutant, 1, 2, 1, 0, forgets=one) for one in (False, True)]

@@ -233,7 +233,7 @@ async def test_when_all_places_are_taken_the_one_that_is_idle_the_longest_goes(
             await one.stream.aclose()
 
 
-async def test_what_waits_to_be_committed_is_bounded_in_bytes(
+async def test_frames_that_wait_to_be_committed_are_bounded_in_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "PENDING_BYTES_MAX", 0)

@@ -39,7 +39,7 @@ async def test_a_question_has_its_answer_and_the_socket_is_gone(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["file", "directory", "link"])
-async def test_what_is_no_socket_is_refused_and_stays(tmp_path: Path, kind: str) -> None:
+async def test_a_file_that_is_no_socket_is_refused_and_stays(tmp_path: Path, kind: str) -> None:
     path, other = tmp_path / "precious.db", tmp_path / "other"
     other.write_text("all that we have")
     match kind:

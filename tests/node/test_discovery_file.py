@@ -95,7 +95,7 @@ def test_a_list_is_numbered_as_in_the_guide(tmp_path: Path) -> None:
         ("wait_for = 2", "wait_for = 4", "would never be served"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, said: str) -> None:
+def test_an_error_is_named(tmp_path: Path, before: str, after: str, said: str) -> None:
     with pytest.raises(UsageProblem) as raised:
         read(tmp_path, GOOD.replace(before, after, 1))
 

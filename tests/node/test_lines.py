@@ -41,7 +41,7 @@ async def is_open(port: ClientPort) -> None:
     await (await Client.of(port)).stream.aclose()
 
 
-async def test_what_is_appended_is_read(tmp_path: Path, asked: Asked) -> None:
+async def test_appended_frames_are_read(tmp_path: Path, asked: Asked) -> None:
     config = ("--config", tmp_path / "node.toml")
     async with serving(tmp_path) as port:
         await is_open(port)

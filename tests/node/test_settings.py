@@ -123,7 +123,7 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ('cluster = "demo"', 'cluster = "de\\u0007mo"', "control character"),
     ],
 )
-def test_what_is_wrong_is_named_and_is_exit_code_2(
+def test_an_error_is_named_and_is_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, says: str
 ) -> None:
     assert old in GOOD

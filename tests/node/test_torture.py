@@ -154,7 +154,7 @@ def ledger(**acknowledged: int) -> Ledger:
         (ledger(), {"a": ["x"], "b": None}, "b does not show its log"),
     ],
 )
-def test_what_is_wrong_with_the_logs_is_found(
+def test_errors_in_the_logs_are_found(
     kept: Ledger, found: dict[str, list[str] | None], says: str
 ) -> None:
     assert any(says in problem for problem in compare(kept, found))

@@ -279,9 +279,7 @@ class Group:
 
 
 @given(st.integers(0, 2**32), st.integers(0, 90), st.booleans())
-def test_what_is_proven_has_all_that_was_acknowledged(
-    seed: int, steps: int, at_commit: bool
-) -> None:
+def test_a_proven_store_has_all_acknowledged_frames(seed: int, steps: int, at_commit: bool) -> None:
     luck = random.Random(seed)
     group = Group.begun(luck, at_commit=at_commit)
     group.play(steps)

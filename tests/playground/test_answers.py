@@ -121,7 +121,7 @@ def test_two_edits_in_one_second_are_two_models() -> None:
         assert name == found["world"]
 
 
-def test_what_a_model_prints_is_handed_on() -> None:
+def test_the_output_of_a_model_is_handed_on() -> None:
     found = asked("model", text="print('here')\n" + FIRST)
 
     assert "here\n" == found["printed"]

@@ -67,7 +67,7 @@ def test_the_label_of_every_case_stands_in_a_document(name: str) -> None:
     assert set() == unknown((case.label for case in TABLES[name].cases), document)
 
 
-def test_what_the_code_cites_stands_in_the_protocol() -> None:
+def test_rules_cited_in_the_code_stand_in_the_protocol() -> None:
     """Sections by their numbers, rules by their labels."""
     cited = dict(citations())
 

@@ -93,7 +93,7 @@ def test_a_harmless_path_is_let_through(line: str) -> None:
     assert [] == hits(OWN_PATHS, [("file", line)])
 
 
-def test_architecture_names_only_what_is_there() -> None:
+def test_architecture_names_existing_files_alone() -> None:
     """A reader of it continues to these files."""
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     named = re.findall(r"`((?:joinproto|models|proofs|spark_explore|tools|tests)/[\w./]+)`", text)
@@ -143,7 +143,7 @@ def test_no_extra_holds_development_tools() -> None:
         assert set() == names(group) & set().union(*published)
 
 
-def test_what_is_started_by_name_is_executable() -> None:
+def test_a_file_started_by_name_is_executable() -> None:
     """A script that lost its bit fails only on the next machine."""
     scripts = [ROOT / path for path, text in texts() if text.startswith("#!")]
 

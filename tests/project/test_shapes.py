@@ -70,7 +70,7 @@ def test_each_array_of_a_group_has_a_shape(file: str) -> None:
     assert [] == list(shapeless((ENGINE / file).read_text("utf-8")))
 
 
-def test_what_says_nothing_is_found() -> None:
+def test_an_array_without_a_shape_is_found() -> None:
     """The tests above can fail: an array without a name, a field without a comment."""
     bare = "def f(x: npt.NDArray[np.int64]) -> None:\n    ..."
 

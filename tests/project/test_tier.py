@@ -140,7 +140,7 @@ def test_turns_go_through_all_slices() -> None:
     assert [[name] for name in SLICES] == turns
 
 
-def test_what_failed_comes_first_and_then_the_oldest() -> None:
+def test_failed_tests_come_first_and_then_the_oldest() -> None:
     state = {name: soak.Last("passed", when=f"{at:03}") for at, name in enumerate(SLICES)}
     first, *_, last = SLICES
     state[last].result = "failed"

@@ -68,7 +68,7 @@ def _without(step: str, guard: str, steps: int) -> World:
     return evolve(world, layer=world.layer.dropping(step, guard), steps=steps)
 
 
-def test_a_vote_for_what_no_member_proposed_splits() -> None:
+def test_a_vote_for_a_view_that_no_member_proposed_splits() -> None:
     """The quick one of the next tests."""
     world = _without("vote", "it is proposed", 4)
 

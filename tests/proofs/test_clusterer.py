@@ -112,7 +112,7 @@ def test_a_rule_left_out_of_the_code_is_rejected(world: str, mutant: str, action
     ("world", "mutant"),
     [("rejoin", "ran-forgotten"), ("leave", "contacts-kept"), ("spread", "waits-uninterrupted")],
 )
-def test_what_the_relation_leaves_open_is_accepted(world: str, mutant: str) -> None:
+def test_a_mutant_within_the_relation_is_accepted(world: str, mutant: str) -> None:
     """The last writer, the informed nodes, and progress: worlds check these."""
     assert _begins(f"clusterer-{world}", mutant) is None
 

@@ -137,7 +137,7 @@ def test_a_claim_brings_its_whole_layer() -> None:
     assert {one.name for one in layer.conjuncts} == kept
 
 
-def test_a_counterexample_says_only_what_matters() -> None:
+def test_a_counterexample_has_the_relevant_facts_alone() -> None:
     """Two states, the step between, and which conjunct breaks."""
     cut = REGISTER.without("one_proposal")
 

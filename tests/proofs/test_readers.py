@@ -169,7 +169,7 @@ def test_a_formula_is_no_truth_value() -> None:
         bool(near(x, y))
 
 
-def test_a_relation_refuses_what_it_is_not_about() -> None:
+def test_a_relation_refuses_rows_of_other_sorts() -> None:
     """Arguments of another sort are a slip of the pen."""
     with pytest.raises(MisuseError, match="owns"):
         owns(z, x)

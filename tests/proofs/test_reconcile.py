@@ -55,7 +55,7 @@ def test_rules_left_out_are_rejected_with_the_step(
     assert found.rejected.action.startswith(action)
 
 
-def test_what_is_taken_for_granted_of_majorities_is_so() -> None:
+def test_assumptions_about_majorities_hold() -> None:
     """The axioms about majorities, for all memberships of up to five of six nodes."""
     nodes = range(6)
     sets = [frozenset(one) for size in range(1, 6) for one in combinations(nodes, size)]

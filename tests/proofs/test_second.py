@@ -163,7 +163,9 @@ def test_a_proof_is_written_alongside_its_question(
 @pytest.mark.parametrize(
     "words", [("--proofs",), ("--second", "cvc5", "--proofs"), ("--second", "yices")]
 )
-def test_what_cannot_be_is_refused(capsys: pytest.CaptureFixture[str], words: tuple[str]) -> None:
+def test_impossible_options_are_refused(
+    capsys: pytest.CaptureFixture[str], words: tuple[str]
+) -> None:
     """Exit code 2, before anything is proved."""
     assert 2 == run_here(capsys, "prove", *words).code
 

@@ -62,7 +62,7 @@ def _played(scene: str, *acts: str) -> Played:
     ],
     ids=["not in the last view", "dropped after it", "of an older generation"],
 )
-def test_what_a_manager_outside_must_keep_is_lost_without(
+def test_a_message_is_lost_where_a_manager_outside_breaks_a_guard(
     scene: str, acts: tuple[str, ...]
 ) -> None:
     """One run for each of the three: before the last step or with it something is lost.

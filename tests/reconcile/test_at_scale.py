@@ -190,7 +190,7 @@ def test_at_periodics_peak_ours_needs_less_than_half_beyond_the_interval() -> No
     assert 0.6 * beyond(ours) < least(ours) - shape.failure_interval < beyond(ours)
 
 
-def test_what_does_not_go_together_is_refused(
+def test_settings_that_do_not_go_together_are_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Many runs are kept; a picture is of one of each way."""

@@ -559,7 +559,9 @@ def test_a_change_that_cannot_be_written_down_is_not_begun(
         (("--url", CLOSED, "--timeout", "nan"), 2, "'nan' is not a finite number"),
     ],
 )
-def test_what_cannot_be_run_is_said(run: Run, words: tuple[str, ...], code: int, says: str) -> None:
+def test_a_command_that_cannot_be_run_is_reported(
+    run: Run, words: tuple[str, ...], code: int, says: str
+) -> None:
     """Exit codes: 1 the broker, 2 the command line."""
     done = run("reconcile", "run", *words)
 

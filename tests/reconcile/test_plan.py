@@ -82,7 +82,7 @@ def test_a_queue_that_can_lose_least_goes_first() -> None:
     assert "poor" == plan(asked, Limits(copies_at_once=1, bytes_per_second=1)).changes[0].queue
 
 
-def test_what_cannot_be_done_is_left_with_its_reason() -> None:
+def test_a_change_that_cannot_be_made_is_left_with_its_reason() -> None:
     """Explaining: a plan says what it does not mend."""
     found = plan([queue("q", "AB", "AB")], LIMITS)
 

@@ -160,7 +160,7 @@ def test_ours_begins_nothing_before_the_last_change_is_done(
 
 
 @pytest.mark.parametrize("variant", Variant)
-def test_what_is_not_known_changes_nothing(variant: Variant) -> None:
+def test_an_unknown_fact_changes_nothing(variant: Variant) -> None:
     """Q2: an empty cluster is a question that failed; no node is taken for gone."""
     unknown = situation("ABC", "", auto_remove=True, variant=variant)
     silent = evolve(unknown, nodes=(Node(name="A"),), queue=Queue(members=None, leader="A"))

@@ -28,7 +28,7 @@ def test_the_design_takes_the_nearest_and_the_shipped_code_the_largest(
     assert real == wanted(target, Variant.REAL).count
 
 
-def test_the_answer_says_what_was_heard_and_what_was_not() -> None:
+def test_the_answer_names_the_sources_that_count_and_those_that_do_not() -> None:
     """Operators ask why; the losing voices are named."""
     target = Target(argument=3, policy=5)
 

@@ -113,7 +113,7 @@ LOCKED = ["b", "b/joinproto/store.meta", "b/joinproto/store.lock", "b/frames.log
 
 @pytest.mark.needs("root", "nobody may run joinproto")
 @pytest.mark.parametrize("what", LOCKED)
-def test_what_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> None:
+def test_a_file_that_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> None:
     """It is not corrupt: nobody knows."""
     paths = [of_node(shared / name, "F -", "F", ("F", 2)) for name in "abc"]
     for path in shared.rglob("*"):
@@ -195,7 +195,7 @@ def test_an_error_of_the_disk_is_named_as_that(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "name", ["store.meta", "store.meta.previous", "store.lock", "frames.log", "joinproto"]
 )
-def test_what_writes_ends_with_9_where_the_disk_gives_errors(
+def test_a_write_ends_with_9_where_the_disk_gives_errors(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """EIO, whichever file it is."""
@@ -293,7 +293,7 @@ FOLDERS = ["two words", 'a\'b "c"', "$HOME;`id`", "\x1b[31mred", "-dash"]
 @pytest.mark.parametrize(
     "folder", ["new\nline", *(pytest.param(name, marks=pytest.mark.landing) for name in FOLDERS)]
 )
-def test_what_is_to_be_typed_next_can_be_typed(folder: str, tmp_path: Path) -> None:
+def test_the_next_command_can_be_typed(folder: str, tmp_path: Path) -> None:
     """From pick to undo, by the line `next` of each; and a name says nothing to the terminal."""
     top = tmp_path / folder
     top.mkdir()

@@ -259,7 +259,7 @@ def test_comparing_says_who_is_behind_by_how_much(
     assert 2 == everything.out.count("\ncluster cluster ")
 
 
-def test_what_is_lost_for_good_changes_what_can_be_done(
+def test_a_store_lost_for_good_changes_the_advice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`--lost` proves nothing; the next command is another one."""

@@ -33,7 +33,7 @@ def raw(data: bytes) -> Raw:
     )
 
 
-def test_what_was_carried_is_what_was_read() -> None:
+def test_the_carried_store_equals_the_one_read() -> None:
     """Byte by byte."""
     carried = [raw(b""), raw(bytes(range(256)) * 50), Raw(path="/y", host="h", format=None)]
 
@@ -132,7 +132,9 @@ def packed_again(data: bytes) -> bytes:
     ],
     ids=["grows", "cut off", "something else"],
 )
-def test_what_cannot_be_unpacked_is_refused(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_info_file_that_cannot_be_unpacked_is_refused(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A few bytes must not become gigabytes."""
     monkeypatch.setattr(found, "FILE_BYTES_MAX", 1_000_000)
 

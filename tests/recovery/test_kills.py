@@ -205,6 +205,6 @@ def test_after_a_loss_of_power_the_tool_says_which_it_is(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("recorder", [WithoutFileSync, WithoutDirectorySync])
-def test_what_is_not_synced_is_found(recorder: type[Recording], tmp_path: Path) -> None:
+def test_an_unsynced_write_is_found(recorder: type[Recording], tmp_path: Path) -> None:
     """An enumeration that finds nothing anywhere would prove nothing."""
     assert lost(recorder(), tmp_path) is not None

@@ -166,7 +166,7 @@ def test_after_a_loss_of_power_the_store_is_as_before_or_as_after(disk: Disk) ->
     assert {*undone} <= {"marked", "not marked"}
 
 
-def test_what_is_never_synced_is_lost(disk: Disk) -> None:
+def test_unsynced_data_is_lost(disk: Disk) -> None:
     """The disk does lose: otherwise the test above would show nothing."""
     plan, path = planned(disk)
 

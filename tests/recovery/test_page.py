@@ -41,7 +41,7 @@ def test_every_exit_code_is_explained() -> None:
         assert f"\n| {code} | " in text
 
 
-def test_what_is_said_fits_a_terminal_of_80_columns(
+def test_the_output_fits_a_terminal_of_80_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """At three in the morning it may be a console; only a command to type is as long as it is."""

@@ -108,7 +108,7 @@ def test_a_field_that_is_not_what_it_must_be_is_named_damage(way: str, value: ob
 
 
 @pytest.mark.parametrize("key", ["host", "member", "accepted", "force"])
-def test_only_what_may_be_absent_may_be_left_out(key: str) -> None:
+def test_only_fields_that_may_be_absent_may_be_left_out(key: str) -> None:
     """Only `force` of a step; and then the hash is not of what is left."""
     tree = json.loads(dump(PLAN))
     del tree["step"][key]

@@ -120,7 +120,7 @@ def test_a_long_history_is_one_beginning() -> None:
     assert all(isinstance(view.id, Name) for view in scene.chain.views)
 
 
-def test_what_every_member_of_a_view_has_may_have_been_acknowledged() -> None:
+def test_a_frame_that_every_member_of_a_view_has_may_have_been_acknowledged() -> None:
     """a and b were in the view without c: what both have counts, whatever c has."""
     scene = scene_of(
         {
@@ -246,7 +246,7 @@ def test_a_frame_that_can_be_lost_is_found() -> None:
         (2, "", {"a": "- - of -"}),
     ],
 )
-def test_what_cannot_be_rehearsed(
+def test_stores_that_cannot_be_rehearsed_are_refused(
     code: int,
     chain: str,
     stores: dict[str, str],

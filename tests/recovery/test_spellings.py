@@ -43,7 +43,7 @@ def test_files_collected_through_a_link_and_not_are_one_store(
     assert (0, "proven", 3) == (code, said["verdict"], len(said["stores"]))
 
 
-def test_what_is_done_through_a_link_is_done_where_it_leads(
+def test_a_write_through_a_link_is_done_at_its_target(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """mark-clean and undo, as the look before them."""

@@ -114,7 +114,7 @@ def test_a_directory_of_stores_leads_to_the_same_command_with_the_stores(
     assert command == "collect" or f"{OURS[0]} {inside[0]}" in beside.err
 
 
-def test_what_was_collected_is_not_collected_again(
+def test_a_collected_store_is_not_collected_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(OURS[0], tmp_path / "a.info")

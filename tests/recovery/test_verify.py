@@ -235,7 +235,7 @@ def test_a_file_that_is_no_configuration_is_2(
 # -- what may be at the other end ------------------------------------------------------------------
 
 
-def test_what_is_no_node_is_said_so(tmp_path: Path, answers: Answers) -> None:
+def test_a_path_that_is_no_node_is_reported_so(tmp_path: Path, answers: Answers) -> None:
     """A file, a dead socket, an end without an answer, a path that is too long."""
     (tmp_path / "file").write_text("")
     dead = socket.socket(socket.AF_UNIX)

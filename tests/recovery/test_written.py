@@ -56,7 +56,7 @@ def test_a_journal_that_is_gone_from_one_of_them_is_missed(
     assert ["dirty", "dirty", "corrupt"] == [store["state"] for store in said["stores"]]
 
 
-def test_what_it_collected_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_its_collected_files_are_read(capsys: pytest.CaptureFixture[str]) -> None:
     """From each machine, as the directories."""
     code, said = ask_json(capsys, "pick", *sorted(WRITTEN.glob("*.info")))
 

@@ -34,7 +34,7 @@ def test_the_nearest_deadlock_is_found_by_executors(context: Any, name: str) -> 
 
 
 @pytest.mark.usefixtures("_small_driver")
-def test_what_needs_all_steps_at_once_is_left_open_with_the_reason(context: Any) -> None:
+def test_a_claim_that_needs_all_steps_at_once_is_left_open_with_the_reason(context: Any) -> None:
     """Unknown, never a guess: how many steps, and how much memory they would take.
 
     What was judged is told: the search came to its end.

@@ -37,7 +37,7 @@ def tight() -> Limits:
     ("words_max", "workers", "seconds"), [(2, 1, 0), (2, 2, 0), (0, 1, 0), (0, 2, 0), (0, 2, 60)]
 )
 @pytest.mark.usefixtures("lasting")
-def test_what_does_not_fit_is_handed_over(
+def test_a_world_that_does_not_fit_is_handed_over(
     words_max: int, workers: int, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The local engine stops at the limit; auto continues, and finds the same.
@@ -68,7 +68,7 @@ def test_what_does_not_fit_is_handed_over(
         assert getattr(whole, name) == getattr(report, name), name
 
 
-def test_what_fits_stays_here() -> None:
+def test_a_world_that_fits_stays_here() -> None:
     """No session is made, so no Java is needed."""
     report = auto(load_world("two-phase-commit", members=5), Plan(master="local[2]"))
 
@@ -89,7 +89,7 @@ def test_without_java_the_limit_is_the_end(monkeypatch: pytest.MonkeyPatch) -> N
     assert ("Spark would go on: there is no Java, which Spark runs on",) == report.notes
 
 
-def test_what_a_cluster_should_have_gone_on_with_is_not_finished(
+def test_a_search_that_spark_should_have_continued_is_not_finished(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Paused at a large frontier, with no Java: incomplete, though no limit was reached."""

@@ -125,7 +125,7 @@ def answers(out: Path, engine: Engine) -> list[Any]:
 
 
 @pytest.mark.needs("duckdb")
-def test_what_is_the_same_in_all_states_is_no_column(tmp_path: Path) -> None:
+def test_a_constant_value_is_no_column(tmp_path: Path) -> None:
     """It is in the metadata of each file, and a query may name it as well."""
     here(TALK, Plan(out=tmp_path))
 

@@ -105,7 +105,7 @@ def test_stuck_states_are_those_without_a_step_but_faults(tmp_path: Path) -> Non
     assert len(found.level_of) - len(moving) == len(stuck) > 0
 
 
-def test_what_a_limit_cut_off_is_not_in_it(tmp_path: Path) -> None:
+def test_steps_cut_off_by_a_limit_are_not_in_it(tmp_path: Path) -> None:
     """The states of an unfinished level are nobody's."""
     plan = Plan(out=tmp_path, limits=Limits(states=100))
     report = here(load_world("two-phase-commit"), plan)

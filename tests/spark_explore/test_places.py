@@ -211,7 +211,9 @@ def test_a_run_at_an_address_is_one_run(endpoint: str, capsys: pytest.CaptureFix
     assert "s3://runs/one holds another run" in other.error["message"]
 
 
-def test_what_a_store_refuses_is_told(endpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_of_a_store_is_reported(
+    endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """2: no such bucket; 4: access denied, nobody there.  No credentials are shown."""
     words = ("check", "note-hasty-abort", "--json", "--out")
 

@@ -51,7 +51,7 @@ def test_members_that_answer_otherwise_are_noticed(monkeypatch: pytest.MonkeyPat
     assert (True, False) == (as_before, changed)
 
 
-def test_what_a_model_imports_is_its_source(
+def test_the_imports_of_a_model_are_its_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in a function and by way of another module; installed packages are not."""

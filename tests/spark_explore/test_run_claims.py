@@ -186,7 +186,7 @@ def duty(strong: bool, *kinds: int) -> Duties:
 
 @SOAK
 @pytest.mark.parametrize(("wants", "here_max"), [(False, 0), (True, 0), (True, fair.HERE_MAX)])
-def test_what_lasts_is_what_the_local_engine_finds(
+def test_lasting_states_are_those_of_the_local_engine(
     context: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wants: bool, here_max: int
 ) -> None:
     """400 random graphs in one analysis; three weak duties and two strong ones."""

@@ -58,7 +58,7 @@ def test_its_metadata_are_what_the_api_asks_for(capsys: pytest.CaptureFixture[st
     assert 2 == len({one["interval"] for one in monitors})
 
 
-def test_what_is_wrong_before_anything_runs_has_its_code(
+def test_an_error_before_anything_runs_has_its_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """2 arguments, 3 no such action, 5 not installed, 6 configuration, 7 not running."""

@@ -31,7 +31,7 @@ def comes(session: Session, envelope: Envelope) -> list[Envelope]:
     return [one for piece in envelope.pieces() if (one := session.taken(piece)) is not None]
 
 
-def test_what_is_long_goes_in_pieces_and_comes_as_one() -> None:
+def test_a_long_message_goes_in_pieces_and_comes_as_one() -> None:
     """Messages have up to 960 KiB, and a commit any number of them: no frame has its length."""
     long = Envelope("link", {"has": ["1.a.1"] * 400_000}, b"x" * 5_000_000)
     session = Session(is_met=True)
@@ -46,7 +46,7 @@ def test_pieces_of_a_broker_that_has_not_greeted_are_refused() -> None:
         comes(Session(), Envelope("link", {}, b"x" * 5_000_000))
 
 
-def test_what_is_too_long_for_one_thing_goes_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_too_long_for_one_thing_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be refused there, without a word here."""
     monkeypatch.setattr(peers, "WHOLE_BYTES_MAX", 5_000_000)
 
@@ -131,7 +131,7 @@ def test_of_long_messages_fewer_are_copied_at_once(core: Core) -> None:
     asyncio.run(told())
 
 
-def test_what_waits_for_the_disk_goes_on_the_link_for_which_it_was_meant(
+def test_a_message_that_waits_for_the_disk_goes_on_the_link_for_which_it_was_meant(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """H4: counted on a new link it would be one more done than was sent there."""

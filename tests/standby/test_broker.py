@@ -42,7 +42,7 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
         yield manager
 
 
-def test_what_was_confirmed_is_there_when_another_one_takes_over(pair: Manager) -> None:
+def test_a_confirmed_message_is_there_when_another_broker_takes_over(pair: Manager) -> None:
     """H4: durable or not; and it is marked, as a client may have had it before."""
     publish(pair.urls(), "1", "2", "3")
     publish(pair.urls(), "only in memory", durable=False)

@@ -87,7 +87,7 @@ def test_an_old_primary_drops_no_broker_behind_a_promotion() -> None:
     ],
     ids=str,
 )
-def test_what_skips_or_repeats_or_takes_in_a_stranger_does_not_fit(view: View) -> None:
+def test_a_view_that_skips_or_repeats_or_takes_in_a_stranger_does_not_fit(view: View) -> None:
     assert not follows(LAST, view)
 
 

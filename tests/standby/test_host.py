@@ -165,7 +165,7 @@ def test_events_where_no_directory_can_be_are_the_machines_fault(tmp_path: Path)
         run_broker(evolve(settings, events=tmp_path / "file" / "events"), no_port)
 
 
-def test_what_could_not_be_sent_stays_in_its_queue() -> None:
+def test_an_unsent_message_stays_in_its_queue() -> None:
     """A consumer that fails is no reason to give a message to none."""
 
     class Failing:
@@ -182,7 +182,7 @@ def test_what_could_not_be_sent_stays_in_its_queue() -> None:
     assert 1 == len(queue)
 
 
-def test_what_blocks_does_not_hold_up_the_event_loop() -> None:
+def test_blocking_work_does_not_hold_up_the_event_loop() -> None:
     """The work waits for what the loop does meanwhile; ten seconds would be a loop that waits."""
     gone_on, found = threading.Event(), list[bool]()
 

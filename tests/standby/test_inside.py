@@ -28,7 +28,7 @@ from tests.standby.inside import Inside, play
 pytestmark = pytest.mark.usefixtures("syncs_nothing")
 
 
-def test_what_was_confirmed_is_there_when_another_one_takes_over(tmp_path: Path) -> None:
+def test_a_confirmed_message_is_there_when_another_broker_takes_over(tmp_path: Path) -> None:
     """H4: durable or not; it is marked as redelivered, because a client may have had it before."""
 
     async def told(brokers: Inside) -> None:

@@ -54,7 +54,7 @@ def ids(disk: Disk) -> list[str]:
     return [one.id for one in disk.queues["q"].in_order]
 
 
-def test_what_was_written_is_there_again(tmp_path: Path) -> None:
+def test_written_records_are_there_again(tmp_path: Path) -> None:
     """H2, H4, H10: generation, view, identities and places of messages are on the disk."""
     with open_disk(tmp_path, "a", brokers=("a", "b")) as disk:
         disk.write(evolve(LIFE[2], brokers=("a", "b")))
@@ -328,7 +328,7 @@ for number in range(1, 100_000):
 
 
 @pytest.mark.soak("stores")
-def test_what_was_told_survives_a_kill(tmp_path: Path) -> None:
+def test_a_reported_write_survives_a_kill(tmp_path: Path) -> None:
     """A real process, and kill -9: nothing that it told of is gone."""
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(tmp_path)],

@@ -325,7 +325,7 @@ def copies(it: Cluster) -> list[str]:
 @pytest.mark.parametrize(
     ("order", "first"), [(Order.LIFO, ["m3", "m2"]), (Order.FIFO, ["m1", "m2"])]
 )
-def test_what_was_there_before_is_sent_from_the_back(order: Order, first: list[str]) -> None:
+def test_older_messages_are_sent_from_the_back(order: Order, first: list[str]) -> None:
     """H5: while clients take from the front, so neither chases the other."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE, order=order)
     it.promote("a")
@@ -343,7 +343,7 @@ def test_what_was_there_before_is_sent_from_the_back(order: Order, first: list[s
     assert ("m1", "m2", "m3") == it.ids("b")
 
 
-def test_what_clients_took_meanwhile_is_not_sent() -> None:
+def test_messages_that_clients_took_meanwhile_are_not_sent() -> None:
     """H5: active consumers reduce the work."""
     it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
     it.promote("a")
@@ -364,7 +364,7 @@ def test_what_clients_took_meanwhile_is_not_sent() -> None:
 # -- H7: selection -----------------------------------------------------------------------------
 
 
-def test_only_what_is_chosen_is_copied() -> None:
+def test_only_chosen_views_are_copied() -> None:
     """H7; LC5: by the document's prototype everything is."""
     it = pair(default=Default.DURABLE)
     it.declare("a", "all", "2", says=Level.ALL)
@@ -544,7 +544,7 @@ def test_a_dirty_store_refuses() -> None:
 
 
 @pytest.mark.parametrize("tree", [None, [], ["x", {}], ["has", {}], ["has", {"number": "1"}]])
-def test_what_is_not_a_message_is_refused(tree: Any) -> None:
+def test_bytes_that_are_no_message_are_refused(tree: Any) -> None:
     """The link ends, and the error says why."""
     with pytest.raises(PeerError):
         from_tree(tree)

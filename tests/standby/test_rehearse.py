@@ -53,7 +53,7 @@ def messages(path: Path) -> set[str]:
 
 
 @searches
-def test_the_wrong_one_is_promoted_and_what_was_confirmed_is_lost(
+def test_the_wrong_one_is_promoted_and_confirmed_messages_are_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H10: a broker that was primary before the last failover lacks what came after it."""
@@ -110,7 +110,7 @@ def test_where_each_choice_is_safe_the_exit_code_is_0(
 
 
 @searches
-def test_what_a_primary_confirmed_alone_is_lost_with_the_later_one(
+def test_a_message_that_a_primary_confirmed_alone_is_lost_with_the_later_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H4: it had dropped all, and the manager outside promoted one that did not know."""
@@ -223,7 +223,9 @@ def test_a_search_that_was_stopped_is_not_safe(
 
 
 @searches
-def test_what_cannot_be_rehearsed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stores_that_cannot_be_rehearsed_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Stores of both kinds, too many, none with data, two primaries, a copy, one that is open."""
     for name in ("x", "y", "z", "m"):
         (tmp_path / name).mkdir()

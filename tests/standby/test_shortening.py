@@ -107,7 +107,7 @@ def test_it_is_made_shorter_though_each_run_writes_little(store: Path) -> None:
             assert disk.journal.size < 20_000
 
 
-def test_what_is_done_before_its_first_piece_is_not_left_out(store: Path) -> None:
+def test_actions_before_the_first_piece_are_not_left_out(store: Path) -> None:
     with open_disk(store, "a") as disk:
         assert [*live(disk, last=40)]
         while disk.go_on():

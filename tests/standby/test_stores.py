@@ -143,7 +143,7 @@ NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
 
 
 @given(NAMES, NAMES, st.sampled_from([Variant.REAL, Variant.OURS]), st.sampled_from(Order))
-def test_afterwards_the_backup_has_what_the_primary_has(
+def test_afterwards_the_backup_has_all_messages_of_the_primary(
     primary: list[str], backup: list[str], variant: Variant, order: Order
 ) -> None:
     """H5: a queue is caught up when nothing earlier is missing."""
@@ -175,7 +175,7 @@ def test_afterwards_the_backup_has_what_the_primary_has(
         ),
     ],
 )
-def test_what_says_most_nearly_decides(
+def test_the_most_specific_source_decides(
     variant: Variant, default: Default, more: dict[str, object], expected: tuple[Level, bool]
 ) -> None:
     """H7: the message, the queue, the default; one message cannot say otherwise in the real one."""

@@ -60,7 +60,7 @@ def asked(transactions: Transactions, name: str, *values: Any) -> Reply:
     return found[0]
 
 
-def test_what_one_holds_has_a_bound_also_for_messages_without_content(
+def test_a_transaction_s_contents_have_a_bound_also_for_messages_without_content(
     transactions: Transactions, commits: Commits
 ) -> None:
     """Messages without content cost no bytes, but a commit of a million of them delays all

@@ -133,7 +133,7 @@ def counts(manager: Manager, name: str = "a") -> dict[str, int]:
     return found
 
 
-def test_what_is_committed_is_there_as_a_whole_here_and_at_the_backup(pair: Manager) -> None:
+def test_a_commit_is_whole_here_and_at_the_backup(pair: Manager) -> None:
     publish(pair.urls(), "1", "2", "3")
     moving = Moving(pair.url("a"), [True])
 
@@ -146,7 +146,7 @@ def test_what_is_committed_is_there_as_a_whole_here_and_at_the_backup(pair: Mana
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["settled-after", "settled-before"])
-def test_what_is_aborted_never_was(pair: Manager, early: bool) -> None:
+def test_an_aborted_transaction_never_was(pair: Manager, early: bool) -> None:
     """Taken messages come again, and say so; the next transaction has it."""
     publish(pair.urls(), "1", "2")
     moving = Moving(pair.url("a"), [False, True], early=early)
@@ -158,7 +158,7 @@ def test_what_is_aborted_never_was(pair: Manager, early: bool) -> None:
     assert [False, False] == moving.redelivered[:2]
 
 
-def test_what_is_open_when_the_connection_ends_never_was(pair: Manager) -> None:
+def test_a_transaction_open_when_the_connection_ends_never_was(pair: Manager) -> None:
     publish(pair.urls(), "1", "2")
     moving = Moving(pair.url("a"), [])
     thread = threading.Thread(target=Container(moving).run, daemon=True)
@@ -198,7 +198,7 @@ def test_a_primary_that_dies_in_the_middle_leaves_all_or_nothing(pair: Manager, 
     assert left["r"] // 3 - moving.seen.count("committed") in (0, 1)
 
 
-def test_what_is_no_transaction_is_refused_with_its_condition(pair: Manager) -> None:
+def test_an_unknown_transaction_is_refused_with_its_condition(pair: Manager) -> None:
     """One that was never declared, and what is no request."""
 
     class Coordinator:

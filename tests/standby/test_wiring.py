@@ -40,7 +40,7 @@ def test_bindings_are_mirrored(variant: Variant, there: bool) -> None:
 
 
 @pytest.mark.parametrize(("variant", "kept"), [(SEED, {"q", "r"}), (OURS, {"q"})])
-def test_what_was_deleted_while_a_backup_was_away_goes(variant: Variant, kept: set[str]) -> None:
+def test_a_queue_deleted_while_a_backup_was_away_goes(variant: Variant, kept: set[str]) -> None:
     """LC3; what does not replicate stays, for it is the backup's own."""
     it = pair(variant)
     it.declare("a", "r", "2")
@@ -135,7 +135,7 @@ def test_a_queue_that_is_deleted_holds_no_other_up() -> None:
     assert set() == names(it, "b")
 
 
-def test_what_does_not_replicate_stays_where_it_is() -> None:
+def test_a_queue_that_does_not_replicate_stays_where_it_is() -> None:
     """H6, H7."""
     it = pair()
     own = evolve(thing("own", "7"), says=Level.NONE)

@@ -140,7 +140,7 @@ def test_a_damaged_current_file_is_refused_and_left_as_it_is(tmp_path: Path) -> 
         (image(4), image(3, generation=6).replace(b"format 1", b"format 3"), StoreNewer),
     ],
 )
-def test_what_is_not_the_last_that_was_written_is_refused(
+def test_a_record_that_is_not_the_last_written_is_refused(
     tmp_path: Path, current: bytes | None, previous: bytes | None, error: type[StoreError]
 ) -> None:
     """A restored or swapped file is a forgetful voter, as far as it can be seen."""
@@ -165,7 +165,7 @@ def test_what_is_not_the_last_that_was_written_is_refused(
         (image(4, generation=1), None),
     ],
 )
-def test_what_a_crash_may_leave_is_no_problem(
+def test_states_that_a_crash_may_leave_are_no_problem(
     tmp_path: Path, current: bytes, previous: bytes | None
 ) -> None:
     """The other side: an alarm that rings without a fire is soon switched off."""

@@ -146,7 +146,7 @@ def test_a_field_of_a_value_that_changed_is_not_kept(tmp_path: Path) -> None:
     assert {"view": at.view, "seq": 7} == _tree(tmp_path)["position"]
 
 
-def test_what_operators_did_survives_a_rewrite(tmp_path: Path) -> None:
+def test_operators_actions_survive_a_rewrite(tmp_path: Path) -> None:
     """The person, when, where and why; written by the recovery tool, carried by all."""
     done: Object = {"who": "Ada", "why": "naïve ☃ \n", "hash": "00", "nested": {"n": [1]}}
     with create_store(tmp_path, life()[0], member="a") as store:
@@ -378,7 +378,7 @@ def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
         {"n": 1 << 20_000},
     ],
 )
-def test_what_json_cannot_carry_is_refused_before_it_is_written(entry: Any) -> None:
+def test_a_value_that_json_cannot_carry_is_refused_before_it_is_written(entry: Any) -> None:
     """An operator's record may hold what JSON holds, and what a terminal can show."""
     with pytest.raises(Malformed, match=r"history\[0\]"):
         Contents(member="a", record=life()[0], history=(entry,))

@@ -210,7 +210,7 @@ def test_links_in_the_place_of_temporary_files_are_removed_not_followed(tmp_path
 
 
 @pytest.mark.parametrize("name", [CURRENT, LOCK])
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_regular_is_refused_at_once(tmp_path: Path, name: str) -> None:
     """A pipe would let us wait for ever; a directory has no content."""
     folder = made(tmp_path)
     (folder / name).unlink()

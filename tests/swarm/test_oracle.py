@@ -453,7 +453,7 @@ def test_a_rule_that_is_broken_by_a_patch_is_found(
     assert found_now.events < 2_000
 
 
-def test_a_read_that_misses_what_was_acknowledged_before_it_began_is_told() -> None:
+def test_a_read_that_misses_a_frame_acknowledged_before_it_began_is_reported() -> None:
     """3.8; what is acknowledged while it waits it need not see."""
     watch = oracle()
     process = cast(Process, SimpleNamespace(name="c", member=SimpleNamespace(view=None)))

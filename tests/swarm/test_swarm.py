@@ -48,7 +48,7 @@ ONCE_FAILED = (
 )
 
 
-def test_plain_runs_keep_what_is_always_claimed_and_serve() -> None:
+def test_plain_runs_keep_all_claims_and_serve() -> None:
     """Each run has its own configuration; as well as the *always* a *sometimes*: they serve."""
     outcomes = [run(plain(draw(seed))) for seed in QUICK_SEEDS]
 
@@ -58,7 +58,7 @@ def test_plain_runs_keep_what_is_always_claimed_and_serve() -> None:
 
 
 @pytest.mark.soak("swarm-rules")
-def test_a_minute_of_plain_runs_keeps_what_is_always_claimed() -> None:
+def test_a_minute_of_plain_runs_keeps_all_claims() -> None:
     """As above, for longer, and every option of the disk and of the wire."""
     claims = {run(plain(draw(seed))).claim for seed in range(20_000, 20_060)}
 
@@ -139,7 +139,7 @@ def test_two_clusters_of_few_founders_are_found_and_the_option_is_refused() -> N
         scenario.config("a")
 
 
-def test_a_failure_shrinks_to_what_it_needs() -> None:
+def test_a_failure_shrinks_to_the_parts_it_needs() -> None:
     """Removed: actions, members and options without which it fails all the same."""
     broken = BREAKS[0]
     found = _found(broken)

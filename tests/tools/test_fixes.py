@@ -19,7 +19,7 @@ def test_the_picture_is_up_to_date(matrix: Matrix) -> None:
     assert picture(matrix) == path_of(matrix).read_text("utf-8")
 
 
-def test_a_cell_is_what_the_checker_finds() -> None:
+def test_a_cell_holds_the_finding_of_the_checker() -> None:
     """Marked, and the whole volume is lost: the seed founds again, two join, no copy is left."""
     assert Cell("safe", "no copy is left", 4) == cell("safety", "marker", "volume")
     assert "no copy is left, 4 steps" == SAFE["marker file", "volume"]

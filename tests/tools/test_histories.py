@@ -165,7 +165,7 @@ def test_a_rig_or_a_kind_that_is_not_there_is_a_usage_error() -> None:
         ({"revision": 42, "kill": True}, ""),
     ],
 )
-def test_what_a_member_of_etcd_said_is_compared_with_what_is_read(
+def test_the_answers_of_a_member_of_etcd_are_compared_with_the_reader_s(
     change: dict[str, Any], fault: str
 ) -> None:
     facts = facts_of(loaded((DATA / "etcd-away" / "a.tree").read_text("utf-8")))

@@ -69,7 +69,7 @@ def test_effects_fields_and_persists_are_forgotten() -> None:
     } == found
 
 
-def test_what_should_not_count_is_counted() -> None:
+def test_a_mutant_counts_parts_that_should_not_count() -> None:
     """A majority off by one, a filter that is dropped, the other end of an order."""
     found = patched(
         "def f(seats):\n    enough = len(seats) // 2 + 1\n"
@@ -112,7 +112,7 @@ def test_cases_of_a_table_are_dropped_swapped_weakened_and_negated() -> None:
     } == found
 
 
-def test_what_people_read_stays() -> None:
+def test_texts_for_people_stay() -> None:
     """Errors and texts are no rules of the protocol."""
     found = patched(
         "def f(self, a):\n    if a:\n        raise WrongError(g(a == 1), next='x')\n"
@@ -321,7 +321,7 @@ def test_the_newest_result_of_a_name_counts(tmp_path: Path) -> None:
         ("unit", "t.py::kept", "other", {"2"}, False),
     ],
 )
-def test_what_was_noticed_stays_so_where_other_catchers_come_to_it(
+def test_a_noticed_mutation_stays_so_where_other_catchers_come_to_it(
     kind: str, who: str, source: str, hashes: set[str], expected: bool
 ) -> None:
     """A mutation that survived may be noticed by a new test, and is tried again."""

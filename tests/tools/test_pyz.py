@@ -87,7 +87,7 @@ def test_the_other_commands_of_the_file_run(run: Run, tmp_path: Path) -> None:
         (("recover", "pick", "/nowhere"), 2, "/nowhere"),
     ],
 )
-def test_what_the_file_lacks_is_said(
+def test_parts_missing_in_the_file_are_reported(
     run: Run, words: tuple[str, ...], code: int, part: str
 ) -> None:
     done = run(*words)

@@ -202,7 +202,7 @@ def test_no_difference_is_said_in_one_line() -> None:
     assert "0 different" in done.stdout
 
 
-def test_what_may_be_refused_says_so() -> None:
+def test_a_model_that_may_refuse_says_so() -> None:
     models: list[Model] = [write(seed) for seed in range(200)]
 
     assert any(model.may_refuse for model in models)

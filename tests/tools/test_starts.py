@@ -25,7 +25,7 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [("none", ALL, 0), ("none", TWO, 1), ("none", set(), 1), ("first", TWO, 0), ("first", ALL, 0)],
 )
 @pytest.mark.usefixtures("release")
-def test_what_came_is_held_against_the_verdict(
+def test_the_outcome_is_compared_with_the_verdict(
     cut: str, clusters: set[frozenset[str]], code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 3.10.8 nodes that all hear each other found one cluster; nodes apart may found two."""

@@ -73,7 +73,9 @@ def test_a_run_is_known_by_its_seed() -> None:
         ({"whole": frozenset({1, 2})}, "transactions are whole"),
     ],
 )
-def test_the_oracle_sees_what_it_is_for(change: dict[str, object], claim: str) -> None:
+def test_the_oracle_sees_each_error_that_it_is_made_for(
+    change: dict[str, object], claim: str
+) -> None:
     """Message 1 is in no queue, or stays in one; 2 is in `r`."""
     oracle = Oracle()
     oracle.sent[1] = evolve(Sent("q", True), **change)  # type: ignore[arg-type]
@@ -103,7 +105,7 @@ def test_the_oracle_sees_two_primaries_a_wrong_order_and_what_comes_twice() -> N
         oracle.delivers("q", 2, marked=True)
 
 
-def test_what_a_failure_does_not_need_is_left_out() -> None:
+def test_parts_that_a_failure_does_not_need_are_left_out() -> None:
     tried: list[int] = []
 
     def fails(items: tuple[int, ...]) -> bool:
@@ -139,7 +141,7 @@ def test_a_claim_that_does_not_hold_is_the_exit_code_1_and_is_named() -> None:
     assert "shortened to:" in as_text.output
 
 
-def test_a_signal_ends_it_with_what_was_played() -> None:
+def test_a_signal_ends_it_with_the_runs_played() -> None:
     """And that is no failure; what is no option is the exit code 2."""
     real = reconcile.run
     with mock.patch.object(

@@ -14,7 +14,7 @@ set, runs from each initial configuration.  Differences:
 * The published text of #41 was not at hand: a founder, of the initial nodes or not, takes any
   quorum of them.  `founding="same"` is #36: all found with the same configuration.
 * Bounds of terms and versions are guards; states with more than 15 messages are judged and counted
-  as `beyond`, and have no steps.  So are they judged there, and not counted.
+  as `beyond`, and have no steps.  The published model judges them, too, and does not count them.
 * A monitor remembers what was published and committed, and upon what, in place of the relation of
   descent and of the messages that claims ask about there.  "One value" claims that no version
   is published twice in a term, which is more.  That a commit has a quorum of the

@@ -17,7 +17,7 @@ def said(trace: Trace, number: int) -> list[str]:
     return [sentence(moment, story).text, *(statement.text for statement in told(moment))]
 
 
-def test_a_step_tells_only_what_it_changed() -> None:
+def test_a_step_tells_its_changes_alone() -> None:
     """Rumur's layout: the changed fields, old and new, and nothing else."""
     story = tell(traces.exchange())
 
@@ -48,7 +48,7 @@ def test_equal_messages_are_received_in_the_order_they_were_sent() -> None:
     assert [1, 2, 2] == [moment.sent_in for moment in moments[3:]]
 
 
-def test_a_crash_tells_what_is_forgotten_and_what_is_kept() -> None:
+def test_a_crash_tells_the_forgotten_and_the_durable_attributes() -> None:
     """Durable attributes end in a star, and a crash leaves them."""
     words = said(traces.crash_and_restart(), 6)
 
@@ -94,7 +94,7 @@ def test_a_monitor_has_no_lifeline() -> None:
     assert ("a", "monitor") == acting.lifelines
 
 
-def test_what_is_still_under_way_at_the_end_is_said() -> None:
+def test_a_message_still_under_way_at_the_end_is_reported() -> None:
     """In a stuck run, the message that no member received is often the reason."""
     run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
     one, other = traces.message("a", "b", "one"), traces.message("a", "b", "other")

@@ -56,7 +56,9 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_summary_says_what_holds_and_what_was_not_tried(name: str, golden: Golden) -> None:
+def test_the_summary_names_the_claims_that_hold_and_the_parts_not_tried(
+    name: str, golden: Golden
+) -> None:
     """Whole reports, to be read."""
     golden(f"summary_{name}.txt", summary(REPORTS[name], width=80))
 
@@ -70,7 +72,7 @@ def test_no_line_of_a_summary_is_wider_than_asked(name: str) -> None:
         assert [] == [row for row in rows if width(row) > columns]
 
 
-def test_what_was_not_exercised_is_said_of_a_good_result_too() -> None:
+def test_steps_not_exercised_are_reported_of_a_good_result_too() -> None:
     """An always that never had its premise, and a sometimes not reached, hold for nothing."""
     text = summary(traces.report(None), width=200)
 
@@ -127,7 +129,7 @@ def test_a_claim_about_whole_runs_is_judged_when_everything_is_found() -> None:
     assert "everything: 1 kind of steps" in summary(violated, width=200)
 
 
-def test_a_long_list_of_what_was_not_exercised_is_cut_and_says_so() -> None:
+def test_a_long_list_of_parts_never_exercised_is_cut_and_says_so() -> None:
     """A screen full of it hides the result."""
     never = tuple(f"step: never {number}" for number in range(IDLE_MAX + 5))
     report = evolve(complete(), coverage=Coverage({}, {}, never))

@@ -88,7 +88,7 @@ def test_a_claim_that_is_false_on_the_way_is_told(tmp_path: Path, logs: list[Pat
     assert ("violated", ("a stopped node sees nobody",)) == (found.result, found.violated)
 
 
-def test_what_cannot_be_known_is_undetermined(run: Run, logs: list[Path]) -> None:
+def test_an_unknown_result_is_undetermined(run: Run, logs: list[Path]) -> None:
     few = run(*map(str, logs), "--max-states", "2")
     logs[0].write_text("nothing that a pattern knows\n")
     none = run(str(logs[0]))
@@ -199,7 +199,7 @@ sender = "node-{peer}"
         (("1 hears b\n", "9 hears a"), "differs"),  # a tells no call
     ],
 )
-def test_what_stands_in_which_log_is_known(
+def test_the_contents_of_each_log_are_known(
     tmp_path: Path, texts: tuple[str, ...], result: str
 ) -> None:
     """By names of members, and by each log's own order."""

@@ -204,7 +204,7 @@ def test_a_run_that_must_not_be_is_found(made: History, name: str) -> None:
 
 
 @pytest.mark.parametrize(("began", "seq"), [(12, 2), (11, 1), (10, 0)])
-def test_a_read_need_not_see_what_is_acknowledged_after_it_began(began: int, seq: int) -> None:
+def test_a_read_need_not_see_frames_acknowledged_after_it_began(began: int, seq: int) -> None:
     assert set() == broken(read_without_what_was_acknowledged(began, seq))
 
 

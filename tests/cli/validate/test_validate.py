@@ -105,7 +105,7 @@ def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:
     assert not verdict.holds
 
 
-def test_a_read_that_misses_what_was_acknowledged_is_found(copy: Path) -> None:
+def test_a_read_that_misses_an_acknowledged_frame_is_found(copy: Path) -> None:
     """3.8: it began after all three frames of that life were acknowledged."""
 
     def older(lines: list[Line]) -> None:
@@ -153,7 +153,7 @@ def test_a_disk_that_forgot_is_found(copy: Path) -> None:
         (b'{"n":0,"kind":"start","format":2}\n', "its start lacks t, config, record"),
     ],
 )
-def test_what_is_no_log_is_exit_code_2(
+def test_a_file_that_is_no_log_is_exit_code_2(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, left: bytes, says: str
 ) -> None:
     path = tmp_path / "a.jsonl"
@@ -218,7 +218,7 @@ def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: P
     assert "persist.views" == other.mismatch.field
 
 
-def test_what_members_that_run_write_meanwhile_is_left_out(
+def test_frames_that_running_members_write_meanwhile_are_left_out(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of all at one moment; if not, what one received is in no log of its sender."""

@@ -149,7 +149,7 @@ def test_reading_a_directory_changes_nothing_in_it(
 
 @pytest.mark.parametrize(("kind", "files", "path"), SAMPLES)
 @pytest.mark.parametrize("what", ["link", "directory", "pipe"])
-def test_what_is_no_file_is_unreadable(
+def test_a_path_that_is_no_file_is_unreadable(
     kind: Format, files: dict[str, bytes], path: str, what: str, tmp_path: Path
 ) -> None:
     """Links are not followed; nothing is waited for."""

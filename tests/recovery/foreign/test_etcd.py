@@ -105,7 +105,7 @@ def test_force_new_cluster_is_not_advised_where_it_drops_what_was_acknowledged()
     assert "/c" == restore[1]
 
 
-def test_what_is_assumed_and_what_is_not_known_is_said() -> None:
+def test_assumed_and_unknown_facts_are_reported() -> None:
     said = "\n".join(judged(found("b"), found("c")).evidence)
 
     assert "assumed: that no store was put back from a copy" in said

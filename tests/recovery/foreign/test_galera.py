@@ -150,7 +150,7 @@ def test_a_damaged_view_shows_nothing_and_takes_nothing_away(view: str, problem:
         (grastate(seqno=-2), "is not a number"),
     ],
 )
-def test_what_galera_does_not_write_is_corrupt(state: str, problem: str) -> None:
+def test_a_file_that_galera_does_not_write_is_corrupt(state: str, problem: str) -> None:
     """Galera itself takes some of these for safe."""
     found = node(state)
 

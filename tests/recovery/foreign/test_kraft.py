@@ -175,7 +175,7 @@ def test_a_snapshot_says_the_voters_and_what_is_committed() -> None:
         (LOG, FOUNDING + DATA[0][:30], "is cut off"),
     ],
 )
-def test_what_cannot_be_believed_is_said(name: str, data: bytes, said: str) -> None:
+def test_a_directory_that_cannot_be_believed_is_reported(name: str, data: bytes, said: str) -> None:
     tree = ONE.with_file(name, data, len(data)) if data else ONE.without(name)
     one = found(tree)
 

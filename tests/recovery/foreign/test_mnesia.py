@@ -102,7 +102,7 @@ def test_a_node_that_was_killed_first_lacks_what_the_other_wrote() -> None:
     assert (0, 1) == (a.beyond(b), b.beyond(a))
 
 
-def test_what_was_deleted_is_not_missing() -> None:
+def test_a_deleted_queue_is_not_missing() -> None:
     """a still has what b deleted: b is the one that is later."""
     a = node(commit(change("x-1")))
     b = node(commit(change("x-1")), commit(change("x-1", "delete")))
@@ -117,7 +117,7 @@ def test_two_values_under_one_key_are_beyond_each_other() -> None:
 
 
 @pytest.mark.parametrize("status", [OPENED, CLOSED])
-def test_what_is_no_whole_term_condemns_a_log(status: bytes) -> None:
+def test_an_incomplete_term_condemns_a_log(status: bytes) -> None:
     """Mnesia drops it; a disk that cut off much more than the last write leaves the same."""
     first = log(commit(change("a")), status=status)
     whole = log(commit(change("a")), commit(change("b")), status=status)
@@ -139,12 +139,12 @@ def test_an_empty_log_is_one_that_was_just_made() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"x" * 40, MAGIC + b"none" + b"\0" * 8, log(b"\xff"), log(tuple_of(b"\xff"))]
 )
-def test_what_is_no_log_of_mnesia_is_refused(data: bytes) -> None:
+def test_a_file_that_is_no_log_of_mnesia_is_refused(data: bytes) -> None:
     with pytest.raises(NotAsWritten):
         definitions_in({"LATEST.LOG": data} if data else {})
 
 
-def test_what_a_new_node_has_is_not_its_own() -> None:
+def test_the_definitions_of_a_new_node_are_not_its_own() -> None:
     """The exchanges that RabbitMQ makes for each virtual host."""
     assert 0 == node(commit(change(""), change("amq.direct"))).own
     assert 1 == node(commit(change("amq.direct"), change("orders"))).own

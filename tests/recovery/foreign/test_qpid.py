@@ -52,7 +52,7 @@ def test_a_null_shutdown_id_makes_it_dirty_and_says_that_nothing_orders_it() -> 
         ("\x1b[2J", "0x1b"),
     ],
 )
-def test_what_qpid_does_not_write_is_corrupt(text: str, problem: str) -> None:
+def test_a_file_that_qpid_does_not_write_is_corrupt(text: str, problem: str) -> None:
     """Never clean, and the sentence says what was found."""
     found = status(text)
 

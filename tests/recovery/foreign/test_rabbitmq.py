@@ -108,7 +108,9 @@ def test_quoted_names_are_names() -> None:
         (ABC, "\N{SNOWMAN}", "not ASCII"),
     ],
 )
-def test_what_rabbitmq_does_not_write_is_corrupt(cluster: str, running: str, problem: str) -> None:
+def test_a_file_that_rabbitmq_does_not_write_is_corrupt(
+    cluster: str, running: str, problem: str
+) -> None:
     """The sentence names the file and what was found."""
     found = node(running, cluster)
 

@@ -194,7 +194,7 @@ def test_an_answer_that_is_none_is_told(script: Make, said: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["", "'", "/nonesuch/program", "nonesuch --flag"])
-def test_what_cannot_be_run_is_refused(policy: str) -> None:
+def test_a_program_that_cannot_be_run_is_refused(policy: str) -> None:
     with pytest.raises(UsageProblem):
         answers(policy, TWO[0])
 
@@ -211,7 +211,7 @@ def test_a_program_that_closes_its_output_and_goes_on_is_told(script: Make) -> N
     assert failure(closed, TWO[0], seconds=0.3).how == "hangs"
 
 
-def test_what_a_program_started_ends_with_it(script: Make, tmp_path: Path) -> None:
+def test_a_process_that_a_program_started_ends_with_it(script: Make, tmp_path: Path) -> None:
     started = script(f"sleep 60 & echo $! > {tmp_path}/child; while read line; do echo wait; done")
 
     answers(started, TWO[0])
