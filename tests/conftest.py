@@ -55,7 +55,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--rewrite`: scenarios take what they got as what they expect."""
+    """Add `--rewrite`: scenarios store their results as expected ones."""
     parser.addoption(
         "--rewrite",
         action="store_true",
@@ -67,10 +67,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of this run, before xdist's workers are started, which inherit its name.
 
-    Last, since pytest's own reporter is made here, too, by which a long run says what runs.
+    Last, since pytest's own reporter is made here, too, by which a long run names the running test.
     """
     sys.addaudithook(pickles.refuse)
-    # Compiled loops are shared with `make setup`; what commands keep of answers is not.
+    # Compiled loops are shared with `make setup`; commands' caches of answers are not.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
     if not hasattr(config, "workerinput"):
         folder = tempfile.mkdtemp(prefix="joinproto-tests-")
@@ -84,7 +84,9 @@ _CACHES = count()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Give each test an empty cache: what an earlier one kept would change how much is asked."""
+    """Give each test an empty cache: entries of an earlier one would change the number of
+    questions.
+    """
     run = Path(os.environ[census.FOLDER])
     os.environ["XDG_CACHE_HOME"] = str(run / f"cache-{os.getpid()}-{next(_CACHES)}")
 

@@ -1,8 +1,8 @@
 """The requirements of a test on the machine, and the fate of the test where one is missing.
 
-`@pytest.mark.needs("strace", "ptrace")` names what a test needs; `need(...)` is the same in a
-fixture or a helper.  A module that cannot be imported without a package says
-`pytest.importorskip` before its other imports.
+`@pytest.mark.needs("strace", "ptrace")` names a test's requirements; `need(...)` is the same in a
+fixture or a helper.  A module that cannot be imported without a package says `pytest.importorskip`
+before its other imports.
 
 * A program or a Python package that is missing: the test skips and says what to install.  In CI
   (`CI=true`), which installs all of them, the test fails.  So does every other skip there, so no
@@ -181,7 +181,7 @@ def need(*names: str) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Look for what the test names, before its fixtures are made."""
+    """Check the test's requirements, before its fixtures are made."""
     for mark in reversed(list(item.iter_markers("needs"))):
         need(*mark.args)
 

@@ -1,4 +1,4 @@
-"""A question of a function: its parameters are what goes in, its result is what comes out."""
+"""A question of a function: its parameters are the input, its result is the output."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_keys_of_a_class_stand_next_to_the_parameters() -> None:
 
 
 def test_rule_and_reason_stand_last() -> None:
-    """Only what is marked to stand behind them does."""
+    """Only fields marked to stand after them do."""
     answer = area(Size(width=1))
 
     assert ["area", "rule", "why", "hint"] == list(encoded(answer))

@@ -1,4 +1,4 @@
-"""The machine's description is read from what Linux tells."""
+"""The machine's description is read from Linux's files."""
 
 from tools.bench.machine import describe, memory_kib_of, processor_of, system_of
 

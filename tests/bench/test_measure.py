@@ -49,7 +49,7 @@ def test_cpu_is_that_of_the_command_and_of_its_children(tmp_path: Path) -> None:
 
 
 def test_memory_is_the_most_that_was_resident(launcher: Path, tmp_path: Path) -> None:
-    """The peak, not what is left at the end; and not what is only reserved."""
+    """The peak, not the memory at the end, and not memory that is only reserved."""
     taken = f"x = b'x' * (100 * {MIB}); del x"
     reserved = f"import mmap; mmap.mmap(-1, 100 * {MIB})"
 

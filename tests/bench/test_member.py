@@ -41,7 +41,7 @@ def test_a_life_goes_from_the_founding_to_the_orderly_shutdown() -> None:
 
 
 def test_a_member_takes_the_memory_that_was_promised() -> None:
-    """1 MiB for a member that just began; what a round takes, the benchmark tells."""
+    """1 MiB for a member that just began; the benchmark measures a round."""
     found = member.measure(lives=1, rounds=1)
 
     assert 0 < found.young_bytes < report.MEMBER_BYTES_MAX

@@ -79,7 +79,7 @@ def test_the_picture_is_whole_and_has_both_themes(tmp_path: Path) -> None:
     assert {"joinproto", "SPIN tuned, depth first", "resource managers"} <= words
     assert "@media (prefers-color-scheme: dark)" in text
     for ink, _ in (plot.INK, plot.GRID):
-        # Both in the sheet and in what it swaps; otherwise the sheet does nothing.
+        # Both in the sheet and in its replacement; otherwise the sheet does nothing.
         assert text.count(f"fill: {ink}") + text.count(f"stroke: {ink}") > 2
 
 

@@ -1,4 +1,4 @@
-"""Renamings of members, tried one by one: what symmetry must count."""
+"""Renamings of members, tried one by one, as symmetry must count them."""
 
 from __future__ import annotations
 

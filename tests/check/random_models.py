@@ -123,7 +123,8 @@ def member_class(plan: Plan, table: tuple[tuple[Cell | None, ...], ...]) -> type
             self.phase = 0
             self.kept = 0
             self.peer: str | None = None
-            # Sets are finite by themselves; what queues hold is bounded by what is sent.
+            # Sets are finite by themselves; the contents of queues are bounded by the messages
+            # sent.
             self.fuel = plan.fuel if plan.network not in SETS else -1
 
         def start(self) -> Any:
@@ -148,7 +149,7 @@ def member_class(plan: Plan, table: tuple[tuple[Cell | None, ...], ...]) -> type
             return NOT_ENABLED if cell is None else self.act(cell, sender)
 
         def horizon(self) -> int:
-            # What a crash leaves as it is, or what it takes back.
+            # An attribute that survives a crash, or one that it resets.
             return self.kept if plan.durable else self.phase
 
         def offline(self, event: Any) -> Any:
@@ -201,7 +202,7 @@ class _Phase:
 
 
 class Ear:
-    """Monitor: counts what it hears up to 3; if `picky`, it is deaf to a 2 while it is at 1."""
+    """Monitor: counts its records up to 3; if `picky`, it is deaf to a 2 while it is at 1."""
 
     def __init__(self, picky: bool) -> None:
         self.heard = 0
@@ -376,8 +377,8 @@ def plans(
         unique_by=lambda pair: pair[0],
     )
     offers = draw(st.tuples(*[offer.map(tuple)] * phases))
-    # A crash loses what is under way to the member; whether that is what others send it in
-    # the same joint step depends on their order, and members that are alike have none.
+    # A crash loses messages under way to the member; whether those are the ones that others send it
+    # in the same joint step depends on their order, and members that are alike have none.
     ordered = alike and network == "fifo"
     joint = st.builds(
         Joint,
@@ -390,7 +391,7 @@ def plans(
         st.booleans(),
     )
     queues = network not in SETS
-    # Nobody can say what a split delays where messages have no senders.
+    # No search can tell which messages a split delays where messages have no senders.
     splits = network != "set of contents"
     faults = Faults(
         crashes=draw(st.sampled_from([0, 0, 0, 1] if calm else [0, 1, 1, 2])),

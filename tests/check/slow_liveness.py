@@ -1,9 +1,9 @@
 """Claims about whole runs, judged slowly and from the definitions.
 
-Nothing here knows of strongly connected parts.  A run that breaks `eventually` is a walk to
-some state and a loop on it; the loop is fair if each thing that fairness forces is, somewhere
-on it, done or impossible.  So loops are looked for one state after the other, and what is
-settled on the way is carried along.
+Nothing here knows of strongly connected parts.  A run that breaks `eventually` is a walk to some
+state and a loop on it; the loop is fair if each thing that fairness forces is, somewhere on it,
+done or impossible.  So loops are looked for one state after the other, and results on the way are
+carried along.
 """
 
 from __future__ import annotations

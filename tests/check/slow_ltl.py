@@ -1,8 +1,8 @@
 """Linear temporal logic on a small graph, slowly and from the textbook.
 
 A formula is a tuple: ("atom", f), ("not", a), ("and", a, b), ("until", a, b).  A run is found in
-the product of the graph with all guesses of which *until* holds; nothing here knows what the
-engine makes of a claim.  Runs may stay where they are, for ever too: that is how a run ends.
+the product of the graph with all guesses of which *until* holds; independent of the engine's
+treatment of a claim.  Runs may stay where they are, for ever too: that is how a run ends.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
-    """Return the report of a search with kept answers, and what was told of their file."""
+    """Return the report of a search with kept answers, and the remarks on their file."""
     told: list[str] = []
     world = load_world(name, **options)
     return check(world, answers=Answers.of(name, world.source, told.append)), told
@@ -76,7 +76,7 @@ def test_other_options_have_other_answers(cache: Path) -> None:
 
 
 def test_answers_of_other_code_are_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One module changed is enough: what members answer may follow from any of them."""
+    """One module changed is enough: members' answers may depend on any of them."""
     searched()
     monkeypatch.setattr(room, "_code_of", lambda said: bytes(32))
 
@@ -199,7 +199,7 @@ def lying_of_choices(file: Path) -> None:
 
 
 def lying_of_claims(file: Path) -> None:
-    """Let a claim be broken by what every member shows at first."""
+    """Let a claim be broken by every member's first observation."""
     held = content_of(file)
     claimed = held["numbers"]["tables"]["claimed"]
     claimed.add(claimed.names[0], np.zeros((1, 4), np.int64))

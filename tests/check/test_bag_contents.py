@@ -29,7 +29,7 @@ class Sender:
 
 
 class Receiver:
-    """Takes what comes in order."""
+    """Takes messages in order."""
 
     def __init__(self) -> None:
         self.got = 0

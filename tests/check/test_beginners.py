@@ -163,7 +163,7 @@ def test_a_joint_step_of_a_stranger_is_told_by_its_name(search: Callable[[World]
     assert "joint step 'meet' has an event for 'c', no member" in problem.message
 
 
-# -- what stands in the report ----------------------------------------------------------------
+# -- the contents of the report -----------------------------------------------------------------
 
 
 class Phase(enum.Enum):

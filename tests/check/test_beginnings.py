@@ -28,7 +28,7 @@ from tests.check.compare import same_report, same_search
 
 @define
 class Counter:
-    """Counts up to 3; `kept` is what its disk holds."""
+    """Counts up to 3; `kept` is the content of its disk."""
 
     persistent = ("kept",)
     at: int = 0
@@ -130,7 +130,7 @@ def test_random_runs_begin_anywhere() -> None:
 
 def test_symmetry_keeps_one_beginning_of_those_that_are_alike() -> None:
     alike = any_of({name: {"at": (0, 2)} for name in "ab"})
-    # What is said to all has no sender in its content, so the two can be exchanged.
+    # A broadcast has no sender in its content, so the two can be exchanged.
     world = counters(beginnings=alike, interchangeable=("a", "b"))
     world = evolve(world, properties=world.properties[:1])
 

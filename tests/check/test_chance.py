@@ -277,7 +277,7 @@ def test_a_delay_is_the_mean_of_its_range() -> None:
 def test_a_weight_that_says_nothing_is_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, str]
 ) -> None:
-    """Exit code 2, and what to write."""
+    """Exit code 2, and a valid form."""
     done = run_here(capsys, "chance", "note-lone-restart", *words, "--json")
 
     assert 2 == done.code

@@ -1,4 +1,6 @@
-"""A search that is killed continues from its checkpoint, and tells what an unbroken one tells."""
+"""A search that is killed continues from its checkpoint, and reports the same as an unbroken
+one.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def of(folder: Path, name: str = "world", **options: Any) -> Checkpoint:
 
 
 def alike(report: Report) -> Report:
-    """Return a report without what differs from run to run."""
+    """Return a report without the parts that differ from run to run."""
     return evolve(without_costs(report), bytes_per_state=0)
 
 
@@ -167,7 +169,7 @@ def of_other_format(path: Path) -> None:
 def test_a_damaged_checkpoint_is_refused(
     harm: Callable[[Path], None], told: str, tmp_path: Path
 ) -> None:
-    """Nothing is guessed; the message says what to remove."""
+    """Nothing is guessed; the message names the file to remove."""
     stopped(tmp_path / "kept")
     harm(tmp_path / "kept" / FILE)
 
@@ -243,7 +245,7 @@ def test_two_searches_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_full_disk_ends_a_search_that_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a limit like any other: what was found so far is told, and kept."""
+    """It is a limit like any other: the findings so far are reported, and stored."""
     whole = check(load_world("two-phase-commit", members=6))
 
     def take(number: int, begin: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""Numbers for what is under way in place of bits: the same search, in every respect."""
+"""Numbers for contents under way in place of bits: the same search, in every respect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ some = settings(max_examples=settings().max_examples // 2)
 def always_numbered() -> Iterator[None]:
     """Let every set be numbered from the first row on, however few bits it takes.
 
-    What is worked out of deliveries gets room as it comes, from almost none.
+    The tables of deliveries grow as needed, from almost none.
     """
     with (
         mock.patch.object(space_room, "WORDS_MAX", 0),
@@ -99,7 +99,7 @@ def always_permuted() -> Iterator[None]:
 
 
 def test_votes_under_symmetry_are_the_same_with_numbers() -> None:
-    """Each voter sends; crashes cut what is sent, and no two voters are told apart."""
+    """Each voter sends; crashes cut its messages, and no two voters are told apart."""
     world = load_world("durable-vote", members=3)
     bits = Search(world, symmetry=True, numbers_contents=False)
     numbers = Search(world, symmetry=True)
@@ -133,7 +133,7 @@ JOIN_IN_LITTLE: dict[str, Any] = {"members": 2, "views": 2, "frames": 0, "suspec
 
 
 def test_join_is_the_same_with_numbers_and_in_fewer_words() -> None:
-    """Its messages expire, crashes cut what is sent, a monitor hears of all."""
+    """Its messages expire, crashes cut its messages, a monitor hears of all."""
     from joinproto_worlds.join.world import build as build_join
 
     bits, numbers = both(build_join(**JOIN_IN_LITTLE))
@@ -241,7 +241,7 @@ class _Tells:
 
 
 def turning(last: int) -> World:
-    """`last`: the horizon up to which what is told is of use."""
+    """`last`: the horizon up to which a message is of use."""
     return World(
         name="turns",
         members={"tells": _Tells, "turns": _Turns},

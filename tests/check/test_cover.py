@@ -72,7 +72,7 @@ def test_the_runs_take_every_step(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_runs_take_every_pair_of_steps(name: str) -> None:
-    """One after the other, by their members and what they do."""
+    """One after the other, by their members and actions."""
     world = load_world(name)
     reference = explored(world, 1000)
     assert reference is not None

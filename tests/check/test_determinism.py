@@ -1,6 +1,6 @@
 """A member answers the same question always the same, or the checker refuses it.
 
-Otherwise a search may say "holds" of what does not: it has seen one answer out of several.
+Otherwise a search may say "holds" of a false claim: it has seen one answer out of several.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def problem_of(world: World) -> ModelProblem:
 
 
 class Member:
-    """Stands once; what it then is, others say."""
+    """Stands once; others decide its next state."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -105,7 +105,7 @@ class Records(Member):
 
 
 class Hears:
-    """Hears what is recorded, and forgets it."""
+    """Receives records, and forgets them."""
 
     def receive(self, event: Any) -> Any:
         return None
@@ -186,7 +186,7 @@ class MadeByChance(Member):
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
 def test_chance_and_clocks_are_refused_with_what_differs(kind: type, said: str) -> None:
-    """The member's class, the event, and the field or effect; where, and what to do."""
+    """The member's class, the event, and the field or effect; place, and advice."""
     random.seed(3)
 
     problem = problem_of(world(kind, monitor=Hears if kind is Records else None))
@@ -370,7 +370,7 @@ def test_one_member_for_all_calls_is_refused() -> None:
     assert "lambda: Member(...)" in problem.next
 
 
-# -- what is right ---------------------------------------------------------------------
+# -- correct models ----------------------------------------------------------------------
 
 SEEN: list[str] = []
 RESULTS: dict[str, str] = {}

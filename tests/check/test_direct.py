@@ -174,7 +174,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def drawn(seed: int) -> Callable[[], World]:
-    """Return a random world of one member: a table of what each event does to its attributes."""
+    """Return a random world of one member: a table of each event's effect on its attributes."""
     dice = random.Random(seed)
     size, words = dice.randint(2, 9), [("go", at) for at in range(dice.randint(1, 3))]
     events: list[Any] = [dice.choice([word, str(word)]) for word in words]

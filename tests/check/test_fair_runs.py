@@ -190,7 +190,7 @@ def test_many_random_claims_are_judged_as_slowly(plan: Plan) -> None:
 
 @define
 class Process:
-    """Asks for what one alone may have, takes it and gives it back."""
+    """Asks for a resource that only one may have, takes it and gives it back."""
 
     phase: str = "idle"
 
@@ -289,7 +289,7 @@ def test_until_that_fails_early_is_a_run_without_a_circle() -> None:
 
 
 def test_fairness_for_what_never_happens_is_told() -> None:
-    """A word that no step has: the report lists it among what was not exercised."""
+    """A word that no step has: the report lists it among the parts not exercised."""
     report = check(lock(EACH_STEP, strong("p takes")))
 
     assert ("fairness: strong: “p takes” of each member",) == report.coverage.never[-1:]

@@ -85,7 +85,7 @@ def test_steps_in_a_list_are_those_of_a_function(processes: int) -> None:
     assert (2**n + n, 1 + n * 2**n + 2 * n) == (found.distinct, found.generated)
     other = check(evolve(world, together=lambda view: steps))
     assert (other.levels, other.generated) == (found.levels, found.generated)
-    # What was shown is told where a `sometimes` was missed.
+    # The observations are reported where a `sometimes` was missed.
     assert other.coverage == evolve(found.coverage, shown={})
 
 

@@ -132,7 +132,7 @@ def test_a_role_in_the_configuration_is_wrong_at_restart() -> None:
 
 
 def test_a_member_stalls_and_no_claim_counts_on_that() -> None:
-    """A fault is no step that a claim about what stays possible may take."""
+    """A fault is no step that a claim about lasting possibility may use."""
     moves = always_possible("it can count on", lambda v: v.disk["a"].count == 2)
     stalls = Injected("stalls", "stall")
 
@@ -218,7 +218,7 @@ def _talk(*splits: frozenset[Any]) -> World:
 
 @pytest.mark.parametrize("both_ways", [True, False])
 def test_one_link_is_cut_in_one_direction_or_in_both(both_ways: bool) -> None:
-    """The engine, the plain search and the reference agree; what is cut is delayed."""
+    """The engine, the plain search and the reference agree; messages on cut links are delayed."""
     world = _talk(links_cut(("a", "c"), both_ways=both_ways))
     found, other, slow = check(world), check_by_engine(world), explore(world)
 

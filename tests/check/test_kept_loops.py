@@ -130,7 +130,7 @@ def test_folders_of_old_versions_are_forgotten(settle: Any) -> None:
 def test_without_a_home_the_package_itself_is_used(
     settle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """HOME=/nonexistent is what daemons have."""
+    """Daemons have HOME=/nonexistent."""
     monkeypatch.setenv("HOME", "/proc/nonexistent")
 
     kept = settle()
@@ -142,7 +142,7 @@ def test_without_a_home_the_package_itself_is_used(
 def test_without_any_lasting_folder_the_loops_live_as_long_as_the_process(
     settle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a folder that only this user may read: what lies there is executed."""
+    """In a folder that only this user may read: files there are executed."""
     monkeypatch.setattr(joinproto.check.engine, "can_write", lambda folder: False)
 
     kept = settle()
@@ -173,7 +173,7 @@ def test_without_any_folder_at_all_the_loops_are_not_kept(
 
 
 def test_a_long_compilation_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After some time, not before: loading what was kept is no compilation."""
+    """After some time, not before: loading from the cache is no compilation."""
     hour = 3600.0
     monkeypatch.setattr(joinproto.check.engine, "_SECONDS_SILENT", hour)
     said: list[str] = []

@@ -1,4 +1,4 @@
-"""A search that is stopped says so: what it found holds, the rest is unknown."""
+"""A search that is stopped says so: its findings hold, the rest is unknown."""
 
 from __future__ import annotations
 
@@ -338,8 +338,8 @@ def test_the_peak_of_a_bounded_search_stays_under_its_bound() -> None:
     warm = "from joinproto.cli.warming import warm_up; warm_up()"
     subprocess.run([sys.executable, "-c", warm], check=True, cwd=ROOT)
 
-    # A small shell in between: where the kernel keeps no peak for each program, what counts
-    # is inherited from the process that starts it, and this one is large.
+    # A small shell in between: where the kernel keeps no peak for each program, the count is
+    # inherited from the process that starts it, and this one is large.
     done = subprocess.run(
         ["/bin/sh", "-c", '"$0" "$@"; exit $?', sys.executable, "-c", program],
         check=True,
@@ -385,7 +385,7 @@ def test_where_the_system_does_not_tell_the_peak_is_unknown(
     assert 0 == resident_bytes()
 
 
-# -- what is numbered counts, too --------------------------------------------------------
+# -- numbered values count, too ---------------------------------------------------------
 
 
 MANY = """
@@ -440,7 +440,7 @@ def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> N
 
 @pytest.mark.soak("engines")
 def test_a_bound_on_memory_is_one_on_what_is_numbered(tmp_path: Path) -> None:
-    """Values of half a megabyte each: the process ends near its bound, with what it found."""
+    """Values of half a megabyte each: the process ends near its bound, with its findings."""
     words = ("--set", "most=5000", "--max-memory", "1G")
 
     code, report, said = checked(tmp_path, 500_000, *words)

@@ -1,4 +1,4 @@
-"""Claims and joint steps that see the network: what is under way, by link, kind and count."""
+"""Claims and joint steps that see the network: messages under way, by link, kind and count."""
 
 from __future__ import annotations
 

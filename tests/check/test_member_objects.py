@@ -84,7 +84,7 @@ class Fields:
 def test_the_quick_way_is_for_objects_that_are_their_dict(
     kind: Callable[[], Any], is_quick: bool
 ) -> None:
-    """A slot lies elsewhere, and a property with a setter has a say in what is stored."""
+    """A slot lies elsewhere, and a property with a setter influences the stored value."""
     objects = MemberObjects("m", kind)
 
     assert is_in_dict(kind(), objects.names) is is_quick

@@ -37,7 +37,7 @@ CONTENTS = MessageSet(with_sender=False)
 
 @define
 class Teller:
-    """Says x to c, to all, or nothing; what it hears changes nothing."""
+    """Says x to c, to all, or not at all; messages do not change it."""
 
     says: tuple[str, ...]
 
@@ -54,7 +54,7 @@ class Teller:
 
 
 def tellers(network: MessageSet, *says: tuple[str, ...]) -> World:
-    """The members a, b, c: a state is what is under way."""
+    """The members a, b, c: a state is the messages under way."""
     return World(
         name="tellers",
         members={name: partial(Teller, said) for name, said in zip("abc", says, strict=True)},

@@ -1,4 +1,4 @@
-"""A mistake in a model is reported to its author: what was found, where, what to do next.
+"""A mistake in a model is reported to its author: the finding, its place, the next step.
 
 Each faulty member below stands in a world of two; the line of the fault carries the comment
 `fault`, and the problem must name this file and that line.
@@ -78,7 +78,7 @@ class Quiet:
         return None
 
 
-# -- what member code does -------------------------------------------------------------
+# -- errors of member code --------------------------------------------------------------
 
 
 class Raises(Quiet):
@@ -121,7 +121,7 @@ class RaisesInShows(Quiet):
     ],
 )
 def test_a_member_that_raises_is_told_with_its_line(kind: type, said: str) -> None:
-    """A member answers every event it can get; the traceback's own line is what helps."""
+    """A member answers every event it can get; the traceback's own line helps."""
     problem = problem_of(world(kind))
 
     assert problem.message.startswith(f"{line_of_fault(kind)}: member a: ")
@@ -194,7 +194,7 @@ class RecordsAnObject(Quiet):
 
 
 class Hears:
-    """Hears what is recorded, and forgets it."""
+    """Receives records, and forgets them."""
 
     def receive(self, event: Any) -> Any:
         return None
@@ -618,7 +618,7 @@ def test_splits_that_single_one_out_are_refused_under_symmetry() -> None:
     assert "splits of the world treat interchangeable members differently" in problem.message
 
 
-# -- what is right -----------------------------------------------------------------------
+# -- correct models ------------------------------------------------------------------------
 
 
 class Containers:

@@ -49,7 +49,7 @@ def told_never(line: str) -> None:
 
 
 def searched_twice(world: World, path: Path) -> tuple[Search, Search]:
-    """Search, and once more with what was kept."""
+    """Search, and once more with the cache."""
     first = Search(world, stop_at_violation=False, answers=kept_at(path))
     first.run()
     first.keep_answers()

@@ -1,4 +1,4 @@
-"""Claims about parts of what is shown: they get the parts alone, once for every two."""
+"""Claims about parts of observations: they get the parts alone, once for every two."""
 
 from __future__ import annotations
 

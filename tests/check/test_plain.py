@@ -1,4 +1,4 @@
-"""Small worlds in plain Python: the report is the engine's, but for what it cost."""
+"""Small worlds in plain Python: the report is the engine's, but for its costs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_for_the_engine(world: World, found: Report) -> bool:
     ("name", "mutant"), [*parameters(CHOSEN), *parameters(REST, pytest.mark.soak("engines"))]
 )
 def test_a_small_world_is_reported_as_by_the_engine(name: str, mutant: str | None) -> None:
-    """Results, counts by level, shortest runs, coverage and what was never exercised."""
+    """Results, counts by level, shortest runs, coverage and steps never exercised."""
     world = load_world(name, mutant=mutant)
     engine, small = searched(name, mutant), check_small(world, witnesses=True)
 

@@ -1,4 +1,4 @@
-"""Claims about runs and steps of small worlds: plain Python says of each what the engine says."""
+"""Claims about runs and steps of small worlds: plain Python gives the engine's verdict on each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ few = settings(max_examples=60)
 
 
 def agree(world: World) -> None:
-    """Compare what both say of each claim by itself, the runs that break it among it."""
+    """Compare both verdicts on each claim by itself, the runs that break it among it."""
     for item in world.properties:
         one = evolve(world, properties=[item])
         found, told = check_small(one), check(one)
@@ -71,7 +71,7 @@ def test_worlds_that_implement_others(plan: Plan, most: int, part: int) -> None:
 @few
 @given(model_plans(), st.integers(0, 2))
 def test_claims_about_random_models(plan: ModelPlan, phase: int) -> None:
-    """Loss, crashes, restarts, partitions and whims are what fairness is about."""
+    """Loss, crashes, restarts, partitions and whims are the subjects of fairness."""
 
     def is_there(view: View) -> bool:
         return any(view[name].phase == phase for name in view.up)

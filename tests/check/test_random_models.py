@@ -1,4 +1,4 @@
-"""Random small worlds: the engine says what the definitions say, on everything."""
+"""Random small worlds: the engine agrees with the definitions, on everything."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_claims_about_runs_are_judged_as_defined(plan: Plan) -> None:
 @some
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
 def test_a_mixed_world_is_judged_once_and_the_same(plan: Plan) -> None:
-    """The second check of a world says what the first one said, times apart."""
+    """The second check of a world gives the same report as the first one, times apart."""
     world = build(plan)
     one, other = check(world, states_max=STATES_MAX), check(world, states_max=STATES_MAX)
 

@@ -29,7 +29,7 @@ NAMES = tuple("abcd")
 
 
 class Counter:
-    """A member that counts to three, and shows a list: what is shown may be changed."""
+    """A member that counts to three, and shows a list, which a claim may change."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -59,7 +59,7 @@ def searched() -> Search:
 
 
 def drawn(dice: random.Random, depth: int) -> Callable[[View], int]:
-    """Return a random function of a view, which reads what it needs in an order of its own."""
+    """Return a random function of a view, which reads its inputs in an order of its own."""
     if depth == 0:
         answer = dice.randrange(2)
         return lambda _: answer
@@ -146,7 +146,7 @@ def test_a_function_s_change_of_its_view_is_gone_for_the_next() -> None:
 
 
 class Number(Counter):
-    """Shows what cannot change: several claims may be asked of one view."""
+    """Shows an immutable value: several claims may be asked of one view."""
 
     def shows(self) -> int:  # type: ignore[override]
         return self.at
@@ -174,7 +174,7 @@ def spoil_links(view: View) -> bool:
 def test_a_dict_that_a_claim_changes_is_as_it_was_for_the_next(
     tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With trees and without: which members run, the disks, and what is under way."""
+    """With trees and without: which members run, the disks, and messages under way."""
     monkeypatch.setattr(reading, "TRIES", tries)
     world = World(
         name="numbers",
@@ -199,7 +199,7 @@ def test_a_dict_that_a_claim_changes_is_as_it_was_for_the_next(
 
 
 def test_a_view_can_be_copied() -> None:
-    """A copy reads all: it may outlive what notes the reading."""
+    """A copy reads all: it may outlive the recorder of reads."""
 
     def holds(view: View) -> bool:
         other = copy.deepcopy(view)

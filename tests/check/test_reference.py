@@ -124,7 +124,7 @@ def same_runs(world: World, runs: Runs, report: Report) -> None:
     ],
 )
 def test_symmetry_counts_the_orbits_of_the_reference_search(name: str, members: int) -> None:
-    """Every renaming is tried on every state; what is left is one state of each group."""
+    """Every renaming is tried on every state; one state of each group is left."""
     world = load_world(name, members=members)
     found = explore(world)
 

@@ -32,7 +32,7 @@ def trace_of(name: str, mutant: str | None = None) -> Trace:
 def test_a_trace_is_taken_again_to_the_state_that_breaks_the_claim(
     name: str, mutant: str | None
 ) -> None:
-    """A step is found by its words; what it leads to is what the trace says."""
+    """A step is found by its words; its result is the state in the trace."""
     trace = trace_of(name, mutant)
     replay = Replay(load_world(name, mutant=mutant))
 

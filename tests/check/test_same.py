@@ -1,4 +1,4 @@
-"""`World(same=...)`: what makes two states one for the search, in both searches and reports."""
+"""`World(same=...)`: the equivalence of states, in both searches and reports."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def hours(view: View) -> Any:
 
 
 def test_states_of_one_view_are_one() -> None:
-    """37 by 37 without; with it 4 by 4, and whether what lies behind is reached is not known."""
+    """37 by 37 without; with it 4 by 4, and whether states beyond are reached is not known."""
     whole, seen = check(clocks()), check(clocks(same=hours), workers=2)
 
     assert ("holds", 37 * 37) == (whole.result, whole.distinct)

@@ -80,7 +80,7 @@ class Steps:
         return None
 
 
-# -- what a step says or changes, and no member hears -----------------------------------------
+# -- messages and changes that no member hears ------------------------------------------------
 
 
 class RefusesInAGenerator(Steps):
@@ -478,7 +478,7 @@ def test_a_claim_about_members_that_never_run_is_open() -> None:
     assert "step: start (b)" in found.coverage.never
 
 
-# -- what is listed as not exercised ----------------------------------------------------------
+# -- parts listed as not exercised ------------------------------------------------------------
 
 
 class Sends(Steps):
@@ -544,7 +544,9 @@ def test_where_no_member_shows_anything_the_report_says_so() -> None:
 
 
 def test_a_misspelt_text_of_a_claim_is_named() -> None:
-    """`always_pair` would hold, and the `sometimes` is not reached; both name what none shows."""
+    """`always_pair` would hold, and the `sometimes` is not reached; both name an attribute that no
+    member shows.
+    """
     found = reported(
         world(
             Phased,

@@ -100,7 +100,7 @@ def test_so_it_is_where_members_share_a_rank(plan: Plan, idle: int) -> None:
 def test_several_workers_leave_out_as_much_and_no_more(
     plan: Plan, aside: int, salt: int | None
 ) -> None:
-    """Whether or not what had to wait finds room alongside the others, or messages expire."""
+    """Whether or not deferred rows fit alongside the others, or messages expire."""
     world = build(plan) if salt is None else expiring(plan, salt)
     found = explored(world, STATES_MAX)
     assume(found is not None)

@@ -29,7 +29,7 @@ def test_a_small_world_loads_no_engine() -> None:
 
 @pytest.mark.parametrize("name", ["two-phase-commit", "token-ring-lossy"])
 def test_both_searches_report_the_same(name: str) -> None:
-    """But for what is said of rows, which plain Python has none of."""
+    """But for the figures of rows, which plain Python has none of."""
     world = load_world(name)
     small, large = without_costs(check(world)), without_costs(check_by_engine(world))
 

@@ -218,7 +218,7 @@ class Defaulting:
 
 
 def test_a_durable_default_that_a_first_start_changes_is_refused() -> None:
-    """The second member begins with what the first one wrote."""
+    """The second member begins with the first one's writes."""
     world = World(
         name="defaults",
         members={"a": Defaulting, "b": Defaulting},

@@ -215,7 +215,7 @@ class Held:
 def test_a_search_that_ends_at_what_is_no_state_tells_the_same_run(
     plan: Plan, most: int, part: int
 ) -> None:
-    """It is ended by a state; what it tells is a step, which the whole search has as well."""
+    """It is ended by a state; its report is a step, which the whole search has as well."""
     abstract = World(
         name="held",
         members={"held": lambda: Held(most)},

@@ -1,4 +1,4 @@
-"""`--symmetry` answers what the search of all states answers, or refuses: never "holds" instead."""
+"""`--symmetry` answers like the search of all states, or refuses: never "holds" instead."""
 
 from __future__ import annotations
 

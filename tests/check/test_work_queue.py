@@ -35,7 +35,7 @@ def test_all_rows_are_handed_out_once_whichever_worker_comes_first() -> None:
 def test_a_round_ends_once_enough_were_and_a_worker_has_more_to_do(
     at: int, many: int, least: int, workers: int
 ) -> None:
-    """Not before; and what is left begins behind what was handed out."""
+    """Not before; and the rest begins after the rows handed out."""
     rows = WorkQueue(at, at + many, least, workers)
     rows.is_answered = rows.lacks = True
 

@@ -58,7 +58,7 @@ def reported(world: World, workers: int, *, symmetry: bool) -> Report:
 
 
 def costless(report: Report) -> Report:
-    """Return the report without what it cost; here that is what it says of memory, too."""
+    """Return the report without its costs, which here include its remarks on memory."""
     return evolve(without_costs(report), bytes_per_state=0)
 
 

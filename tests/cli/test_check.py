@@ -1,4 +1,4 @@
-"""`joinproto check`: exit codes, what it prints, what it refuses."""
+"""`joinproto check`: exit codes, output, refusals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return lambda *words: run_here(capsys, "check", *words)
 
 
-# -- what is found ---------------------------------------------------------------------
+# -- findings --------------------------------------------------------------------------
 
 
 def test_a_world_that_holds_exits_0(run: Run) -> None:
@@ -151,7 +151,7 @@ def test_a_memory_limit_below_the_process_itself_exits_3(run: Run, size: str) ->
 
 
 def test_a_memory_limit_that_suffices_changes_nothing(run: Run) -> None:
-    """2 GiB for 288 states, and what the tests before have left in this process."""
+    """2 GiB for 288 states, and the memory that earlier tests left in this process."""
     size = str((2 << 30) + resident_bytes())
 
     assert 0 == run("two-phase-commit", "--max-memory", size).code
@@ -159,7 +159,7 @@ def test_a_memory_limit_that_suffices_changes_nothing(run: Run) -> None:
 
 @pytest.mark.parametrize("size", ["lots", "-1", "0", "5X", "1e400", "infG", ""])
 def test_a_bad_size_is_a_usage_error(run: Run, size: str) -> None:
-    """It says what a size looks like."""
+    """The message shows a valid size."""
     done = run("two-phase-commit", f"--max-memory={size}")
 
     assert 2 == done.code
@@ -311,7 +311,7 @@ def test_the_json_object_is_alone_on_standard_output(run: Run, tmp_path: Path) -
 
 
 def test_the_options_that_were_given_are_in_the_object(run: Run, tmp_path: Path) -> None:
-    """So that a stored report says what it is a report of."""
+    """So that a stored report names its subject."""
     path = model(tmp_path, world=FUNCTION)
 
     found = run(path, "--members", "3", "--set", "top=4", "--json").object

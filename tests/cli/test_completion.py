@@ -1,4 +1,4 @@
-"""Completion in a shell: what docs/running.md tells to put into its start file."""
+"""Completion in a shell: the line that docs/running.md puts into its start file."""
 
 from __future__ import annotations
 

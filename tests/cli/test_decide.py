@@ -1,4 +1,4 @@
-"""`joinproto decide`: what it reads, what it prints, its exit codes."""
+"""`joinproto decide`: its input, its output, its exit codes."""
 
 import json
 from collections.abc import Callable
@@ -162,7 +162,7 @@ def test_only_the_chain_refuses_what_only_the_chain_reads(
 
 
 def test_unknown_rules_are_refused_and_the_known_ones_listed(run: Run) -> None:
-    """Exit code 2, and what to write instead."""
+    """Exit code 2, and a valid form."""
     code, out = run({"members": []}, "--json", "--rules", "none-such")
 
     assert 2 == code

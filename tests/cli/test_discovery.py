@@ -1,4 +1,4 @@
-"""`joinproto discovery`: what it prints, its exit codes, and what it refuses."""
+"""`joinproto discovery`: its output, its exit codes, and its refusals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def facts(folder: Path, **said: Any) -> str:
 
 
 def test_lint_says_the_line_the_reason_and_what_to_write(tmp_path: Path) -> None:
-    """4.1 refuses what 3.13 only ignored."""
+    """4.1 refuses settings that 3.13 only ignored."""
     file = tmp_path / "rabbitmq.conf"
     file.write_text(K8S)
 

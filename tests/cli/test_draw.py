@@ -1,4 +1,4 @@
-"""`joinproto draw`: what it lists, and that every drawing is whole."""
+"""`joinproto draw`: its list, and that every drawing is whole."""
 
 import json
 import re
@@ -70,7 +70,7 @@ def test_a_machine_is_drawn_with_all_its_arrows(capsys: pytest.CaptureFixture[st
 def test_the_member_that_ships_is_drawn_with_the_arrows_that_searches_meet(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Its next phase follows from what it knows: no table has the arrows."""
+    """Its next phase follows from its knowledge: no table has the arrows."""
     code = main(["draw", "join"])
     text = capsys.readouterr().out
 
@@ -148,7 +148,7 @@ def test_every_table_of_the_chain_can_be_drawn() -> None:
 def test_a_table_is_drawn_as_one_question_after_the_other(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The last case is what is left."""
+    """The last case is the rest."""
     main(["draw", "note-joining"])
     lines = capsys.readouterr().out.splitlines()
 

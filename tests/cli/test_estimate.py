@@ -28,7 +28,7 @@ def closed_form(members: int) -> Report | None:
 
 @pytest.mark.parametrize("members", [8, 9, 10])
 def test_growth_is_carried_on_from_the_sizes_below(members: int) -> None:
-    """The closed form lies within what was guessed, or a tenth off."""
+    """The closed form lies within the guess, or a tenth off."""
     guess = estimate(members, 1, closed_form)
 
     assert guess is not None

@@ -1,4 +1,4 @@
-"""A model of your own: `joinproto check path/to/my_model.py`, and what may be wrong with it.
+"""A model of your own: `joinproto check path/to/my_model.py`, and possible errors in it.
 
 Whatever it is: exit code 2, file and line, what was expected; never a traceback.
 """
@@ -25,11 +25,11 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture(autouse=True)
 def path_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take back what loading a file adds to `sys.path`."""
+    """Remove the entries that loading a file adds to `sys.path`."""
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
-# -- what works ------------------------------------------------------------------------
+# -- valid models ------------------------------------------------------------------------
 
 
 def test_a_model_of_ones_own_is_checked_like_any_other(run: Run, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_smaller_sizes_of_a_file_give_an_estimate(
     assert "about 65.5 k states" in done.err
 
 
-# -- what does not ---------------------------------------------------------------------
+# -- invalid models ---------------------------------------------------------------------
 
 # Name -> (text exchanged in the model, text of the message, what stands in the line named).
 RECEIVE, DEFINED = "def receive", "world = World("
@@ -304,7 +304,7 @@ def test_the_private_name_of_the_file_is_not_shown(run: Run, tmp_path: Path) -> 
 
 
 def test_an_option_for_a_fixed_world_is_refused(run: Run, tmp_path: Path) -> None:
-    """It says what to write instead."""
+    """The message shows a valid form."""
     done = run(model(tmp_path), "--members", "3")
 
     assert 2 == done.code

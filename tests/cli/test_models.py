@@ -144,7 +144,7 @@ def test_the_page_has_every_world_with_its_claims(run: Run, tmp_path: Path) -> N
 
 
 def test_a_narrow_terminal_gets_narrow_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """COLUMNS is what a person set."""
+    """A person set COLUMNS."""
     monkeypatch.setenv("COLUMNS", "70")
 
     assert max(map(len, run("join").out.splitlines()[:-1])) <= 70

@@ -126,7 +126,7 @@ def test_a_few_words_find_the_case_among_the_first(said: str) -> None:
 
 
 def test_words_that_no_world_has_count_nothing() -> None:
-    """A person tells more than what went wrong."""
+    """A person tells more than the fault."""
     case = "redis sentinel gave the new pod its own ip as master"
     noise = "Guillermo's on-call pager screamed at dinner, pizza cold"
 

@@ -1,4 +1,6 @@
-"""`joinproto policy check`: what defeats the policies of the examples, and what does not."""
+"""`joinproto policy check`: runs that defeat the policies of the examples, and those that do
+not.
+"""
 
 import json
 import subprocess
@@ -169,7 +171,7 @@ def test_a_policy_that_reads_unknown_as_absent_is_told_on_every_world(
 
 
 def test_the_smallest_number_is_defeated_on_the_join_protocol(capsys: Any, tmp_path: Path) -> None:
-    """A member that the second view left behind lacks what that view acknowledged."""
+    """A member that the second view left behind lacks frames that the view acknowledged."""
     rule, page = tmp_path / "lowest.py", tmp_path / "page.md"
     rule.write_text(
         "def choose_founder(facts):\n"
@@ -243,7 +245,7 @@ def test_the_knowledge_of_a_policy_decides_which_answers_are_safe() -> None:
 
 
 def test_real_stores_are_put_to_a_policy(capsys: Any, tmp_path: Path) -> None:
-    """`recover pick --policy` says what the program chooses, alongside the verdict."""
+    """`recover pick --policy` prints the program's choice, alongside the verdict."""
     for name, seqno, mark in (("a", 7, 0), ("b", 9, 1)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "grastate.dat").write_text(

@@ -1,4 +1,4 @@
-"""Worlds as tests of pytest: what it collects, what fails, and what it costs where there are none.
+"""Worlds as tests of pytest: collection, failures, and the cost where there are none.
 
 The output of `docs/examples/with_pytest` stands in docs/ci.md, and is made again with the
 documents.

@@ -1,4 +1,4 @@
-"""`joinproto query`: by DuckDB; what is wrong is said before anything is started."""
+"""`joinproto query`: by DuckDB; errors are reported before anything is started."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_columns_as_json_are_as_documented(run: Run, states: str) -> None:
 
 
 def test_a_folder_without_states_is_refused(run: Run, tmp_path: Path) -> None:
-    """2, and what would write them."""
+    """2, and the command that writes them."""
     done = run(str(tmp_path), "SELECT 1", "--json")
 
     assert 2 == done.code
@@ -133,7 +133,7 @@ def test_the_nearest_state_that_fits_is_told_with_the_way(run: Run, states: str)
 def test_a_wrong_query_is_refused(
     run: Run, states: str, words: tuple[str, ...], message: str
 ) -> None:
-    """2, and what is wrong."""
+    """2, and the error."""
     done = run(states, *words, "--json")
 
     assert 2 == done.code

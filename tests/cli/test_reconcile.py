@@ -46,7 +46,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
 
 
 def test_explain_says_why_and_what_would_change_it(run: Run) -> None:
-    """For each queue one sentence, the rule, and what would have to change."""
+    """For each queue one sentence, the rule, and the facts that would have to change."""
     assert run("explain", STATE).out.splitlines() == [
         (
             "qq.1: add d: 2 of 3 wanted replicas are there; d is in zone 3, where no replica"
@@ -145,7 +145,7 @@ def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: 
 def test_in_each_variant_what_is_not_known_or_asked_is_clear(
     run: Run, variant: str, more: dict[str, object], why: str
 ) -> None:
-    """Explaining: no action, the reason, and what would change it."""
+    """Explaining: no action, the reason, and the facts that would change it."""
     queue = {"name": "q", "members": ["a"], "target": {"policy": 1}, **more}
     nodes = [{"name": "a"}, {"name": "b"}]
     state = {"variant": variant, "nodes": nodes, "queues": [queue]}
@@ -167,7 +167,7 @@ def test_a_state_may_say_that_no_node_leads(run: Run) -> None:
 
 
 def test_a_placement_of_ones_own_is_a_function_that_python_imports(run: Run) -> None:
-    """Q3: a port; what cannot be imported is said."""
+    """Q3: a port; a failed import is reported."""
     own = "joinproto.reconcile.placement:least_loaded"
 
     assert "add d" in run("explain", STATE, "--placement", own).out

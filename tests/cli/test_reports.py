@@ -1,4 +1,6 @@
-"""`--report` and `--github`: what other programs read, and that undetermined is never green."""
+"""`--report` and `--github`: the output for other programs, and that undetermined is never
+green.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`joinproto simulate`: random runs, judged, and what they do not prove."""
+"""`joinproto simulate`: random runs, judged, and the limits of their evidence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def timeless(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the object without what differs from run to run."""
+    """Return the object without the parts that differ from run to run."""
     return {key: value for key, value in found.items() if key != "seconds"}
 
 
@@ -57,7 +57,9 @@ def test_which_part_of_all_states_was_met_is_said(run: Run) -> None:
 
 
 def test_the_counts_of_a_search_are_known(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a world that would be counted only with --of-all; not what ended early, or is bounded."""
+    """Of a world that would be counted only with --of-all; not of a search that ended early, or is
+    bounded.
+    """
     world = ("two-phase-commit", "--members", "5")
     unknown = run(*world, "--runs", "1", "--json").object["states"]
     asked = run(*world, "--runs", "1", "--of-all", "--json").object["states"]
@@ -183,7 +185,7 @@ def test_a_bad_model_exits_2_with_file_and_line(run: Run, tmp_path: Path) -> Non
 
 
 def test_a_swarm_says_what_it_ran_and_exits_0_or_1(run: Run) -> None:
-    """Real members; whether a claim is broken is what it is asked."""
+    """Real members; the question is whether a claim is broken."""
     done = run("join", "--swarm", "--runs", "2", "--seed", "12", "--json")
     found = done.object
 

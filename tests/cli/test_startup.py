@@ -46,7 +46,7 @@ def test_a_command_without_arrays_imports_no_array_library(words: tuple[str, ...
 def test_a_search_imports_scipy_and_rich_only_where_needed() -> None:
     """scipy is for claims about whole runs, rich for a terminal.
 
-    numba looks whether there is a scipy, which costs nothing; its parts are what takes time.
+    numba looks whether there is a scipy, which costs nothing; only its parts take time.
     """
     found = imported("check", "two-phase-commit", "--members", "6")
 

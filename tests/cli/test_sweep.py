@@ -1,4 +1,4 @@
-"""`joinproto check --set NAME=1..5`, and what `--help` says of a world."""
+"""`joinproto check --set NAME=1..5`, and the `--help` of a world."""
 
 from __future__ import annotations
 

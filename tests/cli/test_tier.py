@@ -109,7 +109,7 @@ def test_a_world_that_ends_otherwise_exits_1_and_is_named(
 
 
 def test_a_run_of_another_length_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pinned number of steps is part of what is expected."""
+    """The pinned number of steps is part of the expected result."""
     item = catalogue.entry("note-partition")
     assert item.steps is not None
     monkeypatch.setattr(entries, "ENTRIES", (evolve(item, steps=item.steps + 1),))

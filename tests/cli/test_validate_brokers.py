@@ -291,7 +291,7 @@ def test_a_log_of_several_files_is_one_run(
 def test_a_run_of_which_a_part_is_gone_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], renamed: str, why: str
 ) -> None:
-    """Its deliveries count as not known; here b has what a may have given to a client."""
+    """Its deliveries count as not known; here b has a message that a may have given to a client."""
     logs = story()
     back_again(logs)
     written(tmp_path, logs)

@@ -1,4 +1,4 @@
-"""Services that do what none should: nodes are to end with a word, and not to wait for ever."""
+"""Services that misbehave: nodes must end with a message, and not wait for ever."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BootBreaks(Labelled):
 
 
 class StatusBreaks(Labelled):
-    """It cannot say what it is."""
+    """It cannot report its state."""
 
     def status(self) -> ServiceStatus:
         raise KeyError("says")
@@ -39,7 +39,7 @@ class Counted(Labelled):
 
 
 class NoEnd:
-    """It lacks what a node calls when it ends."""
+    """It lacks the method that a node calls when it ends."""
 
     def __init__(self, **_: object) -> None:
         """Accept the arguments of every service."""

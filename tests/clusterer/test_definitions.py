@@ -28,7 +28,7 @@ def told(history: History, me: str) -> Mapping[str, Mapping[str, str] | None]:
 
 
 def goes(history: History, me: str) -> str:
-    """Return "" where a node may start first, else what it says."""
+    """Return "" where a node may start first, else its refusal."""
     try:
         look(me, history.stores[me], told(history, me))
     except NotFirst as error:
@@ -56,7 +56,7 @@ def test_a_node_that_has_all_that_was_acknowledged_starts_first(
 
 
 def test_where_each_lacks_something_no_node_starts_until_a_person_says_who(tmp_path: Path) -> None:
-    """a was forced, and wrote; c has what a lacks."""
+    """a was forced, and wrote; c has definitions that a lacks."""
     history = laid("rabbitmq-forced-4022", tmp_path)
 
     said = {node: goes(history, node) for node in history.stores}

@@ -1,4 +1,4 @@
-"""Nodes that cannot go on end, and say why; what others say cannot make one wait for ever."""
+"""Nodes that cannot go on end, and say why; no message of others can make one wait for ever."""
 
 from __future__ import annotations
 

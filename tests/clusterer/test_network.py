@@ -30,7 +30,7 @@ SECONDS = 60.0
 
 @define
 class Node:
-    """A network and what it has told."""
+    """A network and its callbacks."""
 
     network: Network
     messages: list[Any] = Factory(list)
@@ -65,7 +65,7 @@ def node(name: str, ports: dict[str, int], **more: Any) -> Node:
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(SECONDS):
-        while not holds():  # noqa: ASYNC110  what is waited for has no event
+        while not holds():  # noqa: ASYNC110  the condition has no event
             await asyncio.sleep(0.01)
 
 
@@ -121,7 +121,7 @@ def test_a_node_of_the_next_version_speaks_with_one_of_this() -> None:
 def test_a_node_that_speaks_no_common_version_is_refused_by_name(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Both say what each speaks, and nothing that was sent counts as told."""
+    """The error names both versions, and no message sent counts as received."""
     caplog.set_level("INFO")
 
     async def told(a: Node, b: Node) -> None:

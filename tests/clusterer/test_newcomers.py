@@ -112,7 +112,7 @@ def test_a_node_that_never_heard_of_the_gospel_learns_from_it_that_their_data_ar
 def test_a_stranger_does_not_know_better_whose_data_a_member_has() -> None:
     """U3: c, left out by a config with gospel reset, comes back with another, gospel a.
 
-    Before: a believed what c remembered of it, stopped, and waited for b, which was off.
+    Before: a believed c's note about it, stopped, and waited for b, which was off.
     """
     told = story(
         [start(name, config(1, "abc", "a", 0)) for name in "abc"],

@@ -207,7 +207,7 @@ def test_two_versions_of_the_protocol_work_together_or_refuse_each_other_by_name
 
 
 def test_a_hello_from_before_there_were_two_versions_is_taken() -> None:
-    """It has no `newest`, and takes no other `version` than 1: so that is what is said first."""
+    """It has no `newest`, and takes no other `version` than 1: so that error comes first."""
     tree = json.loads(wire.hello(Hello(node="a", release=Release.SEED)))
 
     assert (1, False) == (tree["version"], "newest" in tree)

@@ -1,4 +1,4 @@
-"""One config, one set of data, in whatever order: what random stories found, as small ones."""
+"""One config, one set of data, in whatever order: the findings of random stories, as small ones."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ def test_a_word_that_comes_during_a_round_may_be_missed() -> None:
 
 
 def test_two_sides_of_a_cut_say_so_and_a_younger_config_makes_them_one() -> None:
-    """The rest: one config, given on both sides; what an operator is told, and does."""
+    """The rest: one config, given on both sides; the answer to an operator, and the operator's
+    actions.
+    """
     told = story(
         [start("a", config(1, "ab", "a")), start("b")],
         [{"op": "cut", "between": [["a"], ["b"]]}, action("reset", "b")],
@@ -187,7 +189,7 @@ def test_a_gospel_that_was_out_says_so_and_joined_again_it_is_a_member_like_othe
 
 
 def test_a_gospel_that_missed_its_leaving_has_other_data_unless_it_has_joined_since() -> None:
-    """D6: b took a in again by version 3, and knows what a says of itself."""
+    """D6: b took a in again by version 3, and knows a's own identity."""
     since = Notes.of({"a": 3, "b": 1})
     given = Held(evolve(AB, version=4), IDS, Notes.of({"a": 1, "b": 1}))
     later = Notes.of({"a": "a~2=a~1", "b": "b~1=a~1"})

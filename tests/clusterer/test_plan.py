@@ -88,7 +88,7 @@ def test_a_status_file_that_does_not_fit_is_named(
 
 
 def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """In words, as JSON, and with what is said of the nodes."""
+    """In words, as JSON, and with statuses of the nodes."""
     run: Run = lambda *words: run_here(capsys, "clusterer", "plan", *words)  # noqa: E731
     current, new, status = (tmp_path / name for name in ("current", "new", "status"))
     current.write_text(as_toml(AB))
@@ -186,7 +186,7 @@ def test_of_each_node_the_worst_of_all_orders_is_told() -> None:
 def test_plan_takes_a_node_or_a_current_config(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Not both, and neither not at all: exit code 2, with what to write."""
+    """Not both, and neither not at all: exit code 2, with a valid form."""
     file = tmp_path / "now"
     file.write_text(as_toml(AB))
     for words in ((str(file),), (str(file), str(file), "--to", "127.0.0.1:1"), ()):

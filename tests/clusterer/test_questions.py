@@ -1,4 +1,4 @@
-"""`joinproto ask clusterer.*`: each sentence about what one node decides; Clusterer, U1 to U7."""
+"""`joinproto ask clusterer.*`: each sentence about one node's decisions; Clusterer, U1 to U7."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ BOOT = [
 def test_boot_takes_the_given_config_only_if_it_is_younger(
     given: Any, stored: Any, takes: str, becomes: str, version: int
 ) -> None:
-    """U1: the table of what there is and what comes of it, for node a."""
+    """U1: the table of given configs and results, for node a."""
     found = asked("boot", node="a", given=given, stored=stored)
 
     assert (takes, becomes, version) == (
@@ -103,7 +103,7 @@ APPLY = [
 def test_apply_is_answered_by_status_and_age(
     status: str, new: Any, current: Any, does: str, becomes: str
 ) -> None:
-    """U1, U7: what node a does with an operator's config."""
+    """U1, U7: node a's action on an operator's config."""
     found = asked("apply", node="a", status=status, config=new, current=current)
 
     assert (does, becomes) == (found["does"], found["becomes"])
@@ -137,7 +137,7 @@ NEWS = [
 def test_a_new_config_is_treated_by_status_and_age(
     status: str, new: Any, current: Any, does: str
 ) -> None:
-    """U7: what node a does with what b sends."""
+    """U7: node a's action on b's messages."""
     found = asked("new-config", node="a", status=status, config=new, current=current, sender="b")
 
     assert does == found["does"]

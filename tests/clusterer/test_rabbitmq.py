@@ -168,7 +168,7 @@ def formed(rabbits: Rabbits) -> None:
     rabbits.until("cd", 4)
     assert both == rabbits.together("d")[1]
 
-    # All stop, one is killed; they come back with what they have.
+    # All stop, one is killed; they come back with their data.
     fleet.kill("c@localhost")
     end_server(fleet.place("c@localhost"))
     assert 0 == fleet.stop("d@localhost")
@@ -182,7 +182,8 @@ def formed(rabbits: Rabbits) -> None:
 def powered_off(rabbits: Rabbits) -> None:
     """c and d go down at one moment, and c's disk lacks the last writes: d starts first.
 
-    Their lists are equal.  Before, c went first, by its name, and d gave up what c lacked.
+    Their lists are equal.  Before, c went first, by its name, and d gave up the definitions that c
+    lacked.
     """
     fleet = rabbits.fleet
     data = fleet.place("c@localhost") / "data"

@@ -1,4 +1,4 @@
-"""Random stories in random orders: what comes of them by our rules, and by the document's.
+"""Random stories in random orders: their outcomes by our rules, and by the document's.
 
 Source: Clusterer, U3 to U5; docs/clusterer.md, Departures.
 """

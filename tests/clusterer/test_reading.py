@@ -111,8 +111,9 @@ FAULTS = [
     (config_with(nodes=f"[a, {'b' * 256}]"), 2, "nodes[1]", "a name of 256 characters"),
     (config_with()[:-2] + ",\ndebug].", 5, "", "debug, which is no {key, value}"),
 ]
-"""Text, line, key, what was found: one for each documented error, in the order of checks; two at
-once show which comes first."""
+"""Text, line, key, found value: one for each documented error, in the order of checks; two at once
+show which comes first.
+"""
 
 
 @pytest.mark.parametrize(("text", "line", "place", "found"), FAULTS, ids=range(len(FAULTS)))
@@ -283,7 +284,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_terms_are_printed_as_erlang_writes_them() -> None:
-    """An error shows what stands in the file."""
+    """An error shows the text in the file."""
     text = '{a, \'A b\', "x\\"y", <<"z">>, [1, 2.5, $a], {}}'
 
     assert text.replace("$a", "97") == str(read_terms(text).all[0])

@@ -101,7 +101,7 @@ def test_a_reset_gospel_with_a_younger_config_wipes_the_others(fleet: Fleet) -> 
 def seen_by(fleet: Fleet, name: str) -> frozenset[str]:
     """Return the nodes that ran, by the file of one that runs.
 
-    `load` is for its writer alone: it removes what the node is just about to rename.
+    `load` is for its writer alone: it removes the file that the node is just about to rename.
     """
     file = MembersFile(fleet.place(name) / "data")
     with opened(file.files, file.path.parent, file._kind) as record:
@@ -208,7 +208,7 @@ def test_nodes_that_come_at_one_moment_know_each_other_and_a_plan_goes_by_that(
 ) -> None:
     """U3: b and c join a while they are cut off from each other; then c is named the gospel.
 
-    Before, b never took c for a member, stopped, and gave up what had been acknowledged.
+    Before, b never took c for a member, stopped, and gave up acknowledged writes.
     """
     fleet.start("a", config(1, "a", "a"))
     fleet.until_ready("a", 1)

@@ -1,4 +1,4 @@
-"""Parts of a running node by themselves: questions, addresses, event logs, what it left behind."""
+"""Parts of a running node by themselves: questions, addresses, event logs, leftovers."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from tests.clusterer.stories import SHIPPED, orders_of, seen, shipped, steps_of
 
 ABC1 = {"a": "ready 1 a/1", "b": "ready 1 a/1", "c": "ready 1 a/1"}
 
-# For each story: after some of its steps what is seen of the nodes, and whose data were wiped in
-# each step.
+# For each story: the observations of the nodes after some of its steps, and whose data were wiped
+# in each step.
 ENDS: dict[str, tuple[dict[int, dict[str, str]], list[str]]] = {
     "one-config-is-enough": (
         {0: {"a": "ready 43 d/1", "b": "ready 43 d/1", "d": "ready 43 d/1"}},

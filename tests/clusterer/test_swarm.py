@@ -50,7 +50,7 @@ def test_nodes_come_to_rest_with_one_set_of_data_and_every_message(seed: int) ->
 
 
 def test_a_run_is_the_same_each_time() -> None:
-    """So that what was found can be seen again."""
+    """So that findings can be repeated."""
     one, other = run(3, 4), run(3, 4)
 
     assert (one.told, one.steps) == (other.told, other.steps)
@@ -122,7 +122,7 @@ def test_a_ready_gospel_may_stop_where_a_config_means_the_node_before_its_reset(
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("fault", ["word-refused", "later-ignored", "late-lock-kept"])
 def test_a_fault_that_is_put_back_is_found(fault: str) -> None:
-    """U3, U5: what two newcomers say, what a stranger remembers, a lock of a round before."""
+    """U3, U5: the reports of two newcomers, the notes of a stranger, a lock of a round before."""
     with applied(mutation(fault)):
         found = any(run(seed, 40).problems for seed in range(1000, 2000))
 

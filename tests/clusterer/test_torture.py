@@ -24,7 +24,7 @@ def test_nothing_is_lost_in_a_storm(fleet: Fleet) -> None:
 
 
 def test_a_storm_over_nodes_without_a_rule_fails_and_says_why(fleet: Fleet) -> None:
-    """`older-wins`: the cluster does not even form, and each node says what it waits for."""
+    """`older-wins`: the cluster does not even form, and each node names the reason why it waits."""
     fleet.mutant = "older-wins"
 
     with pytest.MonkeyPatch.context() as patch:

@@ -51,7 +51,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @frozen
 class Drawn:
-    """A value, what writes it as bytes, and what reads them.
+    """A value, its encoder, and its decoder.
 
     `says_less`: the bytes do not have all of it.
     """

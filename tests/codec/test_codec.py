@@ -1,4 +1,4 @@
-"""The codec itself: what stands for each type, where a fault is, and which bounds there are."""
+"""The codec itself: the form of each type, the place of a fault, and the bounds."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_every_type_stands_in_a_tree() -> None:
 
 @pytest.mark.parametrize("codec", [ARRAYS, OBJECTS, PEOPLE])
 def test_an_encoded_tree_is_read(codec: Codec) -> None:
-    """A class may hold itself; what is left out has its default."""
+    """A class may hold itself; an absent field has its default."""
     outer = Everything(
         **{name: getattr(VALUE, name) for name in TREE if name != "inner"}, inner=VALUE
     )
@@ -142,7 +142,7 @@ def test_a_fault_has_its_path_the_found_and_the_expected_value(
 
 
 def test_people_are_told_all_faults_of_an_object_at_once() -> None:
-    """In their words; unknown keys are faults, and what has a default may be left out."""
+    """In their words; unknown keys are faults, and fields with a default may be left out."""
     tree = {key: value for key, value in TREE.items() if key not in ("inner", "word")}
 
     with pytest.raises(Malformed) as raised:
@@ -190,7 +190,7 @@ JSON = st.recursive(
 
 @given(st.sampled_from(list(TREE)), JSON, st.sampled_from([OBJECTS, PEOPLE]))
 def test_any_tree_is_a_value_or_malformed(key: str, tree: Any, codec: Codec) -> None:
-    """Nothing else is raised, and what was taken is put again as it stood."""
+    """Nothing else is raised, and a decoded value is encoded again as it stood."""
     try:
         found = codec.take(Everything, TREE | {key: tree})
     except Malformed:

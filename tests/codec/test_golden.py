@@ -1,4 +1,4 @@
-"""Bytes of all systems: what is written today is what was written, and what was, is read.
+"""Bytes of all systems: today's bytes equal the stored ones, and older ones are read.
 
 The files in `golden/` were made by the version before there was one codec.
 """
@@ -22,7 +22,9 @@ def test_the_bytes_of_every_kind_never_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_bytes_of_every_kind_are_read(name: str) -> None:
-    """Each comes back as the value it was, or, where a version says less, as what is said."""
+    """Each comes back as the value it was, or, where a version has fewer fields, as the value of
+    these.
+    """
     lines = (GOLDEN / f"{name}.txt").read_text().splitlines()
     for one, line in zip(ALL[name], lines, strict=True):
         data = json.loads(line.partition(" ")[2]).encode("latin-1")

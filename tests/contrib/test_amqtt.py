@@ -62,7 +62,7 @@ def all_open(fleet: Fleet, names: str = "abc") -> None:
 
 
 class Client:
-    """A paho client: what it heard, and whether it is connected."""
+    """A paho client: its messages, and whether it is connected."""
 
     def __init__(self, node: Node) -> None:
         self.heard: dict[str, bytes] = {}

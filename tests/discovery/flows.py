@@ -1,4 +1,4 @@
-"""Short words for tests: play a flow with answers, and read what came."""
+"""Short words for tests: play a flow with answers, and read the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LATE = Served(status=None, broken="no whole answer within 2.25 s", took=2.25)
 
 
 def ok(body: Any = "", *, status: int = 200, took: float = 0.0) -> Served:
-    """Return an answer; what is not text is written as JSON."""
+    """Return an answer; a value that is no text is written as JSON."""
     text = body if isinstance(body, str) else json.dumps(body)
     return Served(status=status, body=text, took=took)
 

@@ -1,7 +1,7 @@
-"""The schemas of a RabbitMQ that is installed here, and what its own reader makes of files.
+"""The schemas of a RabbitMQ that is installed here, and its own reader of files.
 
-The reader is cuttlefish, as the release ships it, with the release's schemas: what decides at a
-boot whether a `rabbitmq.conf` is accepted (`rabbit_prelaunch_conf`).  One Erlang process reads all
+The reader is cuttlefish, as the release ships it, with the release's schemas: it decides at a boot
+whether a `rabbitmq.conf` is accepted (`rabbit_prelaunch_conf`).  One Erlang process reads all
 files.
 """
 

@@ -1,4 +1,4 @@
-"""A small proxy with real sockets: forwards requests, and tunnels what is CONNECTed."""
+"""A small proxy with real sockets: forwards requests, and tunnels CONNECT requests."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def instance(host: str = "", state: str = "running", more: str = "", name: str =
 
 
 def page(*reservations: str, token: str = "") -> str:
-    """Return an answer of DescribeInstances; each text is what one reservation holds."""
+    """Return an answer of DescribeInstances; each text is the content of one reservation."""
     items = "".join(f"<item><instancesSet>{one}</instancesSet></item>" for one in reservations)
     more = f"<nextToken>{token}</nextToken>" if token else ""
     return (

@@ -110,7 +110,7 @@ def test_real_selects_the_node_that_was_created_first() -> None:
 
 
 def test_ours_lists_all_whether_they_pass_or_not() -> None:
-    """D2: ours never chooses by what drifts."""
+    """D2: ours never chooses by drifting facts."""
     entries = (entry("rabbit@b", 7, "critical"), entry("rabbit@a", 5))
 
     assert ("rabbit@a", "rabbit@b") == listed(Consul(), *entries)

@@ -1,4 +1,4 @@
-"""DNS: what is looked up, and what follows; discovery, D1."""
+"""DNS: look-ups, and their results; discovery, D1."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_short_names_end_at_the_first_dot() -> None:
 
 
 def test_of_several_names_of_one_address_the_same_one_is_taken_each_time() -> None:
-    """Servers turn them round; ours never chooses by what drifts, D2."""
+    """Servers turn them round; ours never chooses by drifting facts, D2."""
     both = ("n2.a.", "n1.a.")
     for names in (both, both[::-1]):
         _, answer = asked(Dns(hostname=SEED), LookedUp(("10.0.0.1",)), LookedUp(), LookedUp(names))

@@ -1,4 +1,4 @@
-"""etcd v2 and v3: requests and what follows; discovery, D1 to D3."""
+"""etcd v2 and v3: requests and results; discovery, D1 to D3."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_v3_locks_by_a_lease_and_the_servers_own_lock() -> None:
 
 
 def test_v3_a_lock_that_did_not_come_is_taken_back_by_ours() -> None:
-    """Otherwise its place in the queue stays, and no caller keeps what is handed to it."""
+    """Otherwise its place in the queue stays, and no caller keeps an item that is handed to it."""
     real = play(Etcd3Backend(V3).lock(), LEASE, LATE)
     ours = play(Etcd3Backend(Etcd3()).lock(), LEASE, LATE, ok(HEADER))
 

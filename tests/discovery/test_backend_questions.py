@@ -42,7 +42,7 @@ def test_the_schema_and_the_code_are_in_step(question: Question[Any, Any]) -> No
 
 
 def test_every_question_of_the_backends_is_there() -> None:
-    """For each backend what is requested and what follows from a given answer."""
+    """For each backend its requests and the result of a given answer."""
     of = {name.split(".")[1] for name in NAMES}
 
     assert {"name", "dns", "aws", "k8s", "consul", "etcd2", "etcd3", "proxy"} == of

@@ -30,7 +30,7 @@ from tools.faults.ports import free_ports
 
 pytestmark = pytest.mark.soak("boots")
 WITHIN = 120.0
-# What a word of the command needs.
+# The requirements of a word of the command.
 NEEDS = {
     "aws": ("moto",),
     "dns": ("dnsmasq",),

@@ -1,7 +1,7 @@
 """AWS by moto's server, a simulation of its API with real sockets; discovery, D1.
 
-moto does not check signatures: those are compared with AWS's own signer elsewhere.  What an
-instance knows of itself comes from a server of the recorded shapes.
+moto does not check signatures: those are compared with AWS's own signer elsewhere.  The metadata of
+an instance comes from a server of the recorded shapes.
 """
 
 from __future__ import annotations

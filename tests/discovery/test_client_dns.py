@@ -104,7 +104,7 @@ def test_a_real_dns_conforms_and_a_name_without_records_does_not(port: int) -> N
 
 
 def test_of_a_dns_that_is_down_nothing_is_said() -> None:
-    """Exit code 4, not a list of what it does wrong."""
+    """Exit code 4, not a list of its errors."""
     (nobody,) = free_ports(1)
     stand_ins = StandIns(resolver=Resolver(servers=("127.0.0.1",), port=nobody, seconds=0.5))
     backend = "cluster_formation.peer_discovery_backend = dns"

@@ -1,6 +1,6 @@
 """Consul and Kubernetes by servers of the recorded shapes (`recorded.py`): whole stories.
 
-These servers are ours: a story here shows that our client does what the shapes say, not that
+These servers are ours: a story here shows that our client follows the recorded shapes, not that
 Consul or Kubernetes do.
 """
 
@@ -160,7 +160,7 @@ def test_the_wait_for_a_lock_ends_when_it_is_given_back() -> None:
 
             async with anyio.create_task_group() as group:
                 group.start_soon(waits)
-                # The server is a thread, and cannot tell of what it was asked.
+                # The server is a thread, and cannot report its requests.
                 while not any("index=" in at for _, at, _ in consul.seen):  # noqa: ASYNC110
                     await anyio.sleep(0.01)
                 assert [] == got

@@ -1,6 +1,7 @@
 """Two members whose views a real etcd chooses; join protocol, 3.7.
 
-The hosts are of the tests (`hosting.py`): their members, messages and requests are what ships.
+The hosts are of the tests (`hosting.py`): their members, messages and requests are the shipped
+ones.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def played_on_etcd(etcd: Etcd, story: Story, cluster_name: str = "default") -> N
 async def until(holds: Callable[[], bool], cluster: Cluster) -> None:
     """Wait until this holds."""
     with anyio.move_on_after(WITHIN):
-        while not holds():  # noqa: ASYNC110 - what it waits for happens in members, unseen
+        while not holds():  # noqa: ASYNC110 - its condition becomes true in members, unseen
             await anyio.sleep(0.02)
         return
     raise AssertionError(cluster.serving)
@@ -113,7 +114,7 @@ EACH = pytest.mark.parametrize("story", STORIES, ids=lambda one: one.__name__)
 
 @pytest.mark.soak("boots")
 def test_two_members_on_a_real_etcd(etcd: Etcd) -> None:
-    """With a register two members can do what takes three: every story, on one etcd."""
+    """With a register two members can do what otherwise takes three: every story, on one etcd."""
     for story in STORIES:
         played_on_etcd(etcd, story, story.__name__)
 

@@ -171,7 +171,7 @@ def test_pods_that_are_not_ready_count_from_a_release_on() -> None:
 
 
 def test_a_file_with_which_no_node_starts_is_refused_with_its_line() -> None:
-    """Exit 2: what was found, and what to do next."""
+    """Exit 2: the found value, and the next step."""
     with pytest.raises(UsageProblem, match="line 2"):
         of(conf("consul", consul__hots="x"))
 
@@ -246,7 +246,9 @@ def test_a_server_is_read_from_its_address() -> None:
 
 
 def test_a_backend_without_records_and_locks_says_so() -> None:
-    """The contract: what cannot be done is done, a lock that cannot be had is an error."""
+    """The contract: an operation that a backend lacks is done, a lock that cannot be had is an
+    error.
+    """
 
     async def story() -> tuple[object, object]:
         async with opened(of(conf("classic_config"))) as port:

@@ -1,4 +1,4 @@
-"""Files as they are found in public repositories, and what was missed in them.
+"""Files as they are found in public repositories, and the problems missed in them.
 
 Source: discovery, D1 and D6.
 """
@@ -17,7 +17,7 @@ RAM = "[{rabbit, [{cluster_nodes, {['rabbit@hare-1', 'rabbit@hare-2'], ram}}]}].
 
 
 def said(text: str, at: str) -> list[tuple[str, str, str]]:
-    """Return of each problem how bad it is, why, and what to do."""
+    """Return each problem's severity, reason and advice."""
     found = lint(text, LintInput(release=release(at)))
     return [(one.severity.value, one.why, one.next) for one in found.problems]
 

@@ -88,7 +88,7 @@ def test_a_key_of_a_plugin_that_is_off_keeps_the_node_from_starting() -> None:
 
 
 def test_cleanup_is_known_with_any_plugin_and_unknown_with_none() -> None:
-    """It belongs to what the plugins share."""
+    """It belongs to the plugins' common settings."""
     text = f"{F}.node_cleanup.interval = 60\n"
 
     assert not of(text, plugins=frozenset()).starts
@@ -154,7 +154,7 @@ def test_the_environment_wins_over_the_file_and_secrets_are_hidden() -> None:
 def test_advice_is_of_the_same_backend_and_settings_without_effect_are_reported(
     text: str, at: str, given: dict[str, str], next: str
 ) -> None:
-    """No advice to write another backend's key; an unknown backend; what is overridden."""
+    """No advice to write another backend's key; an unknown backend; overridden settings."""
     found = of(text, at, environment=given).problems
 
     assert any(one.next.startswith(next) for one in found), found
@@ -200,14 +200,14 @@ def test_the_last_of_two_lines_holds() -> None:
 def test_an_unsafe_or_useless_setting_is_reported(
     text: str, expected: tuple[str, int, str]
 ) -> None:
-    """Each of them is a case of the table of what operators met with."""
+    """Each of them is a case of the table of operators' cases."""
     found = of("\n".join(f"{F}.{line}" for line in text.splitlines()))
 
     assert expected in problems(found)
 
 
 def test_a_plain_list_of_three_has_no_problem() -> None:
-    """The other side: what is fine is called fine."""
+    """The other side: a sound configuration has no problem."""
     lines = [f"{F}.classic_config.nodes.{at} = rabbit@host{at}" for at in (1, 2, 3)]
 
     found = of("\n".join(lines), node="rabbit@host2")

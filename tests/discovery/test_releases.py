@@ -1,8 +1,8 @@
 """Every pair of a setting and a release, against the schemas of the tagged releases.
 
-`releases/settings.tsv` says which releases accept which key, `releases/tags.txt` which there are;
-what the package ships is made from them (`tools/discovery_settings.py`), and is read here by a way
-of its own.
+`releases/settings.tsv` says which releases accept which key, `releases/tags.txt` which exist; the
+package's tables are made from them (`tools/discovery_settings.py`), and is read here by a way of
+its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Public reports of people who met with these settings: what each file is answered.
+"""Public reports of people who met with these settings: the findings for each file.
 
 `reports/` has the files.  Numbers are of issues of rabbitmq/rabbitmq-server, where no other
 repository is named.

@@ -1,4 +1,4 @@
-"""The table of what goes badly together: a word that means nothing would never hold.
+"""The table of settings that go badly together: a word that means nothing would never hold.
 
 Source: discovery, D6.
 """

@@ -1,4 +1,4 @@
-"""Damage to what is durable: a bit that is another one, a file that an operator restored."""
+"""Damage to durable state: a bit that is another one, a file that an operator restored."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _require_whole(kind: Kind, disk: Disk, value: Value) -> None:
 
 
 def _wrong_bases(disk: Disk) -> None:
-    """A base that is not what was said leaves the journal as it is."""
+    """A base that differs from its announcement leaves the journal as it is."""
     runs, others = (Run("9" * 64, 1, 2),), (Run("9" * 64, 1, 3),)
     body = base_line(runs, APPLICATION) + b"x" * 20
     whole = base_head(len(body), crc32(body)) + body

@@ -17,7 +17,7 @@ Value = Hashable
 PLACE = Path("/disk")
 APPLICATION = "texts"
 SIZES = (0, 8, 8, 8, 40)
-"""Frames of one length fit into each other's places, as what a torn write leaves must not."""
+"""Frames of one length fit into each other's places, but the remains of a torn write must not."""
 
 
 @frozen
@@ -43,7 +43,7 @@ class Opened(Protocol):
 
 @frozen
 class Kind:
-    """`is_final`: after a fault in a write, what is open writes no more.
+    """`is_final`: after a fault in a write, an open one writes no more.
 
     `bare`: a file of an earlier version, and its value.  `is_record`: there is a record in it;
     `is_checked`: damage is noticed.

@@ -1,7 +1,7 @@
 """Durable state, each kind as the product opens and writes it, on a disk of the tests.
 
-A kind's value is what its file says.  A step says what the value is when it has returned, and
-what it may be if the process or the power ends before.
+A kind's value is the content of its file.  A step names the value after its return, and the
+possible values if the process or the power ends before.
 """
 
 from __future__ import annotations
@@ -244,8 +244,7 @@ class PlansOpen:
 
 def open_plans(disk: Disk) -> PlansOpen:
     found = frozenset(filter(None, (_whole_plan(node) for _, node in disk.files())))
-    # A plan is for the next command: what is read is looked at again by the command that applies
-    # it.
+    # A plan is for the next command: the file is read again by the command that applies it.
     for folder in (disk.root, *disk.root.shown.values()):
         if isinstance(folder, Folder):
             folder.kept, folder.waiting = dict(folder.shown), []

@@ -28,7 +28,7 @@ from tests.standby.test_kept import QUEUE, ids
 
 @mutable
 class LogOpen:
-    """A journal, and what stands for dropped frames; its value: all texts, dropped ones, too."""
+    """A journal, and the stand-in for dropped frames; its value: all texts, dropped ones, too."""
 
     journal: Journal
     texts: tuple[bytes, ...]

@@ -1,4 +1,5 @@
-"""Mutation by program of all that keeps something durably: what is left out, and what it takes.
+"""Mutation by program of all that keeps something durably: the omission, and the schedules it
+takes.
 
 Each sync, rename and truncation of the files below is left out in turn, and each comparison of a
 checksum, a size or a generation says always yes, or always no.  The code of the one function is
@@ -159,7 +160,7 @@ NOTICED_BY = {
         "record:problems:always yes:1",
     ),
 }
-"""Tests that notice what the schedules do not: what is left out for each of them."""
+"""Tests for mutations that the schedules do not notice, with the omission for each."""
 
 ELSEWHERE = {name: test for test, names in NOTICED_BY.items() for name in names}
 
@@ -172,7 +173,7 @@ WORDS = {"checksum", "expected", "computed", "crc32", "sha256", "size", "generat
 
 @frozen
 class Mutation:
-    """`name`: file, function, what is left out, and which one of several.  `code`: the function's,
+    """`name`: file, function, the omission, and its number among several.  `code`: the function's,
     with it.
     """
 

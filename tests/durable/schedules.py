@@ -1,10 +1,9 @@
-"""Random schedules of writes, and what must hold at each call of the file system.
+"""Random schedules of writes, and the claims at each call of the file system.
 
-While a schedule runs, the disk is looked at before each call: as it is when the power fails
-there, and when the process alone ends.  What is found by opening it must be what was reported
-durable, or what was just being written; and what an opening has found must still be there when the
-power fails right after it.  Between the writes calls fail, the disk is full, the process is killed
-and started again.
+While a schedule runs, the disk is looked at before each call: as it is when the power fails there,
+and when the process alone ends.  The opened value must be the one reported durable, or the one just
+being written; and an opened value must still be there when the power fails right after it.  Between
+the writes calls fail, the disk is full, the process is killed and started again.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Killed(BaseException):
 
 @define
 class Schedule:
-    """`legal`: what may be found now; None if nothing was reported yet.
+    """`legal`: the values that may be found now; None if nothing was reported yet.
 
     `looks`: at how many calls the disk was looked at.  `outcomes`: how often more than the last
     durable value was there to be found.

@@ -1,6 +1,6 @@
 """Chosen cases that random schedules do not meet: they pay too little, or need a rare byte.
 
-`mutations.py` names each of these tests alongside what it notices.
+`mutations.py` names each of these tests with the mutations it notices.
 """
 
 from __future__ import annotations

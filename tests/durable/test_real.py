@@ -1,4 +1,4 @@
-"""The file system of this machine does what its calls are named after."""
+"""The file system of this machine does what the names of its calls say."""
 
 from __future__ import annotations
 

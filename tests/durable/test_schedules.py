@@ -1,6 +1,6 @@
 """All durable state survives a loss of power at any call, and no torn part of it is read.
 
-`schedules.py` says what must hold, `kinds.py` what is kept, `disk.py` what is believed of a disk.
+`schedules.py` has the claims, `kinds.py` the durable state, `disk.py` the assumptions about a disk.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_each_call_of_the_disk_has_failed_in_some_schedule() -> None:
 
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.is_checked])
 def test_a_damaged_or_restored_file_is_refused_or_changes_nothing(kind: str) -> None:
-    """Each bit of what is durable is under a checksum, and an older file is known as one."""
+    """Each bit of durable state is under a checksum, and an older file is known as one."""
     assert sum(damaged(KINDS[kind], seed) for seed in range(4)) > 20
 
 
@@ -73,7 +73,7 @@ def test_a_damaged_or_restored_file_is_refused_or_changes_nothing(kind: str) -> 
     ],
 )
 def test_an_omission_is_noticed(mutation: Mutation) -> None:
-    """Each sync, each rename, each comparison of what was read."""
+    """Each sync, each rename, each comparison of values read."""
     with mutation.applied():
         noticed = any(_is_noticed(mutation, seed) for seed in range(SEEDS))
 

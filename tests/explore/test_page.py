@@ -32,7 +32,7 @@ MODEL = "docs/examples/my_model.py"
 
 
 def test_a_private_file_leads_the_browser_to_the_page(browser: Browser) -> None:
-    """The browser's command line names the file; what it asks for then comes from no page."""
+    """The browser's command line names the file; its request then comes from no page."""
     session = Session()
     session.answer("open", {"target": FIRST_TRY})
     with (
@@ -251,7 +251,7 @@ def test_an_address_holds_the_run(browser: Browser) -> None:
 
 @pytest.mark.parametrize("target", [MODEL, "/tmp/from-a-stranger.py"])
 def test_an_address_loads_no_file_and_evaluates_nothing(browser: Browser, target: str) -> None:
-    """It may come from anywhere: what it asks for is known steps of the world that is open."""
+    """It may come from anywhere: it asks only for known steps of the world that is open."""
     asked: list[tuple[str, Any]] = []
 
     class Recorded(Session):

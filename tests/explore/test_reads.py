@@ -1,4 +1,4 @@
-"""Its text says what an expression reads, or all of it counts as read."""
+"""Its text shows the parts that an expression reads, or all of it counts as read."""
 
 import pytest
 

@@ -178,7 +178,7 @@ def used(process: int) -> float:
 
 @pytest.mark.needs("/proc")
 def test_ctrl_c_ends_it_while_an_expression_never_ends() -> None:
-    """Without a traceback; what is asked is answered by a thread that the process leaves."""
+    """Without a traceback; the question is answered by a thread that the process leaves."""
     words = ["explore", "docs/examples/my_first_try.py", "--no-open"]
     process = subprocess.Popen(
         [sys.executable, "-m", "joinproto", *words],

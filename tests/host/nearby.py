@@ -83,7 +83,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 @define
 class Place:
-    """One member of three: where it is, and what it has."""
+    """One member of three: its place, and its data."""
 
     name: str
     top: Path

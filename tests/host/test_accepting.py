@@ -112,7 +112,7 @@ def test_the_control_socket_answers_where_no_descriptor_is_left(tmp_path: Path) 
 def test_a_secret_that_all_can_read_is_warned_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warned: bool
 ) -> None:
-    """Not refused: what mounts secrets into containers chooses their mode."""
+    """Not refused: the program that mounts secrets into containers chooses their mode."""
     file = tmp_path / "secret"
     file.write_text("0123456789abcdef")
     file.chmod(mode)

@@ -114,7 +114,7 @@ async def test_a_disk_that_fails_comes_out_of_the_block(tmp_path: Path) -> None:
 
 
 class Worker(NoData):
-    """Does what it is given, and what `heard` says when a message comes."""
+    """Runs the given function, and `heard` when a message comes."""
 
     todo: list[Work]
     heard: Work | None = None

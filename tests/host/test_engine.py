@@ -1,4 +1,4 @@
-"""The engine: in which order a member is told, and what it asks for is done."""
+"""The engine: the order in which a member gets inputs and its actions are performed."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_the_first_line_on_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_a_configuration_stands_in_the_first_line_field_by_field() -> None:
-    """`joinproto/cli/validate` reads back what members of any version wrote."""
+    """`joinproto/cli/validate` reads logs of members of any version."""
     config = Config(member="a", electors=frozenset("bca"), wait_for=2)
 
     assert (

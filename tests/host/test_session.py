@@ -1,4 +1,4 @@
-"""One connection: which member is let in, and what a stranger, a thief or a broken peer gets."""
+"""One connection: admission of members, and the answers to strangers, thieves and broken peers."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 
 
 class End:
-    """One transport and what it tells."""
+    """One transport and its events."""
 
     def __init__(self, transport: TcpTransport, heard: MemoryObjectReceiveStream[Item]) -> None:
         self.transport = transport
@@ -246,7 +246,9 @@ async def test_a_process_that_calls_anew_replaces_its_own_connection() -> None:
 
 
 async def test_nothing_of_a_former_connection_comes_behind_a_newer_one() -> None:
-    """The worlds rely on it (`MachineWorld.connect`); what found no room at b is dropped, too."""
+    """The worlds rely on it (`MachineWorld.connect`); messages that did not fit at b are dropped,
+    too.
+    """
     _, second = two()
     async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
         session, former = await greeted(second.listen.port)
@@ -302,7 +304,7 @@ async def test_a_peer_that_reads_too_slowly_is_given_up() -> None:
     async with anyio.create_task_group() as tasks, running(tasks, first, second) as (a, b):
         await a.next(), await b.next()
 
-        # No member takes from b's inbox, so b reads no more, and what a sends piles up.
+        # No member takes from b's inbox, so b reads no more, and a's messages pile up.
         for _ in range(200):
             a.transport.send("b", Channel.HOST, bytes(2**20))
             await anyio.lowlevel.checkpoint()
@@ -427,7 +429,7 @@ async def test_members_with_certificates_meet(certificates: dict[str, TlsFiles])
 async def test_a_certificate_of_another_member_is_refused(
     certificates: dict[str, TlsFiles], caplog: pytest.LogCaptureFixture, shows: str, why: str
 ) -> None:
-    """The member's id in the certificate is what counts, not what it says."""
+    """The member's id in the certificate counts, not its own claim."""
     ports = dict(zip("ab", free_ports(2), strict=True))
     thief = network("a", ports, tls=certificates[shows])
     honest = network("b", ports, tls=certificates["b"])

@@ -1,4 +1,4 @@
-"""Hosts around real members, and a bus between them that only does what a test says.
+"""Hosts around real members, and a bus between them that a test controls.
 
 A host does its duties as `docs/embedding.md` numbers them.  Its frames are positions: the data
 of a store is the list of its frames, on the disk as soon as it is written.  All messages go
@@ -39,7 +39,7 @@ from joinproto.join.view import Position, Seat, View
 from joinproto.join.wire import LATEST, decode, encode
 from joinproto.store.handle import Store, create_store, open_store
 
-# -- what hosts say to each other besides messages of members -----------------------------------
+# -- messages between hosts, besides those of members ------------------------------------
 
 
 @frozen
@@ -81,7 +81,7 @@ class Envelope:
 
 
 class Crashed(Exception):
-    """The process ends here, in the middle of what it does."""
+    """The process ends here, in the middle of its work."""
 
 
 # -- a disk ------------------------------------------------------------------------------------
@@ -127,8 +127,9 @@ class Disk:
 
 @define
 class Host:
-    """One process with its member.  `told`: what it was to close, open and do;
-    `seen`: the events."""
+    """One process with its member.  `told`: its requests to close, open and act; `seen`: the
+    events.
+    """
 
     bus: Bus
     config: Config
@@ -262,7 +263,7 @@ class Host:
 
 @define
 class Bus:
-    """All hosts, and what is on its way between them.
+    """All hosts, and messages under way between them.
 
     `cut`: pairs of names between which nothing passes.  `before_sending`: asked before each
     message leaves; raises `Crashed` for a process that ends there.
@@ -313,7 +314,7 @@ class Bus:
         return host
 
     def crash(self, name: str) -> None:
-        """End a process without a word; what it sent is on its way."""
+        """End a process without a word; its messages stay under way."""
         host = self.hosts[name]
         host.is_up = False
         host.serves = None
@@ -335,7 +336,7 @@ class Bus:
             self.wire.append(Envelope(sender, to, content))
 
     def say(self, sender: str, to: str, message: Message) -> None:
-        """Let `sender` say what a test invents, and all answer."""
+        """Let `sender` send an invented message, and all answer."""
         self.wire.append(Envelope(sender, to, encode(message)))
         self.settle()
 
@@ -359,7 +360,7 @@ class Bus:
                     self.tell(here, lambda m, there=there: m.peer_up(self.now, there))  # type: ignore[misc]
 
     def deliver(self, at: int = 0, *, again: bool = False) -> None:
-        """Deliver what is on its way at this place; `again`: it will come once more."""
+        """Deliver the message under way at this place; `again`: it will come once more."""
         envelope = self.wire[at]
         if not again:
             del self.wire[at]
@@ -369,7 +370,7 @@ class Bus:
         self._guarded(host, lambda: host.hear(envelope))
 
     def step(self) -> None:
-        """Deliver what was sent first; if nothing is on its way, let the next deadline come."""
+        """Deliver the oldest message; if none is under way, let the next deadline come."""
         due = self.next_deadline()
         if self.wire:
             self.deliver()
@@ -407,7 +408,7 @@ class Bus:
                 self.tell(name, lambda member: member.tick(self.now))
 
     def tell(self, name: str, what: Callable[[Member], None]) -> None:
-        """Tell a member what happens, and perform what it asks for."""
+        """Give a member an input, and perform its actions."""
         host = self.hosts[name]
         if host.runs:
             self._guarded(host, lambda: host.told_by(what))
@@ -441,7 +442,7 @@ class Bus:
     def _is_cut(self, one: str, other: str) -> bool:
         return frozenset({one, other}) in self.cut
 
-    # -- what tests ask --------------------------------------------------------------------
+    # -- for tests -----------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Host:
         return self.hosts[name]

@@ -1,14 +1,14 @@
-"""Stories: what happens to members, and what they do, as text that is read alongside a rule.
+"""Stories: events of members, and their actions, as text that is read alongside a rule.
 
-In the manner of etcd raft's datadriven tests.  A file is a row of paragraphs: lines that say what
-happens, `----`, and what came of it, up to the next empty line.  `#` begins a comment; the first
-ones name the rules that are shown, as anchors of `docs/protocol.md`.  The verbs are the methods of
-`Story`; `pytest tests/join/test_stories.py --rewrite` writes what comes of them again.
+In the manner of etcd raft's datadriven tests.  A file is a row of paragraphs: lines with events,
+`----`, and the results, up to the next empty line.  `#` begins a comment; the first ones name the
+rules that are shown, as anchors of `docs/protocol.md`.  The verbs are the methods of `Story`;
+`pytest tests/join/test_stories.py --rewrite` writes their results again.
 
-A line of what came has the time in seconds, a member, and what it said of itself, or what its host
-did, in the order in which a host does it: close, write, send, act.  After `deliver` it is all of
-it, line by line; after other verbs only what an operator would see, and members that do the same
-at one time share a line.
+A line of results has the time in seconds, a member, and its report, or its host's action, in the
+order in which a host does it: close, write, send, act.  After `deliver` it is all of it, line by
+line; after other verbs only what an operator would see, and members that do the same at one time
+share a line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ END = "----"
 
 @frozen
 class Paragraph:
-    """Some lines of a story: the comments above, what happens, what came of it."""
+    """Some lines of a story: the comments above, events, results."""
 
     above: tuple[str, ...]
     happens: tuple[str, ...]
@@ -60,7 +60,7 @@ def read(text: str) -> list[Paragraph]:
 
 
 def told(path: Path) -> str:
-    """Return the story with what comes of it now."""
+    """Return the story with its present results."""
     story = Story()
     paragraphs = [
         evolve(one, came=tuple(story.tell(path.name, one.happens)))
@@ -71,7 +71,7 @@ def told(path: Path) -> str:
 
 @define
 class Line:
-    """One line of what came: when, of which member, and what; without a time, as it stands."""
+    """One line of results: time, member, and event; without a time, as it stands."""
 
     time: float | None
     names: list[str]
@@ -84,7 +84,7 @@ class Line:
 
 @define
 class Story:
-    """A bus, and what was seen of it so far."""
+    """A bus, and its observations so far."""
 
     bus: Bus = field(factory=Bus)
     _config: dict[str, str] = field(factory=dict)
@@ -210,7 +210,7 @@ class Story:
         self.bus.now = until
 
     def do_show(self) -> None:
-        """`show`: what each member is, and what its store has."""
+        """`show`: the state of each member, and of its store."""
         same: dict[str, list[str]] = {}
         for name, host in sorted(self.bus.hosts.items()):
             disk = self.bus.disks.get(name)
@@ -219,7 +219,7 @@ class Story:
             same.setdefault(f"{phase}: {held}", []).append(name)
         self._lines += [Line(None, names, text) for text, names in same.items()]
 
-    # -- what came of it -------------------------------------------------------------------
+    # -- results --------------------------------------------------------------------------
 
     def _look(self) -> None:
         """Write the news of each host: on its disk, on the wire, told to it, said by it."""

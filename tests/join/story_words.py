@@ -35,7 +35,7 @@ from tests.join.bus import Bus, Data, Envelope, FrameKept, FrameSent
 
 @define
 class Words:
-    """The names of the views that were met so far, and what is said with them."""
+    """The names of the views that were met so far, and the phrases with them."""
 
     _names: dict[ViewId, str] = field(factory=dict)
 

@@ -1,4 +1,4 @@
-"""Admission: which fact counts first, and what a hello shows of its sender."""
+"""Admission: the order of facts, and the facts that a hello shows of its sender."""
 
 from __future__ import annotations
 

@@ -80,14 +80,14 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
 @pytest.mark.parametrize(
     ("expected", "answers", "chain"),
     [
-        # It ran on in the tip, and knows what happened; stopped, it has all, and others may know
-        # more of what no member acknowledged.
+        # It ran on in the tip, and knows all events; stopped, it has all, and others may know more
+        # unacknowledged frames.
         (SURE, ["a C C.5 ran-on", "b C C.5", "c C C.5"], GOING_ON),
         (COVERS, ["a C C.5", "b C C.5", "c C C.5"], GOING_ON),
         # Nothing can have happened in a view in which c was not ready: where it starts is all.
         (SURE, ["a C F.3", "b C F.3", "c F F.2"], GOING_ON),
         (SURE, ["a - F.3", "b C F.3", "c C F.3"], "F:bc C:abc@F.3"),
-        # Then what it was ready in before counts: all of it, also where that continues further.
+        # Then the view it was ready in before counts: all of it, also where that continues further.
         (SURE, ["a F F.5 ran-on", "b C F.3", "c C F.3"], GOING_ON),
         (SURE, ["a F F.2 ran-on", "b C F.3", "c C F.3"], GOING_ON),
         (COVERS, ["a F F.5", "b C F.3", "c C F.3"], GOING_ON),
@@ -102,7 +102,8 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
         # In the middle of an update its data is no data.
         (NEITHER, ["a C C.5 ran-on unfinished", "b C C.5"], GOING_ON),
         (NEITHER, ["a - F.3 unfinished", "b C F.3"], "F:bc C:abc@F.3"),
-        # Behind a CLOSE: at its start, or not.  It covers where it was ready in what was closed.
+        # Behind a CLOSE: at its start, or not.  It covers the CLOSE if it was ready in the closed
+        # view.
         (SURE, ["a F F.3", "b F F.3"], "F X@F.3"),
         (COVERS, ["a F F.2 ran-on", "b F F.3"], "F X@F.3"),
         (NEITHER, ["a - F.2", "b C F.3"], "F:bc C:abc@F.3 X@F.3"),
@@ -129,9 +130,7 @@ def test_answers_are_in_one_order_whichever_member_collected_them() -> None:
 
 
 def test_a_forgotten_view_is_no_evidence() -> None:
-    """3.4: nothing happened in the views that are kept; what happened before, the answers cannot
-    say.
-    """
+    """3.4: nothing happened in the views that are kept; the answers do not cover earlier views."""
     short = lineage("F C1@F.3 C2@C1.5", keep=1)
     one = said("a F F.2 ran-on", "F C1@F.3 C2@C1.5")
     found = Evidence.of(short, [one])
@@ -154,7 +153,7 @@ def test_a_forgotten_view_is_no_evidence() -> None:
         (["a C -", "b C -", "c - -"], "F C", "c"),
         # A member was active in it, without a frame.
         (["a C F.3 active", "b F F.3"], GOING_ON, "b"),
-        # Its own journal has what its record does not know.
+        # Its own journal has frames that its record does not know.
         (["a F C.5"], GOING_ON, "a"),
         # Not one that says what it must; nor one whose view no answer shows to have been served;
         # nor one that was no member of it, or is here with another store.
@@ -229,7 +228,7 @@ def test_the_highest_has_the_most_data(answers: list[str], expected: str) -> Non
 
 
 def test_two_sources_that_cannot_be_ordered_are_a_split_brain() -> None:
-    """3.4: each has a frame that the other has not, or what would tell is forgotten."""
+    """3.4: each has a frame that the other has not, or the deciding views are forgotten."""
     apart = evidence("a F F.5", "b C C.4", chain="F C:b@F.3")
     with pytest.raises(Malformed, match="positions of two sources"):
         apart.highest(apart.answers)

@@ -58,7 +58,7 @@ def test_a_member_that_is_asked_again_in_the_ballot_that_it_accepted_in_answers(
 
     assert not is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
     assert is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(3, "c'")))
-    # A member that asks about a former view is told what follows.
+    # A member that asks about a former view is told its successor.
     assert not is_out_of_turn(m, 10.5, "c", Prepare(tip.parent, Ballot(3, "c'")))
 
 

@@ -114,7 +114,7 @@ def verdicts(bus: Bus) -> str:
 
 
 def serves_or_says_why(bus: Bus) -> bool:
-    """Return whether a member serves, or says what an operator has to do."""
+    """Return whether a member serves, or names the operator's next step."""
     hosts = [bus[name] for name in bus.up()]
     said = {
         event.reason for host in hosts for event in host.seen[-2:] if isinstance(event, Waiting)

@@ -154,7 +154,7 @@ def test_nothing_is_considered_where_no_ballot_is_free() -> None:
     assert [] == m.events
 
 
-# -- what the choice asks for --------------------------------------------------------------------
+# -- actions of the choice ---------------------------------------------------------------------
 
 
 def test_a_member_that_answered_no_ballot_still_knows_which_member_is_ready() -> None:
@@ -195,7 +195,7 @@ def proposing() -> StepContext:
 
 
 def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
-    """Patience is for a ballot that is free; what is proposed is asked for again sooner."""
+    """Patience is for a ballot that is free; a proposal is repeated sooner."""
     m = proposing()
     ask_again(m, 1.5)
 
@@ -250,7 +250,7 @@ def test_a_member_that_was_ready_before_it_was_stopped_has_a_new_view_chosen(
 
 
 def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None:
-    """3.3: what is proposed does not change; another attempt asks again."""
+    """3.3: the proposal does not change; another attempt asks again."""
     m = asking()
     assert m.choice.attempt is not None
     m.choice = evolve(m.choice, attempt=evolve(m.choice.attempt, proposed=views("F C C2")["C2"]))
@@ -261,7 +261,7 @@ def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None
 
 
 def test_an_answer_about_a_former_tip_is_not_collected() -> None:
-    """3.3: it is late; what its store said of another view shows nothing of this one."""
+    """3.3: it is late; its store's answer about another view is no evidence about this one."""
     m = asking()
     before = views("F C")["F"]
 
@@ -394,7 +394,7 @@ def test_a_member_that_gets_its_disk_back_counts_again() -> None:
 
 
 def test_a_member_that_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
-    """3.6: and tells the others, which say what they wait for."""
+    """3.6: and tells the others, which report why they wait."""
     m = asking(
         observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=FIRST.id
     )

@@ -1,4 +1,4 @@
-"""Choosing a view: one store's promises and votes, and what must be durable before what."""
+"""Choosing a view: one store's promises and votes, and the order of durable writes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def kinds(step: Step) -> list[str]:
 
 
 def after_restart(step: Step) -> Choice:
-    """Return the choice as it is after a crash: from what was persisted, and nothing else."""
+    """Return the choice as it is after a crash: from the persisted record alone."""
     written = [item.record for item in step.effects if isinstance(item, PersistRecord)]
     now = step.choice
     return Choice(member=now.member, record=written[-1], founders=now.founders)
@@ -149,7 +149,7 @@ def test_a_member_that_knows_the_successor_is_frozen_no_more() -> None:
 
 
 def test_an_answer_tells_what_was_accepted() -> None:
-    """3.3: the answer is its status, with what it accepted."""
+    """3.3: the answer is its status, with its accepted view."""
     voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
 
     answer = sent(voted.receive("c", asked("2c")))
@@ -168,7 +168,7 @@ def test_an_earlier_ballot_is_refused_with_the_later_one() -> None:
 
 
 def test_a_question_that_comes_twice_is_answered_twice() -> None:
-    """The first answer may be lost; what was promised or accepted is durable already."""
+    """The first answer may be lost; its promise or acceptance is durable already."""
     first = choice("b").receive("a", asked("1a"))
     vote = first.choice.receive("a", Accept(V.id, ballot("1a"), A))
 
@@ -240,7 +240,7 @@ def test_only_members_propose_on_an_open_view() -> None:
 
 
 def test_a_member_that_promises_a_later_ballot_gives_up_its_own() -> None:
-    """It could no longer accept what it proposes; the others back off."""
+    """It could no longer accept its own proposal; the others back off."""
     begun = choice("a").begin().choice
 
     step = begun.receive("b", asked("1b"))
@@ -280,7 +280,7 @@ def test_a_stranger_never_votes() -> None:
 
 
 def test_a_strangers_answer_counts_for_nothing() -> None:
-    """3.6: it has forgotten what it promised and accepted."""
+    """3.6: it has forgotten its promise and acceptance."""
     begun = choice("a").begin().choice
     proposed = begun.receive("b", promise("b", "1a")).choice.propose(A).choice
     wiped = Seat("c", "new")
@@ -491,7 +491,7 @@ def test_a_member_that_accepted_a_view_accepts_another_one_in_a_later_ballot() -
 
 
 def test_a_refusal_of_an_earlier_ballot_does_not_end_the_own_one() -> None:
-    """3.3: it is late: the own ballot is later than what c had promised."""
+    """3.3: it is late: the own ballot is later than the one c had promised."""
     begun = choice("a").begin().choice
     again = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
 

@@ -47,7 +47,7 @@ def test_a_store_is_told_what_goes_on_where_its_own_chain_ends(
 
 
 def test_a_member_that_ends_in_what_is_forgotten_is_told_nothing() -> None:
-    """3.1: what would show that its chain continues here is not known any more."""
+    """3.1: the views that would show that its chain continues here are not known any more."""
     there = views(CHAIN)
 
     assert Chosen.telling("b", there["C1"].id, 2, _store(lineage(CHAIN, keep=1))) is None

@@ -55,7 +55,7 @@ def behind(tip: View, members: str, electors: str) -> View:
 
 
 def test_members_and_electors_are_asked() -> None:
-    """3.3: members say what they have, electors choose; a member that founded may be gone."""
+    """3.3: members report their data, electors choose; a member that founded may be gone."""
     asks = evolve(choice("a"), record=StoreRecord(store_id="a'", lineage=parted()))
 
     assert ["b", "c", "d", "e"] == [to for to, _ in sent(asks.begin())]
@@ -169,7 +169,7 @@ def test_the_members_of_a_chosen_view_hear_of_it_with_a_vote_or_without() -> Non
 
 
 def test_a_register_is_asked_for_no_view_that_does_not_fit() -> None:
-    """3.7: it knows one successor and nothing of views: what it holds stands for ever."""
+    """3.7: it knows one successor and nothing of views: its entries stand for ever."""
     asks = outside("a", parted()).begin().choice
 
     with pytest.raises(Malformed, match="parent"):

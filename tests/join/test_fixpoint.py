@@ -79,7 +79,7 @@ def test_without_heartbeats_no_member_asks_the_register_again(
 
 
 def test_a_member_that_was_left_in_an_update_has_no_data() -> None:
-    """I7: what its position says was true before the update began."""
+    """I7: its position was right before the update began."""
     m = draft(OURS)
     assert facts(m).has_data
 
@@ -136,7 +136,7 @@ def test_a_member_that_has_stopped_asks_for_no_tick() -> None:
 
 
 def test_a_member_that_is_patient_says_nothing_until_that_has_ended() -> None:
-    """It hears no member, and is to give b and c up: what keeps it from that it says then."""
+    """It hears no member, and must give b and c up: it reports its obstacle then."""
     assert OURS.tip is not None
     m = draft(
         OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, observations=Observations(ready=seats("bc"))

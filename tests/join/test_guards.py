@@ -1,4 +1,4 @@
-"""Guards that only rare runs need: what goes wrong without each, in as few steps as it takes.
+"""Guards that only rare runs need: the error without each, in as few steps as it takes.
 
 No small world reaches these; each was found by changing the rule and seeing nothing notice.
 """
@@ -93,7 +93,7 @@ def test_a_vote_of_an_earlier_ballot_does_not_count() -> None:
 
 
 def test_a_vote_for_another_ones_ballot_chooses_nothing() -> None:
-    """The same in the ballot of a rival: what b voted for is B, and a has proposed A."""
+    """The same in the ballot of a rival: b's vote is for B, and a has proposed A."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
 
@@ -161,7 +161,7 @@ def test_no_update_is_begun_while_the_own_answer_counts() -> None:
     assert before == asked_for(host, StartUpdate) == 0
 
 
-# -- what a member says, and which members come in ------------------------------------------------
+# -- reports of a member, and admission -----------------------------------------------------
 
 
 def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
@@ -176,7 +176,7 @@ def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
 def test_readiness_does_not_survive_the_freeze() -> None:
     """3.3: a member that is frozen becomes neither ready nor active in this view any more.
 
-    What it heard of the others in it counts for nothing, so states that differ in it are one.
+    Its observations of the others in it count for nothing, so states that differ in it are one.
     """
     bus = cluster()
     tip = bus["a"].member.view
@@ -323,7 +323,7 @@ def test_a_member_that_asks_to_be_left_out_is_not_refused_for_its_options() -> N
 
 
 def test_a_member_that_is_too_far_behind_is_told_nothing() -> None:
-    """3.1: what would show that its chain continues in ours is forgotten here."""
+    """3.1: the views that would show that its chain continues in ours are forgotten here."""
     chain = views("F C1 C2 C3 C4")
     lineage = Lineage((chain["C3"], chain["C4"]), chain["F"].id)
     told: list[object] = []

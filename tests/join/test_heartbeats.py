@@ -77,7 +77,7 @@ def test_a_member_that_is_behind_is_told_and_what_was_known_of_it_stays(
 def test_a_member_that_is_ahead_or_elsewhere_or_frozen_has_gone_on(
     word: str, number: int, is_frozen: bool, asks: bool
 ) -> None:
-    """3.5: it counts for no majority; and with a hello it is asked for what it knows."""
+    """3.5: it counts for no majority; and with a hello it is asked for its views."""
     chain = {"C2": "F C C2", "C1": "F C1", "C": "F C"}[word]
     m = draft("F C", phase=Phase.ACTIVE)
 

@@ -60,7 +60,7 @@ def test_a_store_may_have_gone_on_behind_its_final_signature() -> None:
 
 
 def test_a_close_starts_where_the_clean_stores_end() -> None:
-    """S2: a member that is dirty and has more has what no member acknowledged."""
+    """S2: a member that is dirty and has more has frames that no member acknowledged."""
     clean = ChainStatus(
         "a", Store.CLEAN, initial="X", final="F", position=At("X", 3), has_position=True
     )
@@ -84,7 +84,7 @@ def test_the_members_of_a_view_are_those_that_know_it() -> None:
 
 
 def test_no_member_was_ready_in_a_close() -> None:
-    """S2: it serves no client, so what its store held is the view before."""
+    """S2: it serves no client, so its store held the view before."""
     one = HypotheticalView.of((Status("a", Store.CLEAN, initial="X", final="F"),))
 
     assert ids_of(("X",))[0] == one.answer(0, None).held

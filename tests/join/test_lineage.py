@@ -70,7 +70,7 @@ def test_old_views_are_forgotten_and_their_number_is_not() -> None:
 
 
 def test_a_thousand_views_are_kept() -> None:
-    """3.2; and the length does not matter for what a lineage costs."""
+    """3.2; and the length does not matter for the cost of a lineage."""
     store = lineage(" ".join(["F", *(f"C{number}" for number in range(VIEWS_KEPT + 4))]))
 
     assert (VIEWS_KEPT, 5) == (len(store.views), store.forgotten)
@@ -190,7 +190,7 @@ def test_lineages_compare_as_drawn(one: str, other: str, order: Order, common: i
 
 
 def test_a_fork_is_shown_with_what_each_side_has_beyond_it() -> None:
-    """Diverged, with the last common view and what each side has beyond it."""
+    """Diverged, with the last common view and the views of each side beyond it."""
     one, other = lineage("F C1 C2 X"), lineage("F C1 C3")
 
     found = compare(one, other)

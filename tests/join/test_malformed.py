@@ -12,7 +12,7 @@ from joinproto.codec.malformed import Malformed, Verbatim, require_int, shown
     [
         (2, True),
         (3, False),
-        # What does not fit into eight bytes, a member in another language could not read.
+        # A number that does not fit into eight bytes, a member in another language could not read.
         (9_223_372_036_854_775_807, False),
         (9_223_372_036_854_775_808, True),
     ],

@@ -1,4 +1,4 @@
-"""The member: three of them over a bus, one test for each sentence about what they do.
+"""The member: three of them over a bus, one test for each sentence about their behaviour.
 
 In all of them N is 2 and a, b and c are the electors, unless a test says otherwise.
 """
@@ -640,7 +640,7 @@ def test_without_heartbeats_there_is_no_deadline_while_all_is_well() -> None:
     assert [None] * 3 == [bus[name].member.deadline for name in "abc"]
 
 
-# -- attacks: what an unlucky or a wrong peer once did ---------------------------------------------
+# -- attacks: unlucky or wrong peers of the past -------------------------------------------------
 
 
 def test_the_others_do_not_wait_for_frames_that_only_a_leaver_has() -> None:
@@ -866,7 +866,7 @@ def test_an_old_answer_of_the_register_does_not_let_a_member_serve() -> None:
     assert [Phase.SUSPENDED, Phase.SUSPENDED, Phase.ACTIVE, Phase.SUSPENDED] == phases
 
 
-# -- what is refused -----------------------------------------------------------------------------
+# -- refusals -----------------------------------------------------------------------------------
 
 OTHER = views("F9:de")["F9"]
 ELSEWHERE = Seat("b", "b'")
@@ -1102,7 +1102,7 @@ def _another(view: View, parent: View) -> View:
 
 
 def test_a_member_that_froze_before_its_batch_was_polled_is_not_opened() -> None:
-    """Several calls may come before one poll: what opened in between must stay closed."""
+    """Several calls may come before one poll: a member that opened in between must stay closed."""
     found = views("F:ab")["F"]
     record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
     member = Member.start(0, config("a", electors="ab"), record, seed="s", in_reach=frozenset("b"))
@@ -1154,7 +1154,7 @@ def test_a_member_in_no_view_leaves_at_once() -> None:
 
 
 def test_whom_others_miss_counts_in_the_ballot_in_which_they_say_it_only() -> None:
-    """Links come and go: an answer stays true, what it says of links does not (swarm, 200061)."""
+    """Links come and go: an answer stays true, its facts about links do not (swarm, 200061)."""
     bus = cluster()
     member, tip = bus["a"].member, bus["a"].member.view
     assert tip is not None

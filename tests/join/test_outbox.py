@@ -28,7 +28,7 @@ STOPS = Stop(is_clean=True)
 
 
 def outbox(polled: Batch, waiting: Batch = NOTHING) -> Outbox:
-    """Return an outbox of which one batch was polled, and what came after it waits."""
+    """Return an outbox of which one batch was polled, and later actions wait."""
     out = Outbox()
     out.add(polled)
     assert polled == out.poll()
@@ -37,7 +37,7 @@ def outbox(polled: Batch, waiting: Batch = NOTHING) -> Outbox:
 
 
 def test_an_event_while_a_batch_is_performed_waits_for_its_end() -> None:
-    """Duty 2: what is sent relies on the record of its own batch."""
+    """Duty 2: a message relies on the record of its own batch."""
     out = outbox(WRITES, SAYS)
     out.add(Batch(actions=(STOPS,)))
     assert WRITES == out.poll()

@@ -1,4 +1,4 @@
-"""Performing a batch: one order, and nothing behind what fails."""
+"""Performing a batch: one order, and no action after one that fails."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BrokenError(Exception):
 
 @define
 class Host:
-    """A host that blocks.  `did`: what it was asked for, in order; `fails`: at what."""
+    """A host that blocks.  `did`: its actions, in order; `fails`: the one that fails."""
 
     fails: str = ""
     did: list[str] = Factory(list)
@@ -72,7 +72,7 @@ class Host:
 
 @frozen
 class Slow:
-    """A host that has every action done elsewhere: it yields what must be waited for."""
+    """A host that has every action done elsewhere: it yields the work to wait for."""
 
     host: Host
 
@@ -136,7 +136,7 @@ def test_no_effect_follows_a_failed_one(fails: str) -> None:
 
 @pytest.mark.parametrize("fails", ORDER)
 def test_no_effect_follows_one_that_failed_elsewhere(fails: str) -> None:
-    """The driver runs what it is given, and asks no more once that has raised."""
+    """The driver runs the given work, and asks no more once that has raised."""
     slow = Slow(Host(fails))
 
     def drive() -> None:

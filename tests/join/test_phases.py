@@ -34,7 +34,7 @@ READY = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_read
     ],
 )
 def test_the_first_case_counts(facts: Facts, phase: Phase, name: str) -> None:
-    """I2: what was found is said, also by a member that ends anyway."""
+    """I2: the found value is reported, also by a member that ends anyway."""
     case = standing().choose((facts,), 0)
 
     assert (phase, name) == (case.outcome, case.name)

@@ -1,9 +1,9 @@
-"""Random runs: real members, real metadata files, and a network that does what it likes.
+"""Random runs: real members, real metadata files, and a network that behaves at random.
 
-A run founds a cluster and then does to it whatever hypothesis draws: messages are lost, doubled
-and overtaken, processes crash between a write and a message, disks are wiped, operators stop,
-let leave and permit.  After each step the claims are asked of a history that knows what is
-durable on every disk, and not what members believe.
+A run founds a cluster and then does to it whatever hypothesis draws: messages are lost, doubled and
+overtaken, processes crash between a write and a message, disks are wiped, operators stop, let leave
+and permit.  After each step the claims are asked of a history that knows the durable contents of
+every disk, and not of members' beliefs.
 
 `print_blob` prints a line that replays a failure; hypothesis keeps the example, too.
 """

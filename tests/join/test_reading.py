@@ -160,7 +160,7 @@ def test_a_member_that_has_not_answered_is_asked_again_at_the_next_heartbeat() -
 
 
 def test_the_outside_register_confirms_by_an_answer_to_a_later_question() -> None:
-    """3.7: what it said to a heartbeat before the read began is too old."""
+    """3.7: its answer to a heartbeat before the read began is too old."""
     m = serving(options={"outside": True})
 
     read(m, 1.0)

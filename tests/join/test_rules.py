@@ -126,7 +126,7 @@ DIFFERENCES: dict[tuple[str, ...], int] = {
     # 3.7: no member can vote.
     ("active None -> wait too-few-members",): 12,
     ("abort options-differ -> wait too-few-members",): 8,
-    # A hello shows at once what can never be one cluster.
+    # A hello shows at once stores that can never be one cluster.
     ("wait too-few-members -> abort initial-signature-mismatch",): 32,
     ("wait too-few-members -> abort final-signature-mismatch",): 8,
     ("abort options-differ -> abort initial-signature-mismatch",): 800,
@@ -235,7 +235,7 @@ def test_a_branch_of_the_running_cluster_is_refused() -> None:
     assert "unaffected -; abort J3" == short(told("*oX oX", "X V", "X W"))
 
 
-# -- what is told, and what is taken -------------------------------------------------------
+# -- given facts, and defaults -------------------------------------------------------------
 
 
 def test_a_dirty_store_with_all_that_was_closed_is_clean() -> None:
@@ -278,7 +278,7 @@ def test_frames_of_a_view_that_a_member_does_not_know_are_older_than_all() -> No
 
 
 def test_the_initial_signature_is_the_first_view_where_a_lineage_leaves_it_out() -> None:
-    """Or what it names first would be another cluster."""
+    """Or its first view would be another cluster."""
     assert "update I7 from b; active I8" == short(told("oX cXF", "", "V"))
 
 

@@ -1,4 +1,4 @@
-"""Runs of whole clusters that once lost data, or stopped for ever; each says what it is about.
+"""Runs of whole clusters that once lost data, or stopped for ever; each names its subject.
 
 A world searches everything within small bounds; these runs are too long for one.
 """
@@ -61,7 +61,7 @@ def test_an_update_that_has_changed_nothing_unfits_no_store() -> None:
 
 
 def test_an_update_that_overwrites_unfits_the_store_until_it_is_done() -> None:
-    """3.2: no member knows what is in it meanwhile."""
+    """3.2: no member knows its contents meanwhile."""
     bus = cluster()
     bus.write("a")
     bus.settle()
@@ -101,7 +101,7 @@ def test_a_member_that_keeps_nothing_does_not_go_on_alone() -> None:
 
 
 def test_a_store_is_fed_where_the_sure_ones_keep_nothing() -> None:
-    """3.4: what is acknowledged is in a store; a view of `a` alone was served without one."""
+    """3.4: acknowledged frames are in a store; a view of `a` alone was served without one."""
     bus = Bus()
     for name in "abcd":
         bus.start(config(name, electors="bcd", is_transient=name == "a"))
@@ -390,7 +390,7 @@ def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
 
 
 def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> None:
-    """S2: a member that is taken in by and by does not stop them by what it was told long ago."""
+    """S2: a member that is taken in by and by does not stop them by a request from long ago."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.start(config("d"))
@@ -416,7 +416,7 @@ def test_a_shutdown_outlives_that_its_member_is_cut_off_for_a_moment() -> None:
 
 
 def test_a_shutdown_does_not_outlive_that_its_member_is_cut_off() -> None:
-    """S2: the others continued, and are not stopped by what it was told before; it says so."""
+    """S2: the others continued, and are not stopped by its earlier request; it reports that."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.partition("ab", "c")
@@ -597,7 +597,9 @@ def test_founders_that_come_back_with_other_stores_are_asked_again(
 
 
 def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
-    """Patience follows what answers take; one that was away for an hour did not answer so late."""
+    """Patience follows the time that answers take; one that was away for an hour did not answer so
+    late.
+    """
     bus = cluster()
     bus.partition("a", "b", "c")
     bus.wait(3600)

@@ -1,4 +1,4 @@
-"""The next state in the making, and what must be done for it."""
+"""The next state in the making, and the actions for it."""
 
 from __future__ import annotations
 

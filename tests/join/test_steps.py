@@ -67,7 +67,7 @@ def test_the_same_step_has_the_same_outcome() -> None:
 
 
 def test_a_state_cannot_be_changed() -> None:
-    """A holder of one holds it as it was; and what a step returns is as frozen as the others."""
+    """A holder of one holds it as it was; and a step's result is as frozen as the others."""
     state = founded()
 
     with pytest.raises(FrozenInstanceError):
@@ -213,7 +213,7 @@ def test_a_member_that_is_gone_is_left_no_time() -> None:
 
 
 def test_a_member_that_has_stopped_neither_answers_nor_asks_for_a_tick() -> None:
-    """S2: its store is closed; what it promised would not be kept."""
+    """S2: its store is closed; its promise would not be kept."""
     tip = views("F C")["C"]
     m = draft("F C", phase=Phase.STOPPED, timers=Timers(holder="b", since=0.0, turns=1))
 
@@ -242,7 +242,7 @@ def test_a_member_that_was_updated_alongside_the_view_says_hello_with_its_data(
 
 
 def test_the_data_of_a_member_that_answered_a_ballot_stands_still() -> None:
-    """3.3: the answer said what it has, and the next view may start there."""
+    """3.3: the answer named its data, and the next view may start there."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"))
 
     with pytest.raises(MisuseError, match="told of new data"):
@@ -358,7 +358,7 @@ def test_a_process_asks_the_register_what_follows_its_tip_when_it_starts(
 def test_a_member_that_is_in_no_view_that_runs_may_end_at_once(
     chain: str, ends: Callable[[StepContext, float], None]
 ) -> None:
-    """S2: what it has is closed, or no member waits for it."""
+    """S2: its data is closed, or no member waits for it."""
     m = draft(chain)
 
     ends(m, 1.0)

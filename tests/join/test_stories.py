@@ -15,7 +15,7 @@ CITED = re.compile(r"docs/protocol\.md#([\w-]+)")
 RULE = re.compile(r'<a id="(\w+)"></a>')
 
 OF_TOOLS = {"R1", "R2"}
-"""Rules about what the recovery tool says; `tests/recovery/` shows them."""
+"""Rules about the recovery tool's output; `tests/recovery/` shows them."""
 
 
 def cited(story: Path) -> list[str]:
@@ -32,7 +32,7 @@ def anchors() -> set[str]:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
 def test_a_story_comes_out_as_told(story: Path, rewrite: bool) -> None:
-    """Written again by `--rewrite`; commit only what you can explain."""
+    """Written again by `--rewrite`; commit only changes that you can explain."""
     came = told(story)
 
     if rewrite:

@@ -28,7 +28,7 @@ def test_those_that_are_too_few_wait_whatever_their_options_are() -> None:
 
 
 def test_too_few_with_one_that_is_sure_wait_for_a_store() -> None:
-    """3.4: that a store is missing is what an operator has to know."""
+    """3.4: that a store is missing is important for an operator."""
     row = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, wait_for=2)
 
     case = going_on().choose((row,), 0)
@@ -66,7 +66,7 @@ def test_a_close_needs_a_store_that_has_all_where_there_is_a_store() -> None:
 
 
 def test_a_close_needs_one_that_is_sure() -> None:
-    """S2: what was acknowledged is known to none of these, whether they keep it or not."""
+    """S2: acknowledged frames are known to none of these, whether they keep it or not."""
     row = Row(id="a", answered=True, is_member=True, has_store=False, closes=True)
 
     assert Next.WAIT is going_on().choose((row,), 0).outcome

@@ -85,7 +85,7 @@ def test_a_view_that_is_not_known_says_nothing_of_being_ready() -> None:
 
 
 def test_one_store_is_enough_for_the_others_to_leave() -> None:
-    """3.4: that c keeps nothing holds no member back; b keeps what is written."""
+    """3.4: that c keeps nothing holds no member back; b stores the frames."""
     tip = tip_of("abcd", "abd")
     leaver = Answer(
         seat=SEATS["d"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
@@ -120,7 +120,7 @@ def seq_of(view: View) -> int:
 
 
 def test_a_close_starts_where_a_store_ends() -> None:
-    """S2: what a member without a store has beyond it is gone with its process."""
+    """S2: the frames of a member without a store beyond it are gone with its process."""
     tip = tip_of("abc", "abc")
 
     view = proposer("a", CutPairs()).view(
@@ -150,7 +150,7 @@ def test_one_source_that_stays_is_enough_for_another_one_to_leave() -> None:
 
 
 def test_the_last_store_does_not_leave() -> None:
-    """3.4: what is acknowledged in a view without one is gone with its processes."""
+    """3.4: frames acknowledged in a view without one are gone with its processes."""
     tip = tip_of("abc", "abc")
     answers = [says(tip, "d", 1, transient=True), says(tip, "a", 1, leaves=True)]
 
@@ -185,7 +185,7 @@ TIP = tip_of("abc", "abc")
 
 
 def test_the_last_clean_store_does_not_leave() -> None:
-    """I6: c is not clean, and covers; a restart starts from what was closed."""
+    """I6: c is not clean, and covers; a restart starts from the CLOSE."""
     clean = says(TIP, "a", 2, leaves=True)
     view = closed(clean, says(TIP, "b", update_unfinished=True), says(TIP, "c", 1))
 
@@ -336,7 +336,7 @@ def test_a_newcomer_that_keeps_nothing_or_leaves_does_not_vote(newcomer: Answer)
 
 
 def test_a_restart_does_not_start_where_a_store_ends_that_lacks_something() -> None:
-    """R3: b was being updated; what it has of the tip is no whole."""
+    """R3: b was being updated; its data of the tip is incomplete."""
     tip = tip_of("abc", "abc")
     config = Config(member="a", electors=frozenset("abc"), wait_for=2)
     answers = [says(tip, "a", 1), says(tip, "b", 3, update_unfinished=True)]
@@ -357,7 +357,7 @@ def test_where_all_leave_and_none_can_a_guest_that_has_not_answered_does_not_vot
     assert ("abd", "ad") == (names_of(view), electors(view))
 
 
-# -- what it is asked by -----------------------------------------------------------------------
+# -- callers ---------------------------------------------------------------------------------
 
 
 def test_all_that_were_started_with_other_options_start_again() -> None:
@@ -410,7 +410,7 @@ def test_the_new_store_of_an_elector_votes_though_no_member_here_is_configured_s
 
 
 def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
-    """3.4: no member is sure; a RESTART is what `decide` gives here, once it is permitted."""
+    """3.4: no member is sure; `decide` returns a RESTART here, once it is permitted."""
     tip = tip_of("abc", "abc")
     stopped = [says(tip, name, 1, ran_on=False) for name in "abc"]
 

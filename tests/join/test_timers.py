@@ -126,7 +126,7 @@ class Ports:
 def test_a_member_in_a_crash_loop_does_not_keep_the_others_from_their_view(
     victim: str, latency: float, period: float
 ) -> None:
-    """Patience that follows what is measured, and a starter that restarts no member's ballot.
+    """Patience that follows measurements, and a starter that restarts no member's ballot.
 
     Before: with 0.2 to 0.4 s, patience 0.5 s and a crash each second, ballots 181 and up.
     """

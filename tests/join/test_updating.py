@@ -1,4 +1,4 @@
-"""From whom a member gets its data, and what it asks its host for."""
+"""The source of a member's data, and its requests to its host."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_welcome_to_another_view_means_nothing(chain: str) -> None:
 
 
 def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None:
-    """I7: the data is at each moment what its position says."""
+    """I7: the data is at each moment at its position."""
     record = StoreRecord(store_id="a'", lineage=lineage(CHAIN), position=position("F.3", CHAIN))
     member = Member.start(0.0, config("a"), record, seed="s")
 
@@ -70,7 +70,9 @@ def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None
 
 
 def test_a_member_that_has_all_of_an_update_is_ready_at_once() -> None:
-    """I7, I8: nothing else will be told; what is on the disk now counts, not what was."""
+    """I7, I8: nothing else will be told; the present contents of the disk count, not the former
+    ones.
+    """
     known = lineage(CHAIN, options=config("a").digest)
     heard = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
     m = draft(known, phase=Phase.UPDATING, observations=heard, position=None)
@@ -95,7 +97,7 @@ def test_a_member_that_is_active_is_not_updated_for_a_late_welcome() -> None:
 def test_a_member_that_is_ready_in_a_view_feeds_those_that_want_its_data(
     wanted: str, ready_in: str, feeds: bool
 ) -> None:
-    """I7: of another view it does not know what the other one needs, or has it not."""
+    """I7: of another view it does not know the frames that the other one needs, or lacks them."""
     ids = {word: view.id for word, view in views(CHAIN).items()}
     m = draft(CHAIN, ready_in=ids[ready_in])
 

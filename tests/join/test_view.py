@@ -160,7 +160,7 @@ COPIED = frozenset([Seat("a", "1"), Seat("b", "1")])
 def test_a_view_that_is_wrong_by_itself_cannot_be_made(
     view: View, wrong: dict[str, Any], message: str
 ) -> None:
-    """A refusal says what was found and what was expected."""
+    """A refusal names the found and the expected value."""
     with pytest.raises(Malformed) as caught:
         evolve(view, **wrong)
 

@@ -63,7 +63,7 @@ def all_facts(draw: st.DrawFn) -> Facts:
 
 
 def read_back(encoded: bytes) -> tuple[object, bytes]:
-    """Return the value at the beginning of an encoding, and what follows it."""
+    """Return the value at the beginning of an encoding, and the rest."""
     kind, rest = encoded[:1], encoded[1:]
     if kind in b"ntf":
         return {b"n": None, b"t": True, b"f": False}[kind], rest

@@ -135,7 +135,7 @@ def test_random_json_is_malformed(tree: object) -> None:
 def test_a_damaged_message_is_malformed_or_another_message(
     message: Message, data: st.DataObject
 ) -> None:
-    """Nothing but `Malformed` is ever raised, and what is read is what would be written."""
+    """Nothing but `Malformed` is ever raised, and a value that is read is written the same."""
     whole = bytearray(encode(message, speaks=LATEST))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -320,7 +320,7 @@ def test_an_older_version_is_not_told_of_frames() -> None:
     ],
 )
 def test_an_older_version_is_not_told_of_a_meeting(whole: Hello | Refused) -> None:
-    """It takes a message without; and what says none is believed, as before."""
+    """It takes a message without; and a refusal with none is believed, as before."""
     told, old = encode(whole, speaks=CONFIRMS), encode(whole, speaks=CONFIRMS - 1)
 
     assert "seed.1" == json.loads(told)[-1]

@@ -1,8 +1,7 @@
-"""Random trees of views, and the obvious way to compare what lies on two of their branches.
+"""Random trees of views, and the obvious way to compare two of their branches.
 
-A tree has what a real cluster must never have, several successors of a view, and several
-roots; that is what a comparison is for.  Nothing is forgotten here, and data is a plain
-list of frames.
+A tree has, unlike a real cluster, several successors of a view, and several roots; that is what a
+comparison is for.  Nothing is forgotten here, and data is a plain list of frames.
 """
 
 from collections.abc import Sequence

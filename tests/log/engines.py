@@ -104,8 +104,8 @@ class _Clock:
 class Town:
     """Members, and the connections between them.
 
-    `wires` hold what is on its way; what is for a channel in `lost` never arrives.
-    `speaks`: the version of the wire by name, of those that do not speak the latest.
+    `wires` hold messages under way; those for a channel in `lost` never arrive. `speaks`: the
+    version of the wire by name, of those that do not speak the latest.
     """
 
     top: Path
@@ -174,7 +174,7 @@ class Town:
                 self.members[near].items.append(Down(far))
 
     def deliver(self, sender: str, to: str, count: int = 1_000) -> None:
-        """Let that many pieces arrive, and what follows at the receiver happen."""
+        """Deliver that many pieces, with their effects at the receiver."""
         wire = self.wires[sender, to]
         for _ in range(min(count, len(wire))):
             self.members[to].items.append(wire.popleft())
@@ -205,7 +205,9 @@ class Town:
         self.call(name, action)
 
     def read(self, name: str) -> list[int | str]:
-        """Read at this member; what comes back gets the answer, or why there is none."""
+        """Read at this member; the returned object gets the answer, or the reason why there is
+        none.
+        """
         answer: list[int | str] = []
         self.call(name, lambda member: member.log.barrier(answer.append, answer.append))
         return answer
@@ -221,7 +223,7 @@ class Town:
         self.ended[name] = member.engine.ended
         member.disk.close()
         for other in self.names:
-            # What was said last arrives: the farewell of a transport.
+            # The last message arrives: the farewell of a transport.
             for came in self.wires.get((name, other), ()):
                 if other in self.members:
                     self.members[other].items.append(came)

@@ -40,7 +40,7 @@ def told_until_killed(
 ) -> tuple[int, bool]:
     """Return the last number a child told of, 0 for none, and whether it came to its end.
 
-    `begin`: is called in the child, and not killed; what it returns is, at this step.
+    `begin`: is called in the child, and not killed; its result is, at this step.
     """
     read_end, write_end = os.pipe()
     child = os.fork()

@@ -36,7 +36,7 @@ def append(path: Path, view: str, count: int) -> None:
 def test_a_journal_that_is_gone_is_refused_also_where_the_metadata_knows_of_no_frame(
     tmp_path: Path,
 ) -> None:
-    """Positions are in the metadata only now and then; begun again it would miss what it had."""
+    """Positions are in the metadata only now and then; begun again it would miss its frames."""
     path = lived(tmp_path / "a")
     (path / FILE).unlink()
 

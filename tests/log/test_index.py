@@ -1,4 +1,4 @@
-"""The index of a journal makes a restart fast, and changes nothing of what is found."""
+"""The index of a journal makes a restart fast, and does not change the findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal: what is there after a crash, and what damage is refused."""
+"""The journal: its contents after a crash, and the damage that is refused."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ STEPS = 60
 
 @define
 class Life:
-    """Three logs, what their clients were told, and chance."""
+    """Three logs, their clients' answers, and chance."""
 
     three: Three
     chance: random.Random
@@ -59,7 +59,7 @@ class Life:
                     self.three[to].work()
 
     def cut(self) -> None:
-        """A connection breaks, both ways; what was on it is lost."""
+        """A connection breaks, both ways; messages on it are lost."""
         one, other = self.chance.sample("abc", 2)
         pair = {(one, other), (other, one)}
         self.three.lost |= pair

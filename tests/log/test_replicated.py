@@ -47,7 +47,7 @@ def next_view(view: View, names: str, position: Position | None) -> View:
 
 @define
 class Applied:
-    """The application: what it was given."""
+    """The application: its entries."""
 
     texts: list[str] = field(factory=list)
     is_open: bool = False
@@ -64,7 +64,7 @@ class Applied:
 
 @define
 class Bench:
-    """One log on a bench: a `EventLoop` whose member does what the test says."""
+    """One log on a bench: a `EventLoop` whose member the test controls."""
 
     name: str
     wire: deque[tuple[str, str, bytes]]
@@ -139,7 +139,7 @@ class Bench:
     def note(self, what: str, **facts: object) -> None:
         pass
 
-    # -- what the test does --------------------------------------------------------------------
+    # -- actions of the test ---------------------------------------------------------------------
 
     def work(self) -> None:
         for work in self.log.work():
@@ -362,7 +362,7 @@ def test_the_first_of_what_it_waits_for_is_when_it_is_asked_again(three: Three) 
 
 
 def test_data_stands_still_while_an_answer_counts(three: Three) -> None:
-    """3.3: a member that answers freezes; what comes of an update waits."""
+    """3.3: a member that answers freezes; the results of an update wait."""
     three["b"].submit("one")
     three.settle()
     view = three["a"].view
@@ -382,7 +382,7 @@ def test_data_stands_still_while_an_answer_counts(three: Three) -> None:
 
 
 def test_reads_wait_for_what_is_not_committed_yet(three: Three) -> None:
-    """Otherwise a client reads what another was acknowledged, and then does not."""
+    """Otherwise a client reads another's acknowledged write, and then does not."""
     three.lost = {("c", "a")}
     three["a"].submit("one")
     three.settle()
@@ -398,7 +398,7 @@ def test_reads_wait_for_what_is_not_committed_yet(three: Three) -> None:
 
 
 def test_reads_wait_until_the_view_is_confirmed(three: Three) -> None:
-    """3.8: the journal of a member that the others have left lacks what they acknowledge."""
+    """3.8: the journal of a member that the others have left lacks frames that they acknowledge."""
     three["a"].submit("one")
     three.settle()
     read: list[int] = []
@@ -464,7 +464,7 @@ def test_another_disk_does_not_count_for_the_view_s(three: Three) -> None:
 
 
 def test_all_disks_are_written_at_the_same_time(three: Three) -> None:
-    """The sequencer sends what it is about to write; its own disk counts like the others'."""
+    """The sequencer sends the frames it is about to write; its own disk counts like the others'."""
     a = three["a"]
     a.log.submit(b"one", lambda position: a.done.append(position.seq))
 

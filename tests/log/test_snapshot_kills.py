@@ -1,7 +1,7 @@
 """kill -9 at every step of a snapshot and of the dropping of frames: nothing is lost.
 
-What a killed process wrote stays (`kills.py`); what a loss of power would take is looked at by the
-order of writes, syncs and renames.
+A killed process's writes stay (`kills.py`); the losses of a power cut are checked by the order of
+writes, syncs and renames.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Snapshots and dropped frames, within whole members: what a restart and a joiner begin with."""
+"""Snapshots and dropped frames, within whole members: the beginning of a restart and of a
+joiner.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def texts_of(it: Town) -> list[list[str]]:
 
 
 def test_a_restart_begins_with_the_state_of_the_snapshot(keeps: Town) -> None:
-    """And applies only what follows."""
+    """And applies only later frames."""
     texts = submit(keeps, count=12)
     keeps.calm(1)
     assert all(10 == member.log.snapshot for member in keeps.members.values())
@@ -290,7 +292,7 @@ def test_another_application_refuses_frames_that_were_dropped_by_this_one(drops:
 
 
 def test_every_flipped_bit_in_a_base_is_refused(drops: Town, tmp_path: Path) -> None:
-    """It is all that is left of what was dropped."""
+    """It alone is left of the dropped frames."""
     submit(drops, count=20)
     drops.calm(1)
     size = drops.members["a"].disk.journal.base

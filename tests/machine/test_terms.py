@@ -1,4 +1,4 @@
-"""The language of conditions: what it refuses, and how it reads."""
+"""The language of conditions: its refusals, and its readings."""
 
 from collections.abc import Callable
 
@@ -87,10 +87,10 @@ def test_a_mistake_is_refused_where_it_is_written(misuse: Callable[[], object], 
     ],
 )
 def test_a_condition_reads_as_a_sentence(condition: Condition, text: str) -> None:
-    """A named set prints its name, never what it is made of."""
+    """A named set prints its name, never its definition."""
     assert text == str(condition)
 
 
 def test_equal_terms_are_equal_values() -> None:
-    """Tables refuse a condition that stands twice, and readers may keep what they made of one."""
+    """Tables refuse a condition that stands twice, and readers may cache their results for one."""
     assert {C.is_empty} == {C.is_empty, C.is_empty}

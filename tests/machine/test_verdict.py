@@ -36,7 +36,7 @@ def test_each_member_obeys_its_own_n() -> None:
 
 
 def test_several_newcomers_are_judged_one_by_one() -> None:
-    """J1 to J3: what one of them brings does not matter to another."""
+    """J1 to J3: the store of one does not matter to another."""
     verdict = judge("e oX *oX oY t!")
 
     assert "update J1 from c; update J2 from c; unaffected -; abort J3; abort I2" == short(verdict)
@@ -117,7 +117,7 @@ def test_members_of_one_set_never_contradict_each_other(rules: RuleSet, up_to: i
 
 
 def test_the_two_readings_of_i8_give_the_same_verdict() -> None:
-    """A verdict says what becomes of a member, not when."""
+    """A verdict names the outcome of a member, not the time."""
     for view in small_worlds(up_to=2):
         assert decide(note_rules(), view) == decide(note_rules(READINGS["all-wait"]), view)
 

@@ -1,7 +1,7 @@
 """Elasticsearch's public model once more, slow and obvious: one set of messages, and its claims.
 
-Nothing here is the world's: a state is what the published model calls one, a step a function
-of it, and each claim asks the messages.  `terms`, `versions`, `values`, `cap` are the bounds.
+Nothing here is the world's: a state is that of the published model, a step a function of it, and
+each claim asks the messages.  `terms`, `versions`, `values`, `cap` are the bounds.
 """
 
 from __future__ import annotations
@@ -174,7 +174,9 @@ class Model:
         return found
 
     def explore(self) -> tuple[list[int], set[str]]:
-        """Return how many states each level has, those beyond the cap left out, and what broke."""
+        """Return how many states each level has, those beyond the cap left out, and the broken
+        claims.
+        """
         level = set(self.initial())
         seen, sizes, broken = set(level), [], set[str]()
         while level:

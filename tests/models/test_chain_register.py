@@ -46,7 +46,7 @@ NOTICED = {
     ("chain-register", "minority"): 2,
     ("chain-register-wiped", "stranger-votes"): 13,
 }
-"""Steps until two members have learned different views, which is what a user would notice."""
+"""Steps until two members have learned different views, which a user would notice."""
 
 
 SIZES = [

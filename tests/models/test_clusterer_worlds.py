@@ -1,4 +1,4 @@
-"""The worlds of the Clusterer: what each shows, how large it is, what its mutants miss."""
+"""The worlds of the Clusterer: the subject, size and broken claims of each."""
 
 from __future__ import annotations
 

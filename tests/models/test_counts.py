@@ -244,7 +244,7 @@ def test_founding_by_paxos_has_the_states_of_a_separate_search() -> None:
 @pytest.mark.soak("system-worlds")
 @pytest.mark.parametrize("mutant", ["forgets-accepted", "promise-not-kept"])
 def test_founding_by_a_broken_paxos_chooses_two_founders(mutant: str) -> None:
-    """Both halves of the promise are needed: what was accepted, and nothing below."""
+    """Both halves of the promise are needed: the accepted value, and no lower ballot."""
     report = searched("paxos-founding", mutant)
 
     assert report.trace is not None
@@ -272,7 +272,7 @@ def test_a_learned_view_was_accepted_by_a_majority() -> None:
     assert (678, 1_475) == (found.distinct, found.generated)
 
 
-# -- what the classics show together ---------------------------------------------------
+# -- claims about all classics --------------------------------------------------------
 
 
 def test_the_classics_use_everything_a_world_can_have() -> None:

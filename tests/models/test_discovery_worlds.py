@@ -1,4 +1,4 @@
-"""The worlds of discovery: what each shows, how large it is, what its mutants miss."""
+"""The worlds of discovery: the subject, size and broken claims of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, steps in SPLITS.items() if steps])
 def test_a_shipped_boot_splits_in_its_shortest_run(name: str) -> None:
-    """Each is a case of what operators met with."""
+    """Each is an operator's case."""
     found = searched(name)
 
     assert found.properties[0].name in ("one cluster", "no keeper crashes")

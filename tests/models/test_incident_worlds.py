@@ -110,7 +110,7 @@ NAMES = [
 
 @pytest.mark.parametrize("item", NAMES)
 def test_an_incident_ends_as_its_row_says(item: Entry) -> None:
-    """The verdict, the length of its shortest run, and what the search saw."""
+    """The verdict, the length of its shortest run, and the coverage of the search."""
     report = searched(item.name)
 
     assert item.expected == report.result

@@ -1,4 +1,4 @@
-"""The worlds in which the recovery tool is asked: what it claims, and what each rule is for."""
+"""The worlds in which the recovery tool is asked: the claims, and the purpose of each rule."""
 
 from __future__ import annotations
 

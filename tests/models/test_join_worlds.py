@@ -1,4 +1,4 @@
-"""The join worlds: pinned counts, and what breaks without each rule, in how many steps."""
+"""The join worlds: pinned counts, and the claim that breaks without each rule, with its steps."""
 
 from __future__ import annotations
 

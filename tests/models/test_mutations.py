@@ -1,4 +1,4 @@
-"""Mutations: each still finds what it replaces, changes it, and leaves nothing behind."""
+"""Mutations: each still finds its target, changes it, and leaves no trace."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ def test_every_module_that_holds_a_function_has_the_other_one() -> None:
         ("joinproto.join.phases", "no_such_table"),
         ("joinproto.join.choice", "Choice.no_such_step"),
         ("joinproto.join.choice", "NoSuchClass.begin"),
-        # What a class above it has is named there.
+        # An attribute of a base class is named there.
         ("joinproto.join.choice", "Choice._founders_answered"),
     ],
 )
 def test_a_missing_target_is_named(module: str, path: str) -> None:
-    """And what the same mutation has replaced already is put back."""
+    """And earlier replacements of the same mutation are put back."""
     before = held()
     patches = (
         Patch("joinproto.join.succession", "founding", lambda _: reopening),

@@ -1,4 +1,4 @@
-"""The note's worlds: what each shows, its size, and the shortest way in which it fails."""
+"""The note's worlds: the subject, size and shortest failing run of each."""
 
 from __future__ import annotations
 

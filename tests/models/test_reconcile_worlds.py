@@ -1,4 +1,4 @@
-"""The worlds of reconciliation: what each shows, how large it is, what its mutants miss."""
+"""The worlds of reconciliation: the subject, size and broken claims of each."""
 
 from __future__ import annotations
 
@@ -118,9 +118,10 @@ REPAIRED = "each that can be repaired is"
             None,
         ),
         ("reconcile-late", "settles-from-begin", {"nothing is done twice"}, 8),
-        # A durable record: what is written is synced before anything follows from it.
+        # A durable record: a write is synced before any consequence of it.
         ("reconcile-power", "unsynced", {"nothing is done twice"}, 9),
-        # What is read of a broker: the list instead of the leader (13, 15, 16), no leader (30).
+        # The source of facts about a broker: the list instead of the leader (13, 15, 16), no leader
+        # (30).
         ("reconcile-beside", "list-decides", {REPAIRED}, 4),
         (
             "reconcile-learner",
@@ -159,7 +160,7 @@ def test_a_change_before_an_entry_of_ones_own_loses_what_is_committed() -> None:
 
 
 def test_without_the_lost_disk_nothing_is_lost() -> None:
-    """Incident 23 is the disk's: replicas that come back with theirs keep what was committed."""
+    """Incident 23 is the disk's: replicas that come back with theirs keep committed entries."""
     found = check(build(4, restarts=True))
 
     assert ("holds", 4_070) == (found.result, found.distinct)

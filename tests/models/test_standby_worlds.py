@@ -1,4 +1,4 @@
-"""The worlds of hot standby: what each shows, how large it is, what its mutants miss."""
+"""The worlds of hot standby: the subject, size and broken claims of each."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_every_world_that_holds_is_listed_here() -> None:
 
 @pytest.mark.parametrize("name", [weighed(name) for name in COUNTS])
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
-    """Beside *nothing is lost*: a second primary takes over what was confirmed."""
+    """Beside *nothing is lost*: a second primary takes over confirmed messages."""
     assert ("holds", COUNTS[name]) == ended(name)
 
 
@@ -116,7 +116,9 @@ BROKEN = [
 
 @pytest.mark.parametrize("item", BROKEN)
 def test_a_limit_is_shown_by_a_shortest_run(item: Entry) -> None:
-    """LM1 to LM5, LC1 to LC6 by the document's prototype; and what a manager outside can do."""
+    """LM1 to LM5, LC1 to LC6 by the document's prototype; and the possible actions of a manager
+    outside.
+    """
     found = searched(item.name)
 
     assert "violated" == found.result
@@ -163,7 +165,7 @@ def test_every_rule_has_a_mutant_of_a_world() -> None:
 
 @pytest.mark.parametrize(("name", "mutant"), [weighed(*case) for case in MUTANTS])
 def test_a_rule_left_out_is_found(name: str, mutant: str) -> None:
-    """A claim is broken, or what must be reached is not."""
+    """A claim is broken, or a required state is not reached."""
     assert "violated" == searched(name, mutant).result
 
 

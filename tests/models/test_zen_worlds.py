@@ -1,4 +1,6 @@
-"""Elasticsearch's public model: its sizes, a second model of it, and what its mutants break."""
+"""Elasticsearch's public model: its sizes, a second model of it, and the claims that its mutants
+break.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +136,7 @@ def test_a_rule_that_is_missing_is_missed(mutant: str) -> None:
     [(None, 58_056), ("commits-by-old-alone", 64_423), ("changes-twice", 66_296)],
 )
 def test_two_rules_are_not_missed_by_two_nodes(mutant: str | None, states: int) -> None:
-    """All states, one for each renaming: what else is reached breaks no claim."""
+    """All states, one for each renaming: other reached states break no claim."""
     report = check(build(2, mutant, values=1, messages=0), symmetry=True)
 
     assert states == report.distinct

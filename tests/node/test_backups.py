@@ -98,7 +98,7 @@ def test_one_directory_costs_no_frame_where_the_others_may_go_on(fleet: Make, ol
 
 @pytest.mark.landing
 def test_one_directory_costs_no_frame_where_the_operator_is_asked(fleet: Make) -> None:
-    """P3, 3.6: what `recover` says about the same directories leads on."""
+    """P3, 3.6: the advice of `recover` about the same directories works."""
     three = fleet()
     acknowledged = put_back(three, "b")
 

@@ -1,4 +1,4 @@
-"""The port for clients: a node of one member in this process, and what its clients meet."""
+"""The port for clients: a node of one member in this process, and the answers to its clients."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def test_a_client_that_leaves_before_the_answer_costs_nothing(tmp_path: Pa
 async def test_a_client_that_takes_no_answers_is_not_served_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not heard, either: what it says waits with it, not here."""
+    """It is not heard, either: its messages wait with it, not here."""
     async with serving(tmp_path) as port:
         client = await Client.of(port)
         assert b"ok 1" == await client.ask(b"append " + b"x" * 60_000)

@@ -1,4 +1,4 @@
-"""Three nodes as processes: what the issue of the drivers promises, by kill -9 and by a proxy."""
+"""Three nodes as processes: the drivers' promises, by kill -9 and by a proxy."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_any_one_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
 
 @pytest.mark.landing
 def test_closed_in_order_and_restarted_without_an_update(fleet: Make) -> None:
-    """P2, S2: all stores are clean, and no member needs what it has already (W2)."""
+    """P2, S2: all stores are clean, and no member needs an update (W2)."""
     three = fleet(wait_for=3)  # with 2, the slowest would join the restarted cluster
     three.start()
     three.wait_active()
@@ -150,7 +150,7 @@ def test_a_newcomer_without_a_store_is_updated_and_serves(fleet: Make) -> None:
 
 @pytest.mark.soak("nodes")
 def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -> None:
-    """3.5: within its silence; what it accepted before is answered when it is back, or never."""
+    """3.5: within its silence; its accepted writes are answered when it is back, or never."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     three.start()
     three.wait_active()
@@ -291,7 +291,7 @@ def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
 
 @pytest.mark.landing
 def test_all_fail_and_the_operator_decides(fleet: Make) -> None:
-    """I6, P3: kill -9 of all; no member continues alone, and it says what to do."""
+    """I6, P3: kill -9 of all; no member continues alone, and the log has the advice."""
     three = fleet()
     three.start()
     three.wait_active()

@@ -1,4 +1,4 @@
-"""`[discovery]` in node.toml: names of the guide, and what is wrong is named; exit code 2."""
+"""`[discovery]` in node.toml: names of the guide, and errors are named; exit code 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/running.md and its examples: what they show works, and nothing is left out."""
+"""docs/running.md and its examples: their commands work, and none is left out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_field_is_explained() -> None:
 
 
 def test_the_file_of_the_reference_is_a_good_one(tmp_path: Path) -> None:
-    """And what may be left out is as if it stood there."""
+    """And an optional setting left out has its default."""
     (tmp_path / "short.toml").write_text(BLOCK)
     whole = re.sub(
         r"^# (?!secret_file|insecure|clock_offset|events |keep_frames|found_with)",

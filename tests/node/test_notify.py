@@ -61,7 +61,7 @@ def test_a_node_says_that_it_is_ready_what_it_does_and_that_it_stops(
 
         three = fleet()
         monkeypatch.setenv("NOTIFY_SOCKET", str(path))
-        # The socket holds ten texts and drops what comes then: ten seconds' worth.
+        # The socket holds ten texts and drops later ones: ten seconds' worth.
         monkeypatch.setenv("WATCHDOG_USEC", "2000000")
         three["a"].start()
         monkeypatch.delenv("NOTIFY_SOCKET")

@@ -60,7 +60,7 @@ def test_after_a_total_failure_the_code_says_recover_first(fleet: Make) -> None:
     three.start()
 
     codes = [three[name].wait() for name in "abc"]
-    # Only a member that has asked the others knows what they are waiting for.
+    # Only a member that has asked the others knows why they wait.
     assert 6 in codes
     assert {3, 6} >= set(codes)
     assert "joinproto recover pick" in "".join(three[name].said() for name in "abc")

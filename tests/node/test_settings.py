@@ -1,4 +1,4 @@
-"""node.toml: what is wrong with it is said before anything is done, with exit code 2."""
+"""node.toml: its errors are reported before anything is done, with exit code 2."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_an_error_is_named_and_is_exit_code_2(
 
 
 def test_no_frame_is_dropped_unless_that_is_asked_for(tmp_path: Path) -> None:
-    """Frames are what clients wrote, and may read back."""
+    """Frames hold clients' writes, and may read back."""
     (tmp_path / "b").mkdir()
     usual = read_settings(written(tmp_path, GOOD)).log
     asked = read_settings(written(tmp_path / "b", GOOD + "[log]\nkeep_frames = 7\n")).log

@@ -22,7 +22,7 @@ TABLES = "[log]\nsnapshot_every = 40\nkeep_frames = 60\n"
 
 
 def written(fleet: Fleet, name: str, over: threading.Event, sure: dict[int, str]) -> None:
-    """Write as long as it may be; what was acknowledged is in `sure`."""
+    """Write as long as it may be; acknowledged writes are in `sure`."""
     count = 0
     while not over.is_set():
         connection = Connection(fleet[name].clients)

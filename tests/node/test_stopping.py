@@ -1,4 +1,4 @@
-"""SIGTERM to one node after another, as `systemctl stop` on each host, and what comes after."""
+"""SIGTERM to one node after another, as `systemctl stop` on each host, and the events after it."""
 
 from __future__ import annotations
 

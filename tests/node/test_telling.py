@@ -1,4 +1,4 @@
-"""The node's log: what it waits for once, what a peer says on one line."""
+"""The node's log: each reason for a wait once, a peer's words on one line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OLDER = Waiting("I1", "too few members", Reason.STORE_WENT_BACK, "older copies: 
 
 
 def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
-    """A member tries twice a second; what it waits for is the same for hours."""
+    """A member tries twice a second; the reason for its wait is the same for hours."""
     caplog.set_level("INFO")
     teller = Reporter()
     for _ in range(100):

@@ -24,7 +24,7 @@ SPACES = pytest.mark.needs("ip", "unshare", "network namespaces")
 
 
 def torture(*words: str) -> tuple[int, Any]:
-    """Return the code and what was printed."""
+    """Return the code and the output."""
     done = subprocess.run(
         [str(ROOT / "tools" / "torture"), "--json", "--quiet", *words],
         capture_output=True,

@@ -1,9 +1,9 @@
 """The latest is the latest: `pick` alongside a slow, obvious definition, over lives of real
 members.
 
-A life is whatever hypothesis draws: starts, kills, splits, writes, an orderly stop, a wiped
-disk.  The slow definition looks at what no tool can see: every frame that was ever
-acknowledged, and the frames on every disk.
+A life is whatever hypothesis draws: starts, kills, splits, writes, an orderly stop, a wiped disk.
+The slow definition uses facts that no tool can see: every frame that was ever acknowledged, and the
+frames on every disk.
 
 Source: recovery, verdicts 4 and 5; protocol, 4 (`latest_is_latest`); Skeen 1985.
 """
@@ -161,7 +161,7 @@ def judge(life: Life) -> dict[str, Pick]:
             for name in found.latest:
                 assert [] == life.lost(name), (names, found.verdict, found.case)
         if certain and found.latest:
-            # Proven: what was not supplied cannot change the answer.
+            # Proven: missing stores cannot change the answer.
             frames = {life.frames[name] for name in (*found.latest, *whole.latest)}
             assert 1 == len(frames), (names, found.latest, whole.latest)
     return picks

@@ -46,7 +46,7 @@ MIRRORED = {SAME: SAME, U: U, DIVERGED: DIVERGED, OLDER: NEWER, NEWER: OLDER}
         # One view: the counts order its stores, and without them nothing does.
         (galera("a", 9, view("ab", 3, "x")), galera("b", 5, view("ab", 3, "x")), NEWER),
         (galera("a", None, view("ab", 3, "x")), galera("b", 5, view("ab", 3, "x")), U),
-        # A view without a number is compared by what else there is.
+        # A view without a number is compared by its other fields.
         (galera("a", None, view("ab", None)), galera("b", None, view("ab", None)), SAME),
         (galera("a", None, view("ab", None)), galera("b", None, view("ab", 3, "y")), U),
     ],
@@ -142,7 +142,7 @@ def test_where_no_list_says_which_nodes_ran_none_is_said_to_have_stopped_before(
 def test_frames_order_two_stores_before_anything_else(
     mine: dict[int, bytes], theirs: dict[int, bytes], latest: str
 ) -> None:
-    """Their last views say the opposite of what the frames show: a is of the later one."""
+    """Their last views contradict the frames: a is of the later one."""
     one = galera("a", max(mine), view("ab", 4, "x"), history=mine)
     other = galera("b", max(theirs), view("ab", 3, "y"), history=theirs)
 
@@ -164,7 +164,7 @@ def test_a_store_is_ordered_by_its_frames_only_if_they_order_it_to_all_others() 
 
 
 def test_a_node_that_was_started_again_is_not_missing_where_all_nodes_are_here() -> None:
-    """A node of Galera has a new name at each start: b2 is what b1 of a's view became."""
+    """A node of Galera has a new name at each start: b2 is b1 of a's view after a restart."""
     old = galera("a", 1, view(["a", "b1"], 2, "x"), history={1: b"w"})
     new = galera("b2", 1, view(["b2"], 1, "y", is_forced=True), history={1: b"w"})
 

@@ -1,4 +1,4 @@
-"""Of a Raft group: what its stores prove, and what they do not, alongside a small Raft that is
+"""Of a Raft group: the proofs in its stores, and their limits, alongside a small Raft that is
 played.
 
 Source: Ongaro, "Consensus: Bridging Theory and Practice", 3.6, 4.1.

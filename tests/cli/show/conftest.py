@@ -1,4 +1,4 @@
-"""Fixtures for what is shown: one run at a time, and golden files of whole texts."""
+"""Fixtures for presentations: one run at a time, and golden files of whole texts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ def trace(request: pytest.FixtureRequest) -> Trace:
 
 @pytest.fixture
 def golden(rewrite: bool) -> Callable[[str, str], None]:
-    """Return a comparison with a golden file; `--rewrite` takes what came out."""
+    """Return a comparison with a golden file; `--rewrite` stores the output."""
 
     def compare(name: str, text: str) -> None:
         file = GOLDEN / name

@@ -1,4 +1,4 @@
-"""Any run at all: what a model may hand over, in texts of any characters."""
+"""Any run at all: any content of a model, in texts of any characters."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def test_only_our_own_style_and_script_may_run(trace: Trace) -> None:
 
 
 def test_claims_coverage_test_and_json_are_below() -> None:
-    """The page shows what was not exercised, too; sources are folded."""
+    """The page shows parts not exercised, too; sources are folded."""
     root = read(traces.exchange())
     body = blanks(root.tags("main")[0].text)
     folded = {node.tags("summary")[0].text: node.text for node in root.kinds("fold")}
@@ -266,7 +266,7 @@ def test_claims_coverage_test_and_json_are_below() -> None:
 
 
 def test_a_report_without_a_run_is_a_page_too() -> None:
-    """It holds: then what was exercised is what one wants to read."""
+    """It holds: then the coverage is of interest."""
     root = read(None)
 
     assert "two-phase-commit with 3 members: holds" == root.tags("h1")[0].text

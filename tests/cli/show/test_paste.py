@@ -51,7 +51,9 @@ def test_every_step_is_taken_by_its_label(trace: Trace) -> None:
 
 @given(any_trace())
 def test_any_run_is_a_program(trace: Trace) -> None:
-    """Quotes, backslashes, line ends and escapes in contents, and what is no text at all."""
+    """Quotes, backslashes, line ends and escapes in contents, and values that are no text at
+    all.
+    """
     source = paste(traces.report(trace, world='a "b"/c.py::d'), trace)
 
     compile(source, "test_it.py", "exec")
@@ -62,7 +64,7 @@ def test_any_run_is_a_program(trace: Trace) -> None:
 
 @given(st.text())
 def test_a_literal_is_the_text(text: str) -> None:
-    """Also for what cannot be printed, and for lone surrogates."""
+    """Also for unprintable characters, and for lone surrogates."""
     assert text == ast.literal_eval(literal(text))
     assert literal(text).isprintable()
 
@@ -97,7 +99,7 @@ def test_the_linter_has_nothing_to_say(trace: Trace) -> None:
 
 
 def test_the_comments_tell_every_change(trace: Trace) -> None:
-    """Nothing lost: alongside each step, what it changed."""
+    """Nothing lost: each step has its changes."""
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
     comments = " ".join(row.removeprefix("# ").removeprefix("| ") for row in rows if row[:1] == "#")
     wanted = [item.text for moment in tell(trace).moments[1:] for item in told(moment)]
@@ -163,7 +165,7 @@ def test_other_kinds_of_claims_end_in_their_own_way(kind: Kind, expected: list[s
     ],
 )
 def test_the_name_of_the_test_is_claim_and_world(world: str, expected: str) -> None:
-    """A name that says what was violated where."""
+    """A name that says which claim was violated where."""
     trace = traces.Run({"a": {"n": "0"}}).trace("It holds!")
 
     assert f"def {expected}() -> None:" in paste(traces.report(trace, world), trace)

@@ -26,7 +26,7 @@ def tick(seconds: float, generated: int = 1_000) -> Tick:
 
 
 def test_the_line_says_how_far_the_search_is() -> None:
-    """Level, distinct, generated, rate, what waits, memory, time."""
+    """Level, distinct, generated, rate, states to expand, memory, time."""
     stream = Terminal()
 
     Progress(stream)(tick(2.0, generated=2_000_000))

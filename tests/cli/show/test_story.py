@@ -121,7 +121,8 @@ def test_a_message_of_a_cycle_is_received_in_the_next_round() -> None:
 def test_every_change_is_told_once(trace: Trace) -> None:
     """Nothing lost: attribute, old and new value stand in a statement about the member.
 
-    But what is as at first wherever a member runs: that it goes and comes with it is no news.
+    But an attribute that is as at first wherever a member runs: that it goes and comes with it is
+    no news.
     """
     for moment in tell(trace).moments[1:]:
         for change in moment.changes:

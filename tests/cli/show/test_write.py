@@ -74,7 +74,7 @@ def test_without_a_run_the_report_is_still_written(tmp_path: Path, ending: str) 
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """And what to do about it."""
+    """And the advice."""
     file = tmp_path / "absent" / "run.txt"
 
     with pytest.raises(EnvironmentProblem, match="cannot write") as raised:

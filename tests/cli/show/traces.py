@@ -26,7 +26,7 @@ States = dict[str, dict[str, str]]
 
 @define
 class Run:
-    """Collects steps: each takes the states before it and says what it changes."""
+    """Collects steps: each takes the states before it and names its changes."""
 
     states: States
     steps: list[Step] = field(factory=list)
@@ -87,7 +87,7 @@ def exchange() -> Trace:
 
 
 def crash_and_restart() -> Trace:
-    """A member forgets what it did not write down, and a message comes too late."""
+    """A member forgets unwritten data, and a message comes too late."""
     run = Run(
         {
             "a": {"phase": "waiting", "tip": "-", "tip*": "-", "promised": "0", "promised*": "0"},

@@ -68,7 +68,7 @@ async def live(top: Path) -> None:
 
 @pytest.fixture(scope="session")
 def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the logs of two lives; tests copy what they change."""
+    """Return the folder with the logs of two lives; tests copy the files they change."""
     top = tmp_path_factory.mktemp("life")
     with unhurried():
         for _ in range(2):

@@ -215,7 +215,7 @@ def test_a_frame_is_told_by_the_logs_that_differ() -> None:
 
 
 def test_of_members_without_a_log_it_is_assumed_what_the_others_need() -> None:
-    """Half of the logs is no violation: c had what a acknowledged, and was ready."""
+    """Half of the logs is no violation: c had the frame that a acknowledged, and was ready."""
     made = History(logged={"a", "b"})
     made.views[FIRST.id], made.held[FIRST.id] = FIRST, {A, B}
     keep(made, FIRST, 1, A, B)

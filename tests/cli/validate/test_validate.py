@@ -59,7 +59,7 @@ def test_a_real_life_holds(capsys: pytest.CaptureFixture[str], events: Path) -> 
 
 
 def test_every_line_that_is_changed_is_found(copy: Path) -> None:
-    """The first field that differs is named, with what stands there and what may."""
+    """The first field that differs is named, with the found and the possible values."""
     path = first(copy)
 
     def promise_more(lines: list[Line]) -> None:
@@ -191,7 +191,7 @@ def test_the_logs_of_some_members_are_judged_and_the_rest_is_assumed(copy: Path)
 
 
 def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: Path) -> None:
-    """Left out: what was sent, part of the record, digests; what is there must still fit."""
+    """Left out: messages, part of the record, digests; the other fields must still fit."""
 
     def leave_out(lines: list[Line]) -> None:
         for line in lines:
@@ -221,7 +221,7 @@ def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: P
 def test_frames_that_running_members_write_meanwhile_are_left_out(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of all at one moment; if not, what one received is in no log of its sender."""
+    """Of all at one moment; if not, a received message is in no log of its sender."""
     times = sorted(
         json.loads(line)["t"] for log in copy.iterdir() for line in log.read_text().splitlines()
     )
