@@ -15,7 +15,7 @@ _OURS = frozenset(packages.ALL)
 
 
 def refuse(event: str, _arguments: tuple[Any, ...]) -> None:
-    """Raise where a module of ours is what unpickles: an audit hook, for good."""
+    """Raise where a module of ours unpickles: an audit hook, for good."""
     if event in _EVENTS:
         module = sys._getframe(1).f_globals.get("__name__", "")
         if module.partition(".")[0] in _OURS:

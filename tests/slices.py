@@ -13,7 +13,7 @@ from attrs import frozen
 
 @frozen
 class Slice:
-    """`about`: what it looks for.  `program`: its command line; without one it is made of tests.
+    """`about`: its purpose.  `program`: its command line; without one it is made of tests.
 
     In a program, `{python}` is this interpreter, `{seed}` the seed of the run, `{seconds}` and
     `{minutes}` what the slice may take.  `spread`: how xdist hands tests to its two workers: one by

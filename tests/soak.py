@@ -50,7 +50,7 @@ class Last:
 
 
 def main(words: list[str]) -> int:
-    """Run what was asked for; return the exit code."""
+    """Run the requested slices; return the exit code."""
     asked = arguments(words)
     STATE.mkdir(exist_ok=True)
     state = {name: Last() for name in SLICES} | _read()

@@ -43,7 +43,7 @@ def main() -> None:
     with mock.patch.object(workers, "ROWS_MIN", 2):
         for name in ("token-ring-doubled", "durable-vote-split", "standby-failover", "zen-two"):
             check(load_world(name), states_max=3_000, workers=2)
-    # What Spark's executors call.
+    # The loops that Spark's executors call.
     search = Search(load_world("token-ring"))
     search.run()
     keys = fingerprints(search.rows()[:9])

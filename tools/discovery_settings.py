@@ -5,7 +5,8 @@
 It reads `tests/discovery/releases/`: the mappings of the schemas in the 208 tagged releases of
 rabbitmq/rabbitmq-server (3.7.0 to 4.3.5; before 3.8.10 with the tags of the plugins' own
 repositories, rabbitmq/rabbitmq-peer-discovery-*).  The table there has the datatype of the latest
-release only.  What a validator adds, and where a datatype was another one before, stands below.
+release only.  The parts that a validator adds, and where a datatype was another one before, stands
+below.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@ A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `trace`
 failing run of a world, as the command shows it), `include` (a file as it is: Python, or Markdown),
 `api` (public names), `check` (those of `joinproto.check`), `drawing` (a shipped table), `json`
 (what commands print), `output` (a command and what it prints first, run from the root), `claims`
-(what is proved of a layer, in words, or `differences`), `incidents` (their worlds, and what
-defeats which fix).
-`...` stands for what is left out of a run or an output: what else is printed, and lines with
-times.  A test compares.
+(what is proved of a layer, in words, or `differences`), `incidents` (their worlds, and what defeats
+which fix). `...` stands for omitted parts of a run or an output: other lines, and lines with times.
+A test compares.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ def _include(name: str) -> str:
 
 
 def _output(command: str) -> str:
-    """Return a command and its output, up to what it says comes next."""
+    """Return a command and its output, up to its advice on the next step."""
     words = [
         found
         for word in shlex.split(command)
         for found in (_matching(word) if "*" in word else [word])
     ]
-    # Of pytest our own plugin alone: what else is installed differs from one machine to the next.
-    # In CI pytest writes its summary otherwise.
+    # Of pytest our own plugin alone: other plugins differ from one machine to the next. In CI
+    # pytest writes its summary otherwise.
     here = {key: value for key, value in os.environ.items() if key not in ("CI", "BUILD_NUMBER")}
     environment = {
         **here,
@@ -102,7 +101,7 @@ def _matching(pattern: str) -> list[str]:
 
 
 def _claims(layer: str) -> str:
-    """Return each claim of a layer and what it says; or each difference of note and chain."""
+    """Return each claim of a layer with its meaning; or each difference of note and chain."""
     if layer == "differences":
         return "\n".join(f"    {one}\n      {why}" for one, why in sorted(WHY.items()))
     (found,) = (one for one in LAYERS if one.name == layer)
@@ -149,7 +148,7 @@ def documents() -> list[Path]:
 
 
 def stale() -> list[Path]:
-    """Return the documents whose blocks are not what would be written."""
+    """Return the documents whose blocks are stale."""
     return [path for path in documents() if regenerate(_read(path)) != _read(path)]
 
 

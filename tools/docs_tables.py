@@ -82,7 +82,7 @@ def fenced(lines: Iterable[str]) -> str:
 def columns(rows: Sequence[Sequence[str]], then: Sequence[str] = ()) -> list[str]:
     """Return rows of cells as lines of at most `WIDTH` characters, with wrapped cells.
 
-    The first row is the head.  `then`: what follows from each other row, on lines of its own.
+    The first row is the head.  `then`: the result of each other row, on lines of its own.
     """
     words = [[_longest(text) for text in column] for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

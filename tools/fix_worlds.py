@@ -1,8 +1,8 @@
-"""Fixes that are deployed, each against one fault at a time: what defeats which.
+"""Fixes that are deployed, each against one fault at a time: the faults that defeat each.
 
-Three members under fixed names; `m1` is the seed, which founds the cluster when it is blank.
-A member that starts joins a primary that it sees, and takes its data; one that sees none starts
-with what it has.  That is the rule without a fix.  Each fix takes some of these steps away:
+Three members under fixed names; `m1` is the seed, which founds the cluster when it is blank. A
+member that starts joins a primary that it sees, and takes its data; one that sees none starts with
+its own data.  That is the rule without a fix.  Each fix takes some of these steps away:
 
 * mark of a clean stop (Galera, `safe_to_bootstrap`): one that serves alone left last, in order;
 * marker file (RabbitMQ, `prevent_startup_if_node_was_reset`): marked, and without data: no start;
@@ -67,7 +67,7 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
     "register": ("what an outside service keeps is lost", {"register": {"number": 0}}),
     "cut": ("the network is cut at the first start", {"net": {"cut": True}}),
 }
-"""Each fault: in words, and what it does to which member."""
+"""Each fault: in words, and its effect on a member."""
 
 
 def world(fix: str, wrong: str) -> World:

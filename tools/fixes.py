@@ -1,9 +1,9 @@
 """`python -m tools.fixes`: the tables and pictures of docs/incidents.md, made by the checker.
 
-Each cell is a search of a small world (`tools.fix_worlds`), or, in the last row,
-of shipped members.  `safety`: which fault defeats which fix, and how.  `liveness`: after which
-faults one cluster can still come to serve what was acknowledged.  `python -m tools.docs` writes
-the tables; this command writes the pictures alongside them.
+Each cell is a search of a small world (`tools.fix_worlds`), or, in the last row, of shipped
+members.  `safety`: which fault defeats which fix, and how.  `liveness`: after which faults one
+cluster can still come to serve acknowledged data.  `python -m tools.docs` writes the tables; this
+command writes the pictures alongside them.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ NO_FIX = {
     "rabbitmq-server-0": "none: the maintainers say that server-0 is special",
     "stripe-2019": "none as a rule: a person restarted the shard",
 }
-"""Incidents without a fix, with what the source says."""
+"""Incidents without a fix, with the words of the source."""
 
 
 def incidents() -> str:

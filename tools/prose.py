@@ -29,8 +29,9 @@ NAMES = re.compile(
     r"`[^`]*`|--[\w-]+|\b\w+-[\w-]+\b|[\w./]+\.(?:py|pml)\b"
     r"|choose, from who [\w ]+|boot beside|set of nobody"
 )
-"""Names are no prose: what is quoted, options, worlds, mistakes, files; and the exceptions: three
-labels of steps that proofs and mappings share, a kind of network, and a public class."""
+"""Names are no prose: quoted text, options, worlds, mistakes, files; and the exceptions: three
+labels of steps that proofs and mappings share, a kind of network, and a public class.
+"""
 SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\[])")
 
 

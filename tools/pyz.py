@@ -34,7 +34,8 @@ SOURCES = {
     "joinproto_worlds": CHECKOUT / "models/joinproto_worlds",
 }
 COMMANDS = ("recover", "ask", "decide", "discovery", "reconcile")
-# What no command of these needs; a module of ours that is looked for in vain says how to get it.
+# Modules that no command of these needs; a module of ours that is looked for in vain says how to
+# get it.
 LEFT_OUT = re.compile(
     r"joinproto/(apps/(clusterer|contrib|standby/(?!__init__|keeping/))|check/(engine|tla)|contrib|explore"
     r"|cli/(diagrams|rehearse|reports|show/assets|validate|pytest_plugin)|drivers|prove|swarm|tables)"
@@ -82,7 +83,7 @@ def members() -> Iterator[tuple[str, bytes]]:
 
 
 def dependencies() -> Iterator[tuple[str, bytes]]:
-    """Yield the code and the licenses of what the base install needs; all of it is pure Python."""
+    """Yield the code and the licenses of the base install's packages; all of it is pure Python."""
     for needed in sorted(base("joinproto")):
         for path in distribution(needed).files or ():
             parts = path.parts

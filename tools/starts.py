@@ -50,7 +50,7 @@ cluster_formation.discovery_retry_interval = 500
 
 @frozen
 class Start:
-    """`backend`, `cut`: what it was.  `healed`: seconds after which all heard each other again."""
+    """`backend`, `cut`: of the start.  `healed`: seconds after which all heard each other again."""
 
     backend: str
     cut: str
@@ -82,9 +82,9 @@ class Start:
 def main(backend: str, cut: str, heals: bool, times: int, minutes: float | None, seed: int) -> None:
     """Start three blank nodes so many times, each node within a second of the others.
 
-    What is "any" is drawn by the seed; the next start has the next one.  Exit code 0: no verdict
-    was wrong; 1: what came is not among what was said to be possible, or no start was settled;
-    4: no RabbitMQ.
+    A value "any" is drawn by the seed; the next start has the next one.  Exit code 0: no verdict
+    was wrong; 1: the outcome is not among the predicted ones, or no start was settled; 4: no
+    RabbitMQ.
     """
     if not is_inside():
         begin_inside("tools.starts", sys.argv[1:])
@@ -114,7 +114,7 @@ def main(backend: str, cut: str, heals: bool, times: int, minutes: float | None,
 
 
 def drawn(seed: int, backend: str, cut: str, heals: bool) -> Start:
-    """Return a start; what is "any" is drawn."""
+    """Return a start; a value "any" is drawn."""
     chance = random.Random(seed)
     kind, apart = chance.choice(BACKENDS), chance.choice([*CUTS])
     return Start(
@@ -126,7 +126,7 @@ def drawn(seed: int, backend: str, cut: str, heals: bool) -> Start:
 
 
 def agrees(clusters: set[frozenset[str]], said: Mapping[str, Any]) -> bool:
-    """Return whether what came is among what `would-it-split --json` says may come."""
+    """Return whether the outcome is among those predicted by `would-it-split --json`."""
     if len(clusters) == 1 and frozenset(NAMES) in clusters:
         return said["joins"] is not False
     return len(clusters) == 1 or (len(clusters) > 1 and bool(said["splits"]))

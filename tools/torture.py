@@ -5,7 +5,7 @@
     tools/torture --system standby --minutes 10             brokers of hot standby and clients
     tools/torture --system standby --built-in --faults 5 --only two_at_once
 
-Exit code 0: all holds; 1: something does not, and the report says what.
+Exit code 0: all holds; 1: something does not, and the report names it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def main(
     quiet: bool,
     **asked: Any,
 ) -> None:
-    """Let processes run, and do to them what happens in a year."""
+    """Let processes run, and give them a year's faults."""
     seed = time.time_ns() % 1_000_000 if seed is None else seed
     _refuse(**asked)
     is_alone = asked["system"] != "node" or asked["register"]

@@ -3,7 +3,7 @@
     python -m tools.web            into joinproto/explore/static/vendor/ (make web)
     python -m tools.web axe DIR    the accessibility checker of the tests, into DIR
 
-None of their code is in the repository; a wheel that is built afterwards carries what is there,
+None of their code is in the repository; a wheel that is built afterwards carries the fetched files,
 with the licences.  The page of `joinproto explore` works without them.
 """
 
@@ -31,7 +31,7 @@ class Library:
     name: str
     version: str
     integrity: str
-    """SHA-512 of the archive, in Base64: what a lock file of npm has as `integrity`."""
+    """SHA-512 of the archive, in Base64: the `integrity` of npm's lock files."""
     files: Mapping[str, str]
     licence: str = "LICENSE"
 
@@ -85,8 +85,7 @@ MERMAID = Library(
 def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
     """Put the files and licences of these into `folder`; return the written files.
 
-    Raises `SystemExit` where npm is missing or does not find them, or what it brings is not what
-    was wanted.
+    Raises `SystemExit` where npm is missing or does not find them, or they are not the wanted ones.
     """
     if shutil.which("npm") is None:
         raise SystemExit("npm is missing\n  next: on Debian: apt-get install npm")
@@ -94,7 +93,7 @@ def bring(libraries: Sequence[Library], folder: Path) -> list[str]:
     written = []
     with tempfile.TemporaryDirectory() as place:
         wanted = [f"{one.name}@{one.version}" for one in libraries]
-        # The archives alone, without what they depend on: each is built to stand alone.
+        # The archives alone, without their dependencies: each is built to stand alone.
         done = subprocess.run(
             ["npm", "pack", "--silent", "--pack-destination", place, *wanted],
             capture_output=True,

@@ -74,7 +74,9 @@ def test_logs_with_other_committed_entries_are_two_branches() -> None:
 
 
 def test_a_log_that_has_not_heard_of_a_change_is_no_other_branch() -> None:
-    """c was removed while it was away: what it knows to be committed, the others have as well."""
+    """c was removed while it was away: the others also have the entries that it knows to be
+    committed.
+    """
     removed = Configuration(index=10, term=2, voters=frozenset("ab"))
     a, b = (
         evolve(log(one, (2, 20), commit=20), configurations=(ABC, removed), terms=((1, 1), (4, 2)))
@@ -173,7 +175,7 @@ class Group:
     """A small Raft: each call is a whole exchange, and no node forgets.
 
     `at_commit`: a configuration is used once it is committed (etcd), else once it is in the log.
-    `has`: what members answered to the leader of a term; entries that came later do not count.
+    `has`: members' answers to the leader of a term; entries that came later do not count.
     """
 
     luck: random.Random
@@ -314,7 +316,7 @@ def test_the_played_groups_go_far_enough_to_mean_something() -> None:
 
 
 def test_a_voter_whose_log_never_had_anything_is_no_voice() -> None:
-    """It may have been wiped: with c it may have made a majority for what b lacks."""
+    """It may have been wiped: with c it may have made a majority for entries that b lacks."""
     blank = RaftLog(name="/a", member="a")
 
     found = judge([log("b", (2, 5)), blank])

@@ -1,4 +1,4 @@
-"""The table of verdicts, case by case, and what may have happened without the stores at hand.
+"""The table of verdicts, case by case, and possible events without the stores at hand.
 
 Source: recovery, "Verdicts of `pick`"; protocol, 3.3 and 3.4.
 """
@@ -107,7 +107,7 @@ def test_a_wrong_signature_alongside_views_of_another_cluster_is_damage() -> Non
 
 
 def test_a_store_behind_more_than_is_kept_is_not_guessed_about() -> None:
-    """Behind or diverged: what would tell is forgotten, so nothing is proven."""
+    """Behind or diverged: the deciding views are forgotten, so nothing is proven."""
     a, b, c = stores("F C1 C2 C3", a="C3 F.5", b="C3 F.5", c="F F.5 of F C1")
     views = a.record.lineage.views if a.record else ()
     short = [
@@ -124,7 +124,7 @@ def test_a_store_behind_more_than_is_kept_is_not_guessed_about() -> None:
     assert (Verdict.UNPROVEN, "nothing orders them") == (found.verdict, found.case)
 
 
-# -- what may have happened elsewhere --------------------------------------------------------------
+# -- possible events elsewhere --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def wrong() -> list[str]:
 
 @pytest.fixture
 def page(browser: Any, address: str, wrong: list[str]) -> Iterator[Any]:
-    """A page of the playground; what goes wrong in its scripts fails the test."""
+    """A page of the playground; an error in its scripts fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     opened = context.new_page()
     opened.set_default_timeout(WAIT_MS)

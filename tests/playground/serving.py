@@ -1,4 +1,4 @@
-"""A plain file server on loopback that knows what it was asked for."""
+"""A plain file server on loopback that records requests."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def test_three_directories_are_judged_when_they_are_dropped(page: Any, tmp_path:
 
 
 def test_a_directory_is_added_by_a_button(page: Any, tmp_path: Path) -> None:
-    """For the keyboard; one store alone is said what is missing."""
+    """For the keyboard; one store alone is told the missing input."""
     page.locator("#tab-recover").click()
     page.locator("#folder-input").set_input_files(stores(tmp_path)[0])
     page.locator("#stores li").wait_for()

@@ -3,9 +3,9 @@
     errors <- machine, codec <- systems <- durable, net, host <- apps          tests see all
     joinproto.check, joinproto.prove <- models, proofs, spark_explore <- joinproto.cli <- tools
 
-Read the two tables first.  A place is a folder, or one file where a single file has an
-arrow of its own; a file belongs to the longest place that holds it.  A file of a place
-that no table knows fails the test: a change that adds a folder decides what it may use.
+Read the two tables first.  A place is a folder, or one file where a single file has an arrow of its
+own; a file belongs to the longest place that holds it.  A file of a place that no table knows fails
+the test: a change that adds a folder decides its allowed imports.
 
 The files are read, never imported.  An editable install puts the whole checkout on
 `sys.path`, so a wrong import works for every developer and fails for every user.
@@ -67,7 +67,7 @@ OURS: Mapping[str, set[str]] = {
     ERRORS: set(),
     # Terms, decision tables and machines: no rule of any system.
     MACHINE: set(),
-    # What is printed says so in its types; nothing is known of what prints.
+    # Printed classes say so in their types; they know nothing of the printer.
     CODEC: set(),
     "joinproto.join": {MACHINE, CODEC},
     # Which store is the latest: of this protocol's stores, and of others'.
@@ -123,13 +123,13 @@ OURS: Mapping[str, set[str]] = {
         *("joinproto.standby", "joinproto.log", "joinproto.store", DURABLE, CODEC)
     },
     **{place: {"joinproto.apps.standby"} for place in SPEAK_AMQP},
-    # What asks the servers; the register of the view chain keeps views as members write them.
+    # Clients of the servers; the register of the view chain keeps views as members write them.
     "joinproto.apps.discovery": {"joinproto.discovery", "joinproto.join", CODEC},
     "joinproto.apps.clusterer": {
         *("joinproto.clusterer", "joinproto.ask", "joinproto.machine.step"),
         *(CODEC, HOST, NET, DURABLE),
     },
-    # What RabbitMQ's tables hold, by the readers of the operator's tool.
+    # The contents of RabbitMQ's tables, by the readers of the operator's tool.
     "joinproto.apps.clusterer.definitions": {
         *("joinproto.apps.clusterer", "joinproto.pick", "joinproto.recovery", NET)
     },
@@ -157,7 +157,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.prove": {"joinproto.check", "joinproto.join", MACHINE, CODEC},
     "joinproto.prove.second": {"joinproto.prove"},
     "joinproto.cli": {"joinproto", "joinproto_claims", "joinproto_worlds", "spark_explore"},
-    # What pytest loads in each of its runs.
+    # The plugins that pytest loads in each of its runs.
     "joinproto.cli.pytest_plugin": {"joinproto"},
     # Names of before.
     "joinproto.checking": {"joinproto"},
@@ -287,7 +287,7 @@ THEIRS: Mapping[str, set[str]] = {
     | {"prometheus_client", "proton", "pyarrow", "pytest", "rich"},
 }
 
-# No I/O, clock or randomness in what decides: time and chance are arguments.
+# No I/O, clock or randomness in deciding code: time and chance are arguments.
 NOT_WHERE_DECIDED = {
     "asyncio", "concurrent", "datetime", "fcntl", "glob", "http", "io", "logging",
     "multiprocessing", "os", "pathlib", "random", "secrets", "select", "shutil", "signal",

@@ -73,7 +73,7 @@ def unknown(words: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("path", docs.documents(), ids=lambda path: str(path.name))
 def test_every_command_is_known_with_its_options(path: Path) -> None:
-    """A reader types what stands there."""
+    """A reader types the words on the page."""
     found = {shlex.join(it): unknown(it) for it in commands(path.read_text("utf-8"))}
 
     assert {} == {line: words for line, words in found.items() if words}

@@ -1,4 +1,6 @@
-"""The public face: what a program may import from `joinproto`, and that nobody needs more."""
+"""The public face: the names that a program may import from `joinproto`, and that no example needs
+more.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,7 @@ def test_an_unknown_name_is_refused_as_by_any_module() -> None:
 
 
 def test_importing_joinproto_imports_nothing_else() -> None:
-    """Every command begins with it: what is not asked for is not paid for."""
+    """Every command begins with it: features that are not requested cost nothing."""
     program = "import sys, joinproto; print(*sys.modules)"
 
     done = subprocess.run(

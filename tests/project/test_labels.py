@@ -50,7 +50,7 @@ def unknown(labels: Iterable[str], document: str) -> set[str]:
 
 
 def citations() -> Iterator[tuple[str, set[str]]]:
-    """Yield each place that cites the join protocol, and what it cites."""
+    """Yield each place that cites the join protocol, and the cited rule."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             for found in CITED.finditer(path.read_text()):
@@ -61,7 +61,7 @@ def citations() -> Iterator[tuple[str, set[str]]]:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_label_of_every_case_stands_in_a_document(name: str) -> None:
-    """It is what logs, traces and messages say."""
+    """Logs, traces and messages cite it."""
     document = DOCUMENTS[name.partition("-")[0]]
 
     assert set() == unknown((case.label for case in TABLES[name].cases), document)

@@ -86,13 +86,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Return an installation without extras: what a broker has, and an operator."""
+    """Return an installation without extras: that of a broker or an operator."""
     return install(wheel, tmp_path_factory.mktemp("base"), extra="")
 
 
 @pytest.fixture(scope="module")
 def with_check(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Return an installation with `[check]`: what a user who searches a world has."""
+    """Return an installation with `[check]`: that of a user who searches a world."""
     return install(wheel, tmp_path_factory.mktemp("check"), extra="check")
 
 

@@ -38,7 +38,7 @@ def expected(command: str) -> int:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Iterator[Path]:
-    """Return a clone of what is here, with the programs of this interpreter first on the path."""
+    """Return a clone of this checkout, with the programs of this interpreter first on the path."""
     # A node's control socket is in it, and has a short name at most.
     with TemporaryDirectory(prefix="readme-") as top:
         yield _cloned(Path(top), tmp_path)

@@ -103,7 +103,7 @@ def test_architecture_names_existing_files_alone() -> None:
 
 
 def test_every_file_says_what_it_is() -> None:
-    """A reader who opens it learns from its docstring what it is."""
+    """A reader who opens it learns its subject from its docstring."""
     written = [
         file
         for file in files()

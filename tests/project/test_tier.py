@@ -100,7 +100,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run_soak(place: Path, *words: str, fails_from: int = 4) -> tuple[int, soak.Last]:
-    """Return the exit code of the soak, and what it remembers of the slice."""
+    """Return the exit code of the soak, and its record of the slice."""
     (place / "test_some.py").write_text(SLOW.format(most=fails_from))
     code = soak.main(["--slice", "reference", "--seed", "1", *words])
     state = json.loads((place / ".soak" / "state.json").read_text())
@@ -134,7 +134,7 @@ def test_a_slice_that_was_stopped_goes_on(place: Path) -> None:
 
 
 def test_turns_go_through_all_slices() -> None:
-    """As many landings as there are slices; what failed comes first where there is time."""
+    """As many landings as there are slices; failed slices come first where there is time."""
     turns = [soak.chosen(soak.arguments(["--turn", str(n)]), {}) for n in range(len(SLICES))]
 
     assert [[name] for name in SLICES] == turns

@@ -37,7 +37,7 @@ def text_of(table: Mapping[str, str]) -> str:
 def check(part: str, asked: Sequence[Obligation], *, rewrite: bool) -> None:
     """Check that the obligation pinned for `part` fails.
 
-    `asked`: what may fail once the part is left out.
+    `asked`: the obligations that may fail once the part is left out.
     """
     pinned = pins().get(part)
     if any(_fails(one, HASTY) for one in asked if one.words == pinned):

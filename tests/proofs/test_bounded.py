@@ -1,4 +1,4 @@
-"""Runs from the beginning, found on the same relations: rules left out break what is claimed."""
+"""Runs from the beginning, found on the same relations: rules left out break the claims."""
 
 from __future__ import annotations
 

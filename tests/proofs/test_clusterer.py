@@ -47,7 +47,7 @@ GUARDS = {
         "other_content_is_never_merged",
     ),
 }
-"""A guard of each step, and what is not so without it."""
+"""A guard of each step, and the error without it."""
 
 
 def test_the_claims_of_the_clusterer_are_all_there() -> None:

@@ -27,7 +27,7 @@ def test_the_claims_of_reconciliation_are_all_there() -> None:
 
 
 def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
-    """By itself and by hand, with crashes and elections; what is never taken there is told."""
+    """By itself and by hand, with crashes and elections; steps never taken there are reported."""
     found = [one for linked in LINKED for one in link(linked)]
 
     assert [] == [one.rejected for one in found if one.rejected is not None]

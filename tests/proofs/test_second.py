@@ -1,4 +1,4 @@
-"""`joinproto prove --second cvc5`, `--smt`: what another solver says of the same questions."""
+"""`joinproto prove --second cvc5`, `--smt`: another solver's answers to the same questions."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_without_cvc5_it_says_what_to_install() -> None:
 
 
 def test_the_first_question_is_whether_a_state_is_possible() -> None:
-    """A state is wanted there, so `sat` is what proves it."""
+    """A state is wanted there, so `sat` proves it."""
     first = next(obligations(REGISTER))
 
     assert Kind.POSSIBLE is first.kind

@@ -133,7 +133,7 @@ def test_contradicting_verdicts_are_found() -> None:
 
 
 def test_with_two_values_of_n_the_note_contradicts_itself() -> None:
-    """Why N is among what must match: one waits for more members, the other one continues."""
+    """The reason why N must match: one waits for more members, the other one continues."""
     item = evolve(TABLES["note-initialization"], agree_on=())
 
     assert "fails" == tables.never_contradicts(item).result

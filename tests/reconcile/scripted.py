@@ -28,7 +28,7 @@ if [ -e "on-$verb" ]; then . "./on-$verb"; fi
 
 @define
 class Broker:
-    """`how`: to a path, what is answered instead of 200 and the value: a status, or bytes."""
+    """`how`: to a path, the answer instead of 200 and the value: a status, or bytes."""
 
     room: Path
     nodes: list[dict[str, Any]] = field(factory=list)

@@ -268,7 +268,7 @@ def test_a_node_that_dies_during_a_change_is_given_up_after_the_interval(broker:
 
 
 def test_a_command_that_fails_is_followed_like_one_that_succeeds(broker: Broker) -> None:
-    """Its exit code says nothing of what happened: done all the same, or after a while again."""
+    """Its exit code does not show the outcome: done all the same, or after a while again."""
     broker.on("add_member", "cp done.json q.json; exit 69")
     broker.says("q", "abc", file="done.json")
     found = rig(broker)
@@ -360,7 +360,9 @@ def loses_c(broker: Broker, *, removes: str) -> None:
 
 
 def test_a_dead_member_is_dropped_as_soon_as_another_one_is_there(broker: Broker) -> None:
-    """Q4: of a, b, c and d three run, and the failure of d would stop what a and b had kept."""
+    """Q4: of a, b, c and d three run, and the failure of d would stop the queue that a and b had
+    kept.
+    """
     loses_c(broker, removes="cp less.json q.json")
     found = rig(broker)
     found.rounds(7)
@@ -440,7 +442,7 @@ def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
 
 
 def one_round(broker: Broker, *words: str) -> tuple[str, ...]:
-    """Return the command for one round; the API has a minute, a sixth of what tools have."""
+    """Return the command for one round; the API has a minute, a sixth of the tools' time."""
     return (
         *("reconcile", "run", "--url", broker.url, "--target", "3", "--apply", "--once"),
         *("--state", str(broker.room / "state.json"), "--timeout", "360"),

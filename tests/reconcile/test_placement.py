@@ -32,7 +32,7 @@ def test_each_function_chooses_by_its_own_measure() -> None:
 
 
 def test_a_zone_whose_replica_does_not_run_is_free() -> None:
-    """Q3: what is lost does not protect a zone."""
+    """Q3: a lost replica does not protect a zone."""
     nodes = tuple(evolve(node, running=node.name != "B") for node in NODES)
     asked = evolve(
         ASKED, nodes=nodes, queue=evolve(ASKED.queue, members=("A", "B", "D"), away={"B": 99})

@@ -83,7 +83,7 @@ def test_a_queue_that_can_lose_least_goes_first() -> None:
 
 
 def test_a_change_that_cannot_be_made_is_left_with_its_reason() -> None:
-    """Explaining: a plan says what it does not mend."""
+    """Explaining: a plan lists the queues that it does not repair."""
     found = plan([queue("q", "AB", "AB")], LIMITS)
 
     assert [] == list(found.changes)

@@ -11,8 +11,8 @@ from joinproto.reconcile.queue import Kind, Node, Queue, Settings, Situation, Ta
 from joinproto.reconcile.tables import TABLES, Action
 from tests.reconcile.situations import situation
 
-# Members, nodes, running, drained, auto_remove; then what each variant does.  The real column
-# is the worked table of the code that shipped.
+# Members, nodes, running, drained, auto_remove; then each variant's action.  The real column is the
+# worked table of the code that shipped.
 WORKED = [
     ("A", "AB", "AB", "", None, ("noop", "add B", "add B")),
     ("A", "ABC", "ABC", "", None, ("add B", "add B", "add B")),
@@ -38,7 +38,7 @@ ROWS = [
 def test_each_variant_does_what_its_worked_table_says(
     members: str, nodes: str, running: str, drained: str, removes: bool | None, does: tuple[str]
 ) -> None:
-    """Target 3: the table of the shipped code, and alongside it what the design and ours do."""
+    """Target 3: the table of the shipped code, alongside those of the design and ours."""
     found = []
     for variant in (Variant.REAL, Variant.SEED, Variant.OURS):
         asked = situation(
@@ -206,7 +206,7 @@ def test_streams_follow_the_same_rules() -> None:
 
 
 def test_every_case_has_its_words() -> None:
-    """Explaining: why, and for each case that changes nothing, what would change that."""
+    """Explaining: why, and for each case that changes nothing, the facts that would change that."""
     for table in TABLES.values():
         for case in table.cases:
             assert case.name in WHY
@@ -297,7 +297,7 @@ def test_where_no_leader_is_named_a_member_that_runs_leads() -> None:
 
 
 def test_a_replica_may_be_away_though_its_node_runs() -> None:
-    """Q2: what is told of a replica counts; the shipped code looks at nodes alone."""
+    """Q2: facts about a replica count; the shipped code looks at nodes alone."""
     asked = situation("ABC", "ABCD", away={"C": 75.0})
     soon = situation("ABC", "ABCD", away={"C": 5.0})
 
@@ -331,7 +331,7 @@ def test_a_queue_without_a_leader_is_not_enough_whichever_node_runs() -> None:
 
 
 def test_a_majority_that_is_lost_for_good_may_be_given_up() -> None:
-    """Explaining, ours: what that costs; one that may come back is waited for."""
+    """Explaining, ours: the cost; one that may come back is waited for."""
     lost = situation("ABC", "ABCDE", running="ADE", away={"B": 75.0, "C": 75.0})
     gone = situation("ABC", "ADE")
     soon = situation("ABC", "ABCDE", running="ADE", away={"B": 75.0, "C": 5.0})

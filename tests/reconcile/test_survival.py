@@ -1,4 +1,4 @@
-"""A queue that is reconciled survives what it would have survived: ours, in random situations."""
+"""A queue that is reconciled survives as many failures as before: ours, in random situations."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def changes(asked: Situation) -> Iterator[Decision]:
 
 
 def lives_without(asked: Situation, name: str) -> bool:
-    """Say whether a majority of what is listed runs once this node fails, too."""
+    """Return whether a majority of the listed replicas runs once this node fails, too."""
     left = [one for one in asked.members if one != name and asked.runs(one)]
     return 2 * len(left) > len(asked.members)
 
@@ -104,7 +104,7 @@ def tried(count: int, seed: int) -> None:
 
 
 def test_a_reconciled_queue_survives_as_many_failures_as_before() -> None:
-    """Q4: no change lets it survive fewer failures; in the end it survives what is promised."""
+    """Q4: no change lets it survive fewer failures; in the end it survives the promised number."""
     tried(1_500, seed=1)
 
 

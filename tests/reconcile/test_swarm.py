@@ -1,4 +1,4 @@
-"""`reconcile run` in random orders: it holds, it repeats, and what is put back is found.
+"""`reconcile run` in random orders: it holds, it repeats, and faults put back are found.
 
 Source: reconciliation, Q2, Q4 and Q5.
 """
@@ -92,7 +92,8 @@ def test_every_claim_holds_of_a_thousand_runs() -> None:
     assert [""] * len(found) == [one.problem for one in found]
 
 
-# -- what random runs found ------------------------------------------------------------------------
+# -- findings of random runs
+# -------------------------------------------------------------------------
 
 
 def test_a_removal_that_was_refused_before_a_node_was_forgotten_is_tried_again() -> None:

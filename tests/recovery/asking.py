@@ -1,4 +1,4 @@
-"""Asking the tool: in this process, with what a directory was before and is after."""
+"""Asking the tool: in this process, with a directory's contents before and after."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A small cluster of real members: their disks are values, everything else may fail.
 
-Nothing is decided here.  The host does what `Member.poll` asks for.  A frame is written with
+Nothing is decided here.  The host performs the actions of `Member.poll`.  A frame is written with
 the position in one piece, and is acknowledged when every member of its view has it, which the
 ledger counts.
 
@@ -91,7 +91,7 @@ class Life:
             self.disks[name] = StoreRecord(store_id=f"{name}'")
             self.frames[name] = ()
 
-    # -- what may happen -----------------------------------------------------------------------
+    # -- possible events ------------------------------------------------------------------------
 
     def start(self, name: str) -> None:
         """Start a member from its disk; without effect if it runs."""
@@ -257,7 +257,7 @@ class Life:
             return True
         return any({one, other} <= side for side in self.split)
 
-    # -- what is seen --------------------------------------------------------------------------
+    # -- observations ---------------------------------------------------------------------------
 
     @property
     def serving(self) -> list[str]:

@@ -57,7 +57,7 @@ def picture() -> str:
 
 
 def example(folder: Path, run: Ask) -> str:
-    """Return the worked example: the commands, and what they really print."""
+    """Return the worked example: the commands, and their real output."""
     with patch.object(pictures, "CLUSTER_NAME", NAME):
         disks = lay(folder, "F C1:ab@F.5", a="C1 C1.6", b="C1 C1.7", c="F F.5 of F")
     for name, path in disks.items():

@@ -1,4 +1,4 @@
-"""Plan, apply, undo, mark-clean: what is written, when it is refused, and every interruption.
+"""Plan, apply, undo, mark-clean: the writes, the refusals, and every interruption.
 
 Source: recovery, "Commands" and below "Verdicts"; join protocol, 3.4 for the mark.
 """
@@ -101,7 +101,7 @@ def test_without_a_file_the_plan_is_only_printed(
 def test_equal_stores_give_an_equal_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The hash stands for what was inspected and what is written, not for time or person."""
+    """The hash covers the inspected and the written data, not for time or person."""
     disks = _disks(tmp_path)
 
     _, one = _planned(tmp_path, capsys, *disks.values(), "--why", "this")
@@ -432,9 +432,9 @@ class _Killed(BaseException):
 
 
 class _Ends(RealFileSystem):
-    """Counts what it is asked; `at`: which one does not happen any more.  `error`: it fails.
+    """Counts calls; `at`: which one does not happen any more.  `error`: it fails.
 
-    `writes_only`: count only what changes the disk.
+    `writes_only`: count only changes of the disk.
     """
 
     def __init__(self, at: int, *, error: OSError | None = None) -> None:
@@ -463,7 +463,7 @@ class _Ends(RealFileSystem):
         return asked
 
     def die(self) -> None:
-        """End the process: what it had open is closed, its locks are gone."""
+        """End the process: its files are closed, its locks are gone."""
         for file in tuple(self.open):
             RealFileSystem.close(self, file)
 

@@ -94,7 +94,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_hundreds_of_stores_are_compared(run: Run, stores: list[Path]) -> None:
-    """One question, from directories or from what was carried."""
+    """One question, from directories or from collected files."""
     verdicts = []
     for command in ("inspect", "compare", "pick"):
         done = run(command, "--json", *stores)

@@ -148,7 +148,7 @@ def test_a_plan_made_afar_is_applied_where_the_store_is(
 def test_an_info_file_that_was_cut_off_is_refused(
     keep: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """1: what was lost on the way shows."""
+    """1: a loss on the way shows."""
     text = ask(capsys, "collect", _three(tmp_path)[0]).out
     (tmp_path / "a.info").write_text(text[: int(len(text) * keep)])
 

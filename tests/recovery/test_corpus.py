@@ -1,4 +1,4 @@
-"""The corpus: what lies on the disks, the verdict, the exit code.
+"""The corpus: the contents of the disks, the verdict, the exit code.
 
 Source: ecosystem, 1.4; recovery, "Verdicts of `pick`" and the exit codes.
 """
@@ -25,7 +25,7 @@ CURRENT = Path("joinproto") / "store.meta"
 
 @frozen
 class Drawn:
-    """Stores, and what must be said of them.  `chain`: what each knows, unless it says else."""
+    """Stores, and the expected verdict on them.  `chain`: what each knows, unless it says else."""
 
     chain: str
     stores: dict[str, str]
@@ -232,7 +232,7 @@ def test_the_same_directory_twice_is_counted_once(
 def test_comparing_shows_where_two_branches_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Diverged: the last common view, and what each side has beyond it."""
+    """Diverged: the last common view, and the views of each side beyond it."""
     disks = lay(tmp_path, "F C C1:ab", a="C1 C1.6", b="C1 C1.6", c="C2 C2.7 of F C C2:c")
 
     done = ask(capsys, "compare", *disks.values())

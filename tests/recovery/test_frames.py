@@ -171,7 +171,8 @@ def test_a_journal_of_views_that_the_store_does_not_know_is_none_of_its_own(
     assert (1, "corrupt") == (code, said["stores"][0]["state"])
 
 
-# -- what a member would refuse ------------------------------------------------------------------
+# -- journals that a member refuses
+# -------------------------------------------------------------------
 
 
 def _remove(path: Path) -> None:

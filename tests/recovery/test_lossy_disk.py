@@ -1,4 +1,4 @@
-"""A real file system that loses what was not synced: ext4 in a file that is copied meanwhile.
+"""A real file system that loses unsynced data: ext4 in a file that is copied meanwhile.
 
 What ext4 has not sent to its disk is not in the file, so a copy of it is what is left when
 the power fails at that moment: its journal is replayed when the copy is mounted.  It loses

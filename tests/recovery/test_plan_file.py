@@ -1,4 +1,4 @@
-"""The file of a plan: what is in it, in which order, and what is not taken for one."""
+"""The file of a plan: its contents and their order, and files that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rehearse`: what can follow from each choice, by running the members in every order.
+"""`rehearse`: the outcomes of each choice, by running the members in every order.
 
 Source: recovery, "Commands"; join protocol, 3.4 and 4.
 """

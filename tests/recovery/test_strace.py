@@ -1,6 +1,6 @@
 """The real command `apply`, whose system calls fail, or that is killed in one of them.
 
-Nothing of joinproto is replaced: what fails is the kernel's answer.
+Nothing of joinproto is replaced: the kernel's answer fails.
 
 Source: recovery, "The metadata on disk"; issue "recover", "Must show".
 """

@@ -232,7 +232,8 @@ def test_a_file_that_is_no_configuration_is_2(
     assert "\x1b" not in done.err
 
 
-# -- what may be at the other end ------------------------------------------------------------------
+# -- possible listeners at the other end
+# -------------------------------------------------------------------
 
 
 def test_a_path_that_is_no_node_is_reported_so(tmp_path: Path, answers: Answers) -> None:

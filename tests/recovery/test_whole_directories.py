@@ -138,7 +138,7 @@ def _harm(random: Random, folder: Path) -> str:
 
 
 def _rewrite(random: Random, file: Path, *, of: str) -> None:
-    """Change what the metadata says, with a right checksum."""
+    """Change the metadata, with a right checksum."""
     if not file.is_file():
         return
     found = unseal(file.read_bytes())

@@ -1,7 +1,7 @@
 """A few members that run together: an obvious group layer, for stories with members.
 
-All hear the same agreed set, in the same order; updates arrive whole; a frame reaches
-every active member of the group at once.  Crashes take what was not persisted.
+All hear the same agreed set, in the same order; updates arrive whole; a frame reaches every active
+member of the group at once.  Crashes take state that was not persisted.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ EMPTY = DiskRecord(Store.EMPTY)
 
 
 class Cluster:
-    """Members by name, what each one's disk holds, and the members of the group."""
+    """Members by name, the contents of each one's disk, and the members of the group."""
 
     def __init__(
         self,

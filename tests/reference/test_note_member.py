@@ -1,4 +1,4 @@
-"""The note's member at work: readings, what is durable when, and what it refuses."""
+"""The note's member at work: readings, durability, and refusals."""
 
 import pytest
 
@@ -224,7 +224,7 @@ def test_an_abort_leaves_the_store_as_it_was() -> None:
 
 
 def test_a_waiting_member_says_why() -> None:
-    """I1: the operator sees what it waits for."""
+    """I1: the operator sees why it waits."""
     waiting = member(DiskRecord(Store.EMPTY), me=Identity("a", wait_for=2))
 
     effects = waiting.receive(alone(waiting))

@@ -37,7 +37,7 @@ def test_the_nearest_deadlock_is_found_by_executors(context: Any, name: str) -> 
 def test_a_claim_that_needs_all_steps_at_once_is_left_open_with_the_reason(context: Any) -> None:
     """Unknown, never a guess: how many steps, and how much memory they would take.
 
-    What was judged is told: the search came to its end.
+    Judged claims are reported: the search came to its end.
     """
     world = clock(implements("hours", hours(), by_hours))
     low = always("low", lambda view: view["clock"].hour < 4)

@@ -76,7 +76,7 @@ def test_a_world_that_fits_stays_here() -> None:
 
 
 def test_without_java_the_limit_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Incomplete, as with the local engine, and the notes say what would have helped."""
+    """Incomplete, as with the local engine, and the notes name the remedy."""
 
     def no_java() -> None:
         raise EnvironmentProblem("there is no Java, which Spark runs on", next="install it")

@@ -43,7 +43,7 @@ def rows_in(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_both_engines_write_the_same_states(context: Any, tmp_path: Path) -> None:
-    """Every state once, with its level, what members show, and what claims say of it."""
+    """Every state once, with its level, members' observations, and claims' verdicts."""
     one, other = tmp_path / "one", tmp_path / "other"
 
     report = here(load_world(WORLD), Plan(out=one))

@@ -145,7 +145,7 @@ mount -o remount,size=500m {tmp_path}
 
 
 def test_a_python_without_our_packages_is_named(tmp_path: Path) -> None:
-    """A worker whose Python lacks a package: what it lacks, and what to do."""
+    """A worker whose Python lacks a package: the missing package, and the advice."""
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
     )

@@ -1,4 +1,4 @@
-"""One broker in this process, without sockets: for tests of what it does with what it hears."""
+"""One broker in this process, without sockets: for tests of its reactions to messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PUBLIC = Address("127.0.0.1", 5672)
 
 
 def says(core: Core, name: str, role: Role, **more: Any) -> None:
-    """Let another broker say what it is."""
+    """Let another broker send its report."""
     core.links.met(name, PUBLIC)
     facts = {
         "role": role.value,

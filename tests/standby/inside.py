@@ -1,4 +1,4 @@
-"""Brokers in this process: their time is virtual, and what lies between them is memory.
+"""Brokers in this process: their time is virtual, and the links between them are memory.
 
 All that a broker does above its sockets is what it does as a process, and its store is on the disk
 (`tools/swarms` has the same in random orders, and disks that lose what was not synced).
@@ -170,9 +170,9 @@ def play(
     sync: Callable[[], float] | None = None,
     **more: Any,
 ) -> None:
-    """Let a story happen; what fails in any callback or task fails the test.
+    """Let a story happen; an error in any callback or task fails the test.
 
-    `sync`: how many seconds a disk takes.  `more`: what else stands in the file of each broker.
+    `sync`: how many seconds a disk takes.  `more`: further lines in the file of each broker.
     """
     failures: list[Any] = []
 

@@ -55,7 +55,7 @@ class Cluster:
         return made
 
     def do(self, name: str, event: Event) -> tuple[Effect, ...]:
-        """Let the broker take an event; what it sends is under way then."""
+        """Let the broker take an event; its messages are under way then."""
         found = step(self.brokers[name], event)
         self.brokers[name] = found.state
         self.said += found.effects
@@ -109,7 +109,7 @@ class Cluster:
         sends = (one.content for one in self.said if isinstance(one, Send))
         return [one for one in sends if isinstance(one, kind)]
 
-    # -- what a client does ------------------------------------------------------------------
+    # -- actions of clients -------------------------------------------------------------------
 
     def commit(self, name: str, *drafts: Draft) -> int:
         self.token += 1
@@ -150,7 +150,7 @@ class Cluster:
 
 @frozen
 class _Ports:
-    """Of one broker: what is kept is kept, and what is written is written at once."""
+    """The ports of one broker: all writes are durable at once."""
 
     it: Cluster
     name: str

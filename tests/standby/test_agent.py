@@ -1,4 +1,4 @@
-"""The OCF agent: what a manager is told, by exit codes.
+"""The OCF agent: its answers to a manager, by exit codes.
 
 Source: hot standby, H3; Open Cluster Framework, resource agent API 1.1.
 """
@@ -34,7 +34,7 @@ def as_a_manager(action: str, **environment: str) -> subprocess.CompletedProcess
 
 
 def test_its_metadata_are_what_the_api_asks_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """meta-data: well formed, every parameter and action with what it must have."""
+    """meta-data: well formed, every parameter and action with its required parts."""
     done = run_here(capsys, "standby", "agent", "meta-data")
     tree = ET.fromstring(done.out)
 

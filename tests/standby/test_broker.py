@@ -1,4 +1,4 @@
-"""Brokers as processes, and Proton's client: what is confirmed, refused, kept, and taken over.
+"""Brokers as processes, and Proton's client: confirmation, refusal, durability, and failover.
 
 Source: hot standby, H2 to H4, H8, H10, H11.
 """

@@ -164,7 +164,7 @@ def test_after_a_total_failure_they_go_on_where_all_are_there_and_asked_to(
 def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
     tmp_path: Path, order: str
 ) -> None:
-    """H5: what is put and taken is more than what is copied; docs/standby.md has the long run."""
+    """H5: more messages are put and taken than copied; docs/standby.md has the long run."""
     # From the back it takes ten seconds, and longer on a busy machine; then the run is over.
     seconds = 60 if order == "lifo" else 12
     found = chase(tmp_path, order, messages=2_000, rate=300, copies=200, seconds=seconds)

@@ -1,4 +1,6 @@
-"""One client's connection, as bytes: what is no AMQP ends it, and all that comes is taken."""
+"""One client's connection, as bytes: bytes that are no AMQP end it, and all received bytes are
+processed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One broker in this process, without sockets: what it hears, whom it lets speak, what it loses.
+"""One broker in this process, without sockets: its input, the clients it accepts, its losses.
 
 Source: hot standby, H3, H4, H8.
 """

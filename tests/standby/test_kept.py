@@ -109,7 +109,7 @@ def test_a_action_comes_back_from_its_bytes(action: object) -> None:
 def test_an_older_store_is_never_written_over_a_younger_one(
     tmp_path: Path, older: BrokerRecord
 ) -> None:
-    """H2: what belongs to an older generation than a broker's own is refused."""
+    """H2: a message of an older generation than a broker's own is refused."""
     with open_disk(tmp_path, "a") as disk:
         disk.write(LIFE[4])
 

@@ -1,4 +1,4 @@
-"""The machine of hot standby: a primary, its backups, and what each may promise."""
+"""The machine of hot standby: a primary, its backups, and the promises of each."""
 
 from __future__ import annotations
 

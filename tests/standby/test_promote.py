@@ -1,4 +1,4 @@
-"""A promotion: which broker accepts, which one refuses, and what it is then.
+"""A promotion: which broker accepts, which one refuses, and its role then.
 
 Source: hot standby, H1 to H4, H8, H10.
 """

@@ -1,5 +1,4 @@
-"""`joinproto recover rehearse` on real directories of brokers: which broker serves, and what is
-lost.
+"""`joinproto recover rehearse` on real directories of brokers: the serving broker, and the losses.
 
 Source: hot standby, H2 to H4, H8, H10.
 """

@@ -1,4 +1,4 @@
-"""The measurement of messages a second: what it says where RabbitMQ is not installed."""
+"""The measurement of messages a second: its output where RabbitMQ is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best store, catch-up of a queue, and what replicates.
+"""The best store, catch-up of a queue, and the rules of replication.
 
 Source: hot standby, H5, H6, H7, H9, H10; LM1 and LM2 of the document.
 """

@@ -28,7 +28,7 @@ from joinproto.apps.standby.transacting import (
 
 @define
 class Commits:
-    """Takes what is committed."""
+    """Takes committed messages."""
 
     bodies: list[bytes] = field(factory=list)
 

@@ -40,8 +40,8 @@ def pair(tmp_path: Path) -> Iterator[Manager]:
 class Moving(MessagingHandler, TransactionHandler):  # type: ignore[misc]
     """Takes `at_once` messages from `q` and puts them into `r`, in a transaction; again and again.
 
-    `ends`: what is done with each, True: commit.  Without one more it waits until the connection
-    ends, with its transaction open.
+    `ends`: whether each is committed.  Without one more it waits until the connection ends, with
+    its transaction open.
     """
 
     def __init__(

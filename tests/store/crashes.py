@@ -1,6 +1,6 @@
 """The possible contents of a disk after a power failure: every state, from a log of operations.
 
-What is believed of a disk, which is less than what most of them keep:
+The assumptions about a disk, which guarantee less than most disks do:
 
 * Bytes are there for sure after the file was synced; before, any part of them may be: none,
   all, the beginning, the end with zeros before it, or zeros alone.
@@ -38,7 +38,7 @@ Files = frozenset[tuple[str, bytes]]
 
 @frozen
 class Bad:
-    """A state that must not be: what was found in it, and what would have been right."""
+    """A state that must not be: the found value, and the right one."""
 
     operations: int
     last: Operation | None

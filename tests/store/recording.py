@@ -1,4 +1,4 @@
-"""A file system that writes down what is asked of it, and versions of it that leave a step out.
+"""A file system that records its calls, and versions of it that leave a step out.
 
 The steps are done on a real disk, except the waiting for it: what a lost power would leave
 is worked out by `crashes.py` from what was written down.
@@ -79,7 +79,7 @@ class Recording(RealFileSystem):
         self.has_renamed = False
 
     def die(self) -> None:
-        """End the process: what it had open is closed, its locks are gone."""
+        """End the process: its files are closed, its locks are gone."""
         for file in (*self.open_files, *self.directories):
             os.close(file)
         self.open_files.clear()

@@ -1,7 +1,7 @@
 """A damaged file is never read as something else, and never passed over.
 
-A member must not go on from the previous generation: it would have forgotten what it has
-promised since.  So every damage of the current file is refused, and shown.
+A member must not go on from the previous generation: it would have forgotten its later promises.
+So every damage of the current file is refused, and shown.
 """
 
 from collections.abc import Callable, Iterator

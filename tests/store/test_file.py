@@ -1,4 +1,4 @@
-"""The file itself: what it looks like, what survives in it, and what is refused."""
+"""The file itself: its form, its durability, and refusals."""
 
 import json
 from collections.abc import Callable
@@ -338,7 +338,7 @@ def test_nesting_is_limited_so_that_what_is_read_can_be_written() -> None:
         decode(payload(lambda tree: tree.update(deep=[[deep]])))
 
 
-# -- what is never written -----------------------------------------------------------------
+# -- values never written ------------------------------------------------------------------
 
 
 def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:

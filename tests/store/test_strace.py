@@ -1,7 +1,7 @@
 """A real process whose system calls fail, or that is killed in one, at every one of them.
 
-The calls are counted in a run without faults; then each of them is tried in a run of its
-own.  Nothing of joinproto is replaced here: what fails is the kernel's answer.
+The calls are counted in a run without faults; then each of them is tried in a run of its own.
+Nothing of joinproto is replaced here: the kernel's answer fails.
 """
 
 import re

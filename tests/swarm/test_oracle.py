@@ -1,4 +1,4 @@
-"""The oracle: each claim can fail, told of what no correct cluster does."""
+"""The oracle: each claim can fail, given events that no correct cluster has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of the documentation do what it says."""
+"""The examples of the documentation behave as described."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_first_model_elects_by_a_majority_of_any_number() -> None:
 
 @pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
 def test_every_file_that_a_command_names_is_there(document: str) -> None:
-    """A reader types what stands there."""
+    """A reader types the words on the page."""
     text = (ROOT / document).read_text(encoding="utf-8")
     named = re.findall(r"^ .*joinproto (?:check|decide) (\S+\.(?:py|json))", text, re.MULTILINE)
 

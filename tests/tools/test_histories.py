@@ -1,4 +1,4 @@
-"""Histories of real clusters: the judge finds what is wrong, and the rig does what a line says.
+"""Histories of real clusters: the judge finds the errors, and the rig carries out a line.
 
 `python -m tools.histories rabbitmq --count 10` plays them on real nodes.
 """

@@ -1,4 +1,4 @@
-"""Mutation by program: the patches are the expected ones, and what must notice them does."""
+"""Mutation by program: the patches are the expected ones, and the right checks notice them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEARD = "joinproto/join/observations.py"
 
 
 def patched(source: str) -> dict[str, str]:
-    """Return the mutations of a small source: name to the line that is new, or what is gone."""
+    """Return the mutations of a small source: name to the line that is new, or the removed line."""
     content = source.encode()
     found = {}
     for one in mutations("joinproto/join/small.py", content):
@@ -280,7 +280,7 @@ def test_a_baseline_that_fails_is_a_matter_of_usage(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_endless_loop_has_an_end() -> None:
-    """Processor time is limited; what a task did to this process is undone."""
+    """Processor time is limited; a task's changes of this process are undone."""
 
     def forever() -> None:
         while True:
@@ -291,7 +291,7 @@ def test_an_endless_loop_has_an_end() -> None:
     assert {"a": [1]} == isolated(lambda: {"a": [1]}, 60).value
 
 
-# -- what is asked for ---------------------------------------------------------------------
+# -- selection ---------------------------------------------------------------------------
 
 
 def test_the_newest_result_of_a_name_counts(tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_since_a_revision_only_what_it_touches(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_bad_arguments_exit_with_2(options: list[str], said: str) -> None:
-    """Said in words, with what to do next; nothing is tried."""
+    """Said in words, with the next step; nothing is tried."""
     done = CliRunner().invoke(main, options)
 
     assert 2 == done.exit_code

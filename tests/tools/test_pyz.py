@@ -1,4 +1,4 @@
-"""The one file: what an operator carries to a machine on which nothing is installed."""
+"""The one file: which an operator carries to a machine on which nothing is installed."""
 
 from __future__ import annotations
 

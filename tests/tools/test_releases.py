@@ -1,4 +1,6 @@
-"""Commands among the programs of another Debian release: what is refused, and what they see."""
+"""Commands among the programs of another Debian release: refusals, and their view of the file
+system.
+"""
 
 from __future__ import annotations
 

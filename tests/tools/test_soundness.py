@@ -1,4 +1,4 @@
-"""Random models in ordinary Python: the checker says what a search says that shares no code.
+"""Random models in ordinary Python: the checker agrees with a search that shares no code.
 
 `python -m tools.soundness --models 100000` asks of many more.
 """
@@ -45,7 +45,7 @@ def test_the_same_seed_is_the_same_model() -> None:
     assert write(7).source != write(8).source
 
 
-# -- what the checker once did, put back -------------------------------------------------
+# -- former errors of the checker, put back --------------------------------------------------
 
 
 def no_types(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""First starts of real brokers: what is drawn, and when a verdict about one is called wrong."""
+"""First starts of real brokers: the draws, and the verdicts that are called wrong."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """`make bench`: joinproto and its peers, on the same space, on one machine.
 
-`run` says what is measured and in which order, `results` what comes out; `oracle` knows the
-right counts; `report` and `plot` write it down; `peers/` holds what joinproto is compared
-with.
+`run` has the measurements in order, `results` their results; `oracle` knows the right counts;
+`report` and `plot` write it down; `peers/` holds the tools that joinproto is compared with.
 """

@@ -16,7 +16,7 @@ CPUINFO = Path("/proc/cpuinfo")
 MEMINFO = Path("/proc/meminfo")
 OS_RELEASE = Path("/etc/os-release")
 PACKAGES = ("attrs", "numba", "numpy")
-# Program -> what makes it tell its version, and where in the answer that is.
+# Program -> the words that print its version, and the version's place in the answer.
 PROGRAMS = {"spin": ("-V", r"Version (\S+)"), "gcc": ("-dumpfullversion", r"(\S+)")}
 
 
@@ -36,7 +36,7 @@ class Machine:
 
 
 def describe() -> Machine:
-    """Return this machine; what it does not tell is "unknown" or 0."""
+    """Return this machine; missing facts are "unknown" or 0."""
     return Machine(
         processor=processor_of(_read(CPUINFO)),
         processors=len(os.sched_getaffinity(0)),

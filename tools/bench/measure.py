@@ -1,4 +1,4 @@
-"""One command, run as a whole in a child process: what it printed and what it cost."""
+"""One command, run as a whole in a child process: its output and its costs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Finished:
 
     @property
     def complaint(self) -> str:
-        """Return the end of what it printed, for a person to see why it failed."""
+        """Return the end of its output, for a person to see why it failed."""
         text = self.stderr.strip() or self.stdout.strip() or "it printed nothing"
         return "\n".join(text.splitlines()[-LINES_SHOWN:])
 

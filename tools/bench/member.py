@@ -1,11 +1,11 @@
 """The cost of a member: the time of one round, and its memory, in a cluster of five.
 
-A round is `receive`, `poll` and `advance`: what a host does for every message that arrives.
-Two sorts are told apart: a heartbeat that reaches an active member, which is most of its
-life, and every message of a whole life, from the founding to the orderly shutdown.
+A round is `receive`, `poll` and `advance`: the work of a host for every message that arrives. Two
+sorts are told apart: a heartbeat that reaches an active member, which is most of its life, and
+every message of a whole life, from the founding to the orderly shutdown.
 
-Messages go as bytes, so that no member keeps what another made; encoding is not timed.
-Memory is told for a young member, and for one whose chain is as long as a store keeps it.
+Messages go as bytes, so that no member keeps another's objects; encoding is not timed. Memory is
+told for a young member, and for one whose chain is as long as a store keeps it.
 
 The reference is one trigger of the member's own machine (`transitions` with the table of
 phases, down to its last case), in the same process and in turn with the rounds: a machine

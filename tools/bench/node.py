@@ -57,7 +57,7 @@ class Client(Protocol):
 
 
 class Trio(Protocol):
-    """Three members of something that keeps what is written.
+    """Three members of a system that stores writes.
 
     `founded`: seconds from the start of the processes, without data, until all serve.
     """

@@ -1,8 +1,8 @@
 """The cost of a confirmed read: reads of three nodes, with and without asking a majority.
 
-Two clusters of three nodes on loopback run at once, one with `reads = "confirmed"`,
-one with `"local"`, which is what nodes did before there was the other one.  They are asked in turn,
-so that a busy machine is as busy for both.  A client is a thread with one `get` at a time.
+Two clusters of three nodes on loopback run at once, one with `reads = "confirmed"`, one with
+`"local"`, as in all nodes of earlier versions.  They are asked in turn, so that a busy machine is
+as busy for both.  A client is a thread with one `get` at a time.
 
 Run as `python -m tools.bench.reads`, it prints one JSON object: for each way to read, and for each
 number of clients, reads a second, and milliseconds in the middle and of the slowest hundredth.

@@ -20,7 +20,7 @@ from tools.bench.results import (
 )
 
 MIB = 1024**2
-# What the first release promises.
+# The promise of the first release.
 ROUND_MICROSECONDS_MAX = 300
 MEMBER_BYTES_MAX = MIB
 
@@ -28,7 +28,7 @@ MEMBER_BYTES_MAX = MIB
 def rows_table(rows: Sequence[Row]) -> str:
     """Return the measurements, one line for each tool and size.
 
-    The smallest size has no rates: it shows what a start costs, and nothing else.
+    The smallest size has no rates: it only shows the cost of a start.
     """
     return table(
         [

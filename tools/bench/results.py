@@ -1,6 +1,6 @@
 """The results of a benchmark: plain values, stored as docs/benchmarks.json.
 
-`read_json` refuses what does not fit these classes: they are the file's schema.
+`read_json` refuses input that does not fit these classes: they are the file's schema.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOOL_NAMES: dict[Tool, str] = {
     "musil": "musil, in Python",
 }
 
-# Memory is told above what the same command takes here, where the states weigh nothing.
+# Memory is reported above that of the same command here, where the states weigh nothing.
 MEMBERS_OF_BASE = 3
 
 
@@ -75,9 +75,9 @@ class Row:
 class Comparison:
     """joinproto and one peer, both on the same space, or the peer on a part of it.
 
-    `speed`: how many times as many distinct states in a second of CPU; `speed_after_start`:
-    with what the start takes left out, on both sides.  `memory`: how many times as many bytes
-    for each distinct state.
+    `speed`: how many times as many distinct states in a second of CPU; `speed_after_start`: without
+    the time of the start, on both sides.  `memory`: how many times as many bytes for each distinct
+    state.
     """
 
     peer: Tool
@@ -171,9 +171,10 @@ class RestartCost:
 
 @frozen
 class Results:
-    """`cold`: the very first search, its loops not yet compiled.  `problems`: a tool failed
-    or disagreed.  `left_out`: what this machine could not run, with what to install.
-    `member`, `node`, `restart`: None where it was not measured."""
+    """`cold`: the very first search, its loops not yet compiled.  `problems`: a tool failed or
+    disagreed.  `left_out`: tools that this machine could not run, with the package to install.
+    `member`, `node`, `restart`: None where it was not measured.
+    """
 
     command: str
     date: str
@@ -288,7 +289,7 @@ def read_restart(text: str) -> RestartCost:
 
 
 def to_json(results: Results) -> str:
-    """Return `results` as JSON text, numbers rounded to what they can mean."""
+    """Return `results` as JSON text, numbers rounded to their precision."""
     return json.dumps(_rounded(_converter.unstructure(results)), indent=1) + "\n"
 
 

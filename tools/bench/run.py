@@ -4,7 +4,7 @@ Whole commands in child processes, one at a time; the tools take turns (A B A B)
 another load on the machine meets all of them.  CPU seconds are user and system together.
 Counts are compared with those that are known: a fast wrong answer is a problem, not a result.
 
-This module and what it imports stay small, no arrays, no plots: see peers/launch.c.
+This module and its imports stay small, no arrays, no plots: see peers/launch.c.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ MEMBERS_OF_REFERENCE_MAX = 7
 class Plan:
     """`sizes`: resource managers.  `runs`: of each command.  `own`: how joinproto is called.
 
-    `others`: other worlds.  `peers`: also checkers in Python.  `profiled`: compile SPIN twice,
-    the second time with a profile, which is how it is fastest.  `member`: also what a member
-    costs that a broker embeds.
+    `others`: other worlds.  `peers`: also checkers in Python.  `profiled`: compile SPIN twice, the
+    second time with a profile, which is how it is fastest.  `member`: also the cost of a member
+    that a broker embeds.
     """
 
     sizes: tuple[int, ...] = (7, 8, 9)
@@ -77,7 +77,7 @@ class Plan:
 
 @frozen
 class Entrant:
-    """One tool on one size.  `read` returns what it counted, or raises ValueError."""
+    """One tool on one size.  `read` returns its counts, or raises ValueError."""
 
     tool: Tool
     world: str
@@ -96,7 +96,7 @@ class Entrant:
 
 @define
 class Bench:
-    """A benchmark on its way.  `folder`: for what is compiled.  `say`: progress, one line."""
+    """A benchmark on its way.  `folder`: for compiled programs.  `say`: progress, one line."""
 
     plan: Plan
     folder: Path
@@ -206,7 +206,7 @@ class Bench:
         )
 
     def _prepare_spin(self) -> bool:
-        """Return whether SPIN takes part; if not, say what to install."""
+        """Return whether SPIN takes part; if not, name the package to install."""
         problem = spin.missing()
         if problem is None:
             try:
@@ -374,7 +374,7 @@ def _printed(module: str) -> str:
 
 
 def disagreements(entrant: Entrant, counted: Seen) -> list[str]:
-    """Return where `counted` differs from what is known of the world, if anything is."""
+    """Return where `counted` differs from the known counts of the world, if there are any."""
     right = oracle.counts(entrant.world, entrant.members)
     if right is None or entrant.in_part:
         return []

@@ -4,9 +4,9 @@
     joinproto check two-phase-commit --members 9 --engine spark --master 'local[2]' --out LARGE
     python -m tools.bench.scale SMALL LARGE
 
-What the larger run cost more tells CPU and bytes for a state.  A block is what one owner sends
-another in one level.  What it costs, what a question costs the driver, and how much an owner tells
-it are measured here, in Python alone: Spark's own part of a block is not in it.
+The difference of the two runs' costs gives CPU and bytes for a state.  A block is one owner's rows
+for another in one level.  What it costs, what a question costs the driver, and how much an owner
+tells it are measured here, in Python alone: Spark's own part of a block is not in it.
 
 Exit codes: 0, 2 usage.
 """
@@ -34,9 +34,9 @@ from tools.bench.figures import short, table
 class Costs:
     """The measured costs: seconds of CPU, bytes.
 
-    `state`: CPU of a distinct state, `block` of a block, `question` of the driver for one;
-    `sent`: bytes of a state if no double is dropped, `written`: of its files; `counts`: what one
-    owner tells the driver of a level; `shape`: new states of each level.
+    `state`: CPU of a distinct state, `block` of a block, `question` of the driver for one; `sent`:
+    bytes of a state if no double is dropped, `written`: of its files; `counts`: one owner's report
+    to the driver about a level; `shape`: new states of each level.
     """
 
     state: float
@@ -145,7 +145,7 @@ def levels_of(states: float, costs: Costs) -> Iterator[float]:
 def spent(states: float, costs: Costs, cluster: Cluster, *, together: bool) -> dict[str, float]:
     """Return seconds for each cause, of a whole search.
 
-    `together`: what owners counted is added up before the driver hears of it.
+    `together`: owners' counts are added up before the driver hears of it.
     """
     owners, executors = cluster.owners, cluster.executors
     found = dict.fromkeys(
@@ -157,7 +157,7 @@ def spent(states: float, costs: Costs, cluster: Cluster, *, together: bool) -> d
         found["blocks"] += owners * costs.block / cluster.busy
         found["network"] += new * costs.sent / executors / cluster.network
         found["write"] += new * costs.written / executors / cluster.store
-        # An owner's next task is on any executor: what it had seen is fetched there.
+        # An owner's next task is on any executor: its rows are fetched there.
         found["read"] += visited * 8 / executors / cluster.store
         told = isqrt(owners) if together else owners
         found["driver"] += 2 * owners * costs.question + told * costs.counts / 200e6
@@ -207,7 +207,7 @@ def simulated(costs: Costs) -> str:
 @click.argument("small", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.argument("large", type=click.Path(path_type=Path, exists=True, file_okay=False))
 def main(small: Path, large: Path) -> None:
-    """Work out what a cluster would take, from two finished runs on Spark."""
+    """Compute the time of a cluster, from two finished runs on Spark."""
     costs = costs_of(small, large)
     for name, value in asdict(costs).items():
         if name != "shape":

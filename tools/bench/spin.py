@@ -70,7 +70,7 @@ COMPILER_OPTIONS = (
 # has nothing to share), -DMA (8 times), -DMURMUR, -DSFH, -march=native, -static and another
 # -DVECTORSZ (no difference beyond the noise).
 
-# What a person who reads SPIN's manual builds for an exact check of an invariant.
+# The build that SPIN's manual advises for an exact check of an invariant.
 PLAIN_OPTIONS = ("-O3", "-w", "-DSAFETY", "-DNOREDUCE")
 
 # A second compilation knows from a first run of the same search which branches are taken:

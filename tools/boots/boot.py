@@ -1,7 +1,7 @@
 """One boot: blank nodes that start at once as processes, and how many clusters came of it.
 
-Two nodes are in one cluster if they have one initial signature.  While the server is foul each
-node that does not serve must say what it waits for; in fair weather all must serve in one view.
+Two nodes are in one cluster if they have one initial signature.  While the server is foul each node
+that does not serve must report why it waits; in fair weather all must serve in one view.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Found:
 
 @frozen(kw_only=True)
 class Place:
-    """A backend that runs.  `sky`: what lies before it.  `server`: its own port; 0: none.
+    """A backend that runs.  `sky`: the proxy before it.  `server`: its own port; 0: none.
 
     `hosts`: where the nodes listen.
     """

@@ -1,6 +1,6 @@
 """Small servers of the recorded shapes of Consul and of Kubernetes' API, with real sockets.
 
-Neither can be had as a package here, so these stand in for them: what they answer is what the
+Neither can be had as a package here, so these stand in for them: their answers are those that the
 research recorded (methods, paths, fields, statuses), and no more than that is shown by the tests.
 """
 
@@ -43,7 +43,7 @@ class Recorded(ABC):
 
     @abstractmethod
     def answer(self, method: str, path: list[str], query: dict[str, str], body: str) -> Answer:
-        """Return the status and what is answered, as JSON."""
+        """Return the status and the answer, as JSON."""
 
 
 @define(eq=False)

@@ -20,7 +20,7 @@ from tools.boots.spaces import enter
 def run(
     config: str, log: str, environment: Mapping[str, str], namespace: str | None = None
 ) -> None:
-    """Run a node with this file; what it says goes into a file of its own."""
+    """Run a node with this file; its output goes into a file of its own."""
     os.environ.update(environment)
     if namespace is not None:
         enter(namespace)
@@ -34,7 +34,7 @@ def run(
         except JoinprotoError as error:
             logging.getLogger("joinproto.node").error("%s; next: %s", error.message, error.next)
             code = error.code
-        except Exception:  # noqa: BLE001  a process ends here, and says with what
+        except Exception:  # noqa: BLE001  a process ends here, and reports the error
             traceback.print_exc()
             code = BUG
     sys.exit(code)

@@ -39,7 +39,7 @@ def program(name: str, package: str) -> str:
 
 @define
 class Etcd:
-    """One etcd as a process.  `words`: what starts it; `place`: where its log is."""
+    """One etcd as a process.  `words`: the command that starts it; `place`: where its log is."""
 
     name: str
     client: int
@@ -52,7 +52,7 @@ class Etcd:
         return self.process is not None and self.process.poll() is None
 
     def start(self) -> None:
-        """Start it, with what it has on its disk; nothing where it runs."""
+        """Start it, with its disk's contents, unless it runs."""
         if not self.is_up:
             with (self.place / f"{self.name}.log").open("ab") as log:
                 self.process = subprocess.Popen(
@@ -134,7 +134,7 @@ def dnsmasq(place: Path, *lines: str) -> Iterator[int]:
     (port,) = free_ports(1)
     file = place / "dnsmasq.conf"
     own = ("no-resolv", "no-hosts", f"port={port}", "listen-address=127.0.0.1", "bind-interfaces")
-    # It knows all of its zone and of private addresses: what is not there has no name.
+    # It knows all of its zone and of private addresses: an unknown address has no name.
     file.write_text("\n".join((*own, "local=/example.local/", "bogus-priv", *lines)) + "\n")
     words = [binary, "--keep-in-foreground", f"--conf-file={file}", "--pid-file"]
     with _running(words, port):

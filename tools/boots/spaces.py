@@ -91,7 +91,7 @@ def spaces(count: int, *, cuts: bool) -> Iterator[Spaces]:
 
 
 def enter(namespace: str) -> None:
-    """Move this process into a namespace, for what it opens from now on."""
+    """Move this process into a namespace, for sockets it opens from now on."""
     with Path(namespace).open("rb") as file:
         if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), namespace)

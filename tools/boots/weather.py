@@ -96,7 +96,7 @@ class Tcp:
                 if one is connection:
                     foul = self.sky.met()
                     if foul is Weather.FAIR or foul is Weather.HALF:
-                        # Half an answer: the server has done what it was asked for.
+                        # Half an answer: the server has carried out the request.
                         server.sendall(data)
                         continue
                     self._foul(connection, foul)

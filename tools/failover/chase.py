@@ -53,7 +53,7 @@ class Load(MessagingHandler):  # type: ignore[misc]
             self.sent += 1
             self.sender.send(Message(id=f"late-{self.sent}", durable=True, body="x" * 100))
         if self.asked < self.sent:
-            # What comes in and what goes out are alike.
+            # As many messages come in as go out.
             self.receiver.flow(self.sent - self.asked)
             self.asked = self.sent
         event.container.schedule(STEP_SECONDS, self)

@@ -1,7 +1,7 @@
 """A client by another maker's library, Proton's own: publishes, consumes, and counts.
 
-It has a list of addresses and the library's reconnection; what it was not told of when a connection
-ended it sends again, and says so in the message.
+It has a list of addresses and the library's reconnection; it repeats unconfirmed messages after a
+connection ended, and says so in the message.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Storm(MessagingHandler):  # type: ignore[misc]
         event.container.schedule(0.1, self)
 
     def on_connection_opened(self, event: Event) -> None:
-        # A session and links of its own for each connection: what the library has left of an old
-        # link it takes for new deliveries.
+        # A session and links of its own for each connection: the library takes the remains of an
+        # old link for new deliveries.
         self.session = event.connection.session()
         self.session.open()
         self.sender = event.container.create_sender(self.session, QUEUE)
@@ -111,7 +111,7 @@ class Storm(MessagingHandler):  # type: ignore[misc]
             self.again.append(number)
 
     def on_disconnected(self, event: Event) -> None:
-        # It is unknown what became of these.
+        # The fate of these is unknown.
         self.ends += 1
         lost = sorted(self.waiting.values())
         self.waiting.clear()

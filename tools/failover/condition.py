@@ -181,7 +181,7 @@ def run(top: Path, name: str) -> dict[str, Any]:
 
 
 def main(names: Sequence[str] = ()) -> int:
-    """Do all runs, or these; print what came of them."""
+    """Do all runs, or these; print their results."""
     with TemporaryDirectory() as top:
         found = {name: run(Path(top) / name, name) for name in names or RUNS}
     print(json.dumps(found, indent=2))

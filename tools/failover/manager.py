@@ -21,13 +21,13 @@ from tools.faults.ports import free_ports
 
 TIMEOUT_MS = "180000"
 PATIENCE_SECONDS = 60.0
-"""For what must come: a busy machine may take long."""
+"""For events that must come: a busy machine may take long."""
 
 
 @define
 class Manager:
-    """`files`: of each broker's configuration.  `ways`: what lies between brokers.  `refusals`: who
-    refused, and why.
+    """`files`: of each broker's configuration.  `ways`: the network between brokers.  `refusals`:
+    who refused, and why.
     """
 
     files: Mapping[str, Path]
@@ -49,8 +49,8 @@ class Manager:
     ) -> Manager:
         """Return one for brokers with these names; writes their files.
 
-        `more`, `tables`: lines of all files.  `built_in`: they promote themselves.  `cuts`: what
-        lies between them can be cut.
+        `more`, `tables`: lines of all files.  `built_in`: they promote themselves.  `cuts`: the
+        links between them can be cut.
         """
         ports = iter(free_ports(3 * len(names)))
         clients = {name: next(ports) for name in names}
@@ -164,7 +164,7 @@ class Manager:
 
 @contextmanager
 def running(manager: Manager) -> Iterator[Manager]:
-    """Kill what still runs at the end."""
+    """Kill all processes that still run at the end."""
     try:
         yield manager
     finally:

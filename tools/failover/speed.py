@@ -60,7 +60,7 @@ def measure(
 ) -> dict[str, Any]:
     """Return messages a second with none, one and two backups, the median of some rounds.
 
-    In turns, so that what else the machine does falls on all alike.  `beside`: makes a queue of
+    In turns, so that other load on the machine affects all alike.  `beside`: makes a queue of
     another broker, of this name, and returns that one's URL, and the queue's address there.
     """
     managers = {}

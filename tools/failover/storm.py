@@ -65,7 +65,7 @@ class Ways(Network):
 
 @define
 class Brokers(System):
-    """`manager`: outside, or only what calls the agents."""
+    """`manager`: outside, or only the part that calls the agents."""
 
     top: Path
     manager: Manager
@@ -197,7 +197,7 @@ class Brokers(System):
         self.verdicts.append(verdict)
 
     def judge(self) -> Judged:
-        """Let the client take what is confirmed, and hold the event logs against the claims."""
+        """Let the client take all confirmed messages, and check the event logs."""
         if self._client is None:
             return Judged(("no client was there",), {})
         (self.top / "gate").write_text("end")

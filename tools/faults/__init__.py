@@ -1,1 +1,1 @@
-"""Real faults for real nodes: processes, a network in between, clients, and what was promised."""
+"""Real faults for real nodes: processes, a network in between, clients, and promises."""

@@ -1,4 +1,4 @@
-"""Clients of nodes: they write all the time, and remember what was acknowledged."""
+"""Clients of nodes: they write all the time, and remember acknowledged writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ledger:
     _lock: threading.Lock = field(factory=threading.Lock)
 
     def note(self, text: str, answer: bytes) -> None:
-        """Remember what came of a write."""
+        """Remember the outcome of a write."""
         with self._lock:
             if answer.startswith(b"ok "):
                 self.acknowledged[text] = int(answer[3:])

@@ -180,7 +180,7 @@ class Fleet:
         return found is not None and (found["status"], found["version"]) == ("ready", version)
 
     def until(self, what: str, says: Callable[[], bool], seconds: float = PATIENCE) -> None:
-        """Return once it is so; raises `AssertionError` with what all nodes say."""
+        """Return once the condition holds; raises `AssertionError` with all nodes' statuses."""
         end = time.monotonic() + seconds
         while not says():
             if time.monotonic() > end:

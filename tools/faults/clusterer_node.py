@@ -1,6 +1,6 @@
 """A node of the Clusterer that does not keep a rule: `python -m tools.faults.clusterer_node`.
 
-What stands behind is what `joinproto clusterer node` takes.
+The further words are those of `joinproto clusterer node`.
 """
 
 from __future__ import annotations

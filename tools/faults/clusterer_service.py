@@ -1,8 +1,8 @@
 """A service for torture: a broker that is a process, and keeps messages in a file.
 
-Real: the process of its node and its own, files, what is told between nodes, messages that a
-joining one copies from one that runs.  Simulated: brokers do not replicate what is published later;
-a node that publishes does so at all.
+Real: the process of its node and its own, files, messages between nodes, messages that a joining
+one copies from one that runs.  Simulated: brokers do not replicate later messages; a node that
+publishes does so at all.
 """
 
 from __future__ import annotations

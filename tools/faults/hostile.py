@@ -35,7 +35,7 @@ class Hostile:
         self.chance = random.Random(self.seed)
 
     def attack(self) -> None:
-        """Connect once, and do what is wrong; whatever the member answers is right."""
+        """Connect once, and misbehave; any answer of the member is right."""
         action = self.chance.choice(
             [
                 self._nothing,
@@ -80,7 +80,7 @@ class Hostile:
         self.sent += 1
 
     def _replay(self, link: socket.socket) -> None:
-        """Send again what a member has sent on a connection of its own."""
+        """Repeat the bytes that a member has sent on a connection of its own."""
         if not self._recorded:
             session = Session(self._identity("newcomer"), self.member)
             link.sendall(first := session.take_out())

@@ -59,7 +59,7 @@ class Network(ABC):
 
 
 class Direct(Network):
-    """Nothing lies between: what is measured is the nodes.  `ports`: where they listen."""
+    """No proxy: the nodes alone are measured.  `ports`: where they listen."""
 
     def __init__(self, ports: Mapping[str, int]) -> None:
         self.names, self._ports = tuple(ports), ports
@@ -81,7 +81,7 @@ class Direct(Network):
 
 
 class Proxies(Network):
-    """One proxy on loopback for each two nodes; what is dropped is held, and sent later.
+    """One proxy on loopback for each two nodes; dropped bytes are held, and sent later.
 
     `ports`: where the nodes listen.  `electors`: names of those that vote, which tells which one
     calls.

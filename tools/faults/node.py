@@ -1,7 +1,7 @@
 """A node that does not keep a rule, for torture: `python -m tools.faults.node --mutant NAME ...`.
 
-What stands behind is what `joinproto node` takes.  The rule is left out from outside, before
-the ordinary node starts; no configuration of a node can do so.
+The further words are those of `joinproto node`.  The rule is left out from outside, before the
+ordinary node starts; no configuration of a node can do so.
 """
 
 from __future__ import annotations

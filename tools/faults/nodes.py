@@ -61,7 +61,7 @@ class Node:
 
     @property
     def log(self) -> Path:
-        """Return the file with what it said, all runs together."""
+        """Return the file with its output, all runs together."""
         return self.top / f"{self.name}.log"
 
     @property
@@ -75,7 +75,7 @@ class Node:
         return ("tools.faults.node", "--mutant", self.mutant)
 
     def start(self) -> None:
-        """Start a process; what it says continues in its file."""
+        """Start a process; its output is appended to its file."""
         self.starts += 1
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -238,7 +238,7 @@ class Fleet:
         *,
         gone: Iterable[str] = (),
     ) -> None:
-        """Return when these serve clients, all in one view; raises with what they said.
+        """Return when these serve clients, all in one view; raises with their output.
 
         The view has no node whose process has ended, and none of `gone`, which hang or are cut off:
         the others serve in the view from before until they notice.

@@ -1,6 +1,6 @@
 """A link between two processes on loopback that can be cut, in both directions or in one.
 
-What is dropped is held, as the network would: TCP sends it again when the link is there again.
+Dropped bytes are held, as by the network: TCP sends it again when the link is there again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The register of the view chain outside the nodes: an etcd, and what can happen to it.
+"""The register of the view chain outside the nodes: an etcd, and its faults.
 
 Each node reaches it by a link of its own, which can be cut for that node alone.
 """

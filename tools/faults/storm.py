@@ -4,8 +4,8 @@ The seed decides which fault comes when, which process it hits and how long it l
 processes' own timing is theirs, so the same seed is the same storm, and not the same run to the
 last bit.
 
-What differs between systems is an adapter (`System`): how a process is started, killed and asked,
-which faults it has of its own, when all are back, and what must be there in the end.
+The differences between systems are in an adapter (`System`): how a process is started, killed and
+asked, which faults it has of its own, when all are back, and the required final state.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CUTS = frozenset({"partition", "one_way", "link"})
 
 @frozen
 class Judged:
-    """`problems`: one line each; none: the run holds.  `facts`: what else the report tells."""
+    """`problems`: one line each; none: the run holds.  `facts`: further figures of the report."""
 
     problems: tuple[str, ...]
     facts: Mapping[str, Any]
@@ -81,7 +81,7 @@ class System(ABC):
 
     @abstractmethod
     def judge(self) -> Judged:
-        """End all, and say what of what was promised is not so."""
+        """End all, and return the broken promises."""
 
     @abstractmethod
     def close(self) -> None:
@@ -90,7 +90,7 @@ class System(ABC):
 
 @define
 class Storm:
-    """`counts`: faults by kind; `say`: told what happens."""
+    """`counts`: faults by kind; `say`: gets a line for each event."""
 
     system: System
     seed: int
@@ -139,7 +139,7 @@ class Storm:
             yield bag.pop()
 
     def calm(self, seconds: float = CALM_SECONDS) -> None:
-        """Let all come back, as an operator would: what is down is started."""
+        """Let all come back, as an operator would: stopped nodes are started."""
         self.system.network.heal()
         for name in self.system.names:
             self.system.signal(name, signal.SIGCONT)

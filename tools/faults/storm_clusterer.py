@@ -55,7 +55,7 @@ class Links(Network):
 
 @define
 class Clusterer(System):
-    """`label`: of the gospel's data; `messages`: what was acknowledged to be in them, in order,
+    """`label`: of the gospel's data; `messages`: those acknowledged to be in them, in order,
     published whenever all were ready with one config.  `keeper`: the gospel of all configs.
 
     It is killed and cut like the others.  It is reset, too, in the middle of a transition, once all
@@ -238,10 +238,10 @@ class Clusterer(System):
         for thread in threads:
             thread.join(WAIT_SECONDS)
 
-    # -- what must be --------------------------------------------------------------------------
+    # -- claims -------------------------------------------------------------------------------
 
     def settle(self, storm: Storm, seconds: float) -> None:
-        """Bring all back, by one config more; what they have then is the gospel's."""
+        """Bring all back, by one config more; their data then are the gospel's."""
         fleet = self.fleet
         fleet.until("the gospel answers", lambda: fleet.status(self.keeper) is not None, seconds)
         if not self.is_blank() and fleet.label(self.keeper) != self.label:
@@ -271,7 +271,7 @@ class Clusterer(System):
         self._publish()
 
     def judge(self) -> Judged:
-        """Say where a version went down on one disk, from what the nodes wrote of themselves."""
+        """Say where a version went down on one disk, from the nodes' own records."""
         highest: dict[str, int] = {}
         problems = []
         runs = self.fleet.events()

@@ -159,7 +159,7 @@ class Nodes(System):
         found: dict[str, list[str] | None] = {}
         for name, node in self.fleet.nodes.items():
             connection = Connection(node.clients, seconds=READ_SECONDS)
-            # A member that is kept busy reading may be suspended for a moment: what is read stays.
+            # A member that is kept busy reading may be suspended for a moment: reads still work.
             log = connection.read_all(patience=READ_SECONDS)
             connection.close()
             found[name] = None if log is None else [text for _, text in log]

@@ -1,6 +1,6 @@
-"""Histories of real clusters: what clients knew to be acknowledged, against what `recover` says.
+"""Histories of real clusters: acknowledged writes, compared with the verdicts of `recover`.
 
 A rig (`rabbitmq.py`, `galera.py`) forms a cluster, plays events that a seed draws, and leaves data
-directories; then it starts each store alone and asks what it has.  `judged.py` gives every subset
+directories; then it starts each store alone and asks for its data.  `judged.py` gives every subset
 of the directories to `recover pick` and compares.
 """

@@ -47,7 +47,9 @@ Follow = Callable[[History, str, Path], Followed | None]
 
 @click.group()
 def main() -> None:
-    """Play histories of real clusters, and compare what `recover pick` says with the truth."""
+    """Play histories of real clusters, and compare the verdicts of `recover pick` with the
+    truth.
+    """
 
 
 def _examine(

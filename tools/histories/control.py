@@ -1,8 +1,8 @@
 """A process that asks RabbitMQ nodes to do things, and clients that declare and publish.
 
 `rabbitmqctl` takes a second or two for each question; this process (`control.escript`) is started
-once.  A client here declares as a channel of RabbitMQ does (`rabbit_exchange:declare`), and what it
-reports as acknowledged is what the node returned from the transaction.
+once.  A client here declares as a channel of RabbitMQ does (`rabbit_exchange:declare`), and reports
+as acknowledged the transactions for which the node returned.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def damaged(
 
 
 def _linked(stores: Mapping[str, Path], place: Path) -> dict[str, Path]:
-    """Return copies of stores whose files are links: what is damaged is written again."""
+    """Return copies of stores whose files are links: damaged files are written again."""
     found = {}
     for node, store in stores.items():
         found[node] = place / node
@@ -70,7 +70,7 @@ def _damage(chance: random.Random, copies: Mapping[str, Path]) -> str:
 
 
 def damage(file: Path, how: str, *, at: int, bit: int = 0) -> None:
-    """Write a file again, damaged at a byte; a link to it elsewhere keeps what it had."""
+    """Write a file again, damaged at a byte; a link to it elsewhere keeps its contents."""
     data = bytearray(file.read_bytes())
     file.unlink()
     match how:

@@ -1,10 +1,10 @@
 """Histories of real etcd clusters: members as processes, cut links, clients that count.
 
 A kind of history is a plot; a seed draws how many members there are, who it is about, how long
-clients write, and how often a snapshot is taken.  Clients write keys that are there once, so what a
-store has of what was acknowledged is seen in its bytes, by no reader of ours.
+clients write, and how often a snapshot is taken.  Clients write keys that are there once, so the
+acknowledged keys of a store are visible in its bytes, by no reader of ours.
 
-`follow` does what the last line says, with copies of the stores, and counts the keys.
+`follow` carries out the last line, with copies of the stores, and counts the keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Members of etcd as processes: their links can be cut, and clients count what was acknowledged."""
+"""Members of etcd as processes: their links can be cut, and clients count acknowledged writes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Cluster:
     """Members as processes.  `like`: of an earlier life, at whose addresses they look for others.
 
     `clients`: ports; `urls`: addresses of peers, before the proxies.  `program`: which etcd is
-    started.  `asked`: what each member said of itself just before it was ended.
+    started.  `asked`: each member's own status just before its end.
     """
 
     folder: Path
@@ -138,7 +138,7 @@ class Cluster:
         self.asked.pop(name, None)
         with suppress(OSError, ValueError):
             said = call(self.clients[name], "/v3/maintenance/status")
-            # JSON of Protocol Buffers leaves out what is zero, and has long numbers as text.
+            # JSON of Protocol Buffers leaves out zeros, and has long numbers as text.
             self.asked[name] = Asked(
                 cluster=f"{int(said['header']['cluster_id']):x}",
                 member=f"{int(said['header']['member_id']):x}",

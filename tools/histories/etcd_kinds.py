@@ -1,4 +1,4 @@
-"""The kinds of histories of etcd: each plays some events, with what the seed draws."""
+"""The kinds of histories of etcd: each plays some events, drawn from the seed."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _learner(it: Cluster) -> None:
 
 
 def _restored(it: Cluster) -> None:
-    """All are made from one snapshot; what was written behind it is given up."""
+    """All are made from one snapshot; later writes are given up."""
     it.write()
     snapshot = it.saved("snapshot")
     it.write()
@@ -327,4 +327,4 @@ KINDS = tuple(PLOTS)
 DRAWN = KINDS[:10]
 """Those that a seed draws; the others are asked for."""
 UNSEEN = ("wiped-back", "old-copy", "forced", "founded-again", "restored-apart")
-"""Here a store went back in a way that files need not show; a proof then names what it assumes."""
+"""Here a store went back in a way that files need not show; a proof then names its assumptions."""

@@ -66,6 +66,6 @@ def _database(name: str, store: Path, facts: RaftFacts) -> Iterator[str]:
         return
     finally:
         copy.unlink()
-    # It counts the last key that is there, and leaves out what was compacted.
+    # It counts the last key that is there, and leaves out compacted ones.
     if (facts.revision or 0) < int(told["revision"]):
         yield f"{name}: {tool} has revision {told['revision']}, and {facts.revision} is read"

@@ -1,4 +1,4 @@
-"""Following the last line of a verdict, and what is lost by it."""
+"""Following the last line of a verdict, and the loss by it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Followed:
 
 def steps_of(line: str) -> Steps | None:
     """Return the steps in a last line that gives an order or a forced start."""
-    # What is in brackets is for the case that the rest does not do.
+    # The part in brackets is for the case that the rest does not help.
     line = re.sub(r"\([^()]*\)", "", line)
     force = FORCE.search(line)
     orders = STAGES.findall(line[force.end() :] if force else line)
@@ -85,7 +85,7 @@ def evals_of(line: str) -> tuple[tuple[str, str], ...]:
 
 
 def says_loss(line: str) -> bool:
-    """Return whether a last line says that something is lost by what it tells to do."""
+    """Return whether a last line says that its advice loses data."""
     kept = re.search(r"nothing (that is defined )?is lost|is kept", line) is not None
     return not kept and re.search(r"\blost\b", line) is not None
 

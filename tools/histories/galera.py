@@ -1,4 +1,4 @@
-"""Histories of MariaDB with Galera: what a seed draws is done to real nodes.
+"""Histories of MariaDB with Galera: events drawn from a seed, on real nodes.
 
     with TemporaryDirectory() as room:
         history = draw(7, Path(room), "forced")
@@ -24,7 +24,7 @@ from tools.histories.judged import History, first_of
 
 __all__ = ("KINDS", "Followed", "draw", "follow")
 
-# With 0 a server writes its log once in a second: what is younger a kill may take away.
+# With 0 a server writes its log once in a second: a kill may take younger writes.
 FLUSHES = (1, 1, 1, 0)
 
 
@@ -64,7 +64,7 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
         for node, store in history.stores.items():
             nodes.copy(store, nodes.data(node))
         serves = [first, *nodes.launched(*others)] if nodes.founds(first) else []
-        # A node of the same history that is behind gets what it lacks, and keeps what only it has.
+        # A node of the same history that is behind gets the data it lacks, and keeps its own.
         rows = [nodes.rows(node) for node in serves]
     nodes.remove(nodes.root)
     left = history.kept & frozenset.intersection(*rows) if rows else frozenset[str]()
@@ -78,7 +78,7 @@ def follow(history: History, line: str, folder: Path) -> Followed | None:
 
 
 def _asked(play: Play, *, kind: str, seed: int) -> History:
-    """Keep the directories, and ask copies of them what they have."""
+    """Keep the directories, and read the data from copies of them."""
     nodes = play.nodes
     left, logs = nodes.root / "left", nodes.root / "recovered"
     nodes.make(left)

@@ -1,4 +1,4 @@
-"""The kinds of histories of Galera: each plays some events, with what the seed draws."""
+"""The kinds of histories of Galera: each plays some events, drawn from the seed."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 A kind of history is a plot; a seed draws how many members there are, who it is about, and what
 clients write meanwhile.  At the end all are down.  What a store has is read from its journal, and
 what was acknowledged is what clients were told.  Real: the protocol, the log, the journal, the
-store's bytes.  Simulated: time, network, processes, a disk that keeps what it was told to keep.
+store's bytes.  Simulated: time, network, processes, a disk that keeps synced data.
 
-`follow` plays the history once more, does what the last line says, and starts all.
+`follow` plays the history once more, carries out the last line, and starts all.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class Ledger(Oracle):
 
 @contextmanager
 def _played(scenario: Scenario) -> Iterator[tuple[Simulation, frozenset[str]]]:
-    """Play a scenario until all are down; give the simulation, and what was acknowledged."""
+    """Play a scenario until all are down; give the simulation, and the acknowledged writes."""
     it = Simulation(scenario, Member.start)
     it.oracle = ledger = Ledger(scenario, it.oracle.running, it.oracle.records)
     try:
@@ -273,7 +273,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Play it once more, and do what a last line says; None if it says nothing to do."""
+    """Play it once more, and carry out a last line; None if it has no advice."""
     is_plan = line.startswith("joinproto recover plan ") and "--" not in line.replace("-o ", "")
     if not is_plan and not line.startswith("start all members"):
         return None

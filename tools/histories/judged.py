@@ -3,7 +3,7 @@
 A verdict is wrong if a store that it calls proven, clean or a tie lacks something acknowledged that
 another store of the history has, given to the tool or not; if a store that it does not name has
 something that none of the named ones has; or if it says that nothing is lost by a start that loses
-something.  What no store has any more does not count.
+something.  Writes that no store has any longer do not count.
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ class History:
     """The actions on a cluster, and the directories it left.
 
     `kind`: the sort of history, `events`: in words, in order.  `stores`: the directory of each
-    node, as it was left and never started since, or what was collected of it.  `has`: of each node
-    what its store has when it is started alone; a node whose disk is gone is in neither.
-    `acknowledged`: what clients were told is done.  `nodes`: of the whole cluster.
-    `positions`: the log of `mariadbd --wsrep-recover` of each node (Galera).  `names`: of a kept
-    history, what `recover` calls each store, to its node.  `confirmed`: messages in each queue;
-    what became of them is known only after a start.  `queues`: of messages that are known one by
-    one, the queue of each.  `is_unseen`: a store was put
-    back or wiped in a way that no file need show.  `faults`: what a reader says and the product
-    contradicts.
+    node, as it was left and never started since, or the collected files of it.  `has`: for each
+    node the data of its store when it is started alone; a node whose disk is gone is in neither.
+    `acknowledged`: writes confirmed to clients.  `nodes`: of the whole cluster. `positions`: the
+    log of `mariadbd --wsrep-recover` of each node (Galera).  `names`: of a kept history, the name
+    that `recover` gives each store, to its node.  `confirmed`: messages in each queue; their fate
+    is known only after a start.  `queues`: of messages that are known one by one, the queue of
+    each.  `is_unseen`: a store was put back or wiped in a way that no file need show.  `faults`:
+    facts of a reader that the product contradicts.
     """
 
     broker: str
@@ -71,8 +70,8 @@ class History:
 class Judged:
     """One subset of a history's stores.  `named`: nodes that the verdict calls the latest.
 
-    `assumed`: what is wrong where a store was lost or put back, and the verdict says that it
-    assumes otherwise.  `claims`: how many queues it calls proven.
+    `assumed`: the errors where a store was lost or put back, and the verdict says that it assumes
+    otherwise.  `claims`: how many queues it calls proven.
     """
 
     given: tuple[str, ...]
@@ -98,7 +97,7 @@ def judged(history: History) -> Iterator[Judged]:
 
 
 def judge(history: History, given: tuple[str, ...]) -> Judged:
-    """Return the verdict about these stores, and what is wrong with it."""
+    """Return the verdict about these stores, and its errors."""
     called = {node: name for name, node in history.names.items()}
     found = judgement_of(
         words=[str(history.stores[node]) for node in given],

@@ -1,4 +1,4 @@
-"""Histories on disk: `history.json`, and next to it what `recover collect` writes of each store.
+"""Histories on disk: `history.json`, and next to it the output of `recover collect` for each store.
 
 So they are judged again by other code, without a broker.
 """
@@ -22,7 +22,7 @@ FILE = "history.json"
 
 
 def keep(history: History, folder: Path) -> None:
-    """Write a history, and what is collected of its stores, to a folder."""
+    """Write a history, and the collected files of its stores, to a folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for node, store in history.stores.items():

@@ -42,7 +42,7 @@ class Servers:
         return self.folder / name
 
     def run(self, *words: str, check: bool = True) -> str:
-        """Run a program as the user of the servers; returns what it says."""
+        """Run a program as the user of the servers; returns its output."""
         program, *rest = words
         found = subprocess.run(
             [program_of(program), *rest],
@@ -196,7 +196,7 @@ class Servers:
         None if it does not start alone.
         """
         port = free_port()
-        # As after a start of the machine: what it names runs no more.
+        # As after a start of the machine: the process it names no longer runs.
         (data / "postmaster.pid").unlink(missing_ok=True)
         with (data / "postgresql.auto.conf").open("a", encoding="utf-8") as file:
             file.write(f"primary_conninfo=''\nport={port}\n")

@@ -3,11 +3,11 @@
 A boot takes ten seconds and more, so several histories come of one life of a cluster.  At the end
 of each all nodes are ended, their directories are copied and judged, the last line is followed on
 the directories themselves (a queue does not follow a copy: Ra's files name their folder), and the
-life continues.  What becomes of a store afterwards (a disk wiped, an older copy put in its place)
-is done to the copy; then the nodes are only frozen, and no line is followed.  Each history has
-three queues of its own; those of earlier ones in that life are judged with them.
+life continues.  Later changes of a store (a disk wiped, an older copy put in its place) are made to
+the copy; then the nodes are only frozen, and no line is followed.  Each history has three queues of
+its own; those of earlier ones in that life are judged with them.
 
-Clients know each message that was confirmed.  What a store has is asked of Ra itself, on copies
+Clients know each message that was confirmed.  The data of a store is read by Ra itself, on copies
 (`ra_contents.escript`), and a log that `names.dets` does not name has nothing, as for RabbitMQ.
 
     fresh         queues are seconds old, so `names.dets` may not name them on the disk yet
@@ -133,7 +133,7 @@ def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = Fal
     play = Play(life, chance, seed, [f"q{seed}-{number}" for number in range(QUEUES)])
     play.declare(is_settled=kind != "fresh")
     if kind == "copy":
-        # What goes back has to have been there before.
+        # A store put back must have existed before.
         play.queues = [*play.queues, *life.queues]
     life.queues = play.queues[:QUEUES]
     for name in names:
@@ -146,7 +146,7 @@ def draw(seed: int, folder: Path, kind: str | None = None, *, khepri: bool = Fal
     for one in after:
         play.events.append(one)
     has = contents(stores, folder / "aside")
-    # Clusters go on with what they are, and a cluster that is cut, or half away, is mended.
+    # Clusters go on as they are, and a cluster that is cut, or half away, is mended.
     if not is_followed:
         play.whole_again()
     wanted = frozenset().union(*life.confirmed.values()) if life.confirmed else frozenset()
@@ -305,7 +305,7 @@ def judged(history: History) -> Iterator[Judged]:
 
 
 def judge(history: History, given: tuple[str, ...]) -> Judged:
-    """Return the verdict about these stores; wrong if a group's best lacks what was confirmed."""
+    """Return the verdict about these stores; wrong if a group's best lacks confirmed messages."""
     found = judgement_of(
         words=[str(history.stores[node]) for node in given], kind="auto", positions=[]
     )

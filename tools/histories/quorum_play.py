@@ -21,7 +21,7 @@ from tools.histories.rabbitmq_nodes import Nodes, copy, full, remove
 IN_A_LIFE = 12
 SETTLE_SECONDS = 4.0
 METADATA = "rabbitmq_metadata"
-"""Khepri's group: what is confirmed there are declarations of exchanges."""
+"""Khepri's group: the confirmed operations there are declarations of exchanges."""
 
 
 @define
@@ -50,7 +50,7 @@ class Life:
 
 @define
 class Play:
-    """One history in the middle.  `changes`: what becomes of a store once it was copied.
+    """One history in the middle.  `changes`: of a store once it was copied.
 
     `purged`: the last queue that was purged, and so has a snapshot.
     """
@@ -266,7 +266,7 @@ class Play:
                 self.events.append(f"{', '.join(running)} killed at one moment")
 
     def frozen(self, place: Path) -> tuple[Mapping[str, Path], list[str]]:
-        """Return copies of all directories at one moment, with what was done to them then."""
+        """Return copies of all directories at one moment, with their later changes."""
         self._signal(signal.SIGSTOP)
         stores = {}
         try:

@@ -35,7 +35,7 @@ PLAY = "play"
 JOIN = ("rabbit_mnesia:join_cluster('{}', disc).", "rabbit_db_cluster:join('{}', disc).")
 """Before RabbitMQ 3.13, and since."""
 
-# What happens in each kind of history, and which events a seed may add.
+# The events of each kind of history, and which events a seed may add.
 PLOTS: Mapping[str, tuple[str, str]] = {
     "orderly": ("publish write stop stop stop", "write publish"),
     "killed-together": ("publish write kill-all", "write publish"),
@@ -137,7 +137,7 @@ def _formed(folder: Path, *, khepri: bool = False) -> Mapping[str, Path]:
     places = {full(node): folder / full(node) for node in NODES}
     if folder.exists():
         return places
-    # What an attempt that failed left behind.
+    # Leftovers of a failed attempt.
     shutil.rmtree(folder.with_name("forming"), ignore_errors=True)
     with nodes(folder.with_name("forming")) as cluster:
         cluster.prepare()
@@ -164,7 +164,7 @@ def _formed(folder: Path, *, khepri: bool = False) -> Mapping[str, Path]:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Do on copies what a last line says, to the letter; None if it gives no order."""
+    """Carry out a last line on copies, to the letter; return None if it gives no order."""
     steps = steps_of(line)
     if steps is None:
         return None

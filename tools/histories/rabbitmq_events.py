@@ -1,4 +1,4 @@
-"""Events of a RabbitMQ history: what is done to the nodes, and what clients do meanwhile.
+"""Events of a RabbitMQ history: actions on the nodes, and clients' work meanwhile.
 
 Each event is a function that plays it and returns it in words.  A seed draws which nodes it is
 about.  Clients write only to members of the cluster: not to a node that was reset, forgotten, or

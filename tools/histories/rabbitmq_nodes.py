@@ -52,7 +52,7 @@ def copy(directory: Path, place: Path) -> None:
 
 
 def remove(directory: Path) -> None:
-    """Remove a data directory, and what lies next to it."""
+    """Remove a data directory, and the files next to it."""
     shutil.rmtree(directory, ignore_errors=True)
     _flags(directory).unlink(missing_ok=True)
 
@@ -121,7 +121,7 @@ class Nodes(Cluster):
         return not rest
 
     def stop(self, node: str) -> None:
-        """Stop a node in order: what `rabbitmqctl stop` asks it to do."""
+        """Stop a node in order: like `rabbitmqctl stop`."""
         self.ask(node, "spawn(rabbit, stop_and_halt, []).")
         self.servers.wait(node, seconds=60)
 

@@ -25,7 +25,7 @@ COLUMNS = (
 
 @frozen(kw_only=True)
 class Examined:
-    """A history, the verdicts about its subsets, and what following the first one did.
+    """A history, the verdicts about its subsets, and the outcome of following the first one.
 
     `refused`: the error with which the tool answered instead.  `worse`: damaged copies about which
     a verdict claims more than about the stores themselves.

@@ -2,7 +2,8 @@
 
 A kind of history is a plot; a seed draws who it is about, and how much is published meanwhile.  At
 the end all are down.  A message is there where its text is in the store's journal: nothing is ever
-consumed.  `follow` does what the last line says on copies, and promotes who it names first.
+consumed.  `follow` carries out the last line on copies, and promotes the broker that it names
+first.
 """
 
 from __future__ import annotations
@@ -276,7 +277,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Do on copies what a last line says; None if it names no node."""
+    """Carry out a last line on copies; return None if it names no node."""
     marks, first = MARK.search(line), FIRST.search(line)
     top = folder / "play"
     node_of = {str(path): name for name, path in history.stores.items()}

@@ -62,7 +62,7 @@ def main(
             names = {name for name, one in read(results).items() if one.survived}
             wanted = [one for one in wanted if one.name in names]
         if sample is not None:
-            # In the order of the draw: wherever it is stopped, what is done is a sample.
+            # In the order of the draw: wherever it is stopped, the finished part is a sample.
             random.Random(seed).shuffle(wanted)
             wanted = wanted[:sample]
         if lists or show:

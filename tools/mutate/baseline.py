@@ -1,4 +1,4 @@
-"""The baseline: every catcher on the code as it is, which lines it runs, and what it costs."""
+"""The baseline: every catcher on the code as it is, its lines, and its costs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def hash_of_catchers(folders: Sequence[str]) -> str:
 
 @define
 class Asked:
-    """One catcher: what it costs, in seconds, which lines it runs, and what it counts."""
+    """One catcher: its cost in seconds, its lines, and its counts."""
 
     kind: str
     name: str

@@ -25,11 +25,11 @@ SECONDS_MOST = 28.0
 class Result:
     """The result of one mutation.
 
-    `kind`: of the catcher that noticed, "" where none did; `who`: its test, world or seed;
-    `what`: the claim, or how it failed; `by`: "claim", "pin" (another count alone), "time-out",
-    "error", "test".  `differs`: a random run that kept its claims but went another way; where
-    nothing noticed and nothing differs, the change may have no effect.  `seconds`: of processor
-    time.  `source`, `catchers`: hashes of the file with its patch, and of all that were asked.
+    `kind`: of the catcher that noticed, "" where none did; `who`: its test, world or seed; `what`:
+    the claim, or the error; `by`: "claim", "pin" (another count alone), "time-out", "error",
+    "test".  `differs`: a random run that kept its claims but went another way; where nothing
+    noticed and nothing differs, the change may have no effect.  `seconds`: of processor time.
+    `source`, `catchers`: hashes of the file with its patch, and of all that were asked.
     """
 
     name: str
@@ -207,7 +207,7 @@ def still_holds(
 ) -> bool:
     """Return whether this was found of the same file, and would be found again.
 
-    What survived did so with the catchers with one of these `hashes`.  What one catcher
+    A survivor is one for the catchers with one of these `hashes`.  A mutation that one catcher
     noticed stays noticed where others come to it; `tests`: the unit tests that there are.
     """
     if result is None or result.source != source:

@@ -1,7 +1,7 @@
 """The catchers besides unit tests: import, worlds, the link, random runs; the cheapest first.
 
-Each returns in a few words what it noticed, or "".  They run where the protocol is patched, so
-they import what they look at when they are asked.
+Each returns its finding in a few words, or "".  They run where the protocol is patched, so they
+import their subjects when they are called.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EVENTS_MOST = 8_000
 
 @frozen
 class Catcher:
-    """`kind`: in the order of their cost.  `look`: what it did, to be compared where it says so.
+    """`kind`: in the order of their cost.  `look`: its result, for comparison.
 
     `is_pinned`: another answer than the unchanged code's is a difference in behaviour, which
     tests that pin counts notice as well.
@@ -56,7 +56,7 @@ def tables_are_whole() -> str:
 
 
 def world(name: str, states_max: int | None) -> dict[str, Any]:
-    """Search a world; what is broken, and the counts."""
+    """Search a world; the broken claims, and the counts."""
     from joinproto.check.catalogue import load_world
     from joinproto.check.check import check
 

@@ -37,7 +37,7 @@ class Ended:
 def isolated(task: Callable[[], Any], seconds: float) -> Ended:
     """Run `task` in a fork of this process; `seconds`: of processor time.
 
-    What it returns must fit into JSON.  Nothing that it does to modules, caches or memory is left.
+    Its result must fit into JSON.  Nothing that it does to modules, caches or memory is left.
     """
     reads, writes = os.pipe()
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The operators: small changes to a syntax tree, each as a stretch of source and what replaces it.
+"""The operators: small changes to a syntax tree, each as a stretch of source and its replacement.
 
     drop-case       a case of a table, or of a `match`, goes
     swap-cases      two cases that follow each other change places

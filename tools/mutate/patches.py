@@ -1,4 +1,4 @@
-"""A mutation as a patch: its name, where it stands in the source, what it puts there instead."""
+"""A mutation as a patch: its name, its place in the source, its replacement."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Mutation:
         return source[: self.start] + self.text.encode() + source[self.end :]
 
     def hash(self, source: bytes) -> str:
-        """Return the hash of what this is about: the file as it is, and the patch."""
+        """Return the hash of its subject: the file as it is, and the patch."""
         return hash_of(source, f"{self.start} {self.end} {self.text}".encode())
 
     def diff(self, source: bytes) -> str:

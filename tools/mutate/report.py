@@ -1,4 +1,4 @@
-"""The table of what noticed which mutations, and the survivors with their reasons."""
+"""The table of checks that noticed mutations, and the survivors with their reasons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ BLOCK = re.compile(r"(<!-- mutations -->\n).*?(<!-- end -->)", re.DOTALL)
 
 KINDS = ("import", "unit", "world", "link", "run", "")
 SORTS = ("equivalent", "redundant", "bound")
-"""Why a survivor may live: it changes nothing; the rule could go; it lies beyond what is asked."""
+"""Why a survivor may live: it changes nothing; the rule could go; it lies beyond the bounds of the
+checks.
+"""
 
 
 @frozen
@@ -55,7 +57,7 @@ def reasons(names: Collection[str], file: Path = REVIEWED) -> dict[str, Reason]:
 
 
 def write(results: Path, document: Path = DOCUMENT) -> int:
-    """Write the table into the document; returns the exit code of what the results say."""
+    """Write the table into the document; returns the exit code for the results."""
     mutations = {one.name: one for one in all_mutations()}
     known = {
         name: one

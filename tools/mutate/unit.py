@@ -116,7 +116,7 @@ def catch(ids: Sequence[str], usual: dict[str, float]) -> dict[str, str]:
 
 
 def forget_caches() -> None:
-    """Empty every cache of ours: otherwise the first test alone runs what is kept in one."""
+    """Empty every cache of ours: otherwise the first test alone fills one."""
     for name, module in list(sys.modules.items()):
         if name.startswith(("joinproto.", "tests.")):
             for thing in list(vars(module).values()):

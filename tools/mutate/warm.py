@@ -1,4 +1,4 @@
-"""Warm up once: what every child needs is imported and compiled before the first fork."""
+"""Warm up once: modules that every child needs are imported and compiled before the first fork."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def warm_up() -> None:
     """Load the loops that searches need, and the packages that tests and worlds import.
 
     Objects of that moment are no garbage, and no child looks through it: that, and pytest's
-    plugins, were three quarters of what a mutation cost that one quick test notices.
+    plugins, were three quarters of the cost of a mutation that one quick test notices.
     """
     from importlib import import_module
 

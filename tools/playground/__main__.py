@@ -1,9 +1,9 @@
 """`make playground`: dist/playground, a static folder that any file server serves.
 
 It holds the page, Pyodide (Python in WebAssembly), joinproto with its worlds, and a picture of
-Python's memory with both loaded.  Pyodide and the
-editor come from npm, by the exact versions of `package.json`; `licences.txt` in the folder says
-what came from where.  At run time nothing is fetched but the folder's own files.
+Python's memory with both loaded.  Pyodide and the editor come from npm, by the exact versions of
+`package.json`; `licences.txt` in the folder lists the origins.  At run time nothing is fetched but
+the folder's own files.
 
 Exit codes: 0 written, 4 something is not installed or not reached.
 """
@@ -130,7 +130,7 @@ def _editor(modules: Path, folder: Path) -> set[str]:
 
 
 def code() -> Iterator[tuple[str, bytes]]:
-    """Yield name and bytes of what Python finds in the page's worker."""
+    """Yield name and bytes of the files that Python finds in the page's worker."""
     for package, folder in SOURCES.items():
         for file in folder.rglob("*"):
             name = f"{package}/{file.relative_to(folder).as_posix()}"

@@ -4,7 +4,7 @@ The page asks by a verb and an object of JSON, and gets an object of JSON: `answ
 knows of a browser; `worker.py` joins it to one, and tests call it on any Python.
 
 An answer is `{"value": ...}`, or `{"error": {"message", "next", "line", "run"}}`: `line` is of the
-user's model where it is known, `run` the steps that led there.  What a model prints comes as
+user's model where it is known, `run` the steps that led there.  A model's output comes as
 `"printed"`.
 """
 
@@ -49,7 +49,7 @@ BEFORE = "before.py"
 """The model as it was loaded before its last change, to compare with."""
 
 PRINTED_MAX = 20_000
-"""Characters of what a model prints that the page is given."""
+"""Characters of a model's output that the page gets, at most."""
 
 TELL_SECONDS = 0.15
 """The page hears this often how far a search is."""
@@ -233,7 +233,7 @@ _SESSION = Session()
 
 
 def _open(given: Given, _: Tell) -> Any:
-    """Open a world to walk through; takes what `check` or `model` take."""
+    """Open a world to walk through; with the arguments of `check` or `model`."""
     if "text" not in given:
         return _SESSION.opens(_shipped(given))
     return {**_SESSION.opens(_loaded(given)), "versions": _versions(given)}
@@ -293,7 +293,9 @@ VERBS: Mapping[str, Callable[[Given, Tell], Any]] = {
 
 
 def warm_up() -> None:
-    """Import what questions need, before a picture of Python's memory is taken for the page."""
+    """Import the modules that questions need, before a picture of Python's memory is taken for the
+    page.
+    """
     import joinproto.__main__
     import joinproto.recovery.cli  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""Joins `answers.py` to the page: what Python runs in the page's worker."""
+"""Joins `answers.py` to the page: the code that Python runs in the page's worker."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SEARCHES = re.compile(
     r"(how-to/|tutorial|model|semantics|search|spark|ci|coming-from-|benchmarks|readme)"
 )
 ROW = re.compile(r"(?m)^\| (?!word |-)(.+?) \| (.+) \|$")
-# What no link may be put into: code, links, HTML, and a line's own mark.
+# Text into which no link may be put: code, links, HTML, and a line's own mark.
 KEPT = re.compile(r"(`[^`]*`|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|\*\*[^*]+\*\*)")
 
 
@@ -76,7 +76,7 @@ def linked(text: str, page: str, glossary: str) -> str:
 
 
 def _first_uses(part: str, patterns: dict[str, re.Pattern[str]], glossary: str) -> str:
-    """Put links into a piece of prose, and take what was linked out of `patterns`."""
+    """Put links into a piece of prose, and remove linked names from `patterns`."""
     made: list[str] = []
     for word, pattern in list(patterns.items()):
         found = pattern.search(part)

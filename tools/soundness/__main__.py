@@ -24,7 +24,7 @@ PIECE = 50
 
 
 def piece(first: int, count: int, states_max: int) -> list[tuple[int, Compared]]:
-    """Compare the models of `count` seeds; returns what is not the same, and the rest counted."""
+    """Compare the models of `count` seeds; returns the differences, and the counts of the rest."""
     return [
         (seed, compare(write(seed), states_max=states_max)) for seed in range(first, first + count)
     ]

@@ -1,4 +1,4 @@
-"""One random model, searched twice: what the checker says, and what the plain search says."""
+"""One random model, searched twice: the checker's report, and the plain search's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Verdict = Literal["same", "different", "refused", "too large"]
 
 @frozen
 class Compared:
-    """`said`: what differs, or why it was refused."""
+    """`said`: the difference, or the reason of a refusal."""
 
     verdict: Verdict
     said: str = ""
@@ -44,7 +44,7 @@ class Compared:
 
 def compare(model: Model, *, states_max: int = 150) -> Compared:
     """Search `model` twice, and tell whether anything differs."""
-    # Two modules, because what one search leaves in a default argument is not the other's.
+    # Two modules, because one search must not see the other's default arguments.
     with _module(model) as module:
         setting = Setting(
             _makers(model, module),

@@ -18,8 +18,8 @@ Duty = tuple[bool, Hashable]
 class Space:
     """Everything reachable; the first `begins` states begin runs.
 
-    `steps`: those out of each state, and where they lead.  `out`: what each fulfils, and where it
-    leads.
+    `steps`: those out of each state, and where they lead.  `out`: the duties each fulfils, and its
+    target.
     """
 
     setting: Setting
@@ -107,7 +107,7 @@ class Space:
 
 
 def reached(first: Iterable[int], after: Callable[[int], Iterable[int]]) -> dict[int, int]:
-    """Return how many steps lead to each of what can be reached."""
+    """Return the number of steps to each reachable state."""
     found = dict.fromkeys(first, 0)
     queue = list(found)
     for at in queue:

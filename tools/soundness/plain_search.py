@@ -74,7 +74,7 @@ def told(value: Any, seen: dict[int, int] | None = None) -> Hashable:
     held = _held(value)
     has_open = kind.__setattr__ is object.__setattr__ and (held or hasattr(value, "__dict__"))
     if kind.__hash__ is None or has_open:
-        # It can change, so it matters what else names it.
+        # It can change, so other names of it matter.
         if id(value) in seen:
             return "again", seen[id(value)]
         seen[id(value)] = len(seen)
@@ -138,7 +138,7 @@ def key_of(state: State, network: str) -> Hashable:
 
 @frozen
 class Step:
-    """`name`: what fairness calls it, None means a fault or a whim, which is never forced.
+    """`name`: its name in fairness, None means a fault or a whim, which is never forced.
 
     `word`, `member`: of a step that a member takes, and the member.
     """

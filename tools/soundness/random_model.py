@@ -1,8 +1,8 @@
 """Random models as Python source, with the values that people really write.
 
 Nested lists and dicts, two names of one object, enums, dataclasses, attrs objects, floats next to
-ints and bools, default arguments, shared tuples; members that persist, crash, stay down, time
-out, send what they hold and hold what they get.  The source alone says what a model is.
+ints and bools, default arguments, shared tuples; members that persist, crash, stay down, time out,
+send what they hold and hold what they get.  The source alone defines a model.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Model:
     """`source`: a module with the class `Member`, `BEGINNINGS`, and `CLAIMS`, each (kind, and
     functions of a dict of what is seen: the claim, its premise, what must hold meanwhile).
     `budgets`: of faults.  `fairness`: whether strong, words, of whom (None means each step by
-    itself). `may_refuse`: it does what the checker refuses, with the reason.
+    itself). `may_refuse`: it contains code that the checker refuses, with the reason.
     """
 
     seed: int
@@ -207,7 +207,7 @@ class _Writer:
         return lines
 
     def action(self) -> str:
-        """Return a statement that keeps what is held within bounds."""
+        """Return a statement that keeps attributes within bounds."""
         name = self.dice.choice(list(self.kinds))
         me, lit = f"self.{name}", self.lit()
         lists = [n for n, k in self.kinds.items() if k == "list"]
@@ -386,7 +386,7 @@ def write(seed: int) -> Model:
     idle = w.one("None", "NOT_ENABLED")
     body = [f"            if self.fuel <= 0: return {idle}"]
     if keeps and w.chance(0.6):
-        # What is not enabled changes nothing.
+        # An event that is not enabled changes nothing.
         at = 0 if idle == "None" else 1
         body.insert(at, f"            self.{dice.choice(keeps)} = event.content")
     lines += body

@@ -1,6 +1,6 @@
 """Systems as they ship, in random orders: `python -m tools.swarms SYSTEM`, of the four below.
 
-Its help names the exit codes.  Ctrl-C and SIGTERM end it with what was played until then.
+Its help names the exit codes.  Ctrl-C and SIGTERM end it with the runs played until then.
 """
 
 from __future__ import annotations

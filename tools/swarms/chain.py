@@ -25,7 +25,7 @@ CLOSED = SimpleNamespace(value="no majority")
 
 @define(eq=False)
 class Chain:
-    """Of all brokers.  `frames`: what a majority has."""
+    """Of all brokers.  `frames`: those of a majority."""
 
     loop: VirtualLoop
     names: str

@@ -55,7 +55,7 @@ class Found:
 
 @define
 class Swarm(Oracle):
-    """One run: what is drawn, and the rest behind it."""
+    """One run: the drawn events, and the rest after them."""
 
     def say(self, line: str) -> None:
         self.told.append(f"{asyncio.get_running_loop().time():9.3f}  {line}")
@@ -76,7 +76,7 @@ class Swarm(Oracle):
                 self._start(one, first if self.chance.random() < 0.5 else None)
             await self._pause()
 
-    # -- what is drawn -----------------------------------------------------------------------
+    # -- drawn events ------------------------------------------------------------------------
 
     async def _burst(self) -> None:
         ways = (
@@ -114,8 +114,8 @@ class Swarm(Oracle):
     def apply_twice(self, one: Machine) -> None:
         """Give a second content of one version to the same node, which must not take it.
 
-        An operator must not give two contents of one version to two nodes: where both take what
-        they are given, they stay apart until a younger config comes (U1, docs/clusterer.md).
+        An operator must not give two contents of one version to two nodes: where both take their
+        given configs, they stay apart until a younger config comes (U1, docs/clusterer.md).
         """
         self._apply(one, self._config(self._some()))
         self._apply(one, self._config(self._some(), version=self.version))
@@ -238,7 +238,7 @@ class Swarm(Oracle):
                 if each.version > config.version:
                     self._judge(message, each)
 
-    # -- what must be ------------------------------------------------------------------------
+    # -- claims ----------------------------------------------------------------------------
 
     async def rest(self) -> None:
         """Let all come to rest, and look.
@@ -274,7 +274,7 @@ class Swarm(Oracle):
         while loop.time() < end and calm < CALM_LOOKS and not self.machines.faults:
             self.resume(self.all[0])
             for one in self.all:
-                # Brokers that ran apart: partition handling has one take what the other has.
+                # Brokers that ran apart: partition handling has one copy the other's messages.
                 if one.name in self.were_cut and one.broker.serves:
                     one.broker.copy()
                 if one.process is None:

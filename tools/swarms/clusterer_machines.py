@@ -1,8 +1,8 @@
 """Machines, links and brokers around hosts of the Clusterer, in memory and virtual time.
 
-Real: the host, its steps, its files and their codec.  Simulated: disks, which lose what was not
-synced; links, which keep the order of messages and end when they are cut; brokers, which keep a
-labelled list of messages, and tell each other of new ones.
+Real: the host, its steps, its files and their codec.  Simulated: disks, which lose unsynced data;
+links, which keep the order of messages and end when they are cut; brokers, which keep a labelled
+list of messages, and tell each other of new ones.
 """
 
 from __future__ import annotations
@@ -384,7 +384,7 @@ class Links:
 
 @define
 class Machines:
-    """All machines of one run.  `faults`: what none may do, as sentences."""
+    """All machines of one run.  `faults`: errors, as sentences."""
 
     names: str
     chance: Random

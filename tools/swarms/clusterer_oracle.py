@@ -68,8 +68,8 @@ def _stops(before: State, after: State) -> str | None:
 class Message:
     """A message that was acknowledged.  `holders`: machines that have it, as far as is known.
 
-    `members`: named by each config since it was acknowledged; as a gospel any other one means what
-    it has.  `given_up`: why the operator cannot want it any more.
+    `members`: named by each config since it was acknowledged; as a gospel any other one means its
+    own data.  `given_up`: why the operator cannot want it any more.
     """
 
     number: int

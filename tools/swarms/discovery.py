@@ -1,9 +1,9 @@
 """Random orders of blank nodes that start, by the rules of ours and with the clients that ship.
 
 Shipped: the flows of Consul and etcd, the client that performs them (`Served`), and `decide`.
-Simulated: the service, which may be down, be asked in vain, or do what is asked and not say so;
-the network between nodes; and the founding by votes, of which a node keeps its own on its disk.
-A step is a round that a node decides, or an answer that a client's flow takes.  What must be:
+Simulated: the service, which may be down, fail to answer, or carry out a request and not say so;
+the network between nodes; and the founding by votes, of which a node keeps its own on its disk. A
+step is a round that a node decides, or an answer that a client's flow takes.  The claims:
 
     there is one cluster, or none
     once all links heal, all are started and the service answers, all nodes are in it within

@@ -1,6 +1,6 @@
 """Time that is virtual, a network that is memory, and disks that take as long as they are told to.
 
-All that is above its sockets is what a process does.
+The code above its sockets is that of a process.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Jumps(SelectSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop with its own time and its own network.
 
-    A host is called at CALLER-NAME and listens at NAME.  `apart`: nothing reaches these or comes
-    from them; what they have sent waits.
+    A host is called at CALLER-NAME and listens at NAME.  `apart`: no message reaches these or comes
+    from them; their messages wait.
     """
 
     def __init__(self) -> None:
@@ -85,14 +85,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return one, one.protocol
 
     def heal(self) -> None:
-        """Let everything through, also what waits."""
+        """Let all messages through, also waiting ones."""
         self.apart.clear()
         for end in self.ends:
             for _ in range(len(end.under_way)):
                 end.arrive()
 
     def kill(self, name: str, keeps: Callable[[int], int] = lambda _: 0) -> None:
-        """End all connections of a host: what it ran is not told.
+        """End all connections of a host: its callbacks are not called.
 
         `keeps`: how many of so many pieces under way arrive all the same.
         """
@@ -106,7 +106,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 @define
 class Listening:
-    """The port of a host; `sockets` is what asks for its number finds."""
+    """The port of a host; `sockets` has the number that callers ask for."""
 
     loop: VirtualLoop
     name: str
@@ -128,7 +128,7 @@ class Listening:
 
 @define(eq=False)
 class End(asyncio.Transport):
-    """One end of a connection.  `under_way`: what it has sent; None means that it has ended."""
+    """One end of a connection.  `under_way`: its messages; None means that it has ended."""
 
     loop: VirtualLoop
     name: str
@@ -176,7 +176,7 @@ class End(asyncio.Transport):
             self.loop.call_later(self.latency, self.arrive)
 
     def arrive(self) -> None:
-        """Have come what was sent first of what is under way, if it can."""
+        """Deliver the oldest message under way, if possible."""
         other = self.other
         assert other is not None
         if not self.under_way or self.loop.apart & {self.name, other.name}:

@@ -1,7 +1,7 @@
 """Random orders of `reconcile run` as it ships: its machine, its loop and its file.
 
-What happens is drawn before a run begins, so that a run that fails can be shortened.  At its end
-most nodes that are left come back, the others never do, and nothing more fails.  Then, within
+Events are drawn before a run begins, so that a run that fails can be shortened.  At its end most
+nodes that are left come back, the others never do, and nothing more fails.  Then, within
 `REST_SECONDS`, each queue that has a leader survives as many failures as its target promises, and
 for `CALM_SECONDS` nothing more is commanded.
 
@@ -98,10 +98,10 @@ class Killed(BaseException):
 
 @define
 class Beside:
-    """The broker as the keeper meets it: its API and its tools; and what happens to them.
+    """The broker as the keeper meets it: its API and its tools; and their faults.
 
-    `dies_in`: calls of the disk, the API or the tools until the keeper is killed.
-    `is_off`: its machine lost power; what is left of the keeper may do nothing more.
+    `dies_in`: calls of the disk, the API or the tools until the keeper is killed. `is_off`: its
+    machine lost power; the rest of the keeper may not act any more.
     """
 
     broker: Broker
@@ -257,7 +257,7 @@ class Run:
                 return f"{group.name} of {group.target}: {voters}, whole {whole}"
         return ""
 
-    # -- what happens ------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------
 
     def _happens(self, one: Happening) -> None:
         broker, beside, now = self.broker, self.beside, self.broker.now

@@ -1,8 +1,9 @@
-"""A broker in virtual time: nodes, replicated queues, what its API and its tools say, and when.
+"""A broker in virtual time: nodes, replicated queues, the answers of its API and its tools, with
+their times.
 
 It knows nothing of the keeper.  A queue's group counts; its list, which the API shows, is written
-later, by halves, or not at all.  What a command does is held against what must not happen, at the
-moment when it does it:
+later, by halves, or not at all.  Each effect of a command is checked against the claims at its
+moment:
 
     no queue that had a majority has none by it
     the last replica that holds all is not dropped
@@ -11,8 +12,8 @@ moment when it does it:
     no queue has two commands under way
     no node takes part in more copies than the keeper was told
 
-A program that commands cannot know what happened since it read the broker: a command is judged only
-where none of the queue's nodes came or went since.
+A program that commands cannot know events since it read the broker: a command is judged only where
+none of the queue's nodes came or went since.
 
 Source: reconciliation, Q4 and Q5; incidents 13, 15, 16, 29 and 30.
 """
@@ -78,7 +79,7 @@ class Group:
 
 @define
 class Broker:
-    """`misses`: so many of the next writes of lists are lost.  `problems`: what must not happen."""
+    """`misses`: so many of the next writes of lists are lost.  `problems`: broken claims."""
 
     chance: Random
     now: float = 0.0
@@ -106,7 +107,7 @@ class Broker:
             do()
         self.now = until
 
-    # -- what is so --------------------------------------------------------------------------
+    # -- state ------------------------------------------------------------------------------
 
     def runs(self, name: str) -> bool:
         return name in self.nodes and self.nodes[name].up
@@ -124,7 +125,7 @@ class Broker:
         able = [name for name in voters if self.runs(name) and group.replicas[name].whole]
         return group.shown if group.shown in able else next(iter(able), None)
 
-    # -- what happens to it ------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------
 
     def add_node(self, name: str) -> None:
         self.nodes[name] = Node(name, changed=self.now)
@@ -172,7 +173,7 @@ class Broker:
 
         self.at(self.chance.choice((0.1, 2.0, 8.0, 40.0)), done)
 
-    # -- what is said of it --------------------------------------------------------------------
+    # -- its answers ---------------------------------------------------------------------------
 
     def asked(self) -> object:
         """Take a question for both lists; while the answer here is equal, so are they."""
@@ -233,7 +234,7 @@ class Broker:
             )
         return rows
 
-    # -- what is done to it ----------------------------------------------------------------------
+    # -- actions on it --------------------------------------------------------------------------
 
     def command(self, queue: str, verb: str, node: str, ends_in: float) -> None:
         """Take a command: it takes effect after a while, whether or not its sender lives.
@@ -265,7 +266,7 @@ class Broker:
         self.at(self.chance.choice((0.0, 0.1, 1.0, 5.0, ends_in + LATEST_SECONDS)), taken)
 
     def tools_end(self) -> None:
-        """End the tools that run: what they asked for takes effect soon."""
+        """End the tools that run: their changes take effect soon."""
         for taken in self._taking:
             self.at(LATEST_SECONDS, taken)
 

@@ -1,8 +1,8 @@
 """Virtual time: `anyio.run(story, backend_options=VIRTUAL)`.
 
-Where every task waits, the clock jumps to the next timer, so a story of minutes takes
-milliseconds and a busy machine changes nothing.  Only for stories without threads and sockets:
-what these bring takes real time, and the clock would not wait for it.
+Where every task waits, the clock jumps to the next timer, so a story of minutes takes milliseconds
+and a busy machine changes nothing.  Only for stories without threads and sockets: their results
+take real time, and the clock would not wait for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Damage to files with bytes in them, drawn: what disks, copies and people do."""
+"""Damage to files with bytes in them, drawn like that of disks, copies and people."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def node(
 ) -> Path:
     """Write the directory of a node with one group; its entries are in a write-ahead log.
 
-    `made`: when, of a queue.  `before`: a snapshot of what came before these entries.
+    `made`: when, of a queue.  `before`: a snapshot of the entries before these.
     """
     folder, uid = place / name / system / name, f"UID{group[-3:]}"
     (folder / uid / "snapshots").mkdir(parents=True)

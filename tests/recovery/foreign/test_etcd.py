@@ -1,4 +1,4 @@
-"""etcd's directories, as it wrote them: what each says, and what several prove.
+"""etcd's directories, as it wrote them: the facts of each, and the proofs of several.
 
 `data/etcd-away`: three members of 3.4.23, a snapshot after each 20 entries; b was killed after 30
 writes, a and c after 12 more, of which the last is in both logs, acknowledged, and in no commit

@@ -1,4 +1,4 @@
-"""Histories of real clusters whose truth is known, kept as what was collected of their stores.
+"""Histories of real clusters whose truth is known, stored as the collected files of their stores.
 
 Each was judged wrongly once, or is a right proof that must stay one.  `tools/histories` plays more.
 """

@@ -1,4 +1,4 @@
-"""RabbitMQ from 3.13 on: what the files of real nodes of 4.0.5 and 4.3.6 say."""
+"""RabbitMQ from 3.13 on: the files of real nodes of 4.0.5 and 4.3.6."""
 
 from __future__ import annotations
 

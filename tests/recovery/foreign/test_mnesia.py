@@ -1,4 +1,4 @@
-"""Mnesia's tables on disk: what a node has defined, and how two nodes stand to each other.
+"""Mnesia's tables on disk: a node's definitions, and the relation of two nodes.
 
 Source: recovery, "Foreign formats"; the logs as OTP 25 writes them.
 """

@@ -93,7 +93,8 @@ def _kraft() -> Sequence[Stores]:
     return [{"1": test_kraft.ONE, "2": test_kraft.TWO, "3": third}]
 
 
-# -- what no reader can see ------------------------------------------------------------------------
+# -- damage that no reader can see
+# -------------------------------------------------------------------------
 
 
 def _is_shorter(before: bytes, after: bytes, ends: Sequence[int]) -> bool:
@@ -206,7 +207,7 @@ FORMS: Mapping[str, Form] = {
 }
 
 
-# -- what is judged --------------------------------------------------------------------------------
+# -- judged stores ---------------------------------------------------------------------------------
 
 
 def facts(found: Found) -> object:

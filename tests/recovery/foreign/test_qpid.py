@@ -53,7 +53,7 @@ def test_a_null_shutdown_id_makes_it_dirty_and_says_that_nothing_orders_it() -> 
     ],
 )
 def test_a_file_that_qpid_does_not_write_is_corrupt(text: str, problem: str) -> None:
-    """Never clean, and the sentence says what was found."""
+    """Never clean, and the sentence names the found text."""
     found = status(text)
 
     assert State.CORRUPT == found.state

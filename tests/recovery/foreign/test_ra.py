@@ -1,4 +1,4 @@
-"""RabbitMQ's Raft logs: what the files of real nodes say, and what is made of it for each queue."""
+"""RabbitMQ's Raft logs: the files of real nodes, and the verdict on each queue."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_quoted_names_are_names() -> None:
 def test_a_file_that_rabbitmq_does_not_write_is_corrupt(
     cluster: str, running: str, problem: str
 ) -> None:
-    """The sentence names the file and what was found."""
+    """The sentence names the file and the found text."""
     found = node(running, cluster)
 
     assert State.CORRUPT == found.state

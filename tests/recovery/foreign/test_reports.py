@@ -1,4 +1,4 @@
-"""Directories as people reported them: what is said of each is what would have helped.
+"""Directories as people reported them: the output for each would have helped.
 
 Source: rabbitmq-server 3.10 and 4.x, galera issue 354, resource-agents 940 and 1323,
 mariadb-operator 1108, 1456 and 1701.

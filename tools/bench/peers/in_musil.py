@@ -73,7 +73,7 @@ def actions(members: int) -> Iterator[Action]:
 
 
 def main() -> None:
-    """Search two-phase commit, and print what was counted."""
+    """Search two-phase commit, and print the counts."""
     asked = argparse.ArgumentParser()
     asked.add_argument("world_name")
     asked.add_argument("--members", type=int, required=True)

@@ -2,8 +2,8 @@
 
     python -m tools.bench.peers.per_state two-phase-commit --members 5
 
-Breadth first over Python values in a dictionary; prints its counts as one JSON object.
-This is what `joinproto check` would cost without its tables.
+Breadth first over Python values in a dictionary; prints its counts as one JSON object. `joinproto
+check` would cost this much without its tables.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""Brokers of hot standby in random orders: what is drawn, how it is played, what must hold."""
+"""Brokers of hot standby in random orders: drawing, playing, claims."""

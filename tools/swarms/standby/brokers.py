@@ -1,4 +1,4 @@
-"""Brokers as they ship, in virtual time, on disks that lose what was not synced."""
+"""Brokers as they ship, in virtual time, on disks that lose unsynced data."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Counted(Core):
 
 @define(eq=False)
 class Worker:
-    """Does what blocks, in so many seconds of virtual time; a broker that died gets no answer."""
+    """Runs blocking work in some seconds of virtual time; a broker that died gets no answer."""
 
     brokers: Brokers
     name: str
@@ -177,7 +177,7 @@ class Brokers:
         return self.slow.get(name, 0.0) + self.chance.random() * self.scenario.latency
 
     def dies(self, name: str) -> None:
-        """Lose a broker's power now, in the middle of what it does."""
+        """Lose a broker's power now, in the middle of its work."""
         if name in self.cores:
             self.kill(name, power=True)
 
@@ -254,7 +254,7 @@ class Brokers:
 
         task.add_done_callback(done)
 
-    # -- what is seen ------------------------------------------------------------------------
+    # -- status -----------------------------------------------------------------------------
 
     def observe(self) -> None:
         """Remember the youngest view of a primary: a manager outside goes by it."""

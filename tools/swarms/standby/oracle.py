@@ -1,7 +1,7 @@
 """The claims about brokers of hot standby, from the observations of their clients.
 
 It shares nothing with the machine: it knows which message was confirmed, which was delivered, and
-what each broker says of itself.
+each broker's own status.
 
 Source: hot standby, H2, H4, H9; LM3, LM4.
 """
@@ -63,7 +63,7 @@ class Oracle:
             raise Violation("marked", f"{number} comes twice, and is not marked")
 
     def acknowledges(self, number: int) -> None:
-        """A broker tells a client that what it took is gone."""
+        """A broker confirms an acknowledgement to a client."""
         self.sent[number].acknowledged = True
 
     def ends(self, left: dict[str, list[int]]) -> None:

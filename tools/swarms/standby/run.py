@@ -28,7 +28,7 @@ slow.
 
 @frozen(kw_only=True)
 class Outcome:
-    """`claim`: what did not hold, "": all did.
+    """`claim`: the broken one, "" if all held.
 
     `steps`: of the machine, of which `ticks` are of the clock; `persons`: how often one had to
     mark a store.

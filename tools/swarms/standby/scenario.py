@@ -56,7 +56,7 @@ class Action:
 
 @frozen(kw_only=True)
 class Scenario:
-    """`built_in`: what promotes: the brokers themselves, or a manager outside that fences.
+    """`built_in`: the promoters: the brokers themselves, or a manager outside that fences.
 
     `continues`: after a total failure they may go on by themselves.  `latency`: seconds that a
     write takes at most when the disk is not slow.
