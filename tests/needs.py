@@ -108,7 +108,7 @@ AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 JOINPROTO = (sys.executable, "-B", "-m", "joinproto", "--version")
 TMPFS = ("mount", "-t", "tmpfs", "none", "/mnt")
 
-# By ability: a function that returns why this machine lacks it, "" where it is there.
+# By ability: a function that returns why this machine lacks it, "" where it exists.
 ABILITIES: dict[str, Callable[[], str]] = {
     "/proc": lambda: "" if Path("/proc/self/statm").exists() else "there is none",
     "a peak for each program": _peak,

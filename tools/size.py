@@ -53,7 +53,7 @@ def wheel_folders() -> list[Path]:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print a line for each folder, and their sum; exit code 2: a folder that is not there."""
+    """Print a line for each folder, and their sum; exit code 2: a folder that does not exist."""
     parser = argparse.ArgumentParser(prog="python -m tools.size", description=__doc__)
     parser.add_argument("folder", nargs="*", type=Path, help="a folder or a file of Python")
     folders = parser.parse_args(words).folder

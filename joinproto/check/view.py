@@ -42,7 +42,7 @@ class Seen:
 
 
 class NoMember(LookupError):
-    """A claim asked for a member that is not there."""
+    """A claim asked for a member that does not exist."""
 
     def __init__(self, name: object, names: Iterable[str]) -> None:
         self.name = name

@@ -133,7 +133,7 @@ def _received(state: State, sender: str, content: Content) -> Step:
 
 
 def _start(state: State, start: Start) -> Step:
-    """U1: the config of a start, held against the stored one."""
+    """U1: the config of a start, compared with the stored one."""
     me, record = state.who.me, start.record
     stored = record.stored
     identity = record.identity if stored is not None and record.identity else start.fresh

@@ -55,7 +55,7 @@ class Malformed(ValueError):
 
 
 class Missing(Malformed):
-    """A key is not there; it is the last part of the path."""
+    """A key does not exist; it is the last part of the path."""
 
     def __init__(self) -> None:
         super().__init__("", Verbatim("no such field"), "every field of this format")

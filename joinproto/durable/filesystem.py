@@ -43,13 +43,13 @@ class FileSystem(Protocol):
         """Return the names in a directory, sorted."""
 
     def create(self, directory: int, name: str, mode: int = 0o644) -> int:
-        """Open a file for reading and writing that was not there before."""
+        """Open a file for reading and writing that did not exist before."""
 
     def open_to_read(self, directory: int, name: str) -> int:
         """Open a file for reading; a link is refused, and so is anything but a regular file."""
 
     def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
-        """Open a file for reading and writing, made if it is not there; a link is refused."""
+        """Open a file for reading and writing, created if it does not exist; a link is refused."""
 
     def is_same(self, directory: int, name: str, file: int) -> bool:
         """Return whether the name stands for the open file."""
@@ -121,7 +121,7 @@ class RealFileSystem:
         return sorted(os.listdir(directory))
 
     def create(self, directory: int, name: str, mode: int = 0o644) -> int:
-        """Open a file for reading and writing that was not there before."""
+        """Open a file for reading and writing that did not exist before."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | PLAIN
         return os.open(name, flags, mode, dir_fd=directory)
 
@@ -130,7 +130,7 @@ class RealFileSystem:
         return _regular(os.open(name, os.O_RDONLY | PLAIN, dir_fd=directory), name)
 
     def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
-        """Open a file for reading and writing, made if it is not there; a link is refused."""
+        """Open a file for reading and writing, created if it does not exist; a link is refused."""
         flags = os.O_RDWR | os.O_CREAT | PLAIN
         return _regular(os.open(name, flags, mode, dir_fd=directory), name)
 
@@ -355,7 +355,7 @@ def put(files: FileSystem, path: Path, data: bytes) -> None:
 
 
 def put_new(files: FileSystem, path: Path, data: bytes) -> None:
-    """Return when this is in a file at `path` that was not there before, on the disk.
+    """Return when this is in a file at `path` that did not exist before, on the disk.
 
     Raises `FileExistsError`, `OSError`; then the file is removed again.  A crash may leave a part
     of it: for a file whose reader notices that.

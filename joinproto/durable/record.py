@@ -11,7 +11,7 @@ for both.  From the previous file nothing continues: later promises would be for
 
 A write is a whole new file next to the old one, then its name, then the names:
 
-    create    a temporary file that was not there before, in the same directory
+    create    a temporary file that did not exist before, in the same directory
     write     all of it, however little the system takes at once
     sync      its content is on the disk before its name is
     rename    in the place of the old file: either one or the other, never a part

@@ -4,7 +4,7 @@ A store that has answered stands still, so an answer stays true until its store 
 successor.  That is why answers may be collected one by one, late and twice.
 
 One answer decides much alone: that its store was never ready in a view means that no member was
-served there.  So it is held against the others first.  A disk that was put back from a backup says
+served there.  So it is compared with the others first.  A disk that was put back from a backup says
 less than it once said, and later acknowledged frames would be lost by its word.
 
 Source: join protocol, 3.3, 3.4 and 3.6.  The words *never served*, *covers*, *sure* and *went

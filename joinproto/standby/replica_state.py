@@ -118,7 +118,7 @@ def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ..
 def changed(
     practice: VariantRules, stock: ReplicaState, change: Change, used: int = 0
 ) -> ReplicaState:
-    """Return the stock after a change; of a queue that is not there: the same one.
+    """Return the stock after a change; of a queue that does not exist: the same one.
 
     `used`: so many numbers go to new messages, also to those that do not replicate.
     """

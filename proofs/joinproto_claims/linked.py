@@ -1,4 +1,4 @@
-"""The worlds that are linked: the steps of the code are held against these layers."""
+"""The worlds that are linked: the steps of the code are compared with these layers."""
 
 from __future__ import annotations
 

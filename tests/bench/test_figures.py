@@ -38,6 +38,6 @@ def test_numbers_keep_three_digits(number: float | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("ratio", "text"), [(None, "-"), (2.345, "2.35 x"), (46.2, "46.2 x"), (0.0312, "0.03 x")]
 )
-def test_ratios_are_told_as_times(ratio: float | None, text: str) -> None:
+def test_ratios_are_reported_as_times(ratio: float | None, text: str) -> None:
     """A very small one is not 0."""
     assert text == figures.times(ratio)

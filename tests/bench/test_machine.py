@@ -13,7 +13,7 @@ flags\t\t: fpu vme hypervisor lahf_lm
 """
 
 
-def test_a_processor_is_told_with_clock_cache_and_family() -> None:
+def test_a_processor_is_reported_with_clock_cache_and_family() -> None:
     """From /proc/cpuinfo, its first processor."""
     expected = "A Processor @ 2.50GHz, family 6 model 85, 2500 MHz, 36608 KB cache, virtual machine"
     assert expected == processor_of(CPUINFO)

@@ -22,7 +22,7 @@ def test_the_closed_forms_give_the_known_counts(members: int, expected: Counts) 
 
 
 def test_nothing_is_known_of_a_world_that_no_other_tool_searched() -> None:
-    """`None`, so that no count is held against it."""
+    """`None`, so that no count is compared with it."""
     assert two_phase_commit(4) == counts("two-phase-commit", 4)
     assert PAXOS_FOUNDING[3] == counts("paxos-founding", 3)
     assert counts("paxos-founding", 4) is None

@@ -233,7 +233,7 @@ def names() -> Names:
         (lying_of_claims, "answers otherwise than the members"),
     ],
 )
-def test_a_file_that_is_not_sound_is_told_and_not_used(
+def test_a_file_that_is_not_sound_is_reported_and_not_used(
     cache: Path, harm: Callable[[Path], None], said: str
 ) -> None:
     """The search is the same as without it, and the next run has a sound one."""

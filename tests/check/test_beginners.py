@@ -157,7 +157,7 @@ def test_a_text_is_no_answer(claim: Property, search: Callable[[World], Any]) ->
 
 
 @both
-def test_a_joint_step_of_a_stranger_is_told_by_its_name(search: Callable[[World], Any]) -> None:
+def test_a_joint_step_of_a_stranger_is_reported_by_its_name(search: Callable[[World], Any]) -> None:
     problem = refused(world(Steps, together=[Together("meet", {"c": "go"})]), search)
 
     assert "joint step 'meet' has an event for 'c', no member" in problem.message

@@ -495,7 +495,7 @@ class YieldsNothingGood(Member):
 
 
 @pytest.mark.parametrize("kind", [YieldsNothingGood, AnswersOneEffect])
-def test_a_bad_effect_is_told_with_the_line_of_its_yield_or_return(kind: type) -> None:
+def test_a_bad_effect_is_reported_with_the_line_of_its_yield_or_return(kind: type) -> None:
     problem = problem_of(world(kind))
 
     line = Path(problem.place.rpartition(":")[0]).read_text(encoding="utf-8").splitlines()

@@ -292,7 +292,7 @@ def test_an_attribute_that_comes_is_noticed() -> None:
     assert "comes or goes" in problem_of(Comes).message
 
 
-def test_an_exception_is_told_with_what_led_there() -> None:
+def test_an_exception_is_reported_with_what_led_there() -> None:
     class Fails(Counts):
         def odd(self, event: str) -> Any:
             raise ValueError("odd")

@@ -288,7 +288,7 @@ def test_until_that_fails_early_is_a_run_without_a_circle() -> None:
     assert (None, None, 2) == (trace.loop_at, trace.due_at, len(trace.steps))
 
 
-def test_fairness_for_what_never_happens_is_told() -> None:
+def test_fairness_for_what_never_happens_is_reported() -> None:
     """A word that no step has: the report lists it among the parts not exercised."""
     report = check(lock(EACH_STEP, strong("p takes")))
 

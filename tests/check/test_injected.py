@@ -99,7 +99,7 @@ def test_a_disk_is_lost_with_its_identity_or_without() -> None:
 
 
 def test_an_older_copy_of_a_disk_returns() -> None:
-    """A copy, count, crash, put back: a count that was on the disk is not there any more."""
+    """A copy, count, crash, put back: a count that was on the disk no longer exists."""
     copied = inject(_world(), older_copy())
     grows = always_step(
         "the disk only grows",
@@ -147,7 +147,7 @@ def test_a_budget_is_one_for_the_whole_run() -> None:
     assert report.distinct > check(inject(_world(crashes=3), disk_lost())).distinct
 
 
-def test_a_fault_that_never_happened_is_told() -> None:
+def test_a_fault_that_never_happened_is_reported() -> None:
     """As `Faults` says of its budgets."""
     report = check(inject(_world(crashes=0), disk_lost()))
 

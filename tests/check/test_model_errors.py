@@ -120,7 +120,7 @@ class RaisesInShows(Quiet):
         (RaisesInShows, "shows() raised ZeroDivisionError"),
     ],
 )
-def test_a_member_that_raises_is_told_with_its_line(kind: type, said: str) -> None:
+def test_a_member_that_raises_is_reported_with_its_line(kind: type, said: str) -> None:
     """A member answers every event it can get; the traceback's own line helps."""
     problem = problem_of(world(kind))
 
@@ -130,7 +130,7 @@ def test_a_member_that_raises_is_told_with_its_line(kind: type, said: str) -> No
     assert problem.next
 
 
-def test_a_member_that_cannot_be_made_is_told_with_its_line() -> None:
+def test_a_member_that_cannot_be_made_is_reported_with_its_line() -> None:
     def make() -> Any:
         raise RuntimeError("no parts")  # fault
 
@@ -211,7 +211,9 @@ class Hears:
         (RecordsAnObject, "builtins.object cannot be part of a state", "frozen attrs"),
     ],
 )
-def test_a_bad_effect_is_told_with_the_place_of_receive(kind: type, said: str, hint: str) -> None:
+def test_a_bad_effect_is_reported_with_the_place_of_receive(
+    kind: type, said: str, hint: str
+) -> None:
     """The result is known only after the call: the place is where `receive` begins.
 
     Of an answer that is no list of effects it is the `return` that is written so.
@@ -344,7 +346,7 @@ def raising(*shown: Any) -> bool:
     ],
     ids=lambda claim: f"{claim.kind} {claim.scope}",
 )
-def test_a_claim_that_raises_is_told_with_its_line(claim: Property) -> None:
+def test_a_claim_that_raises_is_reported_with_its_line(claim: Property) -> None:
     problem = problem_of(world(Quiet, claim))
 
     assert "property 'bad' raised ZeroDivisionError: no answer" in problem.message
@@ -407,7 +409,7 @@ def test_an_unsound_world_is_refused_when_it_is_made(parts: dict[str, Any], said
         (MessageSet, {"broadcasts": "x"}, "MessageSet(broadcasts='x')", "one or each"),
     ],
 )
-def test_a_part_of_another_kind_is_told_in_words(
+def test_a_part_of_another_kind_is_reported_in_words(
     kind: Any, parts: dict[str, Any], said: str, wanted: str
 ) -> None:
     """They were told as attrs tells them: with the whole Attribute(...) of the field."""
@@ -427,7 +429,7 @@ def test_a_joint_step_of_a_stranger_is_refused() -> None:
     assert "members are a, b" == problem.next
 
 
-def test_a_joint_step_function_that_raises_is_told_with_its_line() -> None:
+def test_a_joint_step_function_that_raises_is_reported_with_its_line() -> None:
     def together(view: Any) -> Any:
         raise RuntimeError("no steps")  # fault
 
@@ -715,7 +717,7 @@ class Spins(Quiet):
             self.step += 0
 
 
-def test_a_call_that_does_not_come_back_is_told_with_its_line(
+def test_a_call_that_does_not_come_back_is_reported_with_its_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from joinproto.check import watchdog

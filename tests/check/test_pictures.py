@@ -109,7 +109,7 @@ def test_a_page_escapes_texts() -> None:
         ("text", "picture is a value of type str"),
     ],
 )
-def test_a_picture_that_is_none_is_told(picture: Any, said: str) -> None:
+def test_a_picture_that_is_none_is_reported(picture: Any, said: str) -> None:
     with pytest.raises(ModelProblem, match=said):
         report(picture)
 

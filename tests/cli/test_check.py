@@ -274,7 +274,7 @@ def test_an_old_test_is_not_taken_for_one_of_this_check(run: Run, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["run.html", "run.json", "run.txt"])
-def test_without_a_run_the_report_is_written_and_that_is_said(
+def test_without_a_run_the_report_is_written_and_that_is_reported(
     run: Run, tmp_path: Path, name: str
 ) -> None:
     """The same reason in the same words as where nothing is written."""
@@ -420,7 +420,7 @@ def test_an_estimate_is_given_when_asked_for(run: Run, monkeypatch: pytest.Monke
     assert 1_400_000 < float(line.partition("about ")[2].partition(" M ")[0]) * 1e6 < 2_100_000
 
 
-def test_no_estimate_is_said_where_there_is_none(run: Run, tmp_path: Path) -> None:
+def test_no_estimate_is_reported_where_there_is_none(run: Run, tmp_path: Path) -> None:
     """One fixed world has no smaller sizes; without --estimate nothing is said of it."""
     path = model(tmp_path)
 
@@ -442,7 +442,7 @@ def test_a_witness_is_shown_as_a_violation_is(run: Run, tmp_path: Path) -> None:
     compile((tmp_path / "test_it.py").read_text(), "test_it.py", "exec")
 
 
-def test_a_witness_that_was_not_found_is_told_and_asked_for_no_more(run: Run) -> None:
+def test_a_witness_that_was_not_found_is_reported_and_asked_for_no_more(run: Run) -> None:
     done = run("docs/examples/my_first_try.py", "--witness", "a member joined")
 
     assert 1 == done.code

@@ -76,7 +76,7 @@ def test_a_backend_may_be_named_as_its_module(name: str, tmp_path: Path) -> None
     assert "backend: expected one of" in str(wrong.exception)
 
 
-def test_a_first_day_that_does_not_split_is_told(tmp_path: Path) -> None:
+def test_a_first_day_that_does_not_split_is_reported(tmp_path: Path) -> None:
     """The same nodes, by our rules."""
     file = facts(tmp_path, nodes=["n1", "n2", "n3"], cut=[["n1"]], release="ours")
 
@@ -174,7 +174,7 @@ def test_another_address_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["consul", "etcd2", "etcd3"])
-def test_of_a_server_that_does_not_answer_nothing_is_said(kind: str) -> None:
+def test_of_a_server_that_does_not_answer_nothing_is_reported(kind: str) -> None:
     """Not that it does not conform: exit code 4, and where it was asked."""
     found = run("conformance", f"{kind}+http://127.0.0.1:1")
 

@@ -251,7 +251,7 @@ def test_an_option_that_the_function_lacks_is_refused(run: Run, tmp_path: Path) 
     assert "it takes --members, --set top=..." in done.err
 
 
-def test_a_value_that_the_function_cannot_use_is_told_by_its_option(
+def test_a_value_that_the_function_cannot_use_is_reported_by_its_option(
     run: Run, tmp_path: Path
 ) -> None:
     """The file is right, and the command is wrong."""

@@ -70,7 +70,7 @@ def test_a_world_lists_its_parameters_and_its_claims(run: Run) -> None:
     assert "next: joinproto check two-phase-commit" in said
 
 
-def test_every_mistake_is_told_in_words() -> None:
+def test_every_mistake_is_reported_in_words() -> None:
     assert {mutant for item in ENTRIES for mutant in item.mutants} == set(MISTAKES)
     assert len(set(MISTAKES.values())) == len(MISTAKES)
     for says in MISTAKES.values():

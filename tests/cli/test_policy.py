@@ -155,7 +155,7 @@ def test_a_policy_that_never_founds_is_no_good_one(capsys: Any, tmp_path: Path) 
     assert tree["too_careful"] > 0
 
 
-def test_a_policy_that_reads_unknown_as_absent_is_told_on_every_world(
+def test_a_policy_that_reads_unknown_as_absent_is_reported_on_every_world(
     capsys: Any, tmp_path: Path
 ) -> None:
     """It chooses among those that answer, as if there were no others."""

@@ -98,7 +98,7 @@ def test_duckdb_answers(run: Run, states: str) -> None:
 
 
 @pytest.mark.needs("duckdb")
-def test_the_nearest_state_that_fits_is_told_with_the_way(run: Run, states: str) -> None:
+def test_the_nearest_state_that_fits_is_reported_with_the_way(run: Run, states: str) -> None:
     """1 where none fits."""
     told = run(states, "--to", "a_phase = 'active' -- at last")
     short = run(states, "--to", "founded > 0 and a_phase = 'active'", "--json").object

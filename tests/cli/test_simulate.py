@@ -43,7 +43,7 @@ def test_a_simulation_without_violation_exits_0_and_says_that_it_is_no_proof(run
     assert "simulate two-phase-commit --seed 8  takes other runs" in done.out
 
 
-def test_which_part_of_all_states_was_met_is_said(run: Run) -> None:
+def test_which_part_of_all_states_was_met_is_reported(run: Run) -> None:
     """Of those that a search finds, however many with --of-all; null where the world is bounded."""
     told = run("two-phase-commit", "--runs", "9")
     found = run("two-phase-commit", "--runs", "9", "--json").object

@@ -161,7 +161,9 @@ def test_a_sweep_says_what_single_searches_say(run: Run, model: str) -> None:
     assert "stopped: the limit of 3 states" in stopped.out
 
 
-def test_a_search_that_fails_is_named_and_those_before_it_are_told(run: Run, model: str) -> None:
+def test_a_search_that_fails_is_named_and_those_before_it_are_reported(
+    run: Run, model: str
+) -> None:
     done = run(model.replace("::counter", "::raises"), "--set", "k=2..4")
 
     assert 2 == done.code

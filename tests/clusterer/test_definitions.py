@@ -87,7 +87,7 @@ def test_an_unknown_fact_about_another_keeps_a_node_from_being_first(tmp_path: P
     look("b@localhost", b, {**whole, "a@localhost": {TABLES: NONE}})
 
 
-def test_a_damaged_table_is_told_as_such_and_an_empty_disk_as_nothing(tmp_path: Path) -> None:
+def test_a_damaged_table_is_reported_as_such_and_an_empty_disk_as_nothing(tmp_path: Path) -> None:
     history = laid("rabbitmq-killed-together-4005", tmp_path)
     a = history.stores["a@localhost"]
     (a / "rabbit_vhost.DCD").unlink()

@@ -171,7 +171,7 @@ def test_the_nodes_of_a_plan_are_left_as_they_are() -> None:
     assert plans[1] == plans[2]
 
 
-def test_of_each_node_the_worst_of_all_orders_is_told() -> None:
+def test_of_each_node_the_worst_of_all_orders_is_reported() -> None:
     """With its number of orders; lost data are worse than all else."""
     (stays, _) = plan(AB, config(2, "ab", "b"), {}).nodes
     waits = evolve(stays, does=Effect.WAITS)

@@ -89,7 +89,7 @@ def node(data: Path) -> JoinprotoNode:
     return JoinprotoNode(node="a", data=data, listen=where, clients=where)
 
 
-def test_a_disk_that_takes_nothing_is_told_as_the_services_failure(tmp_path: Path) -> None:
+def test_a_disk_that_takes_nothing_is_reported_as_the_services_failure(tmp_path: Path) -> None:
     """A boot that fails is tried again; an error of the system ended the node as a bug."""
     with pytest.raises(ServiceFailed, match="No such file"):
         node(tmp_path / "gone" / "data")._keep_electors(["a"])
@@ -139,7 +139,7 @@ def test_wiping_takes_what_is_in_the_data_directory_and_leaves_that(
         assert ["kept"] == [one.name for one in elsewhere.iterdir()]
 
 
-def test_an_error_without_text_is_told_with_its_kind(
+def test_an_error_without_text_is_reported_with_its_kind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Some errors of the system say nothing of themselves."""

@@ -59,7 +59,7 @@ def test_a_reset_node_has_a_new_identity() -> None:
 
 
 def test_a_given_config_counts_for_that_start_and_only_if_younger() -> None:
-    """The stored one is held against it; of the same version it is ignored."""
+    """The stored one is compared with it; of the same version it is ignored."""
     steps = steps_of(
         story(
             [start("a", AB), start("b")],

@@ -325,7 +325,7 @@ def test_metadata_that_do_not_answer_are_an_error() -> None:
     assert Outcome.ERROR is listed(REAL_GROUP, BROKEN, ok("<html>")).outcome
 
 
-def test_the_region_is_said_by_the_first_that_knows() -> None:
+def test_the_region_is_reported_by_the_first_that_knows() -> None:
     """Setting, AWS_DEFAULT_REGION, profile, zone minus its last letter, us-east-1."""
     facts = {"configured": "a", "environment": "b", "profile": "c", "zone": "eu-west-1b"}
     said = []

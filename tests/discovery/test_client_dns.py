@@ -67,7 +67,7 @@ def test_an_address_without_a_name_is_skipped_by_real_alone(port: int) -> None:
 
 
 def test_a_name_without_addresses_is_empty_and_no_name_is_an_error(port: int) -> None:
-    """The server says that no node is there; of a name that is not there it says nothing."""
+    """The server says that no node is there; of a name that does not exist it says nothing."""
     assert Listed(()) == listed(port, "empty")
     assert isinstance(listed(port, "missing"), Failed)
     assert Listed(()) == listed(port, "missing", Variant.REAL)
@@ -103,7 +103,7 @@ def test_a_real_dns_conforms_and_a_name_without_records_does_not(port: int) -> N
     assert not conforms("partly")
 
 
-def test_of_a_dns_that_is_down_nothing_is_said() -> None:
+def test_of_a_dns_that_is_down_nothing_is_reported() -> None:
     """Exit code 4, not a list of its errors."""
     (nobody,) = free_ports(1)
     stand_ins = StandIns(resolver=Resolver(servers=("127.0.0.1",), port=nobody, seconds=0.5))

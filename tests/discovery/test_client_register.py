@@ -163,7 +163,7 @@ def test_a_value_that_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureF
     assert "no member wrote" in caplog.text
 
 
-def test_a_register_that_gives_no_answer_is_told_once_with_its_address(
+def test_a_register_that_gives_no_answer_is_reported_once_with_its_address(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A node's wait is never silent: the log has the address, and why no answer came."""

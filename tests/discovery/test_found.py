@@ -89,7 +89,7 @@ def test_a_ram_node_does_not_start_since_4_3() -> None:
         ("{discovery_retry_limits, 3}", "discovery_retry_limit"),
     ],
 )
-def test_an_unread_term_is_told_with_the_name_that_is_read(inside: str, next: str) -> None:
+def test_an_unread_term_is_reported_with_the_name_that_is_read(inside: str, next: str) -> None:
     found = said(f"[{{rabbit, [{{{F}, [{inside}]}}]}}].", "3.12")
 
     assert f"did you mean {next}?" in [one for _, _, one in found]
@@ -114,7 +114,7 @@ def test_a_list_of_terms_with_misspelt_names_is_still_a_list() -> None:
         ("classic_config.node.2", "classic_config.nodes.2"),
     ],
 )
-def test_a_name_of_erlang_terms_or_a_label_is_told_as_a_key(key: str, next: str) -> None:
+def test_a_name_of_erlang_terms_or_a_label_is_reported_as_a_key(key: str, next: str) -> None:
     assert f"did you mean {F}.{next}?" == said(f"{F}.{key} = x", "4.3")[0][2]
 
 

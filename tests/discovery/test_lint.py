@@ -54,7 +54,7 @@ def test_a_quoted_value_may_hold_what_begins_a_comment() -> None:
         (b"include other.conf", "an included file is not read here"),
     ],
 )
-def test_a_line_that_is_not_a_setting_is_told_with_its_number(line: bytes, why: str) -> None:
+def test_a_line_that_is_not_a_setting_is_reported_with_its_number(line: bytes, why: str) -> None:
     """It is an error: the node would not start either."""
     found = lint(b"# one\n" + line + b"\n", LintInput())
 
@@ -95,7 +95,7 @@ def test_cleanup_is_known_with_any_plugin_and_unknown_with_none() -> None:
     assert of(text, plugins=frozenset({"rabbitmq_peer_discovery_etcd"})).starts
 
 
-def test_a_misspelt_key_is_told_with_the_nearest_one() -> None:
+def test_a_misspelt_key_is_reported_with_the_nearest_one() -> None:
     found = of(f"{F}.consul.svc_adr_auto = true\n")
 
     assert [SettingEffect.UNKNOWN] == [one.status for one in found.settings]
@@ -325,7 +325,7 @@ def test_in_the_older_form_no_node_refuses_what_no_node_reads() -> None:
         (b"[X].", "a variable"),
     ],
 )
-def test_terms_that_cannot_be_read_are_told(text: bytes, why: str) -> None:
+def test_terms_that_cannot_be_read_are_reported(text: bytes, why: str) -> None:
     """Any unreadable input: an error with a line, and no traceback."""
     (problem,) = [one for one in lint(text, LintInput()).problems if one.severity is Severity.ERROR]
 

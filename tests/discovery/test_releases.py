@@ -88,7 +88,7 @@ def test_the_shipped_table_is_made_from_the_source() -> None:
     assert made() == TARGET.read_text("utf-8")
 
 
-def test_since_when_a_key_is_accepted_is_told_with_all_backports() -> None:
+def test_since_when_a_key_is_accepted_is_reported_with_all_backports() -> None:
     """The hint came with 3.8.24, 3.9.9 and 3.10."""
     text = "cluster_formation.target_cluster_size_hint = 3\n"
 

@@ -51,7 +51,7 @@ def said(found: Linted, severity: Severity) -> list[tuple[int, str]]:
 def test_a_setting_that_keeps_the_node_from_starting_is_reported_with_its_line(
     name: str, at: str, line: int, why: str
 ) -> None:
-    """An unknown key; a module that is not there (6753); 1630; a scheme that lost its newline
+    """An unknown key; a module that does not exist (6753); 1630; a scheme that lost its newline
     (rabbitmq-peer-discovery-etcd 9); 2379; 15191."""
     found = linted(name, at)
 

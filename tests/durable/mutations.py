@@ -153,7 +153,7 @@ NOTICED_BY = {
     "tests/standby/test_kept.py::test_an_older_store_is_never_written_over_a_younger_one": (
         "disk:Disk._require_goes_on:always no:1",
     ),
-    "tests/store/test_damage.py::test_a_damaged_previous_file_is_told_and_the_member_starts": (
+    "tests/store/test_damage.py::test_a_damaged_previous_file_is_reported_and_the_member_starts": (
         "record:problems:always no:1",
     ),
     "tests/store/test_damage.py::test_states_that_a_crash_may_leave_are_no_problem": (

@@ -361,7 +361,7 @@ def test_the_run_to_a_parting_begins_where_the_two_part() -> None:
     }
 
 
-def test_a_changed_file_is_loaded_again_and_a_broken_one_is_told(tmp_path: Path) -> None:
+def test_a_changed_file_is_loaded_again_and_a_broken_one_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "my_model.py"
     source = Path(MODEL).read_text(encoding="utf-8")
     file.write_text(source, encoding="utf-8")

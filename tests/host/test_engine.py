@@ -47,7 +47,7 @@ def test_the_actions_of_a_start_come_first_though_the_first_step_is_late(
     assert ["advance", "tick"] == order[:2]
 
 
-def test_nothing_is_said_on_a_connection_of_which_the_member_does_not_know(
+def test_no_message_is_sent_on_a_connection_of_which_the_member_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Torture, seed 943329: a hello from before the connection went out in a version that no

@@ -538,7 +538,7 @@ def test_without_secret_and_tls_only_this_machine_is_served() -> None:
     assert not fine.listen.is_loopback
 
 
-async def test_an_address_in_use_is_said() -> None:
+async def test_an_address_in_use_is_reported() -> None:
     (port,) = free_ports(1)
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port)
     send, receive = anyio.create_memory_object_stream[Item](1)
@@ -549,7 +549,7 @@ async def test_an_address_in_use_is_said() -> None:
     await listener.aclose()
 
 
-def test_tls_files_that_do_not_fit_are_said(
+def test_tls_files_that_do_not_fit_are_reported(
     certificates: dict[str, TlsFiles], tmp_path: Path
 ) -> None:
     wrong = TlsFiles(

@@ -43,7 +43,7 @@ D = Seat("d", "d'")
         (Newcomer(is_open=True, is_active=True), "an update is needed"),
     ],
 )
-def test_of_two_reasons_the_first_one_is_told(row: Newcomer, name: str) -> None:
+def test_of_two_reasons_the_first_one_is_reported(row: Newcomer, name: str) -> None:
     """Its operator has to mend the links that it hears."""
     assert name == admission().choose((row,), 0).name
 

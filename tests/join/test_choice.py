@@ -289,7 +289,7 @@ def test_a_strangers_answer_counts_for_nothing() -> None:
     assert proposed.receive("c", Voted(V.id, ballot("1a"), wiped)).effects == ()
 
 
-def test_a_vote_is_durable_before_it_is_told() -> None:
+def test_a_vote_is_durable_before_it_is_reported() -> None:
     """Otherwise a crash takes back a vote that was counted."""
     step = choice("b").receive("a", Accept(V.id, ballot("1a"), A))
 
@@ -439,7 +439,7 @@ def test_a_member_that_is_not_configured_founds_nothing() -> None:
         choice("d", "").begin()
 
 
-def test_losing_a_ballot_to_an_accept_is_told() -> None:
+def test_losing_a_ballot_to_an_accept_is_reported() -> None:
     """The later proposer's `Prepare` may be lost on the way here."""
     begun = choice("a").begin().choice
 

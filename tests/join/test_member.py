@@ -206,7 +206,7 @@ def test_a_member_that_updates_takes_no_frame() -> None:
     assert bus["c"].member.may_append(tip.id, 2) in (Frame.OTHER_VIEW, Frame.NOT_READY)
 
 
-def test_a_host_that_appends_what_may_not_be_appended_is_told() -> None:
+def test_a_host_that_appends_a_frame_that_may_not_be_appended_is_refused() -> None:
     """Duty 9: ask `may_append` right before."""
     bus = cluster()
     frame = written(bus)

@@ -129,7 +129,7 @@ def test_a_claim_that_holds_was_put_to_the_test(item: Entry) -> None:
         assert not [said for said in report.coverage.never if said.startswith("fault")]
 
 
-def test_an_incident_is_told_in_words_and_with_its_source() -> None:
+def test_an_incident_is_reported_in_words_and_with_its_source() -> None:
     """A paragraph for people, with the system first, and a link."""
     for item in ENTRIES:
         assert 40 <= len(item.happened.split()) <= 110, item.name

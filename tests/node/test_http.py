@@ -101,7 +101,7 @@ async def test_health_is_whether_clients_are_served() -> None:
         assert (503, "suspended\n") == await get(port, "/health")
 
 
-async def test_an_address_in_use_is_said() -> None:
+async def test_an_address_in_use_is_reported() -> None:
     async with http_server(HERE, lambda: FACTS) as port:
         second = http_server(Address("127.0.0.1", port), lambda: FACTS)
         with pytest.raises(EnvironmentProblem, match="cannot listen for HTTP"):

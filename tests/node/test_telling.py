@@ -32,7 +32,7 @@ def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> No
     assert caplog.messages[1].endswith("and `joinproto recover pick`")
 
 
-def test_older_copies_are_told_with_what_helps(caplog: pytest.LogCaptureFixture) -> None:
+def test_older_copies_are_reported_with_what_helps(caplog: pytest.LogCaptureFixture) -> None:
     """3.6: the right directory, an empty one, or the recovery tool."""
     Reporter().see(OLDER)
 

@@ -65,7 +65,7 @@ def test_a_model_of_one_s_own_is_searched() -> None:
         ('{"founder"})', "{founder})", 40),
     ],
 )
-def test_a_mistake_in_a_model_is_told_with_its_line(right: str, wrong: str, line: int) -> None:
+def test_a_mistake_in_a_model_is_reported_with_its_line(right: str, wrong: str, line: int) -> None:
     """In the syntax, in a member, in a claim."""
     problem = asked("model", text=FIRST.replace(right, wrong))["error"]
 
@@ -136,7 +136,7 @@ def test_a_search_says_how_far_it_is() -> None:
     assert sorted(told) == told
 
 
-def test_a_world_that_is_too_large_is_told_with_the_command(
+def test_a_world_that_is_too_large_is_reported_with_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from joinproto.check.plain import Bounds

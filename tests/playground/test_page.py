@@ -72,7 +72,7 @@ def test_a_world_that_is_violated_shows_its_run(page: Any) -> None:
     assert "Step 2 of 8" in run.locator(".panel").inner_text()
 
 
-def test_an_address_of_no_world_is_told(page: Any) -> None:
+def test_an_address_of_no_world_is_reported(page: Any) -> None:
     page.evaluate("location.hash = 'worlds/%'")
 
     page.get_by_role("heading", name="There is no world called %").wait_for()

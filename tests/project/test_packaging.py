@@ -130,7 +130,7 @@ def test_the_wheel_holds_our_packages_whole_and_nothing_else(wheel: Path) -> Non
 
 @pytest.mark.needs("Python 3.12")
 def test_a_newer_python_searches_and_recovers(wheel: Path, tmp_path: Path) -> None:
-    """3.12 or later, where it is there: the versions of its packages are the newest that fit."""
+    """3.12 or later, where it exists: the versions of its packages are the newest that fit."""
     newer = install(wheel, tmp_path, extra="check", python=newer_python() or sys.executable)
 
     searched = newer.run(newer.script, "check", "two-phase-commit", "--members", "5")

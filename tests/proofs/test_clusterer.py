@@ -1,4 +1,4 @@
-"""The Clusterer, proved for any number of nodes, and held against the code that ships."""
+"""The Clusterer, proved for any number of nodes, and compared with the code that ships."""
 
 from __future__ import annotations
 

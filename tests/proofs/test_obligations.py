@@ -101,7 +101,7 @@ def test_the_pins_are_those_of_all_parts(rewrite: bool) -> None:
     assert pins.text_of(table) == pins.FILE.read_text("utf-8")
 
 
-def test_a_pin_that_no_longer_fails_is_told_with_another(
+def test_a_pin_that_no_longer_fails_is_reported_with_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line to write instead; with `--rewrite` it is written."""

@@ -1,4 +1,4 @@
-"""Reconciliation, proved for any number of nodes, and held against the code that ships."""
+"""Reconciliation, proved for any number of nodes, and compared with the code that ships."""
 
 from __future__ import annotations
 

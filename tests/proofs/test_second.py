@@ -123,7 +123,7 @@ def _dies(script: Script, *, proof: bool = False) -> second.Opinion:
     return RIGHT(script, proof=proof)
 
 
-def test_a_killed_process_of_the_second_solver_is_said(
+def test_a_killed_process_of_the_second_solver_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it was being waited for or was to be asked next."""

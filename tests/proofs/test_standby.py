@@ -1,4 +1,6 @@
-"""Hot standby, proved for any number of brokers, queues and messages, and held against the code."""
+"""Hot standby, proved for any number of brokers, queues and messages, and compared with the
+code.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,7 @@ def test_an_old_primary_need_not_be_silent() -> None:
     assert not shown(it).lost
 
 
-# -- held against the code ---------------------------------------------------------------------
+# -- compared with the code ---------------------------------------------------------------------
 
 
 def _link(world: str, near: int, mutant: str | None = None) -> Found:
@@ -105,7 +107,7 @@ def test_steps_of_the_machine_are_steps_of_the_relation() -> None:
 
 @pytest.mark.parametrize("world", LINKED)
 def test_each_world_begins_where_the_invariant_holds(world: str) -> None:
-    """Steps before it happen at once, and are not held against the relation."""
+    """Steps before it happen at once, and are not compared with the relation."""
     mapping = StandbyMapping(Walk(load_world(world)))
     (first,) = mapping.structures(mapping.picture(mapping.reference.initial(), None))
 

@@ -61,7 +61,7 @@ class Rabbits:
         place.mkdir(exist_ok=True)
         (place / "enabled").write_text("[rabbitmq_management].")
         amqp, distribution = free_ports(2)
-        # The first one alone: 4.0 looks for minutes for a listed node that is not there.
+        # The first one alone: 4.0 looks for minutes for a listed node that does not exist.
         seeds = f"cluster_formation.classic_config.nodes.1 = {self.names[0]}\n"
         (place / "rabbitmq.conf").write_text(
             f"listeners.tcp.1 = 127.0.0.1:{amqp}\nmanagement.tcp.ip = 127.0.0.1\n"

@@ -204,7 +204,7 @@ def test_no_nodes_and_no_members_are_not_known_rather_than_gone(broker: Broker) 
     )
 
 
-def test_an_argument_that_is_text_is_told_and_the_others_go_on(broker: Broker) -> None:
+def test_an_argument_that_is_text_is_reported_and_the_others_go_on(broker: Broker) -> None:
     """RabbitMQ 3.10 takes any value as x-quorum-target-group-size."""
     broker.has("bad", "ab")
     broker.queues["bad"]["arguments"] = {"x-quorum-target-group-size": "3"}
@@ -405,7 +405,7 @@ def test_where_a_dead_replica_of_a_stream_stays_the_number_becomes_odd(broker: B
     )
 
 
-def test_a_wait_is_told_once_and_what_is_left_is_counted(broker: Broker) -> None:
+def test_a_wait_is_reported_once_and_what_is_left_is_counted(broker: Broker) -> None:
     """The seconds that a node is away are no news; then it is back, and nothing is left."""
     broker.runs("abde", down="c")
     broker.has("q", "abc", online="ab")

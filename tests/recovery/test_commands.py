@@ -159,7 +159,7 @@ def test_an_info_file_that_was_cut_off_is_refused(
 
 
 def test_a_full_disk_is_a_write_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """9: `collect` to a disk that is full; and a plan whose directory is not there."""
+    """9: `collect` to a disk that is full; and a plan whose directory does not exist."""
     paths = [str(path) for path in _three(tmp_path)]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

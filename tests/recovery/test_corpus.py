@@ -374,7 +374,7 @@ def test_a_damaged_store_is_shown_field_by_field(
     assert "cannot be read" in done.out
 
 
-def test_damage_that_does_not_matter_is_said_and_does_not_matter(
+def test_damage_that_does_not_matter_is_reported_and_does_not_matter(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A member that left long ago cannot change the answer; the damage is named all the same."""
@@ -464,7 +464,7 @@ def test_no_store_and_no_directory_are_no_empty_stores(
         assert 2 == ask(capsys, "pick", disks["a"], disks["b"], path).code, path
 
 
-def test_a_lock_that_cannot_be_looked_at_is_said(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_looked_at_is_reported(tmp_path: Path) -> None:
     """Whether it is open is then not known, which is a problem and no answer."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     lock = path / "joinproto" / "store.lock"

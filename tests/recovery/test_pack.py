@@ -146,7 +146,7 @@ def test_the_script_refuses_what_it_cannot_pack(tmp_path: Path, given: tuple[str
 
 
 def test_the_script_refuses_what_it_may_not_read(tmp_path: Path) -> None:
-    """Silence would pass for a file that is not there: a FIFO stands for all that is no file."""
+    """Silence would pass for a file that does not exist: a FIFO stands for all that is no file."""
     (tmp_path / "a").mkdir()
     subprocess.run(["mkfifo", str(tmp_path / "a" / "grastate.dat")], check=True)
 

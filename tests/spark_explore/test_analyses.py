@@ -49,7 +49,7 @@ def test_a_claim_that_needs_all_steps_at_once_is_left_open_with_the_reason(conte
     assert "steps take" in report.stopped_by
 
 
-def test_a_state_of_no_abstract_one_is_told_as_by_a_search_here(context: Any) -> None:
+def test_a_state_of_no_abstract_one_is_reported_as_by_a_search_here(context: Any) -> None:
     """Executors find all states; the driver's own search ends where it does here."""
     up_to_two = evolve(hours(), members={"hours": lambda: Held(2)})
     world = clock(implements("hours", up_to_two, by_hours))

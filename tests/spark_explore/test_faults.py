@@ -119,7 +119,7 @@ def test_a_resumed_run_shows_the_same_shortest_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("unshare", "mounts without being root")
-def test_a_full_disk_is_said_and_the_run_goes_on_later(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_run_goes_on_later(tmp_path: Path) -> None:
     """A clear error with exit code 4; with more space --resume ends as if nothing was."""
     words = " ".join(command("check", "two-phase-commit", "--members", "8", *WORDS))
     words += f" --master local[2] --out {tmp_path}"

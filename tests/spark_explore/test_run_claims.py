@@ -101,7 +101,7 @@ def test_executors_judge_random_claims_as_the_slow_reference(context: Any, plan:
 
 @SOAK
 @pytest.mark.usefixtures("_no_driver")
-def test_a_circle_too_far_away_is_told(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_circle_too_far_away_is_reported(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is shown up to where it can be put off for ever, and a note says why no further."""
     monkeypatch.setattr(run_claims, "AROUND_MAX", 1)
     report = judged(lock(EACH_STEP), context)

@@ -126,7 +126,9 @@ def test_turns_differ_and_the_former_primary_comes_last() -> None:
     ],
     ids=["unknown-table", "unknown-manager", "chain-without-it", "continues-without-it"],
 )
-def test_a_wrong_manager_in_the_file_is_said(tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_a_wrong_manager_in_the_file_is_reported(
+    tmp_path: Path, old: str, new: str, told: str
+) -> None:
     file = Manager.of(tmp_path, "abc", built_in=True).files["a"]
     assert {"a", "b", "c"} == {*read_settings(file).chain}
     file.write_text(file.read_text().replace(old, new))
@@ -145,7 +147,7 @@ def test_a_wrong_manager_in_the_file_is_said(tmp_path: Path, old: str, new: str,
     ],
     ids=["order", "none", "infinite", "no-end"],
 )
-def test_wrong_copying_in_the_file_is_said(tmp_path: Path, line: str, told: str) -> None:
+def test_wrong_copying_in_the_file_is_reported(tmp_path: Path, line: str, told: str) -> None:
     file = Manager.of(tmp_path, "a", tables=f"[copying]\n{line}\n").files["a"]
 
     with pytest.raises(UsageProblem, match=told):

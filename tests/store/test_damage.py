@@ -82,7 +82,7 @@ def test_every_damage_of_the_current_file_is_refused_and_told(damages: Damages) 
 
 
 @pytest.mark.parametrize("damages", [cut, flipped])
-def test_damage_of_the_previous_file_is_told(damages: Damages) -> None:
+def test_damage_of_the_previous_file_is_reported(damages: Damages) -> None:
     """An invalid one is reported, never hidden; nothing depends on it but its version."""
     whole, before = image(4), image(3, generation=6)
 
@@ -177,7 +177,7 @@ def test_states_that_a_crash_may_leave_are_no_problem(
 
 
 @pytest.mark.parametrize("previous", [b"", b"something else", image(3, generation=6)[:-9], None])
-def test_a_damaged_previous_file_is_told_and_the_member_starts(
+def test_a_damaged_previous_file_is_reported_and_the_member_starts(
     tmp_path: Path, previous: bytes | None
 ) -> None:
     """The current file is whole, and by its name it is the newest."""

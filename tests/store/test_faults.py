@@ -66,7 +66,7 @@ def found(path: Path) -> object:
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES])
-def test_a_fault_at_any_operation_is_told_and_leaves_a_whole_record(
+def test_a_fault_at_any_operation_is_reported_and_leaves_a_whole_record(
     tmp_path: Path, code: int
 ) -> None:
     """EIO and ENOSPC at every operation: either the old record or the new one."""

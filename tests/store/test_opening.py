@@ -132,7 +132,7 @@ def _create(path: Path) -> object:
 
 
 @pytest.mark.parametrize("opening", [open_store, inspect, _create])
-def test_where_nothing_is_is_said(tmp_path: Path, opening: Opening) -> None:
+def test_where_nothing_is_is_reported(tmp_path: Path, opening: Opening) -> None:
     """A wrong path is the operator's commonest mistake; no directory is made of it."""
     with pytest.raises(StoreMissing, match="expected the data directory of a member"):
         opening(tmp_path / "not" / "there")
@@ -143,7 +143,7 @@ def test_where_nothing_is_is_said(tmp_path: Path, opening: Opening) -> None:
     assert [file] == list(tmp_path.iterdir())
 
 
-def test_a_data_directory_without_a_store_is_said(tmp_path: Path) -> None:
+def test_a_data_directory_without_a_store_is_reported(tmp_path: Path) -> None:
     """An empty directory, or one in which a creation did not end."""
     with pytest.raises(StoreMissing, match="expected the directory of a store"):
         open_store(tmp_path)

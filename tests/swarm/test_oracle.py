@@ -468,7 +468,7 @@ def test_a_read_that_misses_a_frame_acknowledged_before_it_began_is_reported() -
 @pytest.mark.parametrize(
     ("left", "gone"), [(True, set()), (False, {SEATS["a"], SEATS["b"]})], ids=["cut", "knows"]
 )
-def test_a_member_that_opens_again_in_a_view_that_was_left_is_told(
+def test_a_member_that_opens_again_in_a_view_that_was_left_is_reported(
     left: bool, gone: set[Seat]
 ) -> None:
     """3.9: it was cut off and connected again behind its end, or knew which member has left it."""
@@ -483,7 +483,7 @@ def test_a_member_that_opens_again_in_a_view_that_was_left_is_told(
     oracle()._look_for_left(cast(Process, SimpleNamespace(**said)), first)
 
 
-def test_a_member_that_ends_over_options_that_it_has_not_is_told() -> None:
+def test_a_member_that_ends_over_options_that_it_has_not_is_reported() -> None:
     """3.9: the refusal was of a former process."""
     ended = Abort(Reason.OPTIONS_DIFFER, "options other/2", "options default/2, says a", False)
     member = SimpleNamespace(config=SimpleNamespace(digest="default/2"))

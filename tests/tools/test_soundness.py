@@ -194,7 +194,7 @@ def test_a_difference_ends_the_command_with_1_and_its_model(
     assert 30 == found["models"]
 
 
-def test_no_difference_is_said_in_one_line() -> None:
+def test_no_difference_is_reported_in_one_line() -> None:
     done = CliRunner().invoke(main, ["--models", "3", "--states", "30"])
 
     assert 0 == done.exit_code

@@ -87,7 +87,7 @@ def baseline(
     parts: Collection[str] = ("tests", "rest"),
     room: Room = JOIN,
 ) -> Baseline:
-    """Return the baseline of today's sources, these parts of it, from `file` if it is there.
+    """Return the baseline of today's sources, these parts of it, from `file` if it exists.
 
     Raises `UsageProblem` where a catcher notices something in the code as it is.
     """

@@ -18,7 +18,7 @@ WORLDS_MOST = 1_200_000
 QUICK_MOST = 100_000
 
 LINKED = {"chain-register": (1_500, 0), "join-two": (1_500, 400), "join-votes": (500, 400)}
-"""Steps of each world that are held against the relations: breadth first, and at random."""
+"""Steps of each world that are compared with the relations: breadth first, and at random."""
 
 RUNS = range(200, 224)
 MORE_RUNS = range(1_000, 1_016)

@@ -44,7 +44,7 @@ class QueueFile:
 
 @frozen(kw_only=True)
 class Defaults:
-    """`create`: a link to a queue that is not there makes it, durable or not."""
+    """`create`: a link to a queue that does not exist makes it, durable or not."""
 
     create: bool = True
     durable: bool = True

@@ -203,7 +203,7 @@ class Journal:
         return position is None or holds(self._runs, position)
 
     def read(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
-        """Return frames from `first` on, about so many bytes, at least one if it is there.
+        """Return frames from `first` on, about so many bytes, at least one if it exists.
 
         None of those that were dropped: see `first_seq`.
         """

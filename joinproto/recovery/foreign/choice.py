@@ -54,8 +54,8 @@ def _qpid(stores: Sequence[Found]) -> str:
 
 
 def _galera(stores: Sequence[Found]) -> str:
-    # As the server does (Galera 26.4.23, by doing): by the mark alone; a file that is not there or
-    # says nothing is no mark of 0, and so is one without the line.  A file that it may not open
+    # As the server does (Galera 26.4.23, by doing): by the mark alone; a file that does not exist
+    # or says nothing is no mark of 0, and so is one without the line.  A file that it may not open
     # stops it.
     marked = [one for one in stores if one.fact("safe_to_bootstrap") in ("1", "not there")]
     blank = [one.name for one in marked if one.fact("uuid") == NULL_UUID]

@@ -129,11 +129,11 @@ def never_synced(rule: Rule) -> Incident:
     left=("the books stop the charges, and the balances in Redis are gone all the same", 2),
 )
 def twilio(rule: Rule) -> Incident:
-    """After a network blip all replicas resynchronize at once and overload the Redis master, so
-    it is restarted.  It reads the wrong configuration file: it looks for an append-only file that
-    is not there, and comes up empty, as a read-only slave of itself.  All account balances are
-    zero.  Billing sees zero, charges the credit card, cannot write the new balance, and charges
-    the customer again and again.
+    """After a network blip all replicas resynchronize at once and overload the Redis master, so it
+    is restarted.  It reads the wrong configuration file: it looks for an append-only file that does
+    not exist, and comes up empty, as a read-only slave of itself.  All account balances are zero.
+    Billing sees zero, charges the credit card, cannot write the new balance, and charges the
+    customer again and again.
     """
 
     def steps(view: View) -> Iterator[Together]:

@@ -1,10 +1,10 @@
 """`latest_is_latest`: the store that the recovery tool calls the latest holds every committed
 frame.
 
-In each state of a join world the power may fail, everywhere at once.  Then the operator has
-the stores as they are now on the disks, all of them or some, and asks `pick`, the shipped
-one.  Whatever it calls proven, a tie or clean, and whatever it says loses nothing, is held
-against the frames that were committed so far.
+In each state of a join world the power may fail, everywhere at once.  Then the operator has the
+stores as they are now on the disks, all of them or some, and asks `pick`, the shipped one.
+Whatever it calls proven, a tie or clean, and whatever it says loses nothing, is compared with the
+frames that were committed so far.
 
 The stores of members that still run, or run again, are left out by asking with some only:
 a frame that is committed later is committed without those that were given.

@@ -1,1 +1,1 @@
-"""The register that chooses the successor of a view, and worlds held against it."""
+"""The register that chooses the successor of a view, and worlds compared with it."""

@@ -1,4 +1,4 @@
-"""The chain register, and worlds held against the abstract register of views."""
+"""The chain register, and worlds compared with the abstract register of views."""
 
 from __future__ import annotations
 

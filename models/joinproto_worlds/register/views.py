@@ -4,7 +4,7 @@ The specification of the view chain without its mechanism: a number of views, ea
 the one before it.  Two worlds of ours are compared with it by the chosen views in their ledgers,
 and none of their members need know.  A ledger forgets no view; so where its views are a chain in
 every state, and each step makes it longer by one at most, that one stands behind the latest.  The
-note is held against it by which clusters are active: two at once, on the two sides of a partition,
+note is compared with it by which clusters are active: two at once, on the two sides of a partition,
 are no register, not even a first view.
 """
 

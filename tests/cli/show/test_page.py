@@ -184,7 +184,7 @@ def test_the_title_is_a_sentence(trace: Trace) -> None:
     assert expected == title.text == heading.text
 
 
-def test_the_end_is_said(trace: Trace) -> None:
+def test_the_end_is_reported(trace: Trace) -> None:
     """The fate of the claim, the start of the cycle, why the cycle is fair, and messages that never
     arrived.
     """

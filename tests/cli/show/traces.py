@@ -143,7 +143,7 @@ def split_and_heal() -> Trace:
 
 
 def lasso() -> Trace:
-    """Two members hand the turn to and fro and never finish."""
+    """Two members hand the turn back and forth and never finish."""
     run = Run({"ping": {"has": "yes", "done": "no"}, "pong": {"has": "no", "done": "no"}})
     to, fro = message("ping", "pong", "turn"), message("pong", "ping", "turn")
     run.step("begin", "ping", now={"ping": {"done": "soon"}})

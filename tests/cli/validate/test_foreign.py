@@ -78,7 +78,7 @@ def test_of_a_member_without_a_log_anything_is_possible(run: Run, logs: list[Pat
     assert "without a log, so it may do anything: b, c" in done.out
 
 
-def test_a_claim_that_is_false_on_the_way_is_told(tmp_path: Path, logs: list[Path]) -> None:
+def test_a_claim_that_is_false_on_the_way_is_reported(tmp_path: Path, logs: list[Path]) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text(WORLD.read_text().replace('node.phase != "stopped" or', "node.phase and"))
     world = load(str(wrong), {}).world

@@ -208,7 +208,7 @@ def test_a_read_need_not_see_frames_acknowledged_after_it_began(began: int, seq:
     assert set() == broken(read_without_what_was_acknowledged(began, seq))
 
 
-def test_a_frame_is_told_by_the_logs_that_differ() -> None:
+def test_a_frame_is_reported_by_the_logs_that_differ() -> None:
     (told,) = PROPERTIES["position_is_data"](different_data())
 
     assert told.endswith("has different data in log of a, log of b")

@@ -22,7 +22,7 @@ def test_every_story_was_played_and_kept() -> None:
 
 
 def test_a_story_keeps_the_files_and_says_what_was_done(tmp_path: Path) -> None:
-    """A file that is not there is said, too; an earlier telling is replaced."""
+    """A file that does not exist is said, too; an earlier telling is replaced."""
     (tmp_path / "one" / "old").mkdir(parents=True)
     (tmp_path / "state").write_bytes(b"1 \n")
     told = Story("one", "About it.", ("server 1.0",), ignore)

@@ -121,7 +121,7 @@ def test_a_directory_of_another_system_is_no_rival(
     assert 0x4000700 == said["stores"][0]["seq"]
 
 
-def test_a_damaged_control_file_is_said_and_proves_nothing() -> None:
+def test_a_damaged_control_file_is_reported_and_proves_nothing() -> None:
     data = bytearray(server("b").files["global/pg_control"])
     data[40] ^= 1
     damaged = found("b", server("b").with_file("global/pg_control", bytes(data)))

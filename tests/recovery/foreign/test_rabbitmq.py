@@ -69,7 +69,7 @@ def test_a_ram_node_keeps_nothing() -> None:
     assert "kept nothing on disc" in disc.problems[0]
 
 
-def test_a_forced_start_that_was_asked_for_is_said() -> None:
+def test_a_forced_start_that_was_asked_for_is_reported() -> None:
     """rabbitmqctl force_boot leaves an empty file."""
     found = node("[a@h,b@h].", force_load="")
 

@@ -121,7 +121,7 @@ def test_a_python_file_is_asked_what_it_has_functions_for(tmp_path: Path) -> Non
         ("while True: pass", "hangs", "is not loaded within"),
     ],
 )
-def test_a_python_file_that_answers_nothing_is_told(
+def test_a_python_file_that_answers_nothing_is_reported(
     tmp_path: Path, text: str, how: str, said: str
 ) -> None:
     file = tmp_path / "mine.py"
@@ -135,7 +135,7 @@ def test_a_store_may_be_named_by_its_own_name(script: Make) -> None:
     assert answers(script("while read line; do echo b:/data; done"), TWO[1]) == ["b"]
 
 
-def test_a_program_that_hangs_is_told(script: Make) -> None:
+def test_a_program_that_hangs_is_reported(script: Make) -> None:
     assert failure(script("sleep 60"), TWO[0], seconds=0.3).how == "hangs"
 
 
@@ -153,29 +153,29 @@ def test_a_program_that_computes_for_ever_hangs(script: Make) -> None:
     assert failure(script("while :; do :; done"), TWO[0], seconds=0.05).how == "hangs"
 
 
-def test_a_program_that_dies_is_told_with_its_last_words(script: Make) -> None:
+def test_a_program_that_dies_is_reported_with_its_last_words(script: Make) -> None:
     problem = failure(script("echo cannot open the disk >&2; exit 3"), TWO[0])
     assert problem.how == "dies"
     assert "exit code 3" in problem.message
     assert "cannot open the disk" in problem.message
 
 
-def test_a_program_that_answers_twice_is_told(script: Make) -> None:
+def test_a_program_that_answers_twice_is_reported(script: Make) -> None:
     """Its second line would answer the next question, which it never saw."""
     twice = script("while read line; do printf 'wait\\nrefuse\\n'; done")
 
     assert failure(twice, *TWO).how == "malformed"
 
 
-def test_a_program_that_answers_and_then_fails_is_told(script: Make) -> None:
+def test_a_program_that_answers_and_then_fails_is_reported(script: Make) -> None:
     assert failure(script("read line; echo wait; exit 1"), *TWO).how == "dies"
 
 
-def test_a_program_that_ends_without_a_word_is_told(script: Make) -> None:
+def test_a_program_that_ends_without_a_word_is_reported(script: Make) -> None:
     assert failure(script("cat > /dev/null"), TWO[0], seconds=0.5).how == "dies"
 
 
-def test_a_program_that_answers_differently_is_told(tmp_path: Path) -> None:
+def test_a_program_that_answers_differently_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "clock.py"
     file.write_text(
         "asked = []\ndef choose_founder(facts):\n"
@@ -187,7 +187,7 @@ def test_a_program_that_answers_differently_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", ["c", "12", "[]", '{"b": 1}', "", "\\377"])
-def test_an_answer_that_is_none_is_told(script: Make, said: str) -> None:
+def test_an_answer_that_is_none_is_reported(script: Make, said: str) -> None:
     problem = failure(script(f"while read line; do printf '{said}\\n'; done"), TWO[0])
     assert problem.how == "malformed"
     assert "expected" in problem.message
@@ -205,7 +205,7 @@ def test_a_file_that_is_not_executable_is_refused(tmp_path: Path) -> None:
         command_of(str(tmp_path / "policy"))
 
 
-def test_a_program_that_closes_its_output_and_goes_on_is_told(script: Make) -> None:
+def test_a_program_that_closes_its_output_and_goes_on_is_reported(script: Make) -> None:
     closed = script("exec 0<&-; exec 1>&-; exec sleep 60")
 
     assert failure(closed, TWO[0], seconds=0.3).how == "hangs"

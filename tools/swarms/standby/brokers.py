@@ -306,7 +306,7 @@ class Brokers:
         return self.cores[near if near in there else self.chance.choice(sorted(there))]
 
     def publish(self, near: str, count: int) -> None:
-        """Send messages to a queue, which is made if it is not there."""
+        """Send messages to a queue, which is created if it does not exist."""
         core, queue = self.client(near), self.chance.choice("qr")
         if core is None:
             return
