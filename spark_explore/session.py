@@ -294,7 +294,7 @@ def open_context(master: str | None, *, more: dict[str, str] | None = None) -> A
 
 
 def frames_of(context: Any, parts: int) -> Any:
-    """Return the session of a context, for DataFrames of so many parts."""
+    """Return the session of a context, for DataFrames of this many parts."""
     from pyspark.sql import SparkSession
 
     session = SparkSession(context)

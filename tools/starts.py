@@ -80,7 +80,7 @@ class Start:
 @click.option("--minutes", type=click.FloatRange(0), help="Begin none that might end later.")
 @click.option("--seed", type=int, default=1, show_default=True)
 def main(backend: str, cut: str, heals: bool, times: int, minutes: float | None, seed: int) -> None:
-    """Start three blank nodes so many times, each node within a second of the others.
+    """Start three blank nodes this many times, each node within a second of the others.
 
     A value "any" is drawn by the seed; the next start has the next one.  Exit code 0: no verdict
     was wrong; 1: the outcome is not among the predicted ones, or no start was settled; 4: no

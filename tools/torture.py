@@ -91,7 +91,7 @@ def main(
     quiet: bool,
     **asked: Any,
 ) -> None:
-    """Let processes run, and give them a year's faults."""
+    """Run processes, and give them a year's faults."""
     seed = time.time_ns() % 1_000_000 if seed is None else seed
     _refuse(**asked)
     is_alone = asked["system"] != "node" or asked["register"]

@@ -34,7 +34,7 @@ LOCALS_MAX = 20_000
 VIEWS_MAX = 8
 """Views on which a claim is evaluated to see which attributes it reads."""
 STEPS_FOR_ONE = 6
-"""A counter that grows takes about so many steps of the world, at most, for each value."""
+"""A counter that grows takes about this many steps of the world, at most, for each value."""
 
 Shown = Mapping[str, Sequence[Any]]
 """The observations of each member, `DOWN` included."""

@@ -73,10 +73,10 @@ def cover(
     """Return runs that take all goals: each row (a rule's label), step, or pair of steps.
 
     A step that changes nothing is no goal.  `is_wanted`: which rows; of the other goals, only steps
-    that take such a row. `steps_max`: a run of so many steps takes no further goal; one whose goal
-    is further away is longer.  `each`: told the number of each run, from 1, and the run with its
-    states.  Undetermined where a limit ended the search, or several states were taken for one.
-    Raises `ModelProblem` for a model that cannot be explored.
+    that take such a row. `steps_max`: a run of this many steps takes no further goal; one whose
+    goal is further away is longer.  `each`: called with the number of each run, from 1, and the run
+    with its states.  Undetermined where a limit ended the search, or several states were taken for
+    one.  Raises `ModelProblem` for a model that cannot be explored.
     """
     from joinproto.check.engine.liveness.cover import Cover
     from joinproto.check.engine.liveness.graph import Graph

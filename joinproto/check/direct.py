@@ -51,14 +51,14 @@ KINDS = ("always", "sometimes", "no deadlock")
 """Kinds of claims that need no graph of all steps."""
 
 _LOOK_EVERY = 1 << 10
-"""After so many states it is looked at whether a limit is met."""
+"""The limits are checked each time after this many states."""
 
 _JUDGE_EVERY = 1 << 8
-"""The same, of states that a claim is asked about."""
+"""The same, in states that a claim is asked about."""
 
 OTHERS_MAX = 100_000
-"""A problem met within so many states is left to the other searches, which report the run that led
-to it.
+"""The other searches report a problem that is met within this many states, with the run that led to
+it.
 """
 
 _ANY = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
@@ -134,7 +134,7 @@ class _Shown(Sequence[Any]):
 class Direct(Small):
     """States are numbers, in the order in which they are found.
 
-    `held`: the attributes of each, frozen; `numbers`: and back.  `taken`: event to how often it
+    `held`: the attributes of each, frozen; `numbers`: the reverse.  `taken`: event to how often it
     was taken.  `stuck`: states without a step.
     """
 
@@ -195,7 +195,7 @@ class Direct(Small):
                 return
 
     def _inside(self, states: range) -> Sequence[int]:
-        """Return the states that the world's `within` lets go on; count the others."""
+        """Return the states that the world's `within` allows; count the others."""
         within = self.steps.world.within
         if within is None:
             return states

@@ -28,7 +28,7 @@ EXPECTED = "`world = World(...)`, or a function `world(*, members=3)` that retur
 
 
 def is_file(target: str) -> bool:
-    """Say whether `target` names a file, and not a world that ships."""
+    """Return whether `target` names a file, and not a world that ships."""
     path, _, _ = target.partition("::")
     return path.endswith(".py") or "/" in path or target != path
 

@@ -36,7 +36,7 @@ SECONDS = 0.25
 LEAST = 100
 """Questions in all, whatever they cost: the import of a model may take long."""
 IDLE = 500
-"""It ends, too, after so many states and three times those before in which no question was new."""
+"""It also ends after this many states, and three times those before, without a new question."""
 WAIT_SECONDS = 20.0
 
 _PLAIN = (bool, int, float, str, type(None))

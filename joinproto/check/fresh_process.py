@@ -114,7 +114,7 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
     most, newest = 0, 0
 
     def is_over(states: int) -> bool:
-        """Return whether enough is asked, or nothing is left to ask, after so many states."""
+        """Return whether enough is asked, or nothing is left to ask, after this many states."""
         nonlocal most, newest
         answers = [sum(map(len, code.known.answers.values())) for code in codes if code.known]
         if sum(answers) > most:

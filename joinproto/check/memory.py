@@ -23,7 +23,7 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the most this process ever held; 0 where the system does not tell (WebAssembly).
+    """Return the most bytes that this process ever held; 0 where that is unknown (WebAssembly).
 
     The kernel's count for this program, where it keeps one: `ru_maxrss` starts with the parent's
     memory when it started this process, and survives exec.
@@ -78,7 +78,7 @@ class TooMany(Exception):
 
 
 class Ended(Exception):
-    """Another limit was met where nothing can be returned; its text says which."""
+    """Another limit was met in a call that can only raise; its text names the limit."""
 
 
 class Budget:
@@ -156,7 +156,7 @@ def collected_seldom() -> Iterator[None]:
     try:
         yield
     finally:
-        # The objects of now are old: they are not taken for new ones.
+        # The objects that exist now are not counted as new ones.
         gc.freeze()
         gc.unfreeze()
         gc.set_threshold(*before)

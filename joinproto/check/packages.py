@@ -29,5 +29,5 @@ def places() -> tuple[str, ...]:
 
 
 def is_model_code(module: str) -> bool:
-    """Say whether a module, by its name, is of `MODELS`."""
+    """Return whether a module, by its name, is of `MODELS`."""
     return module.partition(".")[0] in MODELS

@@ -112,8 +112,8 @@ def simulate(
 
     Each step is drawn among those that change the state, all equally likely.  A run ends where it
     breaks an `always` or a claim about steps.  `count_max`: search all states as well, if there are
-    at most so many (None means however many), to say which part of them the runs met.  That is not
-    known where the search does not end within the memory, or the world bounds it.  Raises
+    at most this many (None means however many), to say which part of them the runs met.  That is
+    unknown where the search does not end within the memory, or the world bounds it.  Raises
     `ModelProblem` for a model that cannot be explored.
     """
     from joinproto.check.engine.runs.coverage import coverage_of

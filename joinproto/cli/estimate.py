@@ -81,7 +81,7 @@ def estimate(
     """Return a guess for `members`, or None where there is nothing to guess from.
 
     `least`: the fewest members the world can have.  `report_of(n)`: the search of n members,
-    or None where it was stopped, failed, or the world cannot have so many.
+    or None where it was stopped, failed, or the world cannot have this many.
     """
     samples: list[Sample] = []
     for number in range(max(least, members - SIZES_MAX), members):

@@ -85,7 +85,7 @@ class Split:
 
 
 def start_of(text: bytes, at: str | None, nodes: int) -> Start:
-    """Return the facts of a file: JSON, or a configuration with so many nodes at a release."""
+    """Return the facts of a file: JSON, or a configuration with this many nodes at a release."""
     if not text.lstrip().startswith(b"{"):
         return _of_configuration(text, at or "head", nodes)
     try:

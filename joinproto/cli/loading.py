@@ -41,11 +41,11 @@ _MORE = option(
 
 
 _LIMITS = (
-    _number("--max-states", 1, "Stop after so many states."),
+    _number("--max-states", 1, "Stop after this many states."),
     option("--max-memory", "Stop at so much memory: 500M, 2G.", metavar="SIZE"),
     option(
         "--max-seconds",
-        "Stop after so many seconds.",
+        "Stop after this many seconds.",
         click.FloatRange(min=0, min_open=True),
         metavar="S",
     ),

@@ -60,7 +60,7 @@ def error_stream() -> TextIO:
 
 
 def is_terminal() -> bool:
-    """Say whether a person looks at standard error."""
+    """Return whether a person looks at standard error."""
     return error_stream().isatty()
 
 

@@ -32,7 +32,7 @@ class _Clock:
 
 
 def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
-    """Have the loops that every search needs loaded, or compiled."""
+    """Load or compile the loops that every search needs."""
     from joinproto.check.engine import absent
     from joinproto.check.engine.expansion.workers import touch
     from joinproto.check.engine.search import Search

@@ -44,7 +44,7 @@ class Config:
         object.__setattr__(self, "nodes", self.disc | self.ram)
 
     def is_single(self, node: str) -> bool:
-        """Say whether it is this node alone, as a disc node."""
+        """Return whether it is this node alone, as a disc node."""
         return not self.ram and self.disc == {node}
 
     def __str__(self) -> str:

@@ -198,7 +198,7 @@ def data_of(identity: str | None) -> str | None:
 
 
 def is_later(one: str, other: str) -> bool:
-    """Say whether both are of one node, and `one` of data that it had later."""
+    """Return whether both are of one node, and `one` of data that it had later."""
     (node, count, _), (its, before, _) = _parts(one), _parts(other)
     return node == its and count > before
 

@@ -43,7 +43,7 @@ class Members:
 
     @property
     def is_doubtful(self) -> bool:
-        """Say whether the broker ended with others, or before them, and none of them knows."""
+        """Return whether the broker ended with others, or before them, and none of them knows."""
         return self.stopped is False and not self.given_up and len(self.ran) > 1
 
 

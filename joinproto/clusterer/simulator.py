@@ -222,7 +222,7 @@ class Simulator(MachineWorld[Event, Effect]):
         self.tell(machine.name, Tick(machine.token))
 
     def stir(self) -> None:
-        """Let every node that waits look again."""
+        """Make every waiting node look again."""
         for machine in self.machines.values():
             machine.stirred = True
 
@@ -316,7 +316,7 @@ class Simulator(MachineWorld[Event, Effect]):
                     )
 
     def _is_answered(self, asker: str, name: str) -> bool:
-        """Say whether an answer is under way."""
+        """Return whether an answer is under way."""
         link = self.links.get((name, asker), ())
         return any(isinstance(one, ANSWERS) for one in link)
 
@@ -327,7 +327,7 @@ class Simulator(MachineWorld[Event, Effect]):
         return machine is not None and machine.is_up
 
     def step(self, name: str, event: Event) -> tuple[Effect, ...]:
-        """Have a node take an event; one that is off takes none."""
+        """Give a node an event; one that is off takes none."""
         machine = self.machines[name]
         before = machine.state
         if before is None:
@@ -372,7 +372,7 @@ class Simulator(MachineWorld[Event, Effect]):
     # -- time --------------------------------------------------------------------------------
 
     def _wait(self, seconds: float) -> None:
-        """Let story time pass; shutdown timers run out in their order."""
+        """Advance the story's time; shutdown timers run out in their order."""
         until = self.now + seconds
         while True:
             due = [
@@ -404,7 +404,7 @@ def queued(actions: tuple[Action, ...]) -> Queues:
 
 
 def _is_repeated(state: State, event: Event) -> bool:
-    """Say whether a round that has ended so may end otherwise although nothing has changed.
+    """Return whether a round that has ended so may end otherwise although nothing has changed.
 
     One that was given up found nothing out.  Otherwise: in the document's variant a is asked by one
     whose identity it does not know, begins again with its old notes, and rests.

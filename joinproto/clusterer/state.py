@@ -130,27 +130,27 @@ class State:
 
     @property
     def runs(self) -> bool:
-        """Say whether its broker has booted, and was not stopped since."""
+        """Return whether its broker has booted, and was not stopped since."""
         return self.status is Status.READY
 
     @property
     def is_over(self) -> bool:
-        """Say whether it has ended, and takes nothing any more."""
+        """Return whether it has ended, and takes nothing any more."""
         return self.status is Status.SHUTDOWN
 
     @property
     def goes_first(self) -> bool:
-        """Say whether its broker boots alone."""
+        """Return whether its broker boots alone."""
         return self.boots is not None and self.boots.how not in BESIDE
 
     @property
     def blank(self) -> bool:
-        """Say whether its data were given up, and it has not booted since."""
+        """Return whether its data were given up, and it has not booted since."""
         return self.record.given_up
 
     @property
     def is_doubtful(self) -> bool:
-        """Say whether an operator should compare data before the broker boots."""
+        """Return whether an operator should compare data before the broker boots."""
         return not self.runs and self.record.is_doubtful
 
 

@@ -135,7 +135,7 @@ def answer_pod(asked: k8s.Pod) -> PodAnswer:
     """The seed, from its own pod's name."""
     match k8s.pods(asked):
         case Listed(nodes):
-            why = "the set has so many pods, numbered from the first"
+            why = "the set has this many pods, numbered from the first"
             return PodAnswer(nodes=nodes, error=None, rule="D1", why=why)
         case Selected(node):
             why = "this node's name, with the seed's number instead of its own"

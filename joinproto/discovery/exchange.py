@@ -113,7 +113,7 @@ class Broken:
 
 @frozen
 class Wait:
-    """Go on after so many seconds."""
+    """Go on after this many seconds."""
 
     seconds: Annotated[float, "until the next request"]
 

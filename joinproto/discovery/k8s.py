@@ -261,7 +261,7 @@ class Pod:
 
 
 PODS_MAX = 10_000
-"""So many names are made, at most."""
+"""This many names are made, at most."""
 
 _POD = re.compile(r"([^@\s]+)@([^@.\s]*-)([0-9]+)((?:\.[^@\s]*)?)")
 

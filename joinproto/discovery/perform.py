@@ -32,7 +32,7 @@ class Ports(Protocol[W_co]):
 
 
 def perform(effect: Effect, ports: Ports[W]) -> W:
-    """Have one effect performed."""
+    """Perform one effect."""
     match effect:
         case Request():
             return ports.request(effect)

@@ -34,10 +34,13 @@ from joinproto.discovery.names import host_of, is_name_in_dns, port_of
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import Ages, rows
 
-# Which names a backend will return, and the form of the node's own name. # Erlang nodes with short
-# names (a host without dots) and with long names never reach each other, and an IP address is a
-# host for long names only.  Its own name is `--node`, or else RABBITMQ_NODENAME;
-# RABBITMQ_USE_LONGNAME decides, or the form of the name where it is not given (discovery, D1).
+# The names that a backend will return, and the form of the node's own name.
+#
+# Erlang nodes with short names (a host without dots) and with long names never reach each other,
+# and an IP address is a host for long names only.  Its own name is `--node`, or else
+# RABBITMQ_NODENAME; RABBITMQ_USE_LONGNAME decides, or the form of the name where it is not given
+# (discovery, D1).
+#
 # `risks.tsv` lists settings that do not go together.  DNS has no row: its backend cuts the names
 # that it finds as the node's own name is cut.
 

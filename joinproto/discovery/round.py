@@ -142,7 +142,7 @@ def known_by(about: Round) -> tuple[str, ...]:
 
 
 def majority_of(expected: int) -> int:
-    """Return how many must vote for a cluster of so many members, itself among them."""
+    """Return how many must vote for a cluster of this many members, itself among them."""
     return expected // 2 + 1
 
 

@@ -61,7 +61,7 @@ class FileSystem(Protocol):
         """Write some of `data`, and return how many bytes."""
 
     def truncate(self, file: int, size: int = 0) -> None:
-        """Cut an open file to so many bytes."""
+        """Cut an open file to this many bytes."""
 
     def sync(self, file: int) -> None:
         """Return once the content of a file is on the disk."""
@@ -163,7 +163,7 @@ class RealFileSystem:
         return os.pwrite(file, data, at)
 
     def truncate(self, file: int, size: int = 0) -> None:
-        """Cut an open file to so many bytes."""
+        """Cut an open file to this many bytes."""
         os.ftruncate(file, size)
 
     def sync(self, file: int) -> None:

@@ -346,7 +346,7 @@ class Record(Generic[T]):
     def write(self, payload: bytes, *, version: int = PLAIN) -> None:
         """Return once this is on the disk, in the place of the former one; `version`: its format.
 
-        Raises `StoreWriteFailed` after a fault of the disk; then this one writes no more.
+        Raises `StoreWriteFailed` after a fault of the disk; then this one no longer writes.
         """
         self.require_usable()
         generation, progress = self.generation + 1, Progress()

@@ -193,7 +193,7 @@ def pair(session: Session, given: Json) -> Json:
 
 
 def _claims_at(one: Opened, run: Json, place: int) -> list[Json]:
-    """Return each claim's verdict after so many steps of a run."""
+    """Return each claim's verdict after this many steps of a run."""
     ids = run["ids"]
     via = (ids[place - 1], run["steps"][place - 1]["index"]) if place else None
     return one.judging.claims(ids[place], via)

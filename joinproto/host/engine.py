@@ -60,7 +60,7 @@ log = logging.getLogger(__name__)
 
 @define(eq=False)
 class Engine(MemberLoop):
-    """A member at work.  `outcome`: how it became active first; `ended`: why it does no more.
+    """A member at work.  `outcome`: how it became active first; `ended`: why it has stopped.
 
     `asks`: brings a question to the register; the driver's.
     """

@@ -75,7 +75,7 @@ log = logging.getLogger(__name__)
 
 BYTES_MAX = 2**30
 PARTS = 8
-"""Into so many files the bytes are divided, so that the oldest ones can go."""
+"""The bytes are divided into this many files, so that the oldest ones can be deleted."""
 
 
 class EventLog(Protocol):

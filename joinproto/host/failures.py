@@ -33,7 +33,7 @@ class NotActive(JoinprotoError):
 
     @classmethod
     def because(cls, phase: Phase, waiting: Waiting | None, seconds: float | None) -> NotActive:
-        """Return the error of a member that is in this phase after so many seconds."""
+        """Return the error of a member that is in this phase after this many seconds."""
         why = "" if waiting is None else f"; {waiting.label}: {waiting.case}"
         reason = waiting.reason if waiting is not None else None
         return cls(f"not active after {seconds} s: {phase.value}{why}", next=what_helps(reason))

@@ -23,7 +23,7 @@ class WorkerThread:
         self._failure: BaseException | None = None
 
     def does(self, work: Work, seconds: float) -> bool:
-        """Have it done, and return whether it was within that time; `wait` for it if not."""
+        """Start the call, and return whether it ended within that time; `wait` for it if not."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()

@@ -116,7 +116,7 @@ class EventLoop(Protocol):
         """Return the electors for whose version no read can be confirmed, by name."""
 
     def read(self) -> int:
-        """Have reads confirmed, and return the number under which `Reading.confirmed` names them.
+        """Confirm reads later; return the number under which `Reading.confirmed` names them.
 
         0: they cannot be, because of `older_electors`, or because the member is not active.
         """
@@ -191,7 +191,7 @@ class StateTransfer(Protocol):
         """Receive the data; replaces an earlier one.  `UpdateDone` to `EventLoop.tell` ends it."""
 
     def serve_update(self, update: ServeUpdate) -> None:
-        """Let that member have the data."""
+        """Send the data to that member."""
 
 
 class Store(Protocol):

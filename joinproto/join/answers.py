@@ -176,7 +176,7 @@ def views_shown(lineage: Lineage, answers: Iterable[Answer]) -> frozenset[ViewId
     that it was ready in it, and said so.
     """
     shown = {view.position.view for view in lineage.views if view.position is not None}
-    # N counts no more: a member was active in the one before.
+    # N no longer counts: a member was active in the one before.
     steps = pairwise(lineage.views)
     shown |= {before.id for before, view in steps if view.activated and not before.activated}
     for answer in answers:

@@ -10,7 +10,7 @@ from joinproto.join.phases import Phase
 from joinproto.join.state import Known
 
 TRIES_MAX = 4
-"""After so many ballots in vain patience grows no more."""
+"""After this many failed ballots the waiting time no longer grows."""
 
 
 def rank(it: Known) -> int:

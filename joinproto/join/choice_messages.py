@@ -200,7 +200,7 @@ class OutOfStep:
 
 @frozen
 class AskRegister:
-    """Have the outside register set the successor of `parent` to `view`, if it has none.
+    """Ask the outside register to set the successor of `parent` to `view`, if it has none.
 
     Its answer, the successor that now stands there, goes to `OutsideChoice.decided`.
     """

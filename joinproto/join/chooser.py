@@ -104,7 +104,7 @@ class Chooser(ABC):
     def is_frozen(self) -> bool:
         """Return whether the store has answered a ballot about its tip.
 
-        Then it serves no more, acknowledges nothing, does not become ready in its tip, and
+        Then it no longer serves, acknowledges nothing, does not become ready in its tip, and
         its data stands still, until it knows the successor.  Durable, as the promise is.
         """
         return self.record.promised is not None

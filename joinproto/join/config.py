@@ -21,7 +21,7 @@ class TotalFailure(Enum):
 
 
 def fewest_founders(electors: int) -> int:
-    """Return with how many of so many configured electors a cluster may be founded.
+    """Return with how many of this many configured electors a cluster may be founded.
 
     Members that would found another asks so many names, and must meet one of those that have
     accepted the first FOUND: a majority of the seats that it names.

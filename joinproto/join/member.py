@@ -138,7 +138,7 @@ class Member:
     # -- events ----------------------------------------------------------------------------
 
     def tell(self, now: float, what: inputs.Input) -> None:
-        """Have the member take an input; each method below makes one and tells it.
+        """Give the member an input; each method below makes one and passes it here.
 
         `hook` is told first, of all but the start; of frames with 0, since they take no time.
         """

@@ -25,7 +25,7 @@ class Outbox:
             self._next = batch if self._next is None else both(self._next, batch)
 
     def renew(self, record: StoreRecord) -> None:
-        """Have this record written if an older one is still to be, here or by the host."""
+        """Write this record if an older one is still unwritten, here or at the host."""
         if any(batch is not None and batch.persist for batch in (self._next, self._polled)):
             self._next = evolve(self._next or NOTHING, persist=record)
 

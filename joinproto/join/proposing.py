@@ -91,7 +91,7 @@ def say_who_is_silent(m: StepContext) -> None:
 def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evidence) -> bool:
     """Return whether others have their turns first, because they may hear more of each other.
 
-    For one turn of each, and in so many ballots, at most.
+    For one turn of each, and in this many ballots, at most.
     """
     tip = it.view
     if tip is None or view.kind is not Kind.CHANGE:

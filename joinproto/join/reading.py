@@ -117,7 +117,7 @@ def register_confirms(m: StepContext, now: float, question: int) -> None:
 
 
 def void(m: StepContext) -> None:
-    """Forget the reads that wait: the member serves no more, and its host knows."""
+    """Forget the reads that wait: the member no longer serves, and its host knows."""
     if m.reads.asked or m.reads.confirmed:
         m.reads = evolve(m.reads, asked=0, confirmed=frozenset())
 

@@ -41,7 +41,7 @@ class StepContext(Known):
     events: list[Event] = field(factory=list)
 
     def wait_until(self, at: float | None) -> None:
-        """Let patience end then, if not before; None means as it was."""
+        """Set the end of the wait to then, if it is not earlier; None leaves it."""
         if at is not None and (self.patience_until is None or at < self.patience_until):
             self.patience_until = at
 

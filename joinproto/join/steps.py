@@ -68,7 +68,7 @@ from joinproto.join.updating import hear_want_update, hear_welcome, require_thaw
 from joinproto.join.view import Position, View
 
 _BEATS = 2
-"""For so many heartbeats an answer of the register counts."""
+"""For this many heartbeats an answer of the register counts."""
 
 
 def start(

@@ -270,7 +270,7 @@ class Proposer:
         """Return the next electors: as before, but for members that have another store now.
 
         Where the cluster keeps nothing, no member votes, and the members stand for electors.
-        A configured elector that joins votes, and a member that leaves votes no more, as long as
+        A configured elector that joins votes, and a member that leaves no longer votes, as long as
         those that have answered, and stay, are a majority of the voters.  Else a guest that is
         known by its hello alone, and may have gone, does not vote; and where they are none even so,
         a member that leaves is an elector still: it is away, and its coming back is enough.

@@ -18,7 +18,7 @@ ASKED_MAX = 16
 """Own ballots that are remembered until their answers come, at most."""
 
 TURNS_MAX = 4
-"""After so many holders in vain the time that one is left grows no more."""
+"""After this many failed holders the time that each is given no longer grows."""
 
 
 @frozen

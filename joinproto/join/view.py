@@ -84,7 +84,7 @@ class Facts:
 
     `number`: how many views the chain has with this one.  `position`: the last frame before this
     view; None if there is none.  `activated`: whether a view since the last FOUND or RESTART has
-    been active, so that `wait_for` (N, at least 1) was reached and counts no more.
+    been active, so that `wait_for` (N, at least 1) was reached and no longer counts.
     `options_digest`: stands for the options that must match (I2).  `nonce`: drawn by the proposer,
     so that two clones of a disk that decide apart never make the same view. `time`: milliseconds
     since 1970, to be shown; members' clocks order nothing.

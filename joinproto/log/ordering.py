@@ -106,7 +106,7 @@ class Ordering:
             self._intake.submit(message.origin, number, message.oldest, body)
 
     def order_no_more(self, peer: str, view: ViewId) -> None:
-        """Have `peer` told when all members have the same frames."""
+        """Tell `peer` when all members have the same frames."""
         tip = self._loop.view
         if tip is None or tip.id != view:
             return

@@ -57,7 +57,7 @@ class Reads:
         self._local.append(_Group(0, self._journal.last_seq, [_Read(done, refused)]))
 
     def hand_in(self, loop: EventLoop) -> None:
-        """Have those that came since the last time confirmed, all together."""
+        """Confirm the reads that came since the last time, all together."""
         new, self._new = self._new, []
         number = loop.read()
         if number:

@@ -205,7 +205,7 @@ class ReplicatedLog:
         self._release()
 
     def rest(self, then: Callable[[], None]) -> None:
-        """Have nothing more ordered, and call `then` when all members have the same frames.
+        """Stop ordering, and call `then` when all members have the same frames.
 
         A write that was not ordered yet is nowhere.  Calls after `REST_SECONDS` in any case.
         """

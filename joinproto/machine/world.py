@@ -103,7 +103,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
 
     @abstractmethod
     def step(self, name: str, event: Event) -> Iterable[Effect]:
-        """Have the machine take the event; return its effects."""
+        """Give the machine the event; return its effects."""
 
     @abstractmethod
     def perform(self, name: str, effect: Effect) -> None:
@@ -114,13 +114,13 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         """Return whether the machine runs."""
 
     def dies(self, name: str) -> None:
-        """Let the machine end at this moment, with the disk that it has."""
+        """End the machine at this moment, with the disk that it has."""
         raise TypeError(f"{type(self).__name__} is not searched: no machine of it dies, nor {name}")
 
     # -- common to all ------------------------------------------------------------------------
 
     def tell(self, name: str, event: Event) -> None:
-        """Have a machine take an event, after the earlier ones, and perform its effects."""
+        """Give a machine an event, after the earlier ones, and perform its effects."""
         waiting = self.inbox.setdefault(name, [])
         waiting.append(event)
         if len(waiting) > 1:
@@ -193,7 +193,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         self.tears, self.tearable = False, ()
 
     def connect(self, one: str, other: str) -> None:
-        """Have a new connection; messages of an older one that were not received are lost."""
+        """Open a new connection; messages of an older one that were not received are lost."""
         self.links[one, other] = self.links[other, one] = ()
 
     def is_connected(self, one: str, other: str) -> bool:

@@ -42,13 +42,13 @@ class Spare:
         self.hold()
 
     def hold(self) -> None:
-        """Have one again, where there is one."""
+        """Take a place again, where one is free."""
         if self._file < 0:
             with suppress(OSError):
                 self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def give(self) -> None:
-        """Let go of it: the next caller that asks for one has it."""
+        """Release it: the next caller that asks for a place gets it."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,4 +1,4 @@
-"""Frames on a stream of bytes: a length, then so many bytes; nothing is read beyond a limit."""
+"""Frames on a stream of bytes: a length, then this many bytes; nothing is read beyond a limit."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from attrs import define, field
 
 
 def one_line(text: str, limit: int = 1_000) -> str:
-    """Return `text` with all that does not print escaped, and at most so many characters of it.
+    """Return `text` with all that does not print escaped, and at most this many characters of it.
 
     Line ends, control characters, and those that turn the direction of writing: none of them
     may look like a line of our own.

@@ -17,7 +17,7 @@ class Definitions:
 
     `own`: how many of them RabbitMQ did not make itself for a new node.  `deleted`: keys of which
     its log says that they were deleted.  `is_closed`: its log was closed, as a stop in order leaves
-    it, and now and then a kill.  `in_doubt`: so many changes wait for the word of another node.
+    it, and now and then a kill.  `in_doubt`: this many changes wait for the word of another node.
     """
 
     values: Mapping[bytes, bytes] = field(repr=False)

@@ -202,7 +202,7 @@ def _are_renamed(stores: Sequence[Candidate]) -> bool:
 def _missing(
     absent: Sequence[str], older: Collection[str], here: int, nodes: int | None
 ) -> Iterator[Missing]:
-    """Yield those that are not here; also the rest, of a cluster that has so many nodes."""
+    """Yield those that are not here; also the rest, of a cluster that has this many nodes."""
     for member in absent:
         yield Missing(
             member,

@@ -1,6 +1,6 @@
 """Small counterexamples: a state with few elements, and a step that breaks a formula there.
 
-The same question as in `obligations.py`, about so many elements and no more, without
+The same question as in `obligations.py`, about this many elements and no more, without
 quantifiers.  Where Z3 gives up on the one with any number of elements, this one still finds a
 state; where it finds none, nothing follows from that.
 """

@@ -9,5 +9,5 @@ def solver_version() -> str:
 
 
 def leave_ctrl_c() -> None:
-    """Let Python hear Ctrl-C: a press while Z3 works would only end that one question."""
+    """Make Ctrl-C reach Python: a press while Z3 works would only end that one question."""
     z3.set_param("ctrl_c", False)

@@ -2,7 +2,7 @@
 
 Each queue changes one replica at a time and waits until it is done; the queue with the fewest
 replicas to spare goes first, and of these the smallest; a node sends and receives so many copies at
-once, and all nodes together so many.  It is a plan: it knows only the given facts, and every copy
+once, and all nodes together this many.  It is a plan: it knows only the given facts, and every copy
 is taken to succeed.
 
 Source: reconciliation, Q4 and Q5.
@@ -26,7 +26,7 @@ from joinproto.reconcile.queue import Node, Situation, Variant, titled
 from joinproto.reconcile.tables import Action
 
 STEPS_MAX = 100
-"""No queue needs so many changes; a variant that does is stopped, and said to be unfinished."""
+"""No queue needs this many changes; a variant that does is stopped and reported as unfinished."""
 
 
 @frozen(kw_only=True)
@@ -127,7 +127,7 @@ class _Waiting:
         self._told: set[str] = set()
 
     def put(self, turn: Turn, node: str, until: float) -> None:
-        """Let a queue wait for this node."""
+        """Make a queue wait for this node."""
         heapq.heappush(self._turns.setdefault(node, []), turn)
         self._tell(node, until)
 

@@ -146,7 +146,7 @@ class Situation:
         return next((name for name in self.members if self.runs(name)), self.members[0])
 
     def runs(self, name: str) -> bool:
-        """Say whether a node runs and, if it has a replica, whether this one answers.
+        """Return whether a node runs and, if it has a replica, whether this one answers.
 
         Real looks at nodes alone; the evaluating node counts as running.
         """

@@ -67,7 +67,7 @@ def _asked(node: NodeFile) -> AskedMember:
     type=click.IntRange(min=1),
     default=300_000,
     show_default=True,
-    help="Give up a choice after so many.",
+    help="Give up a choice after this many.",
 )
 @click.pass_obj
 def rehearse(body: Callable[..., int], /, states_max: int, as_object: bool, **asked: Any) -> int:

@@ -7,7 +7,7 @@ needs a POSIX shell with `cat`, `cksum` and `uname`, writes only its output, and
     host NAME
     directory PATH               where it leads; the files that follow are of it
     called NAME                  the last part of the path as it was typed
-    file CHECKSUM SIZE NAME      then so many bytes and a newline; the checksum is that of `cksum`
+    file CHECKSUM SIZE NAME      then this many bytes and a newline; the checksum is that of `cksum`
                                  "feature_flags" lies next to a directory, as NODE-feature_flags
     link NAME                    a symbolic link, which is not followed
     there NAME                   that a name is there which tells whose store this is

@@ -50,9 +50,9 @@ from joinproto.standby.replicates import Level
 class Following:
     """A backup.  `view`: the youngest one it knows; `primary`: it has a link with it.
 
-    `done`: number of the last message of this link; `wired`: so many declarations and deletions it
-    has done; None if the wiring has not come yet, and `early` keeps earlier messages. `missing`:
-    queues that it has not caught up with since the wiring came.
+    `done`: number of the last message of this link; `wired`: the count of declarations and
+    deletions that it has done; None if the wiring has not come yet, and `early` keeps earlier
+    messages.  `missing`: queues that it has not caught up with since the wiring came.
     """
 
     who: Who

@@ -96,5 +96,5 @@ def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: O
 
 
 def is_after(one: int, other: int) -> bool:
-    """Say whether a number is later; numbers wrap, so half of them are later than any (LM2)."""
+    """Return whether a number is later; numbers wrap, so half of them are later than any (LM2)."""
     return 0 < (one - other) % SEQUENCE < SEQUENCE // 2

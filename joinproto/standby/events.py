@@ -145,7 +145,7 @@ class Received:
 
 @frozen
 class More:
-    """There is room on the link: send so many messages that were there before (H5)."""
+    """There is room on the link: send this many of the older messages (H5)."""
 
     backup: str
     queue: str

@@ -131,7 +131,7 @@ class Wired:
 
     view: Annotated[View, "of the primary, as last written down"]
     things: Annotated[tuple[WiringItem, ...], "exchanges, queues, bindings"]
-    events: Annotated[int, AtLeast(0), "so many declarations and deletions are in it"]
+    events: Annotated[int, AtLeast(0), "this many declarations and deletions are in it"]
 
 
 @frozen(kw_only=True)

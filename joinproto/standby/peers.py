@@ -1,7 +1,7 @@
 """A broker's knowledge of the others, and facts derived from it.
 
 Each broker sends each other its report whenever that changes.  A backup that hears of a primary
-makes a link to it; a primary that hears of a younger generation serves no more.
+makes a link to it; a primary that hears of a younger generation no longer serves.
 
 Source: hot standby, H2, H3, H8 to H10.
 """

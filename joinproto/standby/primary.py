@@ -58,8 +58,9 @@ from joinproto.standby.replication import (
     wiring_spread,
 )
 
-# What replicates, at a primary: by the settings of a queue, a message and the default. # Source:
-# hot standby, H7; LC5.
+# What replicates, at a primary: by the settings of a queue, a message and the default.
+#
+# Source: hot standby, H7; LC5.
 
 
 def leveled(who: Who, thing: WiringItem) -> WiringItem:

@@ -161,7 +161,7 @@ def _row(about: Promotion, peer: Peer) -> Row:
 
 
 def _was_left(peer: Peer, about: Promotion) -> bool:
-    """Say whether it lost its primary in a view that is older than the promoted one's own.
+    """Return whether it lost its primary in a view that is older than the promoted one's own.
 
     A broker that is in a view that was written has all that was confirmed until then, so such a
     backup has no more than the promoted one.  Otherwise: a is cut off, drops b and c, confirms
@@ -173,6 +173,6 @@ def _was_left(peer: Peer, about: Promotion) -> bool:
 
 
 def _was_later(peer: Peer, about: Promotion) -> bool:
-    """Say whether, of two that start, the other one was primary in a generation as young."""
+    """Return whether, of two that start, the other one was primary in a generation as young."""
     same = peer.generation == about.generation > 0
     return peer.role is Role.CONNECTING and same and peer.was_primary and not about.was_primary

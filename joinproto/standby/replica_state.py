@@ -120,7 +120,7 @@ def changed(
 ) -> ReplicaState:
     """Return the stock after a change; of a queue that does not exist: the same one.
 
-    `used`: so many numbers go to new messages, also to those that do not replicate.
+    `used`: the count of numbers given to new messages, also to those that do not replicate.
     """
     queue = stock.queues.get(change.queue)
     if queue is None:

@@ -27,11 +27,12 @@ from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import FIELDS, Position, Seat, View, shared, verify_id
 from joinproto.store.contents import Contents, Json, verify_carried
 
-# Fields that a later version wrote and this one does not know: they survive a rewrite. # Otherwise
-# a member that runs the older version for an hour erases fields that the newer one will need.  A
-# field belongs to the object it stands in: fields of the whole payload stay for ever, those of a
-# view as long as the view is kept, those of any other object as long as all that we know of it is
-# the same.
+# Fields that a later version wrote and this one does not know: they survive a rewrite.
+#
+# Otherwise a member that runs the older version for an hour erases fields that the newer one will
+# need.  A field belongs to the object it stands in: fields of the whole payload stay for ever, those
+# of a view as long as the view is kept, those of any other object as long as all that we know of it
+# is the same.
 
 
 def with_unknown(tree: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:

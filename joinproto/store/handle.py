@@ -82,7 +82,7 @@ class StoreHandle:
         """Return once `record` is on the disk, in the place of the former one.
 
         Raises `MisuseError` for a record that this store cannot have; then nothing happened.
-        Raises `StoreWriteFailed` after a fault of the disk; then this handle writes no more.
+        Raises `StoreWriteFailed` after a fault of the disk; then this handle no longer writes.
         """
         try:
             contents = evolve(self.contents, record=record)

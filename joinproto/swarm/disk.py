@@ -11,7 +11,7 @@ It guarantees less than most disks keep:
   it should have written is shown, and never comes to the disk unless it is written again: the next
   sync is a success (what Linux does; PostgreSQL calls it "fsyncgate").  Sizes and names are kept by
   the file system's own journal, and are tried again.
-* It has so many bytes, and no more.
+* It has this many bytes, and no more.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ PATIENCES_MOST = 400
 """The time that a cluster has to come to rest, in multiples of its patience."""
 
 SERVES_MOST = 100
-"""And so many to serve again, once a member that is asked has permitted it."""
+"""And this many to serve again, once a member that is asked has permitted it."""
 
 PATIENCES_OF_REST = 6
 

@@ -118,7 +118,7 @@ class Network:
             self.ends.later(seconds, self._noticer(pair, lost, who, whom))
 
     def give_up(self, who: str, seconds: float) -> None:
-        """Let all others connected to `who` take it for lost, and find it again later.
+        """Report `who` as lost to all others connected to it, and as found later.
 
         As where one end of a connection is replaced and the other one hangs.
         """

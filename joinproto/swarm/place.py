@@ -52,7 +52,7 @@ class Opened:
 class Place:
     """See the head of this file.  `chance`: decides the data left by a loss of power.
 
-    `dies_in`: so many changes and sends more, None means without end.  `record`: the one reported
+    `dies_in`: this many changes and sends more, None means without end.  `record`: the one reported
     durable, however it is stored; `writing`: the one being written.  `told`: the last frame that a
     process said it has, None if it may have been cut since.  `is_end`: the process said that its
     data ends there, and nothing was written to the journal since.
@@ -145,7 +145,7 @@ class Place:
         return any(path == f"{DIRECTORY}/{FOLDER}/{CURRENT}" for path, _ in self.files.files())
 
     def keep(self, keeps: Keeps, record: StoreRecord) -> None:
-        """Have the record written durably."""
+        """Write the record durably."""
         self.writing = record
         keeps.write(record)
         self.record, self.writing = record, None
@@ -191,7 +191,7 @@ class Place:
             self._copy = self.record, self.files.copied()
 
     def put_back(self) -> None:
-        """Let the copy replace the contents, if it is of this store."""
+        """Replace the contents by the copy, if it is of this store."""
         if (
             self.record is None
             or self._copy is None

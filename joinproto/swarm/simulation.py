@@ -141,7 +141,7 @@ class Simulation:
         self.network.look()
 
     def step(self, name: str, action: Callable[[Process], None] | None = None) -> None:
-        """Let the process do something, and all that follows."""
+        """Run an action of the process, and all that follows."""
         process = self.processes.get(name)
         if process is None:
             return
@@ -229,7 +229,7 @@ class Simulation:
         self.step(name, lambda it: it.submit(body, done))
 
     def read(self, name: str) -> None:
-        """Let a client read at this member, if it serves."""
+        """Read as a client at this member, if it serves."""
         process = self.processes.get(name)
         if process is None or not process.is_served:
             return

@@ -41,7 +41,7 @@ def entrant(*, rounds: bool) -> Entrant:
 
 @pytest.fixture
 def no_spin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let SPIN and gcc be nowhere."""
+    """Hide SPIN and gcc."""
     monkeypatch.setattr(shutil, "which", lambda _name: None)
 
 

@@ -180,7 +180,7 @@ def naming(kind: str) -> Callable[[Path], None]:
 
 
 def lying_of_steps(file: Path) -> None:
-    """Let steps have other effects than the code gives."""
+    """Change the effects of steps."""
     held = content_of(file)
     held["numbers"]["tables"]["outcomes"].effects.array[:] = 77
     with_a_body(file, written(held, names()))
@@ -199,7 +199,7 @@ def lying_of_choices(file: Path) -> None:
 
 
 def lying_of_claims(file: Path) -> None:
-    """Let a claim be broken by every member's first observation."""
+    """Make every member's first observation break a claim."""
     held = content_of(file)
     claimed = held["numbers"]["tables"]["claimed"]
     claimed.add(claimed.names[0], np.zeros((1, 4), np.int64))
@@ -276,7 +276,7 @@ def test_a_model_of_ones_own_and_no_cache_keep_nothing(
 def test_a_world_that_was_large_is_not_looked_at_as_if_it_were_small(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A world with so many answers to keep is searched by the engine at once, with them or not."""
+    """A world with this many answers to keep is searched by the engine at once."""
     looked: list[str] = []
 
     def look(world: World, **_more: Any) -> None:

@@ -1,4 +1,4 @@
-"""Links that hold so many messages at most: a step waits for room, or its message is lost."""
+"""Links that hold this many messages at most: a step waits for room, or its message is lost."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ KINDS: list[tuple[str, dict[str, Any], bool]] = [
 ]
 
 KILLED = """
-# Ends itself so many seconds after its first checkpoint.
+# Ends itself this many seconds after its first checkpoint.
 import os, signal, sys, threading
 from pathlib import Path
 from joinproto.check import load_world
@@ -104,7 +104,7 @@ def test_a_larger_search_that_is_killed_twice_goes_on(tmp_path: Path) -> None:
 
 
 def assert_killed_and_gone_on(folder: Path, *, members: int, seconds: float) -> None:
-    """Kill a search twice, within so many seconds after it began or continued; then end it."""
+    """Kill a search twice, within this many seconds after it began or continued; then end it."""
     whole = check(load_world("two-phase-commit", members=members))
 
     kills, attempts = 0, 0

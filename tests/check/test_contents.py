@@ -33,7 +33,7 @@ some = settings(max_examples=settings().max_examples // 2)
 
 @contextmanager
 def always_numbered() -> Iterator[None]:
-    """Let every set be numbered from the first row on, however few bits it takes.
+    """Number every set from the first row on, however few bits it takes.
 
     The tables of deliveries grow as needed, from almost none.
     """

@@ -398,7 +398,7 @@ def test_asking_twice_is_not_counted() -> None:
 
 
 def test_which_questions_are_put_again_is_known() -> None:
-    """All of the first, then one in so many; of each kind the first are kept."""
+    """All of the first, then one in this many; of each kind the first are kept."""
     repetition = Repetition()
 
     due = [number for number in range(1, FIRST + 10 * EVERY) if repetition.is_due()]

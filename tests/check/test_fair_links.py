@@ -55,7 +55,7 @@ FAIR = (
 
 
 def claims(odds: int, salt: int) -> list[Property]:
-    """`odds`: a predicate is true of one view in so many."""
+    """`odds`: a predicate is true of one view in this many."""
 
     def some(number: int) -> Any:
         def holds(view: View) -> bool:

@@ -35,7 +35,7 @@ from tests.check.test_contents import JOIN_IN_LITTLE, STATES_MAX, always_numbere
 
 @contextmanager
 def asleep_if_possible() -> Iterator[None]:
-    """Let contents be numbered, and rows have marks, in the smallest world, too."""
+    """Number contents and mark rows in the smallest world, too."""
     wide = partial(RowSet, numbered=True)
     with always_numbered(), mock.patch.object(space_room, "RowSet", wide):
         yield

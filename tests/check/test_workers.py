@@ -40,7 +40,7 @@ from tests.check.test_sleeping import asleep_if_possible
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let levels of a few rows be shared, and buffers be full after a few steps."""
+    """Share levels of a few rows, and fill buffers after a few steps."""
     monkeypatch.setattr(expansion_workers, "ROWS_MIN", 2)
     monkeypatch.setattr(expansion_workers, "SUCCESSORS_MAX", 1 << 8)
     monkeypatch.setattr(expansion_workers, "_PIECE", 1 << 6)

@@ -24,7 +24,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture(autouse=True)
 def command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command be there under its name, whatever the group lists."""
+    """Register the command under its name, whatever the group lists."""
     monkeypatch.setitem(
         COMMANDS, "decide", Row("joinproto.cli.commands.decide:decide", "Judge members.")
     )

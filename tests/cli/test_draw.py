@@ -27,7 +27,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(autouse=True)
 def command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command be there under its name, whatever the group lists."""
+    """Register the command under its name, whatever the group lists."""
     monkeypatch.setitem(COMMANDS, "draw", Row("joinproto.cli.commands.draw:draw", "Draw machines."))
 
 

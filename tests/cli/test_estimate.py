@@ -19,7 +19,7 @@ def report() -> Report:
 
 
 def closed_form(members: int) -> Report | None:
-    """Return a report with the states that two-phase commit has with so many managers."""
+    """Return a report with the states that two-phase commit has with this many managers."""
     distinct = 2**members + 4**members + 6**members
     if distinct > 500_000:
         return None

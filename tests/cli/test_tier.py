@@ -27,7 +27,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def let_there_be(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:
-    """Let two-phase commit be the only world, with its row changed."""
+    """Make two-phase commit the only world, with its row changed."""
     item = evolve(catalogue.entry("two-phase-commit"), **changed)
     monkeypatch.setattr(entries, "ENTRIES", (item,))
 

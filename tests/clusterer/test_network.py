@@ -74,7 +74,7 @@ def play(
     versions: tuple[int, int] = VERSIONS,
     **more: Any,
 ) -> None:
-    """Let two nodes meet; `versions`: of b's connections; `more` by name: of each one's network."""
+    """Connect two nodes; `versions`: of b's connections; `more` by name: of each one's network."""
     ports = dict(zip("ab", free_ports(2), strict=True))
 
     async def told() -> None:

@@ -165,7 +165,7 @@ def test_many_nodes_are_read_in_seconds() -> None:
 
 
 def many(number: int) -> list[str]:
-    """Return so many names."""
+    """Return this many names."""
     return [f"n{at}" for at in range(number)]
 
 

@@ -56,7 +56,7 @@ class Killed(BaseException):
 
 @define
 class Dying(RealFileSystem):
-    """The disk of a process that is killed after so many operations, each byte one of them."""
+    """The disk of a process that is killed after this many operations, each byte one of them."""
 
     left: int
 

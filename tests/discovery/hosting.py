@@ -104,7 +104,7 @@ class Host:
     wake: anyio.Event = field(factory=anyio.Event)
 
     def does(self, function: partial[None]) -> None:
-        """Let something happen to the member."""
+        """Give the member an event."""
         self.functions.append(function)
         self.wake.set()
 

@@ -43,7 +43,7 @@ class Opened(Protocol):
 
 @frozen
 class Kind:
-    """`is_final`: after a fault in a write, an open one writes no more.
+    """`is_final`: after a fault in a write, an open one no longer writes.
 
     `bare`: a file of an earlier version, and its value.  `is_record`: there is a record in it;
     `is_checked`: damage is noticed.

@@ -42,7 +42,7 @@ PAUSE_SECONDS_MAX = 0.04
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Let a greeting and a farewell take any time, and writes not wait for this machine's disk."""
+    """Lift the time limits of greeting and farewell, and skip waiting for this machine's disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(door, "GREETING_SECONDS", NEVER)
         patch.setattr(tcp, "FAREWELL_SECONDS", NEVER)

@@ -24,7 +24,7 @@ BYTES = 64_000
 
 @contextmanager
 def full_disk(file_bytes: int) -> Iterator[None]:
-    """Let no file of this process grow beyond this: the system refuses, as a full disk does."""
+    """Limit this process to files of this size: the system refuses more, as a full disk does."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, before[1]))

@@ -304,7 +304,7 @@ async def test_a_peer_that_reads_too_slowly_is_given_up() -> None:
     async with anyio.create_task_group() as tasks, running(tasks, first, second) as (a, b):
         await a.next(), await b.next()
 
-        # No member takes from b's inbox, so b reads no more, and a's messages pile up.
+        # No member takes from b's inbox, so b no longer reads, and a's messages pile up.
         for _ in range(200):
             a.transport.send("b", Channel.HOST, bytes(2**20))
             await anyio.lowlevel.checkpoint()

@@ -68,7 +68,7 @@ def _cluster(place: Place, stack: ExitStack) -> ThreadCluster:
 
 
 def _promise(cluster: ThreadCluster) -> None:
-    """Let the member write something: a peer asks for its promise."""
+    """Make the member write: a peer asks for its promise."""
     asked = Prepare(None, Ballot(1, "b"))
     member = cluster.inner.engine.member
     with suppress(StoreWriteFailed):

@@ -336,12 +336,12 @@ class Bus:
             self.wire.append(Envelope(sender, to, content))
 
     def say(self, sender: str, to: str, message: Message) -> None:
-        """Let `sender` send an invented message, and all answer."""
+        """Send an invented message from `sender`, and deliver all answers."""
         self.wire.append(Envelope(sender, to, encode(message)))
         self.settle()
 
     def partition(self, *sides: str) -> None:
-        """Let only those hear each other whose messages stand in one text; `partition()` heals."""
+        """Connect only members named in one text; `partition()` heals."""
         before = set(self.cut)
         self.cut = {
             frozenset({one, other})
@@ -386,7 +386,7 @@ class Bus:
             self.deliver()
 
     def wait(self, seconds: float = 20.0) -> None:
-        """Let time pass from deadline to deadline, and deliver all that is said."""
+        """Advance the time from deadline to deadline, and deliver all messages."""
         until = self.now + seconds
         self.settle()
         while (due := self.next_deadline()) is not None and due <= until:
@@ -414,7 +414,7 @@ class Bus:
             self._guarded(host, lambda: host.told_by(what))
 
     def write(self, name: str) -> None:
-        """Let a client write a frame at this member, if it orders the frames."""
+        """Write a frame as a client at this member, if it orders the frames."""
         host = self.hosts[name]
         if host.runs:
             self._guarded(host, host.write)

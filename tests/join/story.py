@@ -202,7 +202,7 @@ class Story:
         self._all = False
 
     def do_wait(self, seconds: str = "8") -> None:
-        """`wait 5`: all messages come, and so many seconds pass from deadline to deadline."""
+        """`wait 5`: all messages come, and this many seconds pass from deadline to deadline."""
         until = self.bus.now + float(seconds)
         while self.bus.wire or ((due := self.bus.next_deadline()) is not None and due <= until):
             self.bus.step()

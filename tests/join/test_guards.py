@@ -41,7 +41,7 @@ from tests.join.test_choice import A, B, V, ballot, choice, promise, seat, sent
 
 
 def hears(bus: Bus, name: str, sender: str, message: Message) -> Host:
-    """Let one member hear this alone, before all that is on its way."""
+    """Deliver this to one member alone, before all that is on its way."""
     host = bus[name]
     host.hear(Envelope(sender, name, encode(message)))
     return host

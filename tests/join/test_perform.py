@@ -136,7 +136,7 @@ def test_no_effect_follows_a_failed_one(fails: str) -> None:
 
 @pytest.mark.parametrize("fails", ORDER)
 def test_no_effect_follows_one_that_failed_elsewhere(fails: str) -> None:
-    """The driver runs the given work, and asks no more once that has raised."""
+    """The driver runs the given work, and no longer asks once that has raised."""
     slow = Slow(Host(fails))
 
     def drive() -> None:

@@ -29,7 +29,7 @@ STAYS: Any = SimpleNamespace(yields=lambda *_: False)
     [
         ("F C", 15.9, 1, True),
         ("F C", 15.9, 3, True),
-        # One turn of each, and so many ballots, at most.
+        # One turn of each, and this many ballots, at most.
         ("F C", 15.9, 4, False),
         ("F C", 16.0, 1, False),
         # A member that closes or starts again goes on with the members that are there.

@@ -95,7 +95,7 @@ def differs(ours: Verdict, notes: Verdict) -> tuple[str, ...]:
 
 
 def differences(up_to: int) -> Counter[tuple[str, ...]]:
-    """Count them over every set of so many members at most that tells no views."""
+    """Count them over every set of at most this many members that sends no views."""
     return Counter(
         differs(decide(CHAIN_RULES, view), decide(note_rules(), view))
         for view in small_worlds(up_to=up_to)

@@ -28,7 +28,7 @@ def _write_without(bus: Bus, name: str) -> None:
 
 
 def _slowly(bus: Bus, seconds: float) -> None:
-    """Let time pass, in which no update arrives; they are on their way afterwards."""
+    """Advance the time without delivering updates; they are on their way afterwards."""
     until = bus.now + seconds
     held: list[Envelope] = []
     while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
@@ -368,7 +368,7 @@ def test_a_shutdown_ends_a_guest_that_never_saw_the_view_run() -> None:
 
 
 def _unheard(bus: Bus, name: str, seconds: float) -> None:
-    """Let time pass, in which nothing that is said to this member or by it arrives."""
+    """Advance the time without delivering messages to or from this member."""
     until = bus.now + seconds
     while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
         bus.step()

@@ -390,7 +390,7 @@ def test_stores_that_lack_acknowledged_frames_are_no_beginning() -> None:
 
 
 def test_one_that_was_active_is_enough() -> None:
-    """W1: N counts no more, though the others have not noticed."""
+    """W1: N no longer counts, though the others have not noticed."""
     tip = tip_of("abc", "abc")
     answers = [says(tip, "a", 1), says(tip, "b", 1, was_active=False)]
 

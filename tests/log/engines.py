@@ -230,7 +230,7 @@ class Town:
             self.disconnect(name, other)
 
     def calm(self, seconds: float, *, connecting: bool = True) -> None:
-        """Let so much time pass in which everything arrives."""
+        """Advance the time by this much, and deliver everything."""
         end = self.now + seconds
         while True:
             if connecting:

@@ -19,7 +19,7 @@ CHANGES = (
 
 
 def counted(patch: pytest.MonkeyPatch, each: Callable[[str, Any], None]) -> None:
-    """Have `each` called before the calls of the system that change the disk."""
+    """Call `each` before the calls of the system that change the disk."""
 
     def make(name: str) -> Callable[..., Any]:
         plain = getattr(os, name)

@@ -97,7 +97,7 @@ def test_a_path_that_no_file_can_replace_is_refused_at_the_opening(tmp_path: Pat
 
 
 def _with_frames(path: Path, count: int) -> Position:
-    """Leave a store with so many frames, and return where its record says that they end."""
+    """Leave a store with this many frames, and return the end of them by its record."""
     disk = open_disk(path, "a", "cluster")
     seats = [Seat("a", disk.record.store_id)]
     view = found(

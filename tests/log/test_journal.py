@@ -177,7 +177,7 @@ def runs_of(views: list[str]) -> list[Run]:
 
 
 def long_journal(path: Path, count: int) -> None:
-    """Write so many frames of three views as records, without an fsync for each."""
+    """Write this many frames of three views as records, without an fsync for each."""
     views = [message * 64 for message in "abc"]
     with (path / FILE).open("wb") as file:
         for number in range(1, count + 1):

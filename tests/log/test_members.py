@@ -64,7 +64,7 @@ def three(tmp_path: Path) -> Iterator[Town]:
 
 
 def busy(town: Town, chance: Random) -> None:
-    """Let clients write at all members, and some of it arrive."""
+    """Write as clients at all members, and deliver some of it."""
     for _ in range(chance.randint(5, 40)):
         town.submit(chance.choice("abc"), "x")
         full = [pair for pair, wire in town.wires.items() if wire]

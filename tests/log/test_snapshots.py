@@ -50,7 +50,7 @@ def drops(tmp_path: Path) -> Iterator[Town]:
 
 
 def submit(it: Town, *, to: str = "a", count: int = 1, first: int = 1) -> list[str]:
-    """Write so many texts one after the other, and return them."""
+    """Write this many texts one after the other, and return them."""
     texts = [f"text {number}" for number in range(first, first + count)]
     for text in texts:
         it.submit(to, text)

@@ -32,7 +32,7 @@ ending.LAST_WORDS_SECONDS = {words}
 ending.end_within(0.3, 6)
 """
 SECONDS = 300
-"""After so many the process would be ended from here; no hanging call ends before."""
+"""After this many the process would be ended from here; no hanging call ends before."""
 
 
 @pytest.mark.parametrize("what", HANGS)

@@ -34,7 +34,7 @@ def files(node: Node) -> int:
 
 
 def attack(attackers: list[Hostile], wanted: int) -> None:
-    """Let all attack at once, until so much has been sent."""
+    """Attack with all at once, until this much has been sent."""
 
     def storm(one: Hostile) -> None:
         while one.sent < wanted / len(attackers):

@@ -43,7 +43,7 @@ def with_http(three: Fleet, name: str) -> int:
 
 
 def half_open(port: int) -> socket.socket:
-    """Return a connection that has begun to ask, and says no more."""
+    """Return a connection that has begun to ask, and then stays silent."""
     link = socket.create_connection(("127.0.0.1", port), 5)
     link.sendall(b"GET /hea")
     return link

@@ -386,7 +386,7 @@ def test_the_engine_has_an_order() -> None:
 
 
 def covers(place: str, module: str) -> bool:
-    """Say whether `module` is `place` or lies below it."""
+    """Return whether `module` is `place` or lies below it."""
     return f"{module}.".startswith(f"{place}.")
 
 

@@ -33,7 +33,7 @@ def files() -> list[Path]:
 
 
 def is_left_by_a_run(file: Path) -> bool:
-    """Say whether `file` is in a folder that no archive holds."""
+    """Return whether `file` is in a folder that no archive holds."""
     parts = file.relative_to(ROOT).parts
     return any(p == "__pycache__" or p == ".venv" or p.endswith("_cache") for p in parts)
 

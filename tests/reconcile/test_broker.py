@@ -349,7 +349,7 @@ def test_a_node_that_left_is_dropped_after_another_one_was_added(broker: Broker)
 
 
 def loses_c(broker: Broker, *, removes: str) -> None:
-    """Let c die for good; d, then e, become members when they are added."""
+    """Kill c for good; d, then e, become members when they are added."""
     broker.runs("abde", down="c")
     broker.has("q", "abc", online="ab")
     broker.on("add_member", 'cp "with-$3.json" q.json')

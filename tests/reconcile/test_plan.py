@@ -183,7 +183,7 @@ def test_a_queue_that_waits_goes_on_as_if_all_were_asked_each_time(
 def test_many_that_wait_for_one_node_are_not_all_asked_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each turn asked them all: so many turns as queues, squared."""
+    """Each turn asked them all: this many turns as queues, squared."""
     asked, count = _Copies.free_at, Counter[str]()
 
     def counted(self: _Copies, node: str, now: float) -> float:

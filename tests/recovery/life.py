@@ -171,7 +171,7 @@ class Life:
         self.perform(envelope.to)
 
     def tick(self, name: str) -> None:
-        """Let a member's deadline come."""
+        """Advance the time to a member's deadline."""
         member = self.members.get(name)
         if member is None or member.deadline is None:
             return
@@ -180,7 +180,7 @@ class Life:
         self.perform(name)
 
     def write(self) -> bool:
-        """Let a client write a frame, wherever one is served; return whether one was."""
+        """Write a frame as a client, where one is served; return whether one was."""
         for name in sorted(self.members):
             member = self.members[name]
             tip = member.view
@@ -197,7 +197,7 @@ class Life:
         return False
 
     def settle(self, *, rounds_max: int = 100) -> None:
-        """Let everything arrive, and time go on, until nothing comes of it any more."""
+        """Deliver everything and advance the time, until that changes nothing."""
         idle = 0
         for _ in range(rounds_max):
             before = self._progress()

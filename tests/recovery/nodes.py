@@ -14,7 +14,7 @@ from tests.recovery.disks import record
 
 
 def of_node(path: Path, text: str, chain: str, *runs: tuple[str, int]) -> Path:
-    """Make the directory of the node `path.name`; so many frames of each view, one by one."""
+    """Make the directory of the node `path.name`; this many frames of each view, one by one."""
     path.mkdir(parents=True)
     what = record(path.name, text, chain)
     create_store(path, what, member=path.name, cluster_name="cluster", frames=FILE).close()
@@ -23,7 +23,7 @@ def of_node(path: Path, text: str, chain: str, *runs: tuple[str, int]) -> Path:
 
 
 def drop(path: Path, keep: int) -> None:
-    """Have a node drop its first frames, and keep the last ones; all that it leaves is there."""
+    """Make a node drop its first frames, and keep the last ones; all of its files are left."""
     disk = open_disk(path, path.name, "cluster")
     try:
         keeping = Keeping(snapshot_every=1, keep_frames=keep, before_dropping=disk.before_dropping)

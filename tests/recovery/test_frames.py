@@ -28,7 +28,7 @@ CHAIN = "F C1:ab@F.2"
 
 
 def write(path: Path, *runs: tuple[str, int], size: int = 5) -> None:
-    """Write frames: so many of each view, named as in `CHAIN`."""
+    """Write frames: this many of each view, named as in `CHAIN`."""
     drawn = views(CHAIN)
     journal = Written.open(path)
     try:

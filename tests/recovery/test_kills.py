@@ -68,7 +68,7 @@ MARKED = "a restart from the tip is permitted"
 
 
 def killed(action: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool]:
-    """Do it, killed after so many operations; return whether it came to its end before."""
+    """Do it, killed after this many operations; return whether it came to its end before."""
     files = Recording()
     plan = made(path, files)
     if action == "undo":

@@ -140,7 +140,7 @@ def test_two_forced_beginnings_refuse_each_other(
 
 
 def _meeting(life: Life) -> list[Refused]:
-    """Let a and b meet; return their refusals of each other."""
+    """Connect a and b; return their refusals of each other."""
     life.start("a")
     life.start("b")
     heard: list[Refused] = []

@@ -82,7 +82,7 @@ class Cluster:
                 return
 
     def update(self, *names: str) -> None:
-        """Let the updates of these members (or of all) arrive, from their first living source."""
+        """Deliver the updates of these members (or of all), from their first living source."""
         for name in names or sorted(self.asked):
             source = next((it for it in self.asked.pop(name) if it in self.members), None)
             if source is not None:
@@ -91,7 +91,7 @@ class Cluster:
         self.agree()
 
     def write(self, frame: str) -> None:
-        """Let a client write a frame to all active members."""
+        """Write a frame as a client to all active members."""
         for name, member in self.members.items():
             if member.phase is Phase.ACTIVE:
                 self.give(name, ClientWrite(frame))
@@ -116,12 +116,12 @@ class Cluster:
         self.asked.clear()
 
     def mark(self, name: str, final: int | None = None) -> None:
-        """Let the operator mark a stopped member's store clean."""
+        """Mark a stopped member's store clean, as the operator."""
         make = QpidMember if self.rules is QpidMember else NoteMember
         self._perform(name, make(Identity(name), self.disk[name]), MarkClean(final))
 
     def give(self, name: str, event: Event) -> None:
-        """Let one member receive an event."""
+        """Give one member an event."""
         self._perform(name, self.members[name], event)
 
     def phases(self) -> dict[str, str]:

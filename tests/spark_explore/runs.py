@@ -49,7 +49,7 @@ def command_line(process: int) -> bytes:
 
 
 def wait_for_level(search: Path | Place, level: int, process: subprocess.Popen[str]) -> None:
-    """Return when the run with this folder `search` has noted so many levels."""
+    """Return when the run with this folder `search` has noted this many levels."""
     place = as_place(search)
     end = time.monotonic() + 2 * SECONDS_MAX
     while time.monotonic() < end:

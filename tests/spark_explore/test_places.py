@@ -218,7 +218,7 @@ def test_a_refusal_of_a_store_is_reported(
     words = ("check", "note-hasty-abort", "--json", "--out")
 
     def with_checks(rest: str) -> None:
-        """Let the store look at the caller, after `rest` requests."""
+        """Make the store look at the caller, after `rest` requests."""
         kind = {"Content-Type": "text/plain"}
         asking = urllib.request.Request(f"{endpoint}/moto-api/reset-auth", rest.encode(), kind)
         urllib.request.urlopen(asking).close()

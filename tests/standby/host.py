@@ -18,7 +18,7 @@ PUBLIC = Address("127.0.0.1", 5672)
 
 
 def says(core: Core, name: str, role: Role, **more: Any) -> None:
-    """Let another broker send its report."""
+    """Receive another broker's report."""
     core.links.met(name, PUBLIC)
     facts = {
         "role": role.value,
@@ -33,7 +33,7 @@ def says(core: Core, name: str, role: Role, **more: Any) -> None:
 
 
 def follows(core: Core, view: View) -> None:
-    """Let it follow `b`, which has a queue, and of it nothing has come yet."""
+    """Make it follow `b`, which has a queue, of which nothing has arrived yet."""
     says(core, "b", Role.PRIMARY, view=encoded(view), cluster="c" * 32)
     queue = WiringItem(kind=Kind.QUEUE, name="q", id="1", durable=True)
     wired = to_tree(Wired(view=view, things=(queue,), events=0))

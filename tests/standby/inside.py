@@ -170,7 +170,7 @@ def play(
     sync: Callable[[], float] | None = None,
     **more: Any,
 ) -> None:
-    """Let a story happen; an error in any callback or task fails the test.
+    """Run a story; an error in any callback or task fails the test.
 
     `sync`: how many seconds a disk takes.  `more`: further lines in the file of each broker.
     """

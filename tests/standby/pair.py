@@ -55,7 +55,7 @@ class Cluster:
         return made
 
     def do(self, name: str, event: Event) -> tuple[Effect, ...]:
-        """Let the broker take an event; its messages are under way then."""
+        """Give the broker an event; its messages are under way then."""
         found = step(self.brokers[name], event)
         self.brokers[name] = found.state
         self.said += found.effects
@@ -79,13 +79,13 @@ class Cluster:
             self.do(me, Gone(them))
 
     def pass_on(self, sender: str, to: str, count: int = 1) -> None:
-        """Let `count` messages of a link arrive."""
+        """Deliver `count` messages of a link."""
         for _ in range(count):
             content = from_tree(self.links[sender, to].popleft())
             self.do(to, Received(sender, content))
 
     def run(self) -> None:
-        """Let everything arrive, and everything be copied."""
+        """Deliver everything, and copy all queues."""
         while True:
             waiting = [ends for ends, queue in self.links.items() if queue]
             if waiting:
@@ -139,7 +139,7 @@ class Cluster:
         return self.brokers[name].role
 
     def change(self, name: str, **changes: Any) -> None:
-        """Let another state stand in the place of a broker's: of its side."""
+        """Replace the state of a broker's side."""
         broker = self.brokers[name]
         assert broker.side is not None
         self.brokers[name] = evolve(broker, side=evolve(broker.side, **changes))

@@ -72,7 +72,7 @@ def test_a_broker_whose_clients_have_no_address_is_dropped(
 
 
 def joins(core: Core, link: str, *queues: str) -> None:
-    """Let `a` join on this link, and ask for queues."""
+    """Join `a` on this link, and ask for queues."""
     said: list[Any] = [Join(name="a", view=View(), default=Default.ALL)]
     things = {name: core.state.stock.thing(name) for name in queues}
     said += [Subscribe(queue=name, id=one.id, has=()) for name, one in things.items() if one]
@@ -81,7 +81,7 @@ def joins(core: Core, link: str, *queues: str) -> None:
 
 
 def serves(core: Core, *queues: str, messages: int = 0) -> None:
-    """Let it be primary, with queues and messages in them."""
+    """Make it primary, with queues and messages in them."""
     core.promoted(Promote(now=core.now()))
     says(core, "a", Role.CONNECTING)
     for name in queues:

@@ -54,7 +54,7 @@ class Taking:
 
 
 def talk(engine: Transport, port: ClientPort, wire: Wire) -> None:
-    """Let all go back and forth: what the client has to say comes to the port in one piece."""
+    """Exchange all bytes: those of the client arrive at the port in one piece."""
     for _ in range(20):
         said = b""
         while (size := engine.pending()) > 0:

@@ -37,7 +37,7 @@ from tools.failover.manager import Manager
 
 
 def joins(core: Core, session: str, name: str) -> set[str]:
-    """Let a join in the name of `name` come over a session; return whom the primary follows up."""
+    """Receive a join in the name of `name` over a session; return the brokers that it answers."""
     join = to_tree(Join(name=name, view=View(), default=Default.ALL))
     core.links.heard(session, Envelope("link", {"link": "1", "content": join}))
     assert isinstance(core.state.side, PrimaryState)

@@ -364,7 +364,7 @@ def test_messages_that_clients_took_meanwhile_are_not_sent() -> None:
 # -- H7: selection -----------------------------------------------------------------------------
 
 
-def test_only_chosen_views_are_copied() -> None:
+def test_only_selected_messages_are_copied() -> None:
     """H7; LC5: by the document's prototype everything is."""
     it = pair(default=Default.DURABLE)
     it.declare("a", "all", "2", says=Level.ALL)

@@ -41,7 +41,7 @@ def actions(number: int, stay: int = 5) -> list[Action]:
 
 
 def there(writes: int, stay: int = 5) -> list[str]:
-    """Return the messages after so many writes."""
+    """Return the messages after this many writes."""
     first = 2 + 2 * max(0, writes - stay)
     return [f"1.a.{number}" for number in range(first, 2 * writes + 2)]
 

@@ -132,7 +132,7 @@ def _create(path: Path) -> object:
 
 
 @pytest.mark.parametrize("opening", [open_store, inspect, _create])
-def test_where_nothing_is_is_reported(tmp_path: Path, opening: Opening) -> None:
+def test_a_missing_store_is_reported(tmp_path: Path, opening: Opening) -> None:
     """A wrong path is the operator's commonest mistake; no directory is made of it."""
     with pytest.raises(StoreMissing, match="expected the data directory of a member"):
         opening(tmp_path / "not" / "there")

@@ -56,7 +56,7 @@ def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
 
 @frozen
 class Broken:
-    """A rule that is left out: the claims of which one breaks, in so many events at most."""
+    """A rule that is left out: the claims of which one breaks, in this many events at most."""
 
     name: str
     rule: str | Mutation | LeftOut

@@ -111,7 +111,7 @@ def test_a_rule_that_is_left_out_is_found_soon(broken: Broken) -> None:
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.name)
 def test_a_rule_that_is_left_out_is_found(broken: Broken) -> None:
-    """Each claim can fail: a member without the rule is found within so many events."""
+    """Each claim can fail: a member without the rule is found within this many events."""
     found = _found(broken)
 
     assert found is not None

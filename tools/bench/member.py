@@ -63,7 +63,7 @@ class Cluster:
         }
 
     def live(self, until: Phase) -> None:
-        """Let time pass and messages arrive until all members are in this phase."""
+        """Advance the time and deliver messages until all members are in this phase."""
         for name, member in self.members.items():
             for peer in NAMES:
                 member.peer_up(self.now, peer)

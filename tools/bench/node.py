@@ -225,7 +225,7 @@ def _text(text: str) -> str:
 
 
 def writes_per_second(trio: Trio, *, clients: int, seconds: float) -> float:
-    """Return the acknowledged writes of so many clients, spread over the members."""
+    """Return the acknowledged writes of this many clients, spread over the members."""
     over = threading.Event()
     counts = [0] * clients
 

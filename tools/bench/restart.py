@@ -35,7 +35,7 @@ PATIENCE = 600.0
 
 
 def cost(*, frames: int = FRAMES, restarts: int = RESTARTS) -> RestartCost:
-    """Return the duration of a start with so many frames of 20 bytes."""
+    """Return the duration of a start with this many frames of 20 bytes."""
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
         fleet = Fleet.make(
@@ -60,7 +60,7 @@ def cost(*, frames: int = FRAMES, restarts: int = RESTARTS) -> RestartCost:
 
 
 def fill(data: Path, frames: int) -> None:
-    """Put so many frames behind those of a node that is down."""
+    """Append this many frames to those of a node that is down."""
     disk = open_disk(data, "a", "cluster")
     view = disk.record.held
     last, end = disk.journal.last_seq, disk.journal.size

@@ -130,7 +130,7 @@ class NodeCost:
 
     `founded_seconds`: from the start of three processes without data until all serve.
     `leader_killed_seconds`: from kill -9 of the member that orders to the next answer;
-    `other_killed_seconds`: of another.  `many_...`: with so many clients; `lone_seconds`: the
+    `other_killed_seconds`: of another.  `many_...`: with this many clients; `lone_seconds`: the
     median of one client's write.  The same of `etcd`, its version; None if not there.  `load`: of
     the machine, before.
     """
@@ -155,7 +155,7 @@ class NodeCost:
 
 @frozen
 class RestartCost:
-    """A node with so many frames, started after kill -9 until it serves; see
+    """A node with this many frames, started after kill -9 until it serves; see
     tools/bench/restart.py.  `empty_seconds`: without frames; `first_seconds`: without index and
     snapshot; `restart_seconds`: with those that it then made by itself, a median.  `load`: of
     the machine, before.

@@ -87,7 +87,7 @@ class Entrant:
     read: Callable[[str], Seen]
     # Which counts it prints in full: SPIN rounds to eight digits.
     rounds: bool = False
-    # It visits some of the states and counts no more.
+    # It visits some of the states and counts no others.
     in_part: bool = False
 
     def __str__(self) -> str:
@@ -259,7 +259,7 @@ class Bench:
         return None if done is None else start_of(first.shown, [done[0]])
 
     def _measure_group(self, group: list[Entrant]) -> None:
-        """Let the entrants take turns; one that fails does not run again."""
+        """Run the entrants in turns; one that fails does not run again."""
         # A size may need a loop that no smaller one did.  SPIN was compiled by running it.
         ready = [
             entrant

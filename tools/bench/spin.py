@@ -32,7 +32,7 @@ Search = Literal["bfs", "dfs"]
 class Model:
     """A world written for SPIN.  `sizes`: members it has variables for, the least and the most.
 
-    `path_max`: at most so many steps has a path of `members`.
+    `path_max`: at most this many steps has a path of `members`.
     `wrong`: the macro that breaks it.
     """
 
@@ -91,7 +91,7 @@ _NUMBER = r"([\d.]+(?:e[+-]?\d+)?)"
 
 @frozen
 class SpinResult:
-    """The output of SPIN.  Counts above eight digits are rounded to eight: it prints no more.
+    """The output of SPIN.  Counts are rounded to eight digits: it prints no more.
 
     `depth_steps`: of the longest path it was on, in steps.  `is_complete`: it says that it
     searched everything.  `errors`: assertions that failed (it stops at the first).

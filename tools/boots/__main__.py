@@ -46,7 +46,7 @@ STORM_SECONDS = 4.0
 )
 @click.option("--spaces", "in_spaces", is_flag=True, help="Each node in a network namespace.")
 @click.option("--cut-off", is_flag=True, help="One node is at first, and comes back: --spaces.")
-@click.option("--found-with", type=int, help="So many of the nodes found the cluster; usual: all.")
+@click.option("--found-with", type=int, help="How many nodes found the cluster; usual: all.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @AS_JSON
 @click.option("--quiet", is_flag=True, help="Do not tell each boot.")

@@ -70,7 +70,7 @@ class Etcd:
             self.process.wait()
 
     def pause(self) -> None:
-        """Let it hang: its sockets take connections, and no node answers."""
+        """Make it hang: its sockets take connections, and no node answers."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
@@ -84,7 +84,7 @@ class Etcd:
 
 @contextmanager
 def etcds(place: Path, count: int = 1) -> Iterator[list[Etcd]]:
-    """Start so many etcd as one cluster, and end them."""
+    """Start this many etcd as one cluster, and end them."""
     binary = program("etcd", "etcd-server")
     ports = free_ports(2 * count)
     peers = ",".join(f"n{n}=http://127.0.0.1:{ports[2 * n + 1]}" for n in range(count))
@@ -181,7 +181,7 @@ def aws() -> Iterator[int]:
 
 
 def instances(port: int, count: int, tag: str) -> list[str]:
-    """Run so many instances with a tag `service`; return their private names."""
+    """Run this many instances with a tag `service`; return their private names."""
     import boto3
 
     client = boto3.client(

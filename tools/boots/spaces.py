@@ -82,7 +82,7 @@ class Spaces:
 
 @contextmanager
 def spaces(count: int, *, cuts: bool) -> Iterator[Spaces]:
-    """Make so many, within a namespace that is ours already."""
+    """Make this many, within a namespace that is ours already."""
     network = Namespaces({str(at): 0 for at in range(1, count + 1)})
     try:
         yield Spaces(network, cuts)

@@ -112,12 +112,12 @@ class Manager:
         return ""
 
     def isolate(self, name: str) -> None:
-        """Let nothing through between this broker and all others."""
+        """Block all traffic between this broker and the others."""
         for way in self.ways:
             way.isolate({name})
 
     def heal(self) -> None:
-        """Let everything through."""
+        """End all blocks."""
         for way in self.ways:
             way.heal()
 

@@ -30,7 +30,7 @@ from tools.failover.manager import Manager, running
 
 
 class Publisher(MessagingHandler):  # type: ignore[misc]
-    """Publishes so many, as fast as credit comes; `seconds`: until the last one is confirmed."""
+    """Publishes this many, as fast as credit comes; `seconds`: until the last one is confirmed."""
 
     def __init__(self, url: str, queue: str, count: int) -> None:
         super().__init__()

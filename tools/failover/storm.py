@@ -113,7 +113,7 @@ class Brokers(System):
             os.kill(process, number)
 
     def fill_disk(self, name: str) -> None:
-        """Let its files grow no more: it ends at its next write."""
+        """Limit its files to their size: it ends at its next write."""
         if (process := self.process(name)) is not None:
             frames = self.manager.agent(name).settings.data / "frames.log"
             size = frames.stat().st_size + 1_000
@@ -142,7 +142,7 @@ class Brokers(System):
         storm.calm()
 
     def _opens(self) -> int:
-        """Let the client publish some more; return how many are confirmed."""
+        """Publish more as the client; return how many are confirmed."""
         text = (self.top / "progress").read_text()
         done = int(text) if text.isdecimal() else 0
         (self.top / "gate").write_text(str(done + AHEAD))
@@ -197,7 +197,7 @@ class Brokers(System):
         self.verdicts.append(verdict)
 
     def judge(self) -> Judged:
-        """Let the client take all confirmed messages, and check the event logs."""
+        """Take all confirmed messages as the client, and check the event logs."""
         if self._client is None:
             return Judged(("no client was there",), {})
         (self.top / "gate").write_text("end")
@@ -370,7 +370,7 @@ def cut_off(manager: Manager, name: str) -> Iterator[None]:
 
 @contextmanager
 def stopped(manager: Manager, name: str) -> Iterator[None]:
-    """Have a broker's process stand still while the block lasts."""
+    """Stop a broker's process while the block lasts."""
     pid = manager.agent(name)._pid()
     if pid is None:
         raise RuntimeError(f"{name} does not run")
@@ -383,5 +383,5 @@ def stopped(manager: Manager, name: str) -> Iterator[None]:
 
 @contextmanager
 def left_alone(_manager: Manager, _name: str) -> Iterator[None]:
-    """Let it run."""
+    """Resume the process."""
     yield

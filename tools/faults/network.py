@@ -35,10 +35,10 @@ class Network(ABC):
 
     @abstractmethod
     def drop(self, sender: str, receiver: str) -> None:
-        """Let nothing through in one direction."""
+        """Block one direction."""
 
     def cut(self, one: str, other: str) -> None:
-        """Let nothing through between two nodes."""
+        """Block all traffic between two nodes."""
         self.drop(one, other)
         self.drop(other, one)
 
@@ -51,7 +51,7 @@ class Network(ABC):
 
     @abstractmethod
     def heal(self) -> None:
-        """Let everything through."""
+        """Block nothing any longer."""
 
     @abstractmethod
     def close(self) -> None:

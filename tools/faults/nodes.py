@@ -90,7 +90,7 @@ class Node:
             )
 
     def fill_disk(self, file_bytes: int = 0) -> None:
-        """Let no file of the process grow beyond this, as if the disk were full."""
+        """Limit the size of the process's files to this, as if the disk were full."""
         if self.process is not None and self.process.poll() is None:
             resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
@@ -103,7 +103,7 @@ class Node:
 
     @property
     def has_ended(self) -> bool:
-        """Whether a process was started, and runs no more."""
+        """Whether a process was started, and no longer runs."""
         return self.process is not None and self.process.poll() is not None
 
     def signal(self, number: int) -> None:

@@ -28,14 +28,14 @@ class Link:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, *, there: bool = True, back: bool = True) -> None:
-        """Let nothing through any more, in these directions."""
+        """Block these directions."""
         if there:
             self._there.clear()
         if back:
             self._back.clear()
 
     def heal(self) -> None:
-        """Let everything through."""
+        """Open all directions again."""
         self._there.set()
         self._back.set()
 

@@ -57,7 +57,7 @@ class Register:
         )
 
     def strike(self, kind: str, chance: random.Random, say: Callable[[str], None]) -> None:
-        """Let one of `KINDS` happen to it; it is well again afterwards."""
+        """Inject one of `KINDS`, and end it afterwards."""
         seconds = chance.uniform(0.5, 5.0)
         if kind == "register_cut":
             cut = chance.sample(sorted(self.links), chance.randint(1, len(self.links)))

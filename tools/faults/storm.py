@@ -68,7 +68,7 @@ class System(ABC):
 
     @abstractmethod
     def fill_disk(self, name: str) -> None:
-        """Have the next writes of a process fail."""
+        """Make the next writes of a process fail."""
 
     @abstractmethod
     def settle(self, storm: Storm, seconds: float) -> None:
@@ -107,7 +107,7 @@ class Storm:
         self.faults = {**common, **self.system.own(self)}
 
     def run(self, seconds: float = 0.0, kinds: Iterable[str] | None = None) -> Judged:
-        """Rage for so many seconds, or through these kinds; then let all come back, and judge.
+        """Rage for this many seconds, or through these kinds; then let all come back, and judge.
 
         Raises `EnvironmentProblem` where the storm could not be made.
         """
@@ -139,7 +139,7 @@ class Storm:
             yield bag.pop()
 
     def calm(self, seconds: float = CALM_SECONDS) -> None:
-        """Let all come back, as an operator would: stopped nodes are started."""
+        """Restore all, as an operator would: stopped nodes are started."""
         self.system.network.heal()
         for name in self.system.names:
             self.system.signal(name, signal.SIGCONT)

@@ -140,7 +140,7 @@ class Nodes(System):
                 return
 
     def _needs_recovery(self) -> bool:
-        """Say whether all that run wait for the operator."""
+        """Return whether all that run wait for the operator."""
         waits = [node.status().get("waiting") for node in self.fleet.nodes.values()]
         return any(one is not None and one["reason"] == "no-clean-store" for one in waits)
 

@@ -166,7 +166,7 @@ class Cluster:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Have a client at each running member write all the time."""
+        """Write all the time by a client at each running member."""
         over = threading.Event()
         clients = [threading.Thread(target=self._write, args=(name, over)) for name in self.running]
         for one in clients:

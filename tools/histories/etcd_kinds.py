@@ -178,7 +178,7 @@ def _worked(it: Cluster) -> None:
 
 
 def _secured(it: Cluster, port: int) -> None:
-    """Have a user for some writes."""
+    """Create a user for some writes."""
     for path, said in (
         ("user/add", {"name": "root", "password": "x"}),
         ("role/add", {"name": "root"}),

@@ -55,7 +55,7 @@ def draw(seed: int, folder: Path, kind: str | None = None) -> History:
 
 
 def follow(history: History, line: str, folder: Path) -> Followed | None:
-    """Let the node that a last line names first found the cluster, and the others join."""
+    """Found the cluster with the node that a last line names first, and join the others."""
     first = first_of(line, tuple(history.stores)) if "--wsrep-new-cluster" in line else None
     if first is None:
         return None

@@ -131,7 +131,7 @@ class Nodes(Cluster):
         shutil.rmtree(data)
 
     def pause(self, seconds: float) -> None:
-        """Let clients write for some time."""
+        """Write as clients for some time."""
         time.sleep(seconds)
 
     def rows(self, node: str) -> frozenset[str]:

@@ -163,7 +163,7 @@ class Servers:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[None]:
-        """Have a client commit one row after another meanwhile; those it was told of count."""
+        """Commit one row after another as a client meanwhile; confirmed ones count."""
         self.marks += 1
         rows = [f"row-{self.marks}-{number}" for number in range(ROWS)]
         lines = "".join(f"insert into row values ('{one}') returning id;\n" for one in rows)

@@ -221,13 +221,13 @@ class Play:
         return f"{queue} deleted with {len(lost)} ({answer[:20]}), and declared again: {said}"
 
     def _forget(self, node: str, other: str) -> str:
-        """Have a node forget one that is away, as `rabbitmqctl` does it: the queues shrink, too."""
+        """Make a node forget one that is away, as `rabbitmqctl` does it: the queues shrink, too."""
         self.life.is_over = True
         self.cluster.ctl(node, "forget_cluster_node", full(other))
         return f"{node} told to forget {other}"
 
     def _reset(self, node: str) -> str:
-        """Have a node leave the cluster by a reset, and run on by itself."""
+        """Make a node leave the cluster by a reset, and run on by itself."""
         self.life.is_over = True
         for word in ("stop_app", "reset", "start_app"):
             self.cluster.ctl(node, word)

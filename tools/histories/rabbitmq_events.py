@@ -68,7 +68,7 @@ class Play:
 
     @contextmanager
     def clients_at(self, *chosen: str) -> Iterator[list[int]]:
-        """Let one client declare exchanges on each of these nodes; in the end they stop."""
+        """Declare exchanges on each of these nodes, by one client each; stop them in the end."""
         started = []
         for node in chosen:
             self.clients += 1

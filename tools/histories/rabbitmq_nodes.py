@@ -172,7 +172,7 @@ class Nodes(Cluster):
         self.ask(lone, "[erlang:disconnect_node(N) || N <- nodes()].")
 
     def mend(self, running: Collection[str]) -> None:
-        """Let all nodes reach each other again."""
+        """Reconnect all nodes."""
         for node in running:
             for peer in NODES:
                 if peer != node:

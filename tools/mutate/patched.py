@@ -48,7 +48,7 @@ class _Finder(MetaPathFinder):
 
 
 def forget() -> None:
-    """Have all modules of ours imported again, but those that know nothing of the protocol."""
+    """Import all modules of ours again, except those that do not use the protocol."""
     for name in list(sys.modules):
         title = f"{name}."
         if title.startswith(_OURS) and not title.startswith(KEPT):
@@ -58,6 +58,6 @@ def forget() -> None:
 
 
 def patch(module: str, source: bytes) -> None:
-    """Let `module` be imported from `source` from now on, in this process."""
+    """Import `module` from `source` from now on, in this process."""
     forget()
     sys.meta_path.insert(0, _Finder(module, source))

@@ -179,7 +179,7 @@ for _play_one, _usual in SYSTEMS.items():
             ),
             click.Option(["--runs"], type=click.IntRange(min=1), help="[default: 1]"),
             click.Option(["--seconds"], type=click.FloatRange(min=0), help="No run begins later."),
-            click.Option(["--steps"], type=click.IntRange(min=1), help="Until so many were taken."),
+            click.Option(["--steps"], type=click.IntRange(min=1), help="Until this many are done."),
             click.Option(["--shrink"], type=float, default=60.0, help="Seconds to shorten a run."),
             click.Option(["--json", "as_json"], is_flag=True, help=_AS_JSON),
         ],

@@ -35,7 +35,7 @@ class Chain:
     _there: frozenset[str] = frozenset()
 
     def begin(self, name: str, manager: Manager) -> None:
-        """Let a broker's manager take part."""
+        """Add a broker's manager."""
         member = self.members[name] = Member(self, name, manager)
         manager.replicated = member  # type: ignore[assignment]
         manager.cluster = SimpleNamespace(nudge=lambda: None)  # type: ignore[assignment]
@@ -63,7 +63,7 @@ class Chain:
                 self.loop.call_later(self.chance.uniform(0.1, 0.6), member.opens, there)
 
     def append(self, data: bytes) -> None:
-        """Have it behind the others, and all that are there read it."""
+        """Append it to the others, for all that are there to read."""
         self.frames.append(data)
         for name in sorted(self._there & self.members.keys()):
             self.loop.call_later(self.chance.uniform(0.0, 0.05), self.members[name].reads)

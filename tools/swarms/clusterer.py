@@ -241,7 +241,7 @@ class Swarm(Oracle):
     # -- claims ----------------------------------------------------------------------------
 
     async def rest(self) -> None:
-        """Let all come to rest, and look.
+        """Wait until all have come to rest, and look.
 
         Where a node waits for one that another config has left out, a younger one must help.
         """

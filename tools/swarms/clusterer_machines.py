@@ -154,7 +154,7 @@ class Process:
     unanswered: dict[tuple[str, type, int], list[Any]] = Factory(dict)
 
     async def blocking(self, do: Callable[[], Any]) -> Any:
-        """Have it done, which takes a while; a process that is killed meanwhile has not begun."""
+        """Run the work, which takes time; a process that is killed meanwhile has not begun."""
         await asyncio.sleep(self.chance.choice((0.0, 0.0, 0.0, 0.005, 0.05, 1.0)))
         if self.is_dead:
             raise Killed
@@ -194,7 +194,7 @@ class Machine:
 
     @property
     def is_left_out(self) -> bool:
-        """Say whether its node has ended by itself because a config does not name it."""
+        """Return whether its node has ended by itself because a config does not name it."""
         return self.ended.startswith(("the config does not name it", "its shutdown_timeout"))
 
     @property

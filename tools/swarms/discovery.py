@@ -196,7 +196,7 @@ class Node:
 
 @define(eq=False)
 class Run:
-    """One run of so many nodes with one backend.  `expected`: by their configuration."""
+    """One run of this many nodes with one backend.  `expected`: by their configuration."""
 
     seed: int
     rules: Rules = Rules.OURS

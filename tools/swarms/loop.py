@@ -23,7 +23,7 @@ TURNS_MAX = 10_000
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Have nothing logged while the block runs: hosts in a storm log each fault that they meet."""
+    """Silence the log while the block runs: hosts in a storm log each fault that they meet."""
     before = logging.root.manager.disable
     logging.disable()
     try:
@@ -85,7 +85,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return one, one.protocol
 
     def heal(self) -> None:
-        """Let all messages through, also waiting ones."""
+        """Pass all messages, also waiting ones."""
         self.apart.clear()
         for end in self.ends:
             for _ in range(len(end.under_way)):

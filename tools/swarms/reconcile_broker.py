@@ -79,7 +79,7 @@ class Group:
 
 @define
 class Broker:
-    """`misses`: so many of the next writes of lists are lost.  `problems`: broken claims."""
+    """`misses`: this many of the next writes of lists are lost.  `problems`: broken claims."""
 
     chance: Random
     now: float = 0.0
@@ -100,7 +100,7 @@ class Broker:
         heapq.heappush(self._heap, (self.now + delay, next(self._numbers), do))
 
     def advance(self, seconds: float) -> None:
-        """Let all happen that is due until then."""
+        """Run the events that are due until then."""
         until = self.now + seconds
         while self._heap and self._heap[0][0] <= until:
             self.now, _, do = heapq.heappop(self._heap)
@@ -153,12 +153,12 @@ class Broker:
         self.at(self.chance.choice((0.0, 1.0, 10.0)), self.elected)
 
     def elected(self) -> None:
-        """Have the lists say which node leads: each new leader writes it."""
+        """Write the leading node to the lists, as each new leader does."""
         for group in self.groups.values():
             group.shown = self.leader(group) or group.shown
 
     def _copy(self, group: Group, name: str) -> None:
-        """Have a replica catch up: after a while, while a leader is there and its node is up."""
+        """Make a replica catch up: after a while, while a leader is there and its node is up."""
 
         def done() -> None:
             one = group.replicas.get(name)

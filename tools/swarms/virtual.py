@@ -19,7 +19,7 @@ HOLDER = lock.Holder(pid="10000", host="vm", boot_id="0" * 36)
 
 
 def one_holder() -> AbstractContextManager[Any]:
-    """Have each lock file say the same of its holder.
+    """Write the same holder to each lock file.
 
     How long it is decides what a simulated disk draws for its write: with the process id in it a
     seed gave another run whenever that id had a digit more.

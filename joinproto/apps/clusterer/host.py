@@ -317,7 +317,7 @@ class Host(Ports[Awaitable[None]]):
         self.post(BootFailed())
 
     async def _forget(self, left: frozenset[str]) -> None:
-        """Have the service forget nodes that were left out, once they are off."""
+        """Make the service forget nodes that were left out, once they are off."""
         for _ in range(FORGET_TRIES):
             try:
                 await self._call(lambda: self.service.forget(still_left(self.state, left)))

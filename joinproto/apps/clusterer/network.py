@@ -201,7 +201,7 @@ class Network:
         self._flush(peer)
 
     def reaches(self, name: str) -> bool:
-        """Say whether there is a connection."""
+        """Return whether there is a connection."""
         return name in self.peers and self.peers[name].is_there
 
     def _flush(self, peer: Peer) -> None:

@@ -140,7 +140,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- lines ---------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Have lines served, until one has no answer yet."""
+        """Serve lines, until one has no answer yet."""
         if self._goes_on or self._is_lost:
             return
         self._goes_on = True

@@ -47,7 +47,7 @@ CALLED_MAX = 64
 MISSED_MAX = 10
 """Rounds that a member is still called after it left the list: lists come and go."""
 CALM = 5
-"""A member looks so many times more rarely than one that has no view yet."""
+"""A member looks this many times less often than a node that has no view yet."""
 
 
 @define(eq=False)

@@ -1,4 +1,4 @@
-"""The management API of a broker: one look is two requests, and both answer or nothing is known."""
+"""The management API of a broker: one look is two requests, and is lost unless both answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from joinproto.reconcile.reading import COLUMNS, Facts, HalfAnswer, facts_of
 BYTES_MAX = 256 * 2**20
 """Limit of one answer; 100,000 queues take a ninth of it."""
 WHOLE = 6.0
-"""A whole answer takes so many times the time that a server may be silent."""
+"""A whole answer may take this many times the time that a server may be silent."""
 
 
 class NoAnswer(PeerError):
@@ -86,9 +86,9 @@ def _whole(answer: httpx.Response, place: str, seconds: float) -> bytes:
 
 
 def _both(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; of a list that is there twice, all that is in either.
+    """Return an object; of a list that occurs twice, the elements of both.
 
-    RabbitMQ 3.10 tells `members` twice while its two registers of them differ, as just after a
+    RabbitMQ 3.10 returns `members` twice while its two registers of them differ, as just after a
     node was forgotten.  The leader is asked for its members before anything is done.
     """
     found: dict[str, Any] = {}

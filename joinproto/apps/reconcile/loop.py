@@ -1,4 +1,4 @@
-"""The host of a keeper: reads the broker, asks leaders, has tools change members, and tells.
+"""The host of a keeper: reads the broker, asks leaders, has tools change members, and reports.
 
 The machine (`joinproto/reconcile/machine.py`) decides the next action.
 """
@@ -40,7 +40,7 @@ Work = Callable[[], None]
 class Loop:
     """The ports of one keeper (`Ports`), in one thread.
 
-    `journal` None means read-only; decisions are told, nothing is begun.
+    `journal` None means read-only; decisions are reported, no change is begun.
     """
 
     api: Api

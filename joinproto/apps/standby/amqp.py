@@ -142,7 +142,7 @@ class Consumer:
         self.port.soon()
 
     def have_again(self, delivery: Delivery, held: Held) -> None:
-        """Have a message as it was before its transaction, which is undone."""
+        """Restore a message as it was before its transaction, which is undone."""
         if self.is_gone or delivery.settled:
             self.queue.give_back([held])
         else:
@@ -171,7 +171,7 @@ class ClientPort(EnginePort):
     _asks_where: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Have no transaction yet."""
+        """Begin without a transaction."""
         self._transactions = Transactions(self.service)
 
     def refuse(self, refusal: Refusal) -> None:

@@ -75,7 +75,7 @@ class Bodies:
             self.queues[queue].messages[held.id] = Put(queue, held.id, held.position, held.body)
 
     def forget(self, queue: str, message: Message) -> None:
-        """Let go of a message that is gone."""
+        """Forget a deleted message."""
         if queue in self.queues:
             self.queues[queue].messages.pop(message.id, None)
 
@@ -105,7 +105,7 @@ class Bodies:
                 self._do(Taken(change.queue, message.id), is_awaited=is_awaited)
 
     def make(self, thing: WiringItem) -> None:
-        """Have a queue; other wiring has no content."""
+        """Add a queue; other wiring has no content."""
         if thing.kind is not Kind.QUEUE:
             return
         self.queues[thing.name] = Queue(thing, {})
@@ -113,7 +113,7 @@ class Bodies:
             self._do(Declared(thing))
 
     def remove(self, thing: WiringItem) -> None:
-        """Have it no more, with all that is in it."""
+        """Delete a queue with its messages."""
         if thing.kind is not Kind.QUEUE or thing.name not in self.queues:
             return
         gone = self.queues.pop(thing.name)

@@ -93,7 +93,7 @@ COUNTS = ("confirmed", "acknowledged", "promotions", "refused_clients")
 class Clients:
     """Stands behind the port.  `live`: the queues, while this broker serves.
 
-    `most`: so many clients are connected at a time.
+    `most`: this many clients are connected at a time.
     """
 
     core: Core
@@ -108,7 +108,7 @@ class Clients:
     _made: int = 0
 
     def touched(self) -> None:
-        """Have a turn end, soon, with a write."""
+        """Schedule the end of this turn, with a write."""
         self.core.touched()
 
     def confirm(self, token: int) -> None:
@@ -256,7 +256,7 @@ class Clients:
         """Do all of a transaction in the commit of this turn, and in no other one (LM3)."""
         names = {*(queue for queue, _, _ in puts), *(queue for queue, _ in takes)}
         if not self.core.serves:
-            # It serves no more, and clients are not told yet: their queues are still there.
+            # It no longer serves, and clients are not told yet: their queues are still there.
             done("this broker is primary no more")
             return
         # One that is being declared is not there yet: its part would be left out.

@@ -139,7 +139,7 @@ class Core:
     # -- the machine -----------------------------------------------------------------------
 
     def do(self, event: Event) -> tuple[Effect, ...]:
-        """Let the machine take an event; return its effects, which are done, or will be."""
+        """Give the machine an event; return its effects, which are done or scheduled."""
         if self.ended.is_set() or self._is_stopping:
             return ()
         before = self.state
@@ -165,7 +165,7 @@ class Core:
         self.links.tell_all()
 
     def touched(self) -> None:
-        """Have a turn end, soon, with a write."""
+        """Schedule the end of this turn, with a write."""
         if not self._turn_is_due:
             self._turn_is_due = True
             asyncio.get_running_loop().call_soon(self.turn_ends)
@@ -181,7 +181,7 @@ class Core:
         self._line.put(self.acting.turn_ends)
 
     def view_written(self, view: View) -> None:
-        """Have a view on our own disk too; the other brokers that it concerns have it."""
+        """Write a view to our own disk too; the other brokers that it concerns have it."""
         self._line.put(partial(self.acting.has_view, view))
 
     def tick(self) -> None:
@@ -214,7 +214,7 @@ class Core:
         }
 
     def promoted(self, event: Promote) -> Answer:
-        """Let the machine answer to a promotion."""
+        """Pass a promotion to the machine, which answers."""
         answers = [effect for effect in self.do(event) if isinstance(effect, Answer)]
         found = answers[0] if answers else ENDS
         log.info("promotion %s (%s): %s", found.verdict.value, found.rule, found.why)

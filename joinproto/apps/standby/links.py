@@ -84,7 +84,7 @@ class Links:
     _answered: asyncio.Event = field(factory=asyncio.Event)
 
     def __attrs_post_init__(self) -> None:
-        """Have no session yet."""
+        """Begin without a session."""
         settings = self.core.settings
         self.peers = Peers(settings.mesh, settings.public, settings.timing, self)
         self._around = PeerReports(others=dict.fromkeys(settings.others))
@@ -238,7 +238,7 @@ class Links:
             self._tell(name)
 
     def set_public(self, public: Address) -> None:
-        """Have clients sent there from now on."""
+        """Send clients there from now on."""
         self.peers.public = public
         self.tell_all()
 

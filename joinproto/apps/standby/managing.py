@@ -172,7 +172,7 @@ class Manager:
     # -- writing ---------------------------------------------------------------------------
 
     def write(self, view: View) -> None:
-        """Write a view of this primary down; then comes `ViewWritten`, or it serves no more."""
+        """Write a view of this primary down; then comes `ViewWritten`, or it no longer serves."""
         self.managing = evolve(self.managing, writing=view)
         self._submit(view)
 

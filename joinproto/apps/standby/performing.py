@@ -41,7 +41,7 @@ class Worker(Protocol):
     """Does one thing at a time."""
 
     def do(self, work: Work, done: Done) -> None:
-        """Have it done; `done` is called at once, or later."""
+        """Perform an effect; `done` is called at once, or later."""
 
 
 class AtOnce:
@@ -97,7 +97,7 @@ class TaskQueue:
     _settled: list[asyncio.Future[None]] = field(factory=list)
 
     def put(self, *tasks: Task) -> None:
-        """Have these done, behind all others."""
+        """Append these effects to those that wait."""
         self._waiting.extend(tasks)
         self._go_on()
 

@@ -35,7 +35,7 @@ class MessageTaker(Protocol):
         """The number of further messages that it accepts now."""
 
     def send(self, held: Held) -> None:
-        """Take one."""
+        """Add a message."""
 
 
 @define(eq=False)
@@ -51,12 +51,12 @@ class LiveQueue:
         return len(self._ready)
 
     def offer(self, held: Held) -> None:
-        """Have a message ready, and deliver it if a consumer has credit."""
+        """Make a message ready, and deliver it if a consumer has credit."""
         heappush(self._ready, (held.position, held.id, held))
         self.serve()
 
     def give_back(self, helds: Iterable[Held], *, is_redelivered: bool = True) -> None:
-        """Have messages ready again, at their places."""
+        """Make messages ready again, at their places."""
         for held in helds:
             again = evolve(held, is_redelivered=True) if is_redelivered else held
             heappush(self._ready, (held.position, held.id, again))

@@ -153,7 +153,7 @@ def _unread() -> list[str]:
 
 @contextmanager
 def absent(*names: str) -> Iterator[None]:
-    """Let there be no such modules, which numba would load in case a loop uses them: ours do not.
+    """Hide these modules, which numba would load in case a loop uses them: ours do not.
 
     Loaded loops stay.
     """

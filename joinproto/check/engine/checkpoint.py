@@ -128,7 +128,7 @@ class Checkpoint:
             self.folder.rmdir()
 
     def close(self) -> None:
-        """Let another process have the folder."""
+        """Release the folder for another process."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -202,7 +202,7 @@ class Checkpoint:
     # -- continuing ------------------------------------------------------------------------
 
     def restore(self, search: Search) -> Found:
-        """Let the states be those that are kept; `search` is fresh, of the same world.
+        """Load the kept states into `search`, a fresh one of the same world.
 
         Raises `UsageProblem` where the search is another one, or the file is damaged, and
         `LimitReached` where the states do not fit under the memory limit.

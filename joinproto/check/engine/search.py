@@ -32,7 +32,7 @@ _TICK_SECONDS = 0.2
 class Search(Space):
     """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
 
-    `pause`: asked before each level is expanded; True ends the search there, as it stands.
+    `pause`: called before each level is expanded; True ends the search there, as it stands.
     `checkpoint`: is told where the search is, with its `files`; `goes_on`: continue from its
     contents.
     """
@@ -199,7 +199,7 @@ class Search(Space):
         self.expander.count_up()
 
     def _may_sleep(self, joint: Ints | None) -> bool:
-        """Return whether steps may be left out that others make good."""
+        """Return whether steps may be left out because others reach the same states."""
         contents, states = self.tables.contents, self.states
         alike = joint is not None or self.alike is not None or self.renaming is not None
         return contents is not None and not alike and not states.is_direct

@@ -31,7 +31,7 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.world import World
 
 _PIECE = 1 << 20
-"""So many states are asked at once whether they are beyond a bound."""
+"""This many states are asked at once whether they are beyond a bound."""
 
 WORDS_MAX = 2
 """Rows that would be wider get numbers for the messages under way, in place of bits."""
@@ -49,13 +49,13 @@ class TooFar(Exception):
 class Space:
     """The states of one world that are known, each of them a row.
 
-    `begins`: so many rows, the first ones, are states in which runs begin.  `cut_by`: the limit
+    `begins`: this many rows, the first ones, are states in which runs begin.  `cut_by`: the limit
     at which more of these were left out.
 
     `workers`: threads that expand levels; where the world has a view, `same`, one does. `answers`:
     of members, where they are known from another run. `numbers_contents`: rows may get numbers in
     place of bits: see `joinproto/check/engine/tables/contents.py`.  `may_number`: they may from now
-    on. `files`: where rows lie; None means in memory. `looked_at`, `outside`: so many rows, the
+    on. `files`: where rows lie; None means in memory. `looked_at`, `outside`: this many rows, the
     first ones, were asked whether they are `within`, and those are not.
     """
 
@@ -154,7 +154,7 @@ class Space:
         self.expander.on_layout.append(partial(type(self)._repack, own))
 
     def share_out(self) -> None:
-        """Let all workers expand the states that are there."""
+        """Expand the present states with all workers."""
         if self._workers is not None:
             self.states.over = self._workers.over
             self.parallel_levels = ParallelLevels(

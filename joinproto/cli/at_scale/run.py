@@ -141,7 +141,7 @@ class Run:
     # -- looks -------------------------------------------------------------------------------
 
     def _plan(self, queue: int, earliest: float) -> None:
-        """Have a queue looked at, the first time from `earliest` on that its clock says."""
+        """Schedule a look at a queue, at the first time of its clock from `earliest` on."""
         when = self._look_from(queue, earliest)
         if queue not in self._copies and when < self._coming.get(queue, math.inf):
             self._coming[queue] = when
@@ -261,7 +261,7 @@ class Run:
         return next((n for n in ends if machines[n].copies >= self.copies_at_once), None)
 
     def _park(self, node: int, copy: Copy) -> None:
-        """Let a copy wait for a node.
+        """Make a copy wait for a node.
 
         Ours: the queue with least to spare goes first, and of these the smallest (Q5): of all
         orders this
@@ -275,7 +275,7 @@ class Run:
         heapq.heappush(waiting, (spare, size, self._order, copy))
 
     def _wake(self, node: int) -> None:
-        """Let those who wait here look again, until the node is busy or no copy waits."""
+        """Start waiting copies, until the node is busy or no copy waits."""
         machine = self.cluster.machines[node]
         while machine.up and machine.waiting and machine.copies < self.copies_at_once:
             self._resume(heapq.heappop(machine.waiting)[-1])

@@ -104,7 +104,7 @@ class Checked:
 )
 @option(
     "--workers",
-    "So many threads search; default: one for each processor.",
+    "This many threads search; default: one for each processor.",
     click.IntRange(1, 64),
     metavar="N",
 )

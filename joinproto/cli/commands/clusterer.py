@@ -184,7 +184,7 @@ def json_of(file: str, *, next: str) -> Any:
 
 @clusterer.command(epilog="Example: joinproto clusterer run two-younger-at-once --seeds 20")
 @click.argument("story")
-@option("--seeds", "Try so many other orders.", click.IntRange(min=0), default=0)
+@option("--seeds", "Try this many other orders.", click.IntRange(min=0), default=0)
 @AS_JSON
 def run(story: str, seeds: int, as_json: bool) -> int:
     """Play a story: what each of its steps comes to.

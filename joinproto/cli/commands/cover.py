@@ -50,7 +50,7 @@ Examples:
     usual="rows",
 )
 @option("--since", "Only what takes a row near lines that changed since then.", metavar="COMMIT")
-@option(("--steps", "steps_max"), "A run of so many steps goes no further.", COUNT, usual=100)
+@option(("--steps", "steps_max"), "A run of this many steps goes no further.", COUNT, usual=100)
 @option(
     "--out",
     "Write each run into a new folder: N.json for Replay, N.itf.json for others.",

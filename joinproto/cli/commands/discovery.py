@@ -162,7 +162,7 @@ def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json:
 @option("--node", "Of a file: this node's name, which is to be listed.")
 @AS_JSON
 def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
-    """Say whether a server answers as a backend must.
+    """Return whether a server answers as a backend must.
 
     SERVER is consul+http://HOST:PORT, etcd2+http://HOST:PORT or etcd3+http://HOST:PORT; records
     are written there under a name of their own, and removed.  For DNS, AWS and Kubernetes it is

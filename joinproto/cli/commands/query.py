@@ -107,7 +107,7 @@ class Described:
     metavar="NAME",
     shell_complete=completing.queries,
 )
-@option(("--rows", "rows_max"), "At most so many rows.", COUNT, default=1000)
+@option(("--rows", "rows_max"), "At most this many rows.", COUNT, default=1000)
 @option(("--to", "condition"), "The shortest run to such a state.", metavar="CONDITION")
 @option(
     "--engine",

@@ -77,7 +77,7 @@ TITLES = (
 )
 @option("--copies-in-all", "Ours: of all nodes together.", COUNT)
 @option("--seed", "", int, usual=1)
-@option("--seeds", "With --out: so many, from --seed.", COUNT, default=1)
+@option("--seeds", "With --out: this many, from --seed.", COUNT, default=1)
 @option("--picture", "A .png or .svg to draw.", FILE)
 @option("--out", "Many runs, on Spark: a new folder.", FILE)
 @option("--master", "With --out: Spark's.", usual="local[*]")

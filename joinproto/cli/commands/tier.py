@@ -1,6 +1,6 @@
 """`joinproto check --tier quick`: every world of a tier, one line each.
 
-Each must end as the catalogue says: hold, or be violated by a run of exactly so many steps.
+Each must end as the catalogue says: hold, or be violated by a run of exactly as many steps.
 Every mutant of a world must be violated: a checker that overlooks a planted mistake says
 nothing about a world that holds.
 """

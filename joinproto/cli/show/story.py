@@ -65,18 +65,18 @@ class Moment:
 
     @property
     def crashes(self) -> bool:
-        """Say whether the step is a crash, on its own or in the middle of another step."""
+        """Return whether the step is a crash, on its own or in the middle of another step."""
         return self.step is not None and is_crash(self.step)
 
     @property
     def is_network(self) -> bool:
-        """Say whether the network splits or heals in this step."""
+        """Return whether the network splits or heals in this step."""
         step = self.step
         return step is not None and step.member is None and step.action in (SPLIT, HEAL)
 
     @property
     def is_joint(self) -> bool:
-        """Say whether several members take this step together."""
+        """Return whether several members take this step together."""
         step = self.step
         return (
             step is not None
@@ -87,13 +87,13 @@ class Moment:
 
     @property
     def is_lost(self) -> bool:
-        """Say whether the network loses a message in this step."""
+        """Return whether the network loses a message in this step."""
         step = self.step
         return step is not None and step.member is None and step.action == LOSE
 
     @property
     def is_doubled(self) -> bool:
-        """Say whether the network doubles a message in this step."""
+        """Return whether the network doubles a message in this step."""
         step = self.step
         return step is not None and step.member is None and step.action == DOUBLE
 
@@ -142,7 +142,7 @@ class Story:
 
     @property
     def stops(self) -> bool:
-        """Say whether the run just ends, as a lasso without a cycle: nothing more can happen."""
+        """Return whether the run just ends, as a lasso without a cycle: nothing more can happen."""
         return self.trace.loop_at is not None and self.trace.loop_at >= len(self.trace.steps)
 
 
@@ -186,7 +186,7 @@ def down_in(states: State) -> frozenset[str]:
 
 
 def is_crash(step: Step) -> bool:
-    """Say whether the step is a crash; one in the middle of another names that, too."""
+    """Return whether the step is a crash; one in the middle of another names that, too."""
     return step.action.partition(" ")[0] == CRASH
 
 

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 FILE = "frames.index"
 STRETCH_BYTES = 4 << 20
-"""A block is written for about so many bytes of the journal."""
+"""A block is written for about this many bytes of the journal."""
 
 _MAGIC = b"jpX1"
 _HEAD = struct.Struct("<4sII")  # magic, length of what follows, its checksum

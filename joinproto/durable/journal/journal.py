@@ -203,7 +203,7 @@ class Journal:
         return position is None or holds(self._runs, position)
 
     def read(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
-        """Return frames from `first` on, about so many bytes, at least one if it exists.
+        """Return frames from `first` on, about this many bytes, at least one if it exists.
 
         None of those that were dropped: see `first_seq`.
         """
@@ -332,7 +332,7 @@ class Journal:
         return 0 if self.base is None else self.base.size
 
     def _index_from(self, start: int, first: int) -> None:
-        """Let the index continue after its last block; that part is parsed again."""
+        """Make the index continue after its last block; that part is parsed again."""
         rest: list[Stretch] = []
         try:
             while start < self._end:

@@ -111,7 +111,7 @@ def base_line(runs: Sequence[Run], kind: str) -> bytes:
 
 
 def base_head(length: int, checksum: int) -> bytes:
-    """Return the head of a base with so many bytes behind it."""
+    """Return the head of a base with this many bytes behind it."""
     return HEAD.pack(BASE_MAGIC, length, checksum)
 
 

@@ -178,7 +178,7 @@ def _is_as_then(read: Read, stretch: Stretch, found: _Found) -> bool:
 def read_stretch(
     read: Read, start: int, first: int, size: int, piece_bytes: int = PIECE_BYTES
 ) -> tuple[Stretch | None, str]:
-    """Return the whole records in about so many bytes from `start` on, and the first fault.
+    """Return the whole records in about this many bytes from `start` on, and the first fault.
 
     None if there is no whole record.  `first`: the number that the first one must have.
     """

@@ -21,7 +21,7 @@ LAST_WORDS_SECONDS = 0.5
 
 
 def end_within(seconds: float, code: int) -> Callable[[], None]:
-    """Exit with `code` after so many seconds, from a thread of its own; returns a function that
+    """Exit with `code` after this many seconds, from a thread of its own; returns a function that
     cancels it.
 
     Anything may hang then: a disk, a library, an event loop.  Nothing is tidied up; no

@@ -52,7 +52,7 @@ OPENED, CLOSED = bytes((6, 7, 8, 9)), bytes((99, 88, 77, 11))
 QUEUE_LASTS = 6
 """Of `amqqueue`: the tag, name, durable, auto_delete, exclusive_owner, arguments."""
 HASHED_FROM = 65_528
-"""A term of so many bytes has an MD5 in front of it."""
+"""A term of this many bytes has an MD5 in front of it."""
 
 
 def names_in(entries: Collection[str]) -> tuple[str, ...]:

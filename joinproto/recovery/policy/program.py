@@ -33,7 +33,7 @@ from joinproto.recovery.policy.question import ASKS, Question
 
 SECONDS = 5.0
 PATIENCE = 6
-"""So many times the seconds are given to a program that computes, or waits for a processor."""
+"""This many times the seconds are given to a program that computes, or waits for a processor."""
 AGAIN_SINGLE = 200
 ANSWER_BYTES_MAX = 65_536
 TAIL_BYTES = 600

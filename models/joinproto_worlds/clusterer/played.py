@@ -150,7 +150,7 @@ class Played(Simulator):
         self.begun(self.scene.before)
 
     def begun(self, at: int) -> None:
-        """Let the search begin with this step: from here on in every order."""
+        """Begin the search with this step: from here on in every order."""
         self.choose, self.actions_when = _any, Actions.BETWEEN
         self.at = at
         self.begin()

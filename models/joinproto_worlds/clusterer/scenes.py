@@ -35,7 +35,7 @@ class Scene:
     splits: bool
 
     def write(self, sim: Simulator) -> None:
-        """Let every cluster that runs have data that no other one has."""
+        """Give every running cluster data that no other one has."""
         if not self.writes:
             return
         found = {}

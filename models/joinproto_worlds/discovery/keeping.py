@@ -84,7 +84,7 @@ class Service:
 def build(
     members: int = 3, mutant: str | None = None, *, rules: str = "real", forgets: int = 1
 ) -> World:
-    """Return a world of so many nodes that run and are registered."""
+    """Return a world of this many nodes, all running and registered."""
     names = tuple(NAMES[:members])
     made: dict[str, Any] = {name: partial(Node, name, rules, mutant) for name in names}
     made["service"] = partial(Service, frozenset(names), forgets)

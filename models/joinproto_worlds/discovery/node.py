@@ -87,7 +87,7 @@ class Votes:
 
 @frozen
 class Founds:
-    """It has so many votes for its cluster, its own among them."""
+    """It has this many votes for its cluster, its own among them."""
 
     cluster: Cluster
     votes: int

@@ -6,7 +6,7 @@ counts on; each other has it if its neighbour holds another number, which it tak
 step at a time K >= N - 1 is enough, and no fairness beyond that something happens.
 
 Runs begin in all K^N states, and there are no others.  In them the first has the privilege
-K^(N-1) times, each other (K - 1) K^(N-1) times: so many steps there are.
+K^(N-1) times, each other (K - 1) K^(N-1) times: that is the number of steps.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Bounds:
     """`register`: "atomic", an outside register, or "votes", the members' own.
 
     `views`, `frames`, `rounds`: a chain is at most so long, a client writes at most so many frames,
-    a ballot has at most so many rounds.  `partitions`: none of two members, else one, with `a`
+    a ballot has at most this many rounds.  `partitions`: none of two members, else one, with `a`
     alone on one side.  Of two members both propose and crash; of three, `a` does, which orders the
     frames, too.  `lasts`: a wish to close outlives a view without its member. `is_patient`:
     proposers wait for all answers, but behind the views with the numbers in `hurries`; so it is

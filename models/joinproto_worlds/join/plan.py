@@ -79,7 +79,7 @@ class Plan:
         return Setup(self.config, digest=by_content)
 
     def links(self, in_reach: frozenset[str], asked: int) -> Iterator[Maybe]:
-        """Yield the connections that may be lost or found, after so many questions."""
+        """Yield the connections that may be lost or found, after this many questions."""
         for peer in sorted(self.peers):
             if peer in in_reach:
                 yield Maybe(Lost(peer))

@@ -136,7 +136,7 @@ class Broker:
 
     @mutated
     def offline(self, event: MarkClean) -> Any:
-        """Let the operator's tool change the store of a process that does not run."""
+        """Change the store of a stopped process, as the operator's tool does."""
         self.held = self.disk
         self.phase = Phase.STOPPED
         before = self.disk

@@ -11,7 +11,7 @@ SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
 
 def pick(asked: StateQuestion) -> str | None:
-    """Return the store that `recover pick` calls the latest, and proves; it knows no more."""
+    """Return the store that `recover pick` calls the latest, and proves; it knows no other."""
     if asked.question.ask != "choose-founder":
         return None
     found = judge(asked.found, nodes=len(asked.question.nodes))

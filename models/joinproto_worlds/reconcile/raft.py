@@ -38,7 +38,7 @@ class Entry:
         return self.members | self.old
 
     def is_carried_by(self, names: Names) -> bool:
-        """Say whether these are a majority; of a joint entry: of either membership."""
+        """Return whether these are a majority; of a joint entry: of either membership."""
         both = [one for one in (self.old, self.members) if one]
         return all(2 * len(names & one) > len(one) for one in both)
 

@@ -73,7 +73,7 @@ class Plan:
 
     `candidates`: the views it may propose, none: it never begins.  It takes the first, or
     chooses if there are two: then an attempt after a crash is for another view than before.
-    `found_with`: it proposes a FOUND of all that have answered, once these are so many.
+    `found_with`: it proposes a FOUND of all that have answered, once these are this many.
     """
 
     name: str

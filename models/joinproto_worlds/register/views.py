@@ -45,7 +45,7 @@ class Register:
 
 
 def abstract(views: int = 0) -> World:
-    """`views`: so many are there at the outset."""
+    """`views`: this many are there at the outset."""
     return World(
         name="view-register",
         members={"register": lambda: Register(views)},

@@ -76,7 +76,7 @@ def _last(it: Played) -> Broker | None:
 
 
 def _is_stuck(it: Played) -> bool:
-    """Say whether all are there, no broker serves, and all that may be promoted refuse.
+    """Return whether all are there, no broker serves, and all that may be promoted refuse.
 
     One of them has a store that is clean, and does not still catch up: a person can do no more.
     """
@@ -115,7 +115,7 @@ def _has_again(stock: ReplicaState, op: Op) -> bool:
 
 
 def _is_torn(stock: ReplicaState, op: Op) -> bool:
-    """Say whether one part of a transaction is there, and another is not."""
+    """Return whether one part of a transaction is there, and another is not."""
     if not op.is_transaction:
         return False
     done = {one in _ids(stock, queue) for queue, one in op.puts}

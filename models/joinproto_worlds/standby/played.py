@@ -361,7 +361,7 @@ class Played(MachineWorld[Event, Effect]):
 
 
 def does(it: Played, name: str, token: int, op: Op) -> None:
-    """Have a client do this with this broker."""
+    """Do this as a client of this broker."""
     broker = it.brokers[name]
     if op.passes:
         queue = broker.stock.queues["q"]
@@ -425,7 +425,7 @@ def store_of(name: str, disk: Disk) -> Store:
 
 
 def settle(it: Played) -> None:
-    """Let everything that is under way arrive."""
+    """Deliver all that is under way."""
     while True:
         acts = (one for one in it.choices() if isinstance(one, Act))
         act = next((one for one in acts if one.what in _BY_ITSELF), None)

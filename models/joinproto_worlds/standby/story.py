@@ -93,7 +93,7 @@ def take(*ids: str) -> Op:
 
 @frozen(kw_only=True)
 class Story:
-    """`warm`: of the names, the first is primary already, and so many others are up to date.
+    """`warm`: of the names, the first is primary already, and this many others are up to date.
 
     `before`: done before it begins, and everywhere.  `ops`: the clients' later actions, in this
     order. `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how many there may be; a

@@ -14,7 +14,7 @@ import click
 @click.command()
 @click.argument("world_name", metavar="WORLD")
 @click.option("--members", type=int, required=True)
-@click.option("--states-max", type=int, help="End where about so many were visited.")
+@click.option("--states-max", type=int, help="End where about this many were visited.")
 def main(world_name: str, members: int, states_max: int | None) -> None:
     """Search WORLD and ask every property that must always hold in every state."""
     # Here and not above: code that only reads this module need not have the models' needs.

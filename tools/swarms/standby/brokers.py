@@ -78,7 +78,7 @@ class Worker:
 
 @define(eq=False)
 class Taker:
-    """A client with credit for so many messages, which it takes at once."""
+    """A client with credit for this many messages, which it takes at once."""
 
     brokers: Brokers
     core: Core
@@ -205,7 +205,7 @@ class Brokers:
             files.process_ends()
 
     def dies_within(self, name: str, calls: int) -> None:
-        """Have its power go within so many calls of its disk."""
+        """Cut its power within this many calls of its disk."""
         left = calls
 
         def before(_: str) -> None:

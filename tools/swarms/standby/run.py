@@ -141,7 +141,7 @@ async def _do(it: Brokers, action: Action) -> None:
 
 
 async def _promote(it: Brokers, who: str) -> None:
-    """Have a broker promoted; a manager outside ends another primary first, and goes by views."""
+    """Promote a broker; a manager outside ends another primary first, and goes by views."""
     if not it.scenario.built_in:
         it.observe()
         if (able := it.able()) and who not in able:
@@ -161,7 +161,7 @@ async def _manages(it: Brokers) -> None:
 
 
 async def _rest(it: Brokers) -> int:
-    """Let all be well, and see that they serve, and have all; return how often a person helps."""
+    """End all faults and check that the brokers serve all data; return how often a person helps."""
     it.slow.clear()
     for disk in it.disks.values():
         disk.before = lambda _: None

@@ -71,7 +71,7 @@ class Scenario:
 
 
 def draw(seed: int, events: int) -> Scenario:
-    """Return the scenario of a seed, with so many actions; the same on every machine."""
+    """Return the scenario of a seed, with this many actions; the same on every machine."""
     chance = Random(f"standby {seed}")
     built_in = chance.random() < 0.5
     names = "abc" if built_in else chance.choice(("ab", "abc", "abc"))

@@ -60,7 +60,7 @@ from joinproto.errors import (
 log = logging.getLogger(__name__)
 
 COMPACT_BYTES = 64 << 20
-"""A journal of so many bytes is made shorter, if a quarter of it would say the same."""
+"""A journal of this many bytes is made shorter, if a quarter of it would say the same."""
 PIECE_BYTES = 128 << 10
 """A piece of making it shorter writes so much, or twice that."""
 LENGTH_BYTES = 4
@@ -88,7 +88,7 @@ class Disk:
         """Return once the metadata is on the disk.
 
         Raises `MisuseError` for an older generation, another broker, or another cluster than
-        is there; then nothing happened.  Raises `StoreWriteFailed`; then this one writes no more.
+        is there; then nothing happened.  Raises `StoreWriteFailed`; then this one no longer writes.
         """
         self._require_usable()
         self._require_goes_on(kept)

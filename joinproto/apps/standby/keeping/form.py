@@ -224,7 +224,7 @@ Queues: TypeAlias = dict[str, Queue]
 
 
 def apply(queues: Queues, action: Action) -> None:
-    """Have the queues as they are after the action; one that is done already changes nothing."""
+    """Apply the action to the queues; one that is done already changes nothing."""
     queue = queues.get(action.queue)
     match action:
         case Declared(thing):

@@ -35,7 +35,7 @@ class Combinations:
         return self._sets.bytes_used
 
     def make_room(self, shown: list[int]) -> None:
-        """Let field f show `shown[f]` different things."""
+        """Set the number of different observations of field f to `shown[f]`."""
         counts = [max(2, count) for count in shown]
         if any(
             count > (1 << width) for count, width in zip(counts, self._layout.widths, strict=True)

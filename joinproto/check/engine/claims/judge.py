@@ -295,7 +295,7 @@ class Judge:
         return view_of(self.tables, self._combinations.shown(number))
 
     def _fix_joint(self, times: int) -> None:
-        """Give so many combinations more the joint steps that are the same in all."""
+        """Give this many further combinations the joint steps that are the same in all."""
         tables = self.tables
         if tables.joint["first"].count == 0 and times:
             # No view is needed to list them; which one it is makes no difference.

@@ -33,7 +33,7 @@ _UNKNOWN = -1
 """There is no answer yet.  A number from 0 on is a node; -2 - n stands for the answer n."""
 
 TRIES = 4_096
-"""After each so many calls it is asked whether a tree is of use."""
+"""After each this many calls it is asked whether a tree is of use."""
 
 CALLS_PER_ANSWER = 0.5
 """A tree that needed more calls than that, of the answers since it was asked last, is given up."""
@@ -287,7 +287,7 @@ class Readings:
         return self._node_part.count - 1
 
     def _has_room(self, node: int, number: int) -> bool:
-        """Let a node have a branch for an observation; False: there are too many branches."""
+        """Add a branch for an observation to a node; False: there are too many branches."""
         room = int(self._node_room.array[node])
         if number < room:
             return True
@@ -300,7 +300,7 @@ class Readings:
         return True
 
     def _room_for(self, count: int) -> int:
-        """Return where so many new branches begin, or -1: there would be too many."""
+        """Return where this many new branches begin, or -1: there would be too many."""
         first, self._used = self._used, self._used + count
         if self._used > BRANCHES_MAX:
             self._used = first

@@ -13,7 +13,7 @@ from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.claimed import BreakingObservations
 
 _BAD_MOST = 1 << 16
-"""Room for so many rows that break a claim, at first."""
+"""The capacity for rows that break a claim, at first."""
 
 _SHARED_LEAST = 1 << 16
 """Fewer rows are looked at by one alone."""
@@ -127,7 +127,7 @@ def watch_many(
             number = np.int64(base[member] + shown[off[member] + value])
             numbers[member] = number
             seen[number] = 1
-            # One place for each pair: whole lines of so many observations are in no near cache.
+            # One place for each pair: whole lines of this many observations are in no near cache.
             for other in range(member + 1 if is_feared else 0):
                 at = numbers[other]
                 wrong |= conflicts[number, at >> 6] >> np.uint64(at & 63)

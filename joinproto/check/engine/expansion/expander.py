@@ -150,7 +150,7 @@ class Expander:
         joint_base: int,
         take: Callable[[Batch], None],
     ) -> tuple[Ints, Questions, int]:
-        """Have `take` take the successors of those rows whose steps the tables know.
+        """Pass the successors of those rows whose steps the tables know to `take`.
 
         Returns those of `picked` of which they lack some; the missing cells, (kind, x, y, z) each,
         unless asked for before; and the number of successors.

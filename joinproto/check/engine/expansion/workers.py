@@ -43,7 +43,7 @@ ROWS_MIN = 2048
 """Fewer rows are expanded by one alone."""
 
 ROUNDS = 8
-"""A level is expanded in so many rounds: the questions of one round are answered during the
+"""A level is expanded in this many rounds: the questions of one round are answered during the
 next.
 """
 
@@ -212,7 +212,7 @@ class ParallelLevels:
         return asked[~np.isin(asked[:, 0], (kernel.ASK_TRIM, kernel.ASK_VECTOR))]
 
     def _round(self, rows: WorkQueue, joint: Ints, base: int, asked: Questions) -> list[Done]:
-        """Let all expand, the first once it has the answers."""
+        """Start all workers, the first once it has the answers."""
         tables = self._expander.tables
         done = [Done() for _ in range(self._workers.count)]
 
@@ -330,7 +330,7 @@ class ParallelLevels:
 
 
 def touch() -> None:
-    """Have the loops loaded, or compiled, that only several workers need."""
+    """Load or compile the loops that only several workers need."""
     workers = Workers(2)
     expander: Any = None
     for words in (1, 2):

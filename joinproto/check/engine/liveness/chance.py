@@ -23,7 +23,7 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move
 
 SMALL_PART = 2_000
-"""States that lead to each other: so many are solved in the order in which they stand."""
+"""At most this many states that lead to each other are solved in the order in which they stand."""
 
 
 class Chain:

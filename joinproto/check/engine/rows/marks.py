@@ -15,7 +15,7 @@ class Marks:
     """The members that led to each row of two levels: the one that is expanded, and the next.
 
     `expanded`: of the rows of a level; empty where nothing sleeps.  `found`: of those from row
-    `begin` on, which are being found; `room_for` lets it have so many.
+    `begin` on, which are being found; `room_for` lets it have this many.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Marks:
         return self.expanded
 
     def room_for(self, rows: int) -> None:
-        """Have room for the marks of all rows up to `rows`."""
+        """Reserve memory for the marks of all rows up to `rows`."""
         wanted = rows - self.begin
         if self.are_kept and wanted > len(self.found):
             grown = np.zeros(max(wanted, 2 * len(self.found)), MARK)

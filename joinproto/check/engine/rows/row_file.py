@@ -31,10 +31,10 @@ _BYTES_MORE_MAX = 1 << 28
 """A file grows by a quarter, and by no more than that."""
 
 _PIECE = 1 << 24
-"""So many bytes are hashed at once."""
+"""This many bytes are hashed at once."""
 
 _PIECES = 2
-"""After so many pieces their memory is given back."""
+"""After this many pieces their memory is given back."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -89,7 +89,7 @@ class RowFiles:
         return self._mapped()
 
     def grown(self, least: int) -> Rows:
-        """Let the file have room for `least` rows; return them.  The rows before stay.
+        """Extend the file to at least `least` rows; return them.  The rows before stay.
 
         Raises `Ended` where the disk has no room.
         """
@@ -162,7 +162,7 @@ class RowFiles:
 
 
 def _take_blocks(number: int, begin: int, end: int) -> None:
-    """Let an open file have `end` bytes, all of them on disk, of which `begin` are there."""
+    """Extend an open file from `begin` to `end` bytes, all of them allocated on disk."""
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(number, begin, end - begin)

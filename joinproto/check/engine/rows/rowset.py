@@ -31,7 +31,7 @@ _ALL = 1 << 62
 """No end of the rows that one thread may write: there is room for them before."""
 
 _PIECE = 1 << 20
-"""So many rows are looked at before it is asked whether memory allows more."""
+"""This many rows are looked at before it is asked whether memory allows more."""
 
 _ALONE = 1 << 18
 """Slots that are not worth being shared among threads."""
@@ -165,7 +165,7 @@ class RowSet:
         self._grow_table(size)
 
     def expect(self, rows: int) -> None:
-        """Have a table for so many rows, before there is one, where memory allows it."""
+        """Create the table for this many rows in advance, where memory allows it."""
         size = self.table.size
         while rows > size * 0.7:
             size *= 2
@@ -264,7 +264,7 @@ class RowSet:
         return None if self._files is None else self._files.fresh(words, self.count)
 
     def put_back(self, rows: Rows, count: int) -> None:
-        """Take the rows of a set of before, which had so many."""
+        """Take the rows of a set of before, which had this many."""
         self.rows, self.count = rows, count
         self.expect(count)
         self.room_for(0)

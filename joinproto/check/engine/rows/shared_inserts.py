@@ -22,7 +22,7 @@ class SharedInserts:
     """A round begins with `begin`, once there is room; then each worker calls `put` with its
     successors, while it `has_room`; `end` ends it.
 
-    `piece`: room for so many rows that a worker writes before it puts them in: `out[worker]`,
+    `piece`: room for the rows that a worker writes before it puts them in: `out[worker]`,
     marked by `via[worker]`.
     """
 
@@ -42,7 +42,7 @@ class SharedInserts:
         return self._states.words == self.out.shape[2]
 
     def make_room_for(self, each: int) -> None:
-        """Let the set have room for so many rows that each worker finds in the next round.
+        """Reserve room for this many rows from each worker in the next round.
 
         It has space for their successors of one call, if `each` is less than that.
         """
@@ -78,7 +78,7 @@ class SharedInserts:
             inserting.insert_wide(self.out[k], count, *where, *marks, _NO_NUMBERS)
 
     def end(self) -> None:
-        """Let the rows stand without gaps."""
+        """Close the gaps between the rows."""
         states = self._states
         where = (states.table, states.shift, states.is_direct, states.rows)
         marks = (states.marks.found, states.marks.begin)

@@ -55,7 +55,7 @@ class Workers:
 
 @contextmanager
 def given_way() -> Iterator[None]:
-    """Let a thread that runs Python give way soon to those that come out of compiled loops.
+    """Make a thread that runs Python give way soon to those that return from compiled loops.
 
     They are back in their loops at once; in Python's own time, five milliseconds, they would wait
     as long as they work.

@@ -266,7 +266,7 @@ class Walker:
             self._taken = np.concatenate([self._taken, np.zeros(missing, np.int64)])
 
     def leave_counts(self) -> None:
-        """Let the tables hold how often each step was drawn, not how often it was possible.
+        """Store how often each step was drawn, not how often it was possible, in the tables.
 
         One that changes nothing counts where it was possible: its code was tried there.
         """

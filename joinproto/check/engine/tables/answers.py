@@ -74,7 +74,7 @@ class Answers:
         return cls(AnswersFile(file, counted.code, tell, memory_bytes), NEW_MIN, counted)
 
     def give(self, codes: Codes, numbering: TablesNumbering) -> None:
-        """Let all be numbered as it was in the search whose numbers are kept."""
+        """Number all values as in the search whose numbers are kept."""
         self._numbering = numbering
         self._names = cache(lambda: Names.of([*codes.beginnings()]))
         found = self.file.read(self._names)

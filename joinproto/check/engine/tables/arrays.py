@@ -88,7 +88,7 @@ class Arrays(ABC):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let no answer be read before the end: others read the tables as they are.
+        """Hold answers back until the end: other threads read the tables as they are.
 
         And all are written together then, which is faster.  Within another it is part of it.
         """
@@ -127,7 +127,7 @@ class Arrays(ABC):
             self.contents.bound_by(budget.claim)
 
     def claim(self, more: int) -> None:
-        """Raise `TooMany` where the process may not take so many bytes more."""
+        """Raise `TooMany` where the process may not take this many bytes more."""
         if self._budget is not None:
             self._budget.claim(more)
 
@@ -150,7 +150,7 @@ class Arrays(ABC):
         return 0 if self.contents is None else self.contents.era
 
     def forget_taken(self) -> None:
-        """Let no step have been taken yet."""
+        """Reset the counts of taken steps."""
         self.out["taken"].array[:] = 0
         self.event_taken[:] = 0
 

@@ -75,7 +75,7 @@ class Contents:
         self._tables = tables
 
     def bound_by(self, claim: Callable[[int], None]) -> None:
-        """Call `claim` with so many bytes before tables take them."""
+        """Call `claim` with this many bytes before tables take them."""
         self._claim = claim
         self._adds.claim = self._trims.claim = claim
 
@@ -185,7 +185,7 @@ class Contents:
             self._trims.make_room(sender, held, len(self._vectors))
 
     def hold(self) -> None:
-        """Let answers wait, as `Grids.hold` does."""
+        """Hold answers back, as `Grids.hold` does."""
         self._held = {}
         self._adds.hold()
         self._trims.hold()

@@ -24,7 +24,7 @@ DENSE_MAX = 1 << 18
 """Places of a block that is never worth a second look: a megabyte."""
 
 SPARSER = 8
-"""A block that is filled to less than one in so many places becomes a hash table."""
+"""A block that is filled to less than one in this many places becomes a hash table."""
 
 ASKS_MAX = 1 << 12
 """New places that a pass may take, at most, before `make_room_for_asks` is called again."""
@@ -132,7 +132,7 @@ class Grids:
     # -- room ----------------------------------------------------------------------------
 
     def make_room(self, field: int, rows: int, columns: int) -> None:
-        """Let the table of `field` have at least so many rows and columns."""
+        """Extend the table of `field` to at least this many rows and columns."""
         if rows <= self.rows[field] and columns <= self.columns[field]:
             return
         wide, high = self.columns[field], self.rows[field]
@@ -154,7 +154,7 @@ class Grids:
         self.rows[field], self.columns[field] = high, wide
 
     def make_room_for_asks(self) -> None:
-        """Let every hash table take `ASKS_MAX` new places and stay half empty."""
+        """Grow hash tables, so that each stays half empty after `ASKS_MAX` new places."""
         for field in range(len(self.rows)):
             capacity = -int(self.stride[field])
             wanted = 2 * (int(self.used[field]) + ASKS_MAX)
@@ -274,7 +274,7 @@ class Grids:
         return found
 
     def some(self, field: int, most: int) -> list[tuple[int, int, int]]:
-        """Return (row, column, content) of places that are set, at most so many, at random.
+        """Return (row, column, content) of places that are set, at most this many, at random.
 
         Fewer, where a hash table has dropped entries.
         """
@@ -292,7 +292,7 @@ class Grids:
         return [place for place in found if place[2] != self.fill]
 
     def forget(self, content: int) -> None:
-        """Let places that hold `content` hold nothing."""
+        """Empty the places that hold `content`."""
         self.array[self.array == content] = self.fill
         contents = self.pairs[:, 1]
         contents[contents == content] = self.fill

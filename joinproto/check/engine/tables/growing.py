@@ -64,7 +64,7 @@ class Growing:
             self._waiting.clear()
 
     def make_room_for(self, more: int) -> None:
-        """Let so many values more be appended without taking memory."""
+        """Reserve memory for appending this many values."""
         self._write_waiting()
         self._grow(self._written + more)
 
@@ -103,7 +103,7 @@ class Ragged:
         }
 
     def add_fields(self, count: int) -> None:
-        """Have so many fields more, behind the others."""
+        """Append this many fields."""
         self.room += [8] * count
         self.off = np.concatenate([[0], np.cumsum(self.room)]).astype(np.int64)
         for name, array in self.arrays.items():
@@ -111,7 +111,7 @@ class Ragged:
             self.arrays[name] = np.concatenate([array, more])
 
     def make_room(self, field: int, wanted: int) -> None:
-        """Let field `field` have at least `wanted` values."""
+        """Extend field `field` to at least `wanted` values."""
         if wanted <= self.room[field]:
             return
         old_off, old_room = self.off, list(self.room)

@@ -311,7 +311,7 @@ class Tables(Arrays):
         return [([*fields, *contents.numbers(held)], []) for fields, held in self._initial]
 
     def number_contents(self) -> Contents:
-        """Let a row have a number for each sender's contents, in place of its bits."""
+        """Give rows a number for each sender's contents, in place of its bits."""
         more = self.members
         self.fields += more
         self.per_value.add_fields(more)
@@ -325,7 +325,7 @@ class Tables(Arrays):
         return self.contents
 
     def give_bits(self) -> Callable[[Rows], Rows]:
-        """Let a row have a bit for each message again; returns the function that packs rows so."""
+        """Give rows a bit for each message again; return the function that packs rows so."""
         contents, old = self.contents, self.layout
         if contents is None:
             return lambda rows: rows
