@@ -6,11 +6,9 @@ import their subjects when they are called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from attrs import frozen
 
 WORLDS_MOST = 1_200_000
 """Worlds with more steps take minutes, and are left to the soak."""
@@ -23,20 +21,6 @@ LINKED = {"chain-register": (1_500, 0), "join-two": (1_500, 400), "join-votes": 
 RUNS = range(200, 224)
 MORE_RUNS = range(1_000, 1_016)
 EVENTS_MOST = 8_000
-
-
-@frozen
-class Catcher:
-    """`kind`: in the order of their cost.  `look`: its result, for comparison.
-
-    `is_pinned`: another answer than the unchanged code's is a difference in behaviour, which
-    tests that pin counts notice as well.
-    """
-
-    kind: str
-    name: str
-    look: Callable[[], Any]
-    is_pinned: bool = False
 
 
 def tables_are_whole() -> str:
