@@ -100,15 +100,6 @@ STAYING = A.where(leaves=False).named("those of A who stay")
 # No member leaves where fewer than N would stay, or all wait for it.
 TOO_FEW = A.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
 
-TOO_FEW_MEMBERS = Case("I1", "too few members", TOO_FEW, Next.WAIT, reason=Reason.TOO_FEW_MEMBERS)
-OPTIONS_DIFFER = Case(
-    "I2",
-    "options differ",
-    A.disagrees_on("options"),
-    Next.ABORT,
-    reason=Reason.OPTIONS_DIFFER,
-)
-
 
 @cache
 def founding() -> Table[Next]:
@@ -124,7 +115,13 @@ def founding() -> Table[Next]:
                 Next.WAIT,
                 reason=Reason.TOO_FEW_MEMBERS,
             ),
-            OPTIONS_DIFFER,
+            Case(
+                "I2",
+                "options differ",
+                A.disagrees_on("options"),
+                Next.ABORT,
+                reason=Reason.OPTIONS_DIFFER,
+            ),
             Case("I3", "all are empty: a new cluster", ALWAYS, Next.FOUND),
         ),
     )
@@ -137,8 +134,14 @@ def reopening() -> Table[Next]:
         "chain-reopening",
         "join protocol 3.4, RESTART on CLOSE; rules I1, I2, I6, I7, P2",
         (
-            TOO_FEW_MEMBERS,
-            OPTIONS_DIFFER,
+            Case("I1", "too few members", TOO_FEW, Next.WAIT, reason=Reason.TOO_FEW_MEMBERS),
+            Case(
+                "I2",
+                "options differ",
+                A.disagrees_on("options"),
+                Next.ABORT,
+                reason=Reason.OPTIONS_DIFFER,
+            ),
             # Reported, but not the end: the clean one may arrive a second later.
             Case(
                 "I6",
@@ -192,8 +195,14 @@ def going_on() -> Table[Next]:
                 Next.WAIT,
                 reason=Reason.TOO_FEW_MEMBERS,
             ),
-            TOO_FEW_MEMBERS,
-            OPTIONS_DIFFER,
+            Case("I1", "too few members", TOO_FEW, Next.WAIT, reason=Reason.TOO_FEW_MEMBERS),
+            Case(
+                "I2",
+                "options differ",
+                A.disagrees_on("options"),
+                Next.ABORT,
+                reason=Reason.OPTIONS_DIFFER,
+            ),
             Case(
                 "I6",
                 "no store has all of the tip",
