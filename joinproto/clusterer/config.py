@@ -72,7 +72,10 @@ class Notes(Generic[V]):
 
     def get(self, node: str) -> V | None:
         """Return the fact about this node, None if there is none."""
-        return next((value for name, value in self.pairs if name == node), None)
+        for name, value in self.pairs:
+            if name == node:
+                return value
+        return None
 
     def with_(self, node: str, value: V) -> Notes[V]:
         """Return the same with this of one node."""

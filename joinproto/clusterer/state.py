@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
 from joinproto.clusterer.config import Held
 from joinproto.clusterer.messages import (
@@ -33,10 +33,10 @@ class Who:
     me: str
     variant: Variant = Variant.OURS
     release: Release = Release.SEED
+    rules: Rules = field(init=False, eq=False, repr=False)
 
-    @property
-    def rules(self) -> Rules:
-        return RULES[self.variant, self.release]
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "rules", RULES[self.variant, self.release])
 
 
 class RoundKind(Enum):
