@@ -51,6 +51,7 @@ from joinproto.clusterer.messages import (
 from joinproto.clusterer.state import State, Step, Why, moved
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import FROM_OPERATOR, FROM_PEER, Does, News
+from joinproto.clusterer.why import both_contents
 from joinproto.machine.values import evolve
 
 REPLIES = {
@@ -238,8 +239,10 @@ def _apply(state: State, config: Config | None) -> Step:
     age = compare(config, held.config) if config is not None and held is not None else None
     row = News(status=state.status, age=age, paused=state.paused)
     case = FROM_OPERATOR.choose((row,), 0)
-    other = held.config if case.outcome is Does.REFUSE_OTHER and held is not None else None
-    answered = Step(state, (Answer(REPLIES[case.outcome], other),))
+    why = ""
+    if case.outcome is Does.REFUSE_OTHER and config is not None and held is not None:
+        why = both_contents(held.config, config)
+    answered = Step(state, (Answer(REPLIES[case.outcome], why),))
     if config is None or case.outcome not in (Does.BEGIN, Does.PASS_ON):
         return answered
     new = Held(config)

@@ -373,10 +373,10 @@ class Reply(Enum):
 
 @frozen
 class Answer:
-    """Answers the operator.  `config`: of this version the node has another content, this one."""
+    """Answers the operator.  `why`: more about a refusal, or ""."""
 
     reply: Reply
-    config: Config | None = None
+    why: str = ""
 
 
 @frozen

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar, assert_never
 
-from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.config import Held
 from joinproto.clusterer.messages import (
     Answer,
     Arm,
@@ -54,7 +54,7 @@ class Ports(Protocol[W_co]):
     def boot_nothing(self) -> Iterable[W_co] | None: ...
     def forget(self, nodes: frozenset[str]) -> Iterable[W_co] | None: ...
     def arm(self, seconds: int | None, number: int) -> Iterable[W_co] | None: ...
-    def answer(self, reply: Reply, config: Config | None) -> Iterable[W_co] | None: ...
+    def answer(self, reply: Reply, why: str) -> Iterable[W_co] | None: ...
     def off(self, why: str, *, fails: bool) -> Iterable[W_co] | None: ...
 
 
@@ -81,8 +81,8 @@ def perform(effect: Effect, ports: Ports[W]) -> Iterable[W] | None:
             return ports.forget(nodes)
         case Arm(seconds, number):
             return ports.arm(seconds, number)
-        case Answer(reply, config):
-            return ports.answer(reply, config)
+        case Answer(reply, why):
+            return ports.answer(reply, why)
         case Off(why, fails):
             return ports.off(why, fails=fails)
     assert_never(effect)

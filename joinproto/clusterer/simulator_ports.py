@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Never
 from attrs import frozen
 
 from joinproto.clusterer import broker
-from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.config import Held
 from joinproto.clusterer.messages import (
     BootBroker,
     BootNothing,
@@ -66,7 +66,7 @@ class MachinePorts(Ports[Never]):
     def arm(self, seconds: int | None, number: int) -> None:
         self.machine.ends_at = None if seconds is None else self.sim.now + seconds
 
-    def answer(self, reply: Reply, config: Config | None) -> None:
+    def answer(self, reply: Reply, why: str) -> None:
         self.sim.replies[self.machine.name] = reply.value
 
     def off(self, why: str, *, fails: bool) -> None:

@@ -5,6 +5,9 @@ Source: Clusterer, U1 to U7.
 
 from __future__ import annotations
 
+from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.writing import as_erlang
+
 WHY = {
     "not now": "a node that has not started, boots or has ended takes no config",
     "not valid": "the config is not valid",
@@ -56,3 +59,9 @@ def reason(rule: str, case: str, others: frozenset[str]) -> str:
 def said(case: str, others: frozenset[str] = frozenset()) -> str:
     """Return the case in a sentence."""
     return WHY.get(case, case).format(others=" and ".join(sorted(others)) or "another node")
+
+
+def both_contents(has: Config, given: Config) -> str:
+    """Return why a config is refused of whose version the node has another content."""
+    one, other = as_erlang(Held(has)), as_erlang(Held(given))
+    return f"the node has\n{one}and was given\n{other}give the config a higher version"

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.apps.clusterer.process import both_contents
 from joinproto.clusterer.config import Age, Config, Held, compare
 from joinproto.clusterer.coordinator import step
 from joinproto.clusterer.messages import Answer, Apply, Reply
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import WAITING, Status
+from joinproto.clusterer.why import both_contents
 from tests.cli.running import Run, run_here
 from tests.clusterer.test_reading import SEED, config_with
 
@@ -50,8 +50,9 @@ def test_a_second_content_of_a_version_is_refused_and_both_are_named(status: Sta
 
     found = step(state, Apply(given))
 
-    assert (state, (Answer(Reply.OTHER, ONE),)) == (found.state, found.effects)
-    assert all(f"{{gospel, {{node, {one}}}}}" in both_contents(ONE, given) for one in "ab")
+    why = both_contents(ONE, given)
+    assert (state, (Answer(Reply.OTHER, why),)) == (found.state, found.effects)
+    assert all(f"{{gospel, {{node, {one}}}}}" in why for one in "ab")
 
 
 def test_validate_prints_the_line_and_what_to_write(run: Run, tmp_path: Path) -> None:

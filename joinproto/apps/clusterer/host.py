@@ -262,9 +262,9 @@ class Host(Ports[Awaitable[None]]):
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(seconds, self.post, TimeUp(number))
 
-    def answer(self, reply: Reply, config: Config | None) -> None:
+    def answer(self, reply: Reply, why: str) -> None:
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(Answer(reply, config))
+            self._answer.set_result(Answer(reply, why))
 
     def off(self, why: str, *, fails: bool) -> None:
         if fails:

@@ -24,7 +24,7 @@ from joinproto.apps.clusterer.keeping.stored import StoredConfig
 from joinproto.apps.clusterer.network import MessageReceiver, Network
 from joinproto.apps.clusterer.settings import Settings
 from joinproto.apps.clusterer.wire import Hello
-from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.config import Config
 from joinproto.clusterer.messages import Answer, Stop
 from joinproto.clusterer.reading import NotConfig, read
 from joinproto.clusterer.state import Who
@@ -195,20 +195,12 @@ class _Port:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.host.post(ConfigRequest(config, answered, is_gone))
         answer = await answered
-        if config is not None and answer.config is not None:
-            error = both_contents(answer.config, config)
         return {
             "reply": answer.reply.value,
             "accepted": answer.reply.is_accepted,
-            "error": error or None,
+            "error": error or answer.why or None,
             "off": self.host.state.is_over,
         }
-
-
-def both_contents(has: Config, given: Config) -> str:
-    """Return why a config is refused of whose version the node has another content."""
-    one, other = as_erlang(Held(has)), as_erlang(Held(given))
-    return f"the node has\n{one}and was given\n{other}give the config a higher version"
 
 
 def _address(found: object) -> str | None:
