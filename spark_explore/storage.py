@@ -246,7 +246,7 @@ class Storage:
         return after
 
     def _tidy(self, owner: int, used: set[str]) -> None:
-        """Remove from the cache what an owner does not need any more."""
+        """Remove an owner's unneeded blocks from the cache."""
         for kind in KINDS:
             for path in (self.here / kind).glob(f"*-{owner}-{'?' * 12}.npy"):
                 if f"{kind}/{path.name}" not in used:

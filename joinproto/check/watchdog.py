@@ -34,7 +34,7 @@ class Watch:
         self._thread = 0
         """Of the call under way; 0: none."""
         self._is_watching: bool | None = None
-        """None if no call was made yet."""
+        """Whether the thread that watches runs; None before the first call."""
 
     def over(self, what: str, call: Callable[[], Any]) -> Any:
         """Return the result of `call`; raises `ModelProblem` if it does not return.

@@ -27,7 +27,7 @@ class Members:
     """Durable facts besides the config: the nodes that its broker ran with, and whether its data
     count.
 
-    `given_up`: the data at hand do not count any more, whether they are still there or not.
+    `given_up`: the present data no longer count, whether they are still there or not.
     `stopped`: since the broker ran last it was stopped in order; None if an earlier version did not
     say.
     """
@@ -38,7 +38,7 @@ class Members:
     ran: Annotated[
         frozenset[str], "the nodes that ran when the broker ran last, itself included"
     ] = field(default=NOBODY, converter=_names)
-    given_up: Annotated[bool, "the data at hand are to be thrown away"] = False
+    given_up: Annotated[bool, "the present data must be deleted"] = False
     stopped: Annotated[bool | None, "the broker was stopped in order", Absent()] = None
 
     @property

@@ -32,7 +32,7 @@ class PeerUp:
 
 @frozen
 class PeerDown:
-    """`peer` is not heard of any more."""
+    """The connection to `peer` is lost."""
 
     peer: str
 

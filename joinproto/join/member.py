@@ -153,7 +153,7 @@ class Member:
         self.tell(now, inputs.PeerUp(peer, confirms))
 
     def peer_down(self, now: float, peer: str) -> None:
-        """`peer` is not heard of any more; it may be dead, or just far away."""
+        """The connection to `peer` is lost; it may be dead, or just unreachable."""
         self.tell(now, inputs.PeerDown(peer))
 
     def receive(self, now: float, peer: str, message: JoinMessage) -> None:

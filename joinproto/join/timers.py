@@ -80,7 +80,7 @@ class Timers:
         return evolve(self, holder=name, since=now, turns=self.turns + 1)
 
     def without(self, name: str) -> Timers:
-        """That member is not heard of any more."""
+        """The connection to that member is lost."""
         holder = "" if name == self.holder else self.holder
         starters, runners = self.starters - {name}, self.runners - {name}
         return evolve(self, holder=holder, starters=starters, runners=runners)

@@ -170,7 +170,7 @@ class WaitGraph:
 def clusters(lists: Sequence[NodeList]) -> tuple[tuple[NodeList, ...], ...]:
     """Return the lists by cluster, the largest first: nodes that count each other as members.
 
-    There is no cluster id.  A node that the others do not count any more was forgotten, or
+    There is no cluster id.  A node that the others no longer count was forgotten, or
     they were reset; RabbitMQ refuses it ("inconsistent_cluster").
     """
     rest = {item.name: item for item in _each_once(lists)}

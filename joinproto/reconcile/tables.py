@@ -30,7 +30,7 @@ class Action(Enum):
 class Spot:
     """One node, and the replica on it if it has one.
 
-    `in_cluster`: of the cluster now.  `lost`: its replica does not count any more.  `takes`:
+    `in_cluster`: of the cluster now.  `lost`: its replica no longer counts.  `takes`:
     it may be given a replica.  `stays`: its replica could not be removed.  Of the evaluating node
     only: `knows_nodes`, `knows_members`, `leads`, `has_leader`, `drained`, `removes`, `changing`,
     `fails` (the shipped code does, at this target), `has_majority`,

@@ -277,7 +277,7 @@ def _of_khepri(
 
 
 def _all_started(nodes: Collection[str], found: Table) -> str:
-    """Return that nodes are to be started, but for those that the members do not count any more."""
+    """Return that nodes must be started, except those that the members no longer count."""
     members, metadata = set(nodes), found.khepri
     if metadata is not None and metadata.verdict.voters:
         members &= metadata.verdict.voters | metadata.verdict.learners

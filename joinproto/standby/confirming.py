@@ -27,7 +27,7 @@ def settled(state: PrimaryState) -> Told:
 
 
 def _arrived(state: PrimaryState) -> Told:
-    """H8: an expected backup that has all is not waited for any more, and told so."""
+    """H8: the primary stops waiting for an expected backup that has all, and tells it."""
     effects: tuple[Effect, ...] = ()
     queues = state.stock.copied()
     for name in sorted(state.awaited & state.followers.keys()):

@@ -171,7 +171,7 @@ class Copy:
 
 @frozen(kw_only=True)
 class CaughtUp:
-    """Nothing earlier is missing of this queue (H5)."""
+    """The receiver has all earlier messages of this queue (H5)."""
 
     queue: Annotated[str, "its name"]
 

@@ -102,7 +102,7 @@ class PrimaryState:
     """A primary, or one that recovers.  `view`: the last one that was written.
 
     `awaited`: backups that were up to date, and are not yet with this primary (H8); `deadline`: so
-    long, in seconds; None if those that have no link are not waited for any more.  `events`: how
+    long, in seconds; None if it no longer waits for those without a link.  `events`: how
     many declarations and deletions there were.
     """
 

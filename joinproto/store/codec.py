@@ -29,10 +29,10 @@ from joinproto.store.contents import Contents, Json, verify_carried
 
 # Fields that a later version wrote and this one does not know: they survive a rewrite.
 #
-# Otherwise a member that runs the older version for an hour erases fields that the newer one needs.
-# A field belongs to the object it stands in: fields of the whole payload stay for ever, those of a
-# view as long as the view is kept, those of any other object as long as all that is known of it is
-# the same.
+# Otherwise a member that runs the older version for an hour erases fields that the newer one will
+# need.  A field belongs to its object: fields of the whole payload stay for ever, those of a view
+# as long as the view is kept, those of any other object as long as all that we know of it is the
+# same.
 
 
 def with_unknown(tree: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:

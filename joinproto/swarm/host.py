@@ -283,7 +283,7 @@ class Process(MemberLoop):
         self._late.append(peer)
 
     def note(self, what: str, **facts: object) -> None:
-        """Nothing: the journal and the member say the same."""
+        """Do nothing: the journal and the member say the same."""
 
 
 @define(eq=False)

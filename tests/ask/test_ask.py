@@ -132,7 +132,7 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "path"), BAD, ids=range(len(BAD)))
 def test_a_value_that_does_not_fit_is_named_by_its_path(text: str, path: str) -> None:
-    """Nothing is guessed: no text for a number, no unknown field, no field twice."""
+    """The reader guesses no value: no text for a number, no unknown field, no field twice."""
     (asked,) = (one for one in ALL if one.name == "reconcile.target")
     with pytest.raises(DoesNotFit) as refused:
         answered(asked, text.encode())

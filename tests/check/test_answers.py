@@ -119,7 +119,7 @@ def test_nothing_is_kept_of_code_that_was_edited_since_it_was_imported(
 
 
 def test_nor_is_anything_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows whether it is of the code that runs."""
+    """The cache cannot tell whether it is of the code that runs."""
     searched()
     before = next(cache.iterdir()).read_bytes()
     monkeypatch.setattr(room, "_code_of", lambda said: None)

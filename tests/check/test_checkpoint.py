@@ -169,7 +169,7 @@ def of_other_format(path: Path) -> None:
 def test_a_damaged_checkpoint_is_refused(
     harm: Callable[[Path], None], told: str, tmp_path: Path
 ) -> None:
-    """Nothing is guessed; the message names the file to remove."""
+    """The search does not guess; the message names the file to remove."""
     stopped(tmp_path / "kept")
     harm(tmp_path / "kept" / FILE)
 

@@ -19,7 +19,7 @@ class Plain:
         self.a, self.items = 1, [True]
 
     def receive(self, event: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Cached(Plain):
@@ -58,7 +58,7 @@ class Empty:
     __slots__ = ("__dict__", "later")
 
     def receive(self, event: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @define
@@ -67,7 +67,7 @@ class Fields:
     items: list[bool] = field(factory=lambda: [True])
 
     def receive(self, event: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @pytest.mark.parametrize(

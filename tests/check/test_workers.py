@@ -66,7 +66,7 @@ def costless(report: Report) -> Report:
     ("name", "mutant"), [*parameters(CHOSEN), *parameters(REST, pytest.mark.soak("engines"))]
 )
 def test_a_quick_world_is_reported_alike(name: str, mutant: str | None) -> None:
-    """Nobody sees in a report how many searched."""
+    """A report does not show how many workers searched."""
     assert costless(searched(name, mutant)) == by(3, name, mutant=mutant)
 
 
@@ -316,7 +316,7 @@ def test_states_found_until_memory_ends_are_counted(
 
 
 def test_loops_are_touched_in_a_process_that_holds_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is found there, so no room is wanted."""
+    """The worker finds no rows there, so it needs no room."""
     monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
     monkeypatch.setattr(expansion_workers, "_PIECE", 1 << 15)
 

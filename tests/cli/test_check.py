@@ -254,7 +254,7 @@ def test_the_run_is_written_in_the_format_of_its_name(run: Run, tmp_path: Path, 
 
 
 def test_without_a_run_a_test_is_not_written(run: Run, tmp_path: Path) -> None:
-    """Nothing was violated: there is nothing a test could repeat."""
+    """Without a violation there is no run that a test could repeat."""
     done = run("two-phase-commit", "--trace", str(tmp_path / "test_run.py"))
 
     assert 0 == done.code
@@ -293,7 +293,7 @@ def test_a_violation_that_options_avoid_is_expected_of_the_default_options(run: 
 
 
 def test_a_search_that_ended_at_a_violation_did_not_exercise_everything(run: Run) -> None:
-    """Nothing is known of states after the violation."""
+    """States after the violation are unknown."""
     done = run(*BROKEN)
 
     assert "everything" not in done.out

@@ -191,7 +191,7 @@ def test_every_case_of_a_table_is_a_row_of_its_svg() -> None:
 
 
 def test_a_drawing_is_written_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is printed then."""
+    """The command prints no picture then."""
     file = tmp_path / "note.svg"
 
     code = main(["draw", "note", "--format", "svg", "--out", str(file)])

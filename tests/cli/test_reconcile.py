@@ -117,7 +117,7 @@ def test_a_state_that_does_not_fit_is_refused_with_its_path(
 
 
 def test_a_state_without_queues_says_so(run: Run) -> None:
-    """Nothing is not an answer."""
+    """An empty answer is refused."""
     assert "the state has no queues\n" == run("explain", {"nodes": [], "queues": []}).out
     assert [] == run("explain", {"queues": []}, "--json").object["queues"]
 

@@ -76,7 +76,7 @@ def test_a_folder_of_another_run_is_refused(
 
 
 def test_somebody_elses_folder_is_refused(run: Run, tmp_path: Path) -> None:
-    """Nothing in it is touched."""
+    """The files in it stay as they are."""
     (tmp_path / "thesis.tex").write_text("years of work")
 
     done = run("two-phase-commit", "--out", str(tmp_path))

@@ -136,7 +136,7 @@ def test_claims_about_whole_runs_are_not_judged(run: Run) -> None:
 
 
 def test_a_run_that_gets_stuck_breaks_no_deadlock(run: Run, tmp_path: Path) -> None:
-    """Nothing more can happen there, whatever the rest of the run would be."""
+    """No more events can follow there, whatever the rest of the run would be."""
     stuck = 'no_deadlock("alive"), sometimes("three", three)'
     path = model(tmp_path, replace=('sometimes("three", three)', stuck))
     text = Path(path).read_text().replace("always, sometimes", "always, no_deadlock, sometimes")

@@ -135,7 +135,7 @@ def test_a_mutant_that_is_overlooked_exits_1(run: Run, monkeypatch: pytest.Monke
 
 
 def test_a_limit_in_the_way_exits_3(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is known to be wrong, and not all to be right."""
+    """No world is known to be wrong, and not all are known to be right."""
     let_there_be(monkeypatch, mutants=())
 
     done = run("--tier", "quick", "--max-states", "9")

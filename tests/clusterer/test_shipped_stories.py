@@ -140,7 +140,7 @@ def test_every_shipped_story_is_here() -> None:
 @pytest.mark.parametrize("variant", ["ours", "seed"])
 @pytest.mark.parametrize("name", ENDS)
 def test_a_story_comes_to_what_the_document_says(name: str, variant: str) -> None:
-    """The observation after its steps, and the nodes whose data are thrown away."""
+    """The observation after its steps, and the nodes whose data are deleted."""
     steps = steps_of(shipped(name, variant=variant))
     ends, wiped = ENDS[name]
 

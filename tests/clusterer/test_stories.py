@@ -142,7 +142,7 @@ def test_a_config_that_is_not_valid_is_as_if_none_was_given() -> None:
 
 
 def test_an_empty_story_has_no_steps() -> None:
-    """Nothing is done, nothing is said; a step without actions shows the present state."""
+    """The story does nothing and prints nothing; a step without actions shows the present state."""
     assert () == steps_of(story())
     assert {"a": "reset"} == {
         name: node.state for name, node in steps_of(story([], nodes="a"))[0].nodes.items()
@@ -183,7 +183,7 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("value", "path"), BAD, ids=range(len(BAD)))
 def test_a_story_that_cannot_be_told_names_the_field(value: Any, path: str) -> None:
-    """Nothing is guessed."""
+    """The reader does not guess."""
     with pytest.raises(DoesNotFit) as refused:
         story_of(value)
 

@@ -190,7 +190,7 @@ JSON = st.recursive(
 
 @given(st.sampled_from(list(TREE)), JSON, st.sampled_from([OBJECTS, PEOPLE]))
 def test_any_tree_is_a_value_or_malformed(key: str, tree: Any, codec: Codec) -> None:
-    """Nothing else is raised, and a decoded value is encoded again as it stood."""
+    """No other error is raised, and a decoded value is encoded again as it stood."""
     try:
         found = codec.take(Everything, TREE | {key: tree})
     except Malformed:

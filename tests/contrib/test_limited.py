@@ -29,7 +29,7 @@ def header(length: int) -> bytes:
 
 
 def ends() -> None:
-    """Nobody is there."""
+    """No member answers."""
 
 
 def published(most: int, packets: Sequence[bytes]) -> list[int]:

@@ -84,7 +84,7 @@ class ConfigOpen:
         return Step(keep, number)
 
     def close(self) -> None:
-        """Nothing is open between two writes."""
+        """Do nothing: no file is open between two writes."""
 
 
 def open_config(disk: Disk) -> ConfigOpen:
@@ -113,7 +113,7 @@ class MembersOpen:
         return Step(keep, members)
 
     def close(self) -> None:
-        """Nothing is open between two writes."""
+        """Do nothing: no file is open between two writes."""
 
 
 def open_members(disk: Disk) -> MembersOpen:
@@ -139,7 +139,7 @@ class ElectorsOpen:
         return Step(change, electors)
 
     def close(self) -> None:
-        """Nothing is open between two writes."""
+        """Do nothing: no file is open between two writes."""
 
 
 def open_electors(disk: Disk) -> ElectorsOpen:
@@ -194,7 +194,7 @@ class FileOpen:
         return Step(write, text)
 
     def close(self) -> None:
-        """Nothing is open between two writes."""
+        """Do nothing: no file is open between two writes."""
 
 
 def open_file(disk: Disk) -> FileOpen:
@@ -239,7 +239,7 @@ class PlansOpen:
         return Step(write, self.value | {plan.hash})
 
     def close(self) -> None:
-        """Nothing is open between two writes."""
+        """Do nothing: no file is open between two writes."""
 
 
 def open_plans(disk: Disk) -> PlansOpen:

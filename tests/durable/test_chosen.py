@@ -257,7 +257,7 @@ def test_a_shorter_journal_holds_the_whole_base_and_all_behind_it(behind: int) -
 
 
 def test_a_snapshot_that_was_made_is_there_after_a_loss_of_power() -> None:
-    """Nothing is lost without it; but the next start would apply each frame again."""
+    """No data are lost without it; but the next start would apply each frame again."""
     disk = Disk(Random(1))
     opened = log_on(disk)
     waiting: list[int] = []

@@ -124,7 +124,7 @@ def test_no_frame_is_sent_in_a_close() -> None:
 
 
 def test_a_frame_of_a_forgotten_view_is_believed() -> None:
-    """Nothing shows that it is wrong, and a cluster must not stop for that."""
+    """No record shows that it is wrong, and a cluster must not stop for that."""
     store = lineage("F C1@F.5 C2 C3", keep=2)
 
     assert 5 == store.append(views("F C1@F.5 C2 C3 C4")["C4"], keep=2).length

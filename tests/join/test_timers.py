@@ -102,7 +102,7 @@ class Ports:
     name: str
 
     def close(self, why: Closing) -> None:
-        """Nothing: only one that begins to serve is asked here."""
+        """Do nothing: only a member that begins to serve is asked here."""
 
     def persist(self, record: StoreRecord) -> None:
         self.slow.records[self.name] = record
@@ -112,7 +112,7 @@ class Ports:
             self.slow.send(sent, self.name)
 
     def see(self, event: Event) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def act(self, action: Action) -> None:
         if isinstance(action, OpenForClients):

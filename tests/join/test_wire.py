@@ -135,7 +135,7 @@ def test_random_json_is_malformed(tree: object) -> None:
 def test_a_damaged_message_is_malformed_or_another_message(
     message: Message, data: st.DataObject
 ) -> None:
-    """Nothing but `Malformed` is ever raised, and a value that is read is written the same."""
+    """No error but `Malformed` is raised, and a value that is read is written the same."""
     whole = bytearray(encode(message, speaks=LATEST))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -372,7 +372,7 @@ def test_a_seat_or_seats_that_are_no_list_are_malformed(wrong: object) -> None:
 
 
 def test_a_message_may_be_as_long_as_others_take() -> None:
-    """Nothing that is sent is refused for its length."""
+    """No sent message is refused for its length."""
     more = BYTES_MAX - len(encode(HELLO))
     long = evolve(HELLO, cluster_name="c" * (more + 1))
 

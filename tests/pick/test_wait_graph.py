@@ -173,7 +173,7 @@ def test_without_some_lists_none_is_wrongly_called_the_last(
 def test_with_lost_discs_the_rest_comes_up_with_the_most_there_is(
     actions: list[Action], lost: frozenset[str]
 ) -> None:
-    """Nothing is lost but what was on the lost discs alone, or the order is withheld."""
+    """No data are lost but those on the lost discs alone, or the order is withheld."""
     cluster = lived(actions)
     rest = set(DISC) - lost
 

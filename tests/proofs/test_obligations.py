@@ -121,7 +121,7 @@ def test_a_pin_that_no_longer_fails_is_reported_with_another(
 
 
 def test_a_part_without_which_all_is_proved_is_idle() -> None:
-    """Nothing left out: no obligation fails, so there is no pin to write."""
+    """Without an omission no obligation fails, so there is no pin to write."""
     with pytest.raises(AssertionError, match="is idle"):
         pins.check("register/nothing", _about(REGISTER, "vote"), rewrite=True)
 

@@ -252,7 +252,7 @@ def test_a_leader_that_does_not_answer_is_not_guessed(broker: Broker) -> None:
 
 
 def test_a_node_that_dies_during_a_change_is_given_up_after_the_interval(broker: Broker) -> None:
-    """Nothing else is begun meanwhile; then another node gets the replica, and it is counted."""
+    """No other change is begun meanwhile; then another node gets the replica, and it is counted."""
     broker.on("add_member", "cp half.json q.json")
     broker.says("q", "abc", online="ab", file="half.json")
     found = rig(broker)

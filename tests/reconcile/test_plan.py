@@ -210,7 +210,7 @@ def test_queues_of_one_name_are_told_apart() -> None:
 
 
 def test_an_empty_list_of_queues_is_an_empty_plan() -> None:
-    """Nothing is asked, nothing is done."""
+    """Without a request no change is made."""
     found = plan([], LIMITS)
 
     assert ((), (), 0, 0) == (found.changes, found.loads, found.seconds, found.bytes)

@@ -277,7 +277,7 @@ class Host:
     name: str
 
     def close(self, why: Closing) -> None:
-        """Nothing: the phase says which member serves."""
+        """Do nothing: the phase says which member serves."""
 
     def persist(self, record: StoreRecord) -> None:
         self.life.persist(self.name, record)

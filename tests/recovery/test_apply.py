@@ -74,7 +74,7 @@ def test_a_plan_marks_the_latest_store_and_nothing_else(
 
 
 def test_planning_changes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is written without apply, undo or mark-clean."""
+    """No file is written without apply, undo or mark-clean."""
     disks = _disks(tmp_path)
     before = snapshot(disks["b"])
 

@@ -110,7 +110,7 @@ def _changed(tree: Any, random: Random) -> Any:
 @settings(deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_changed_payload_with_a_right_checksum_reads_as_it_does_alone(seed: int) -> None:
-    """Nothing is believed because a similar text was right."""
+    """A line is not believed because a similar one was right."""
     random = Random(seed)
     known = Known()
     files = stores()

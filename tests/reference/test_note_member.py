@@ -244,7 +244,7 @@ def test_a_member_that_only_waits_is_not_marked_by_a_shutdown() -> None:
 
 
 def test_a_member_refuses_what_cannot_happen_and_stays_as_it_is() -> None:
-    """Nothing is ignored in silence; `can` asks beforehand."""
+    """No event is silently ignored; `can` asks beforehand."""
     active = member(DiskRecord(Store.EMPTY))
     active.receive(alone(active))
     before = dict(vars(active))

@@ -52,7 +52,7 @@ def test_transient_and_persistent_members_do_not_mix(picture: str) -> None:
 
 
 def test_transient_members_alone_go_active() -> None:
-    """Nothing to mix."""
+    """There is no persistent member to mix them with."""
     assert "active Q7; active Q7" == short(qpid("t t"))
     assert qpid("t t").initial is None
 

@@ -73,7 +73,7 @@ def arrivals(words: int, most: int) -> tuple[list[Item], set[tuple[int, ...]]]:
 def test_levels_in_small_blocks_are_the_sets_they_are(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: int
 ) -> None:
-    """Nothing is lost, kept twice or taken for another, also where many rows share a key."""
+    """No row is lost, kept twice or taken for another, also where many rows share a key."""
     monkeypatch.setattr(blocks, "RANGE_BYTES", 1 << 8)
     monkeypatch.setattr(blocks, "GATHER_BYTES", 1 << 11)
     wide = words > 1

@@ -174,7 +174,7 @@ class _Ports:
         self.it.cut(self.name, broker, tell=False)
 
     def _seen(self, *_: object) -> None:
-        """Nothing more is done: a test looks at the broker."""
+        """Do nothing more: a test looks at the broker."""
 
     answer = keep_view = keep_mark = keep = make = remove = serve = turn = _seen
 

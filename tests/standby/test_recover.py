@@ -116,7 +116,7 @@ def test_a_backup_alone_is_never_proven(tmp_path: Path, capsys: pytest.CaptureFi
 def test_two_primaries_of_one_generation_diverged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing fenced one of them, and none has all."""
+    """Neither was fenced, and neither has all messages."""
     both = [lay(tmp_path, name, 4, name, brokers=("a", "b")) for name in "ab"]
 
     code, found = ask_json(capsys, "pick", *both)

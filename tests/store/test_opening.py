@@ -292,7 +292,7 @@ def test_a_read_only_mount_is_inspected_only(tmp_path: Path) -> None:
 
 
 def test_a_closed_store_may_be_closed_again(tmp_path: Path) -> None:
-    """Nothing is saved at closing, so nothing can go wrong there."""
+    """Closing saves no data, so it cannot fail."""
     store = create_store(tmp_path, LIFE[0], member="a")
     store.close()
     store.close()

@@ -32,7 +32,7 @@ GONE = Scenario(
     wait_for=2,
     actions=(Action(1.0, What.GONE, "c"),),
 )
-"""Nothing is founded, and one elector never comes."""
+"""No cluster is founded, and one elector never comes."""
 
 
 @pytest.mark.parametrize(

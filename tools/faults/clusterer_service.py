@@ -78,7 +78,7 @@ class Labelled:
         """It has no members."""
 
     def end(self) -> None:
-        """Nothing of it is left after a stop."""
+        """Do nothing: a stopped service leaves nothing."""
 
     def _label(self) -> str:
         return self._file.read_text().partition("\n")[0]

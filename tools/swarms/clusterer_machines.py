@@ -140,7 +140,7 @@ class Broker:
                 one.members = members
 
     def end(self) -> None:
-        """Nothing of it is left after a stop."""
+        """Do nothing: a stopped service leaves nothing."""
 
 
 @define(eq=False)

@@ -34,7 +34,7 @@ log = logging.getLogger("joinproto.standby")
 
 
 def _nothing() -> None:
-    """Nothing is left to be done."""
+    """Do nothing: no action is left."""
 
 
 @define(eq=False)

@@ -325,7 +325,7 @@ class Space:
         self.tables.give_bits()
 
     def keep_form(self) -> None:
-        """Nothing is begun again after this, and one thread does the rest."""
+        """Keep the form of the rows from now on, and end the workers: one thread does the rest."""
         self.may_number = False
         if self._workers is not None:
             self._workers.close()

@@ -338,7 +338,7 @@ def _state(saved: SavedState, *, is_open: bool) -> State:
     if saved.uuid == NULL_UUID:
         # A new node's file looks the same as the one of a node that was being copied to.
         return State.UNFINISHED
-    # A node that was stopped in order has no view any more.
+    # A node that was stopped in order no longer has a view.
     is_clean = saved.seqno >= 0 and not is_open and saved.is_safe is not None
     return State.CLEAN if is_clean else State.DIRTY
 

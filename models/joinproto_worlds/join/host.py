@@ -89,7 +89,7 @@ class Host:
     told: Input | None = None
 
     def close(self, why: Closing) -> None:
-        """Nothing: the phase says whether clients are served."""
+        """Do nothing: the phase says whether clients are served."""
 
     def persist(self, record: StoreRecord) -> Iterator[Any]:
         before, self.node.kept = self.node.kept, record

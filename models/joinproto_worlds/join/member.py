@@ -136,7 +136,7 @@ class Node:
             yield Record(Vote(member.seat, self.kept.accepted))
         if plan.greets:
             for peer in sorted(plan.peers):
-                # Here its peers are not asked; `join-apart` has the questions of a connection.
+                # Peers are not asked here; `join-apart` searches a first connection's questions.
                 member, more = step(member, steps.happen, 0, inputs.PeerUp(peer, False))
                 batch = both(batch, more)
         yield from self._perform(member, batch)

@@ -42,7 +42,7 @@ class Beat:
 
 @frozen
 class Lost:
-    """Choice: `peer` is not heard of any more, truly or not."""
+    """Choice: `peer` is taken for lost, truly or not."""
 
     peer: str
 

@@ -48,7 +48,7 @@ class Has:
 
 @frozen
 class Counts:
-    """A primary counts this backup among those that are up to date, or does not any more."""
+    """A primary counts this backup among those that are up to date, or no longer does."""
 
     backup: str
     among: bool

@@ -242,6 +242,6 @@ class Ports:
             self.it.writes[self.name] = left
 
     def _seen(self, *_: object) -> None:
-        """Nothing more is done."""
+        """Do nothing more."""
 
     answer = serve = _seen

@@ -58,7 +58,7 @@ def test_no_character_moves_the_cursor(trace: Trace) -> None:
 
 
 def test_every_statement_is_in_the_chart(trace: Trace) -> None:
-    """Nothing lost, and in the order in which it happened."""
+    """The chart has every event, in order."""
     text = chart(trace, width=10_000)
     story = tell(trace)
     wanted = [

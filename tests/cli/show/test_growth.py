@@ -16,7 +16,7 @@ def test_the_plot_says_in_words_what_it_shows() -> None:
 
 
 def test_a_run_of_one_level_can_be_drawn() -> None:
-    """Nothing to divide by."""
+    """A single level has no growth to draw."""
     ET.fromstring(plot([1]))
 
 

@@ -58,7 +58,7 @@ def test_any_text_has_the_published_form(trace: Trace) -> None:
 
 @given(any_trace())
 def test_every_state_is_there_in_full(trace: Trace) -> None:
-    """Nothing lost: the values of each member, whatever the fields are called now."""
+    """The trace keeps all: the values of each member, whatever the fields are called now."""
     found = itf(trace)
     members = dict.fromkeys([*trace.initial, *(n for step in trace.steps for n in step.states)])
 

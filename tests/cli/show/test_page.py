@@ -101,7 +101,7 @@ def step_of(root: Node, number: int) -> Node:
 
 
 def test_every_statement_stands_at_its_step(trace: Trace) -> None:
-    """Nothing lost: sentence, changes, sendings and rules, without any script."""
+    """The page keeps all: sentence, changes, sendings and rules, without any script."""
     root, story = read(trace), tell(trace)
 
     for moment in story.moments[1:]:

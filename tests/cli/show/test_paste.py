@@ -99,7 +99,7 @@ def test_the_linter_has_nothing_to_say(trace: Trace) -> None:
 
 
 def test_the_comments_tell_every_change(trace: Trace) -> None:
-    """Nothing lost: each step has its changes."""
+    """The text keeps all: each step has its changes."""
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
     comments = " ".join(row.removeprefix("# ").removeprefix("| ") for row in rows if row[:1] == "#")
     wanted = [item.text for moment in tell(trace).moments[1:] for item in told(moment)]

@@ -119,7 +119,7 @@ def test_a_message_of_a_cycle_is_received_in_the_next_round() -> None:
 
 @given(any_trace())
 def test_every_change_is_told_once(trace: Trace) -> None:
-    """Nothing lost: attribute, old and new value stand in a statement about the member.
+    """The story keeps all: attribute, old and new value stand in a statement about the member.
 
     But an attribute that is as at first wherever a member runs: that it goes and comes with it is
     no news.

@@ -202,7 +202,7 @@ def test_without_the_line_safe_to_bootstrap_it_is_not_clean() -> None:
 
 
 def test_a_view_that_is_not_primary_shows_nothing() -> None:
-    """Nothing was committed in it."""
+    """No transaction was committed in it."""
     assert node(grastate(), gvwstate(A, B, kind=1)).last_view is None
     assert node(grastate(), gvwstate(B, C)).last_view is None
 

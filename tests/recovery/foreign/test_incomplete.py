@@ -164,7 +164,7 @@ def test_a_lost_node_of_rabbitmq_changes_what_can_be_done(
 def test_of_a_broker_that_lists_no_nodes_the_operator_says_how_many_there_are(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing in the files tells that one is missing; what was not examined says so."""
+    """The files do not show that one is missing; the report lists it as not examined."""
     folder = _told(tmp_path / "whole", name)
     _, *rest = nodes = sorted(path for path in folder.iterdir() if path.is_dir())
 

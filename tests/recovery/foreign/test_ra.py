@@ -233,7 +233,7 @@ def test_a_file_that_was_allocated_ahead_ends_in_zeros() -> None:
 
 
 def test_a_part_cut_off_by_a_crash_or_damage_is_reported() -> None:
-    """Nobody can see which it was."""
+    """The files do not show which it was."""
     whole = ra_files.wal([record(1), record(2)])
     for size in range(len(ra_files.wal([record(1)])) + 1, len(whole)):
         assert ([(1, 1)], True) == (

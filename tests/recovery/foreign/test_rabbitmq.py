@@ -127,7 +127,7 @@ def test_one_file_without_the_other_is_unreadable(name: str) -> None:
 
 
 def test_of_two_copies_of_a_node_none_is_believed() -> None:
-    """Nobody knows with which of them it continued."""
+    """The files do not show with which of them it continued."""
     lists = [node("[a@h]."), node("[a@h,b@h,c@h].", path="old/a@h"), node("[b@h,c@h].", path="b@h")]
 
     (graph,) = wait_graphs(lists)
@@ -159,7 +159,7 @@ def test_nodes_of_one_cluster_need_not_name_the_same_members() -> None:
 
 
 def test_a_node_that_does_not_say_its_name_is_of_no_cluster() -> None:
-    """Nothing is guessed."""
+    """The reader does not guess."""
     lost = node("[a@h].", path="copy")
 
     assert [""] == [item.cluster for item in clustered([lost])]

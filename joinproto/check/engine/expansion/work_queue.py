@@ -38,7 +38,7 @@ class WorkQueue:
 
     Until there are none, or at least `least` were, and a worker has more to do: the first worker
     has answered (`is_answered`) all questions (`is_asked`), or rows lack an answer (`lacks`).
-    `waits`: some worker has nothing to do any more.
+    `waits`: some worker has no more work.
     """
 
     def __init__(self, at: int, upto: int, least: int, workers: int) -> None:
