@@ -1,4 +1,4 @@
-"""The ways of each kind of values: how they are frozen and thawed."""
+"""The handlers of each kind of values: how they are frozen and thawed."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class _Wrapped(TypeHandler):
 
 
 class _Content(_Wrapped):
-    """Values told apart by all that they hold, as they say it to be copied (`__reduce_ex__`).
+    """Values compared by the contents that they give for copying (`__reduce_ex__`).
 
     Equal ones may behave otherwise: Decimal("1.0") and Decimal("1.00"), one moment in two zones.
     `base`: the number or text that it is; None means another value.
@@ -230,7 +230,7 @@ _KNOWN_MAX = 1 << 16
 
 
 class _Mapping(TypeHandler):
-    """Dicts, whatever order they were filled in."""
+    """Dicts; the order in which they were filled does not count."""
 
     can_change = True
 
@@ -386,7 +386,7 @@ class _NamedHandler(TypeHandler):
 
 
 class _AgainWay(_NamedHandler):
-    """A place that names it."""
+    """A later place of an object that occurs again."""
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         number = value.parts

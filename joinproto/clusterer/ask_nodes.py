@@ -43,7 +43,7 @@ OWN = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending", 
 
 @frozen(kw_only=True)
 class CompatibleAnswer(Answer):
-    """Whether the data at hand go with the new config."""
+    """Whether the present data go with the new config."""
 
     compatible: Annotated[bool, "true: data are kept; false: the node joins, and is wiped"]
     case: Annotated[str, "the case of the table"]
@@ -64,7 +64,7 @@ def answer_compatible(
     release: RELEASE = Release.SEED,
     variant: VARIANT = Variant.SEED,
 ) -> CompatibleAnswer:
-    """Whether the data at hand go with a new config, or the node is wiped."""
+    """Whether the present data go with a new config, or the node is wiped."""
     to, last = config_at("new", new, release), config_or_none("old", old, release)
     case = fits(to, last, node, RULES[variant, release])
     kept = "kept" if case.outcome is Fits.COMPATIBLE else "given up"

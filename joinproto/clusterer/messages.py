@@ -24,9 +24,8 @@ def _names(found: Iterable[str]) -> frozenset[str]:
 
 @frozen(kw_only=True)
 class Members:
-    """Durable facts besides the config: the nodes that its broker ran with, and whether its data
-    count.
-
+    """Durable facts in addition to the config: the nodes that its broker ran with, and whether its
+    data count.
     `given_up`: the present data no longer count, whether they are still there or not.
     `stopped`: since the broker ran last it was stopped in order; None if an earlier version did not
     say.
@@ -308,7 +307,7 @@ class Boot(Enum):
     """The manner in which the broker boots."""
 
     JOIN = "join"  # without data, into the cluster of the nodes that run
-    FOUND = "found"  # as the first one, with the data at hand if there are any
+    FOUND = "found"  # as the first one, with the present data if there are any
     OWN = "own"  # with own data, with members that run
     FIRST = "first"  # with own data, waiting for no node
 

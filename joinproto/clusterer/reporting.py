@@ -56,7 +56,7 @@ class StepTold:
 
 
 def told(sim: Simulator) -> StepTold:
-    """Return the visible state of now."""
+    """Return the present visible state."""
     return StepTold(
         nodes={name: _node(sim, one) for name, one in sorted(sim.machines.items())},
         wiped=tuple(sorted(sim.wiped)),

@@ -52,8 +52,8 @@ class RoundKind(Enum):
 class OpenRound:
     """A round that is under way.
 
-    `left`: nodes that have not answered; of locks: those that are still to be taken, in their
-    order the least first.  `answers`: by name.  `taken`: locks that are held.
+    `left`: nodes that have not answered; of locks: those not yet taken, the
+    least first.  `answers`: by name.  `taken`: locks that are held.
     """
 
     what: RoundKind
@@ -84,10 +84,10 @@ class State:
     """`achieved`: the config with which the next one is compared.  `held`: the config that the node
     has or heads for.
 
-    `contacts`: the nodes that are told of the next config.  `dead`: members that are away.
+    `contacts`: the nodes that get the next config.  `dead`: members that are away.
     `awaited`, `joining`: the results of the last round of a rejoining node.  `timer`: number of the
     shutdown timer that counts.  `record`: as it is on the disk.  `boots`: how its broker boots,
-    while it does; `beside`: nodes that have said meanwhile that they run with the same config.
+    while it does; `beside`: nodes that have reported meanwhile that they run with the same config.
     `yields`: it lets others go first in this round.
     """
 
@@ -124,7 +124,7 @@ class State:
 
     @property
     def says(self) -> Status:
-        """Return the status that others are told: no node can join a broker that is paused."""
+        """Return the status that others receive: no node can join a broker that is paused."""
         stands = self.paused and self.who.rules.names_data and self.status is Status.READY
         return Status.BOOTING if stands else self.status
 
@@ -135,7 +135,7 @@ class State:
 
     @property
     def is_over(self) -> bool:
-        """Return whether it has ended, and takes nothing any more."""
+        """Return whether it has ended, and handles no more events."""
         return self.status is Status.SHUTDOWN
 
     @property

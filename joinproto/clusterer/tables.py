@@ -16,7 +16,7 @@ from joinproto.machine.terms import ALWAYS, Condition, Members
 
 
 class Fits(Enum):
-    """Whether a config goes with the data at hand."""
+    """Whether a config goes with the present data."""
 
     COMPATIBLE = "compatible"
     INCOMPATIBLE = "incompatible"

@@ -155,7 +155,7 @@ class Names:
 
 @frozen
 class AwsBackend(Backend):
-    """See the head of this file.  `keys`: None means those of the instance's role are asked for."""
+    """The backend of AWS.  `keys`: None means those of the instance's role."""
 
     about: Aws
     names: Names

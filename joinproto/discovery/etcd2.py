@@ -73,14 +73,14 @@ class Etcd2:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the nodes of a listing, in its order; raises `Refused` for one that is none."""
+    """Return the nodes of a listing, in its order; raises `Refused` for another text."""
     what = "the list of etcd"
     tree = part(parsed(text, dict, what), "node", dict, what)
     if tree is None:
         raise Refused(f"{what}: an answer without node")
     entries = part(tree, "nodes", list, what) or []
     keys = (part(fitting(one, dict, what), "key", str, what) or "" for one in entries)
-    # Whatever else lies in the directory is not below nodes/.
+    # All other entries of the directory are outside nodes/.
     return tuple(key.rpartition("/nodes/")[2] for key in keys if "/nodes/" in key)
 
 
@@ -97,7 +97,7 @@ KEY_NOT_FOUND = 100
 
 @frozen
 class Etcd2Backend(Backend):
-    """See the head of this file."""
+    """The backend of etcd v2."""
 
     about: Etcd2
     registers: bool = field(default=True, init=False)
@@ -113,8 +113,8 @@ class Etcd2Backend(Backend):
         request = about.request("GET", f"{about.base}/nodes", arguments(("recursive", "true")))
         got = yield from asked(request, ok=(200, 404))
         if got.status == 404:
-            # Ours: only etcd itself can say that there is no such key; whatever else answers
-            # at this address, a proxy or another server, says nothing of the nodes.
+            # Ours: only etcd itself can report a missing key; an answer of a proxy or another
+            # server at this address gives no information about the nodes.
             if about.variant is Variant.OURS and error_code(got.body) != KEY_NOT_FOUND:
                 raise Refused(f"{request}: status 404, and not from etcd", 404)
             return Listed(())

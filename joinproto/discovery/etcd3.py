@@ -202,7 +202,7 @@ def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
 
 @frozen
 class Etcd3Backend(Backend):
-    """See the head of this file.  `lease`: the lease of its own record, once it is known."""
+    """The backend of etcd v3.  `lease`: the lease of its own record, once it is known."""
 
     about: Etcd3
     lease: list[str] = field(factory=list)

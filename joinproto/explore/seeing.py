@@ -18,7 +18,7 @@ from joinproto.explore.wanted import shown_part, shown_parts
 
 NODES_MAX = 2_000
 VALUES_MAX = 8
-"""Of texts, and of an enum twice as many: those are phases and roles, which a person asks for."""
+"""The most different texts of an attribute that is listed; of an enum, twice as many."""
 
 SAMPLE = 400
 """States that are searched for attributes and their values, at most."""
@@ -29,7 +29,7 @@ EDGE_WORDS = 48
 def cover(searching: Searching) -> Json:
     """Return rows of tables and steps with how often each was taken, never taken ones first.
 
-    They are named and counted as the coverage of `joinproto check` is.
+    Names and counts are those of the coverage of `joinproto check`.
     """
     steps = searching.graph.steps
     rows, actions = Counter(dict.fromkeys(steps.world.labels, 0)), Counter[str]()
@@ -47,7 +47,7 @@ def cover(searching: Searching) -> Json:
                 count(code.name, event, outcome)
             if not outcomes and not isinstance(event, Message):
                 actions[name_of(code.name, event)] += 0
-    # Questions that some other member's code failed at are not kept.
+    # Questions at which another member's code failed are left out.
     for number, (member, event, outcome) in searching.outcomes.items():
         if number not in counted:
             count(member, event, outcome)

@@ -32,7 +32,7 @@ class Slot:
 
 @define(eq=False)
 class Desk:
-    """See the head of this file."""
+    """The desk of one member: its questions to the register, and the answers."""
 
     engine: Engine
     register: Register

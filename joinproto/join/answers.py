@@ -89,7 +89,7 @@ class Evidence:
         A CLOSE serves no client.  And a view is active only after all its members were ready
         in it, which a store remembers: one whose `held` is older never was, and now never
         will be, because it is frozen.  By seat: a transient member that was started again
-        has another store id, sits elsewhere, and tells nothing about this view.
+        has another store id, sits elsewhere, and has no information about this view.
         """
         if not view.is_open:
             return True
@@ -113,10 +113,10 @@ class Evidence:
         return False
 
     def is_sure(self, answer: Answer) -> bool:
-        """Return whether it covers the tip, and nothing speaks for a total failure.
+        """Return whether it covers the tip, without evidence of a total failure.
 
         A member that ran on knows all events since it was ready.  One that was stopped knows it
-        only of views in which nothing can have happened.
+        only of views in which no client was served.
         """
         if self._is_unfinished(answer):
             return False

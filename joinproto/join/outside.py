@@ -1,6 +1,6 @@
 """Choosing with an outside register: an atomic compare-and-set in place of the majority.
 
-Wherever etcd, Consul or the like is at hand, it holds "the successor of view X" and lets it
+Where etcd, Consul or the like is in use, it holds "the successor of view X" and lets it
 be set once.  Then no member votes, N may be anything, and transient members may be among
 themselves.  Freezing and the answers stay: the register knows one successor, and not which
 store has the data.

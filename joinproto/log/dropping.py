@@ -52,7 +52,7 @@ def dropping(journal: Journal, before: Callable[[], None]) -> Iterator[Work]:
 
 @define
 class _Copy:
-    """See the head of this file.  `is_near`: little is left to be copied."""
+    """The shorter journal that is being written.  `is_near`: little is left to be copied."""
 
     journal: Journal
     problem: str = ""

@@ -163,7 +163,7 @@ class _Loads:
         self.of[node] = self.of.get(node, 0.0) + by
 
     def told(self, situation: Situation) -> Situation:
-        """Return the situation with the loads of now; most nodes are those of the last time."""
+        """Return the situation with the present loads; most nodes are those of the last call."""
         return evolve(situation, nodes=tuple(map(self._now, situation.nodes)))
 
     def _now(self, told: Node) -> Node:

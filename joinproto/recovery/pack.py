@@ -10,7 +10,7 @@ needs a POSIX shell with `cat`, `cksum` and `uname`, writes only its output, and
     file CHECKSUM SIZE NAME      then this many bytes and a newline; the checksum is that of `cksum`
                                  "feature_flags" lies next to a directory, as NODE-feature_flags
     link NAME                    a symbolic link, which is not followed
-    there NAME                   that a name is there which tells whose store this is
+    there NAME                   a name whose presence shows the kind of the store
     end
 
 A pack is laid out below a temporary directory in constant memory, and gathered there as any

@@ -141,7 +141,7 @@ def _without(state: PrimaryState, backup: str) -> PrimaryState:
 
 def _received(state: PrimaryState, sender: str, content: Content) -> Step:
     if isinstance(content, FromPrimary | Refuse):
-        return Step(state)  # it came on a link of before the promotion
+        return Step(state)  # it came on a link from before the promotion
     match content:
         case Join():
             if state.who.practice.generations and (content.view.generation > state.view.generation):

@@ -151,7 +151,7 @@ READS = {
 
 @define(eq=False)
 class Disk:
-    """See the head of this file; `JournalFileSystem` of the product.
+    """A disk in memory; `JournalFileSystem` of the product.
 
     `before`: is told of each call.  `fails_in`: calls until one fails with `code`; None if none
     does. `fails_at`: the next call of this name fails. `capacity`: bytes that fit on it.  `failed`:

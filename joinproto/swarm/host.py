@@ -95,8 +95,8 @@ class Clock:
 
 
 @define(eq=False)
-class Process(MemberLoop):
-    """See the head of this file.  `ended`: why it has stopped.
+class Process:
+    """A process of one member.  `ended`: why it has stopped.
 
     `connected`: the peers.  `left`: its view, if that had a successor when it was connected again
     after it heard of no member.  `gone`: the members that it knows to have left its view.

@@ -48,7 +48,7 @@ class _Connection:
 
 @define(eq=False)
 class Network:
-    """See the head of this file.  `deaf`: pairs (one, another that it does not hear)."""
+    """The network.  `deaf`: pairs (member, another from which it receives nothing)."""
 
     scenario: Scenario
     ends: Ends

@@ -62,7 +62,7 @@ class Violation(Exception):
 
 @define(eq=False)
 class Oracle:
-    """See the head of this file.  `running`: all processes; `records`: those on their disks."""
+    """The oracle of a run.  `running`: all processes; `records`: those on their disks."""
 
     scenario: Scenario
     running: Callable[[], Iterator[Process]]
@@ -170,7 +170,7 @@ class Oracle:
     def _look_at_restart(self, closed: View, view: View) -> None:
         if self.scenario.outside:
             # A process that hears no member, and asks the register too late, cannot tell the
-            # CLOSE from one of before it was started.
+            # CLOSE from one sent before it was started.
             there = (one for one in self.running() if one.seat in view.members)
             ran = [one.name for one in there if closed.parent in one.stood]
             is_anew = not ran

@@ -50,7 +50,7 @@ class Opened:
 
 @define(eq=False)
 class Place:
-    """See the head of this file.  `chance`: decides the data left by a loss of power.
+    """The data directory of a member.  `chance`: decides the data left by a loss of power.
 
     `dies_in`: this many changes and sends more, None means without end.  `record`: the one reported
     durable, however it is stored; `writing`: the one being written.  `told`: the last frame that a

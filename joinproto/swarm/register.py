@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class Register:
-    """See the head of this file.  `out_of_reach`: until when a member does not reach it."""
+    """The outside register.  `out_of_reach`: by member, the time until which it is cut off."""
 
     simulation: Simulation
     views: dict[ViewId | None, View] = field(factory=dict)

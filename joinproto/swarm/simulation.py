@@ -40,7 +40,7 @@ READS_SHARE = 0.3
 
 @define(eq=False)
 class Simulation:
-    """See the head of this file.  `story`: the events in words, if `tells`."""
+    """A simulation.  `story`: the events in words, if `tells`."""
 
     scenario: Scenario
     start: Callable[..., Member]

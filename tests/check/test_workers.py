@@ -237,7 +237,7 @@ def test_a_search_that_is_stopped_in_a_round_tells_its_runs(symmetry: bool, call
 
 @pytest.mark.parametrize("words", [1, 2])
 def test_a_row_found_before_rows_were_packed_again_is_not_taken_for_known(words: int) -> None:
-    """A row of before may look as another state's does now."""
+    """An earlier row may look as another state's does now."""
     crew = Workers(2)
     states = RowSet(words, Budget(1 << 40))
     expander: Any = None

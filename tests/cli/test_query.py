@@ -142,7 +142,7 @@ def test_a_wrong_query_is_refused(
 
 @pytest.mark.needs("duckdb")
 def test_a_dataset_without_parents_says_so(run: Run, states: str) -> None:
-    """2: one of before has none."""
+    """2: an earlier version has none."""
     about = Path(states, "states", "_about.json")
     told = json.loads(about.read_text("utf-8"))
     del told["columns"]["parent"]

@@ -178,7 +178,7 @@ def test_a_node_does_not_turn_back_to_its_data_for_a_gospel_that_joins(says: Sta
 
 
 def test_a_gospel_that_was_out_says_so_and_joined_again_it_is_a_member_like_others() -> None:
-    """D6: a was left out by version 2; b has the config of before, or knows a as it was then."""
+    """D6: a was left out by version 2; b has the earlier config, or knows a as it was then."""
     before = Held(AB, IDS, Notes.of({"a": 1, "b": 1}))
     of_a = Held(evolve(AB, version=3), Notes.of({"a": "a~1"}), Notes.of({"a": 3}))
     again = evolve(of_a, ids=Notes.of({"a": "a~2=a~1"}))

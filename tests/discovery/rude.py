@@ -57,7 +57,7 @@ def _answer(status: int, body: bytes, more: str = "") -> bytes:
 
 @define(eq=False)
 class Rude:
-    """See the head of this file.  `requests`: their first lines."""
+    """The badly behaved server.  `requests`: their first lines."""
 
     manner: Manner
     port: int = 0

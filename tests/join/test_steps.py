@@ -341,7 +341,7 @@ def test_a_member_that_was_told_that_the_tip_stands_ends_with_the_close_behind_i
 def test_a_process_asks_the_register_what_follows_its_tip_when_it_starts(
     heartbeat: float, asked: int
 ) -> None:
-    """3.7: until the answer it cannot tell a CLOSE of today from one of before."""
+    """3.7: until the answer it cannot tell a new CLOSE from an old one."""
     setup = Setup(config("a", outside=True, heartbeat=heartbeat))
     record = StoreRecord(store_id="a'", lineage=lineage("F"))
 

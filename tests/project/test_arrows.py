@@ -159,7 +159,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.cli": {"joinproto", "joinproto_claims", "joinproto_worlds", "spark_explore"},
     # The plugins that pytest loads in each of its runs.
     "joinproto.cli.pytest_plugin": {"joinproto"},
-    # Names of before.
+    # Earlier names.
     "joinproto.checking": {"joinproto"},
     "joinproto.__main__": {"joinproto"},
     "joinproto": {"joinproto"},

@@ -62,7 +62,7 @@ class Booted:
 
 @define(eq=False)
 class Boot:
-    """See the head of this file.  `register`: votes, etcd or consul; `found_with`: None means
+    """One boot of blank nodes.  `register`: votes, etcd or consul; `found_with`: None means
     all.
     """
 

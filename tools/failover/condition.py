@@ -107,7 +107,7 @@ def breaks_first(manager: Manager, client: Counting) -> None:
 
 
 def breaks_second(manager: Manager, client: Counting) -> None:
-    """c is promoted from the view of before, when b had gone on without it, and died."""
+    """c is promoted from the earlier view, when b had gone on without it, and died."""
     manager.kill("a")
     with cut_off(manager, "c"):
         _promote(manager, "b")

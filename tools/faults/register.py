@@ -28,7 +28,7 @@ def member(name: str) -> str:
 
 @define(eq=False)
 class Register:
-    """See the head of this file.  `links`: by node."""
+    """An etcd as the register.  `links`: by node."""
 
     etcd: Etcd
     links: dict[str, Link]

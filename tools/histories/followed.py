@@ -29,10 +29,10 @@ class Steps:
 
 @frozen(kw_only=True)
 class Followed:
-    """The outcome.  `lost`: lost messages of those kept.  `is_said`: whether the line says that
-    some are lost.
+    """The outcome.  `lost`: lost messages of those kept.  `is_said`: the line says that some
+    are lost.
 
-    `is_assumed`: a store went back unseen, and the line rests on that it did not.
+    `is_assumed`: a store went back unseen, and the line assumes that it did not.
     `messages`: how many confirmed ones each queue lacks.  `queues`: how many that were called
     proven were compared, message by message.
     """

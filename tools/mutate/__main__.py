@@ -1,4 +1,4 @@
-"""`python -m tools.mutate`: change the protocol a little, many times; does anything notice?
+"""`python -m tools.mutate`: change the protocol a little, many times; does a check fail?
 
 0  none survived, or each that did has its reason in `survivors.toml`
 1  some survived without a reason
@@ -51,7 +51,7 @@ def main(
     show: bool,
     reports: bool,
 ) -> None:
-    """Try mutations of a package, and say which of them nothing notices."""
+    """Try mutations of a package, and list those that no check notices."""
     try:
         if reports:
             raise SystemExit(report.write(results))

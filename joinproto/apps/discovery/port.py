@@ -21,7 +21,7 @@ from joinproto.errors import UsageProblem
 
 
 class Port(Protocol):
-    """See the head of this file.  `keep_alive_every`: seconds; None means never."""
+    """A backend as a port.  `keep_alive_every`: seconds; None means never."""
 
     @property
     def registers(self) -> bool: ...

@@ -27,7 +27,7 @@ FOUNDING = "founding"
 
 @define(eq=False)
 class Successors:
-    """See the head of this file.  `failed`: why there was no answer the last time."""
+    """The register of the view chain.  `failed`: why there was no answer the last time."""
 
     register: Register
     exchange: Exchange

@@ -52,7 +52,7 @@ CALM = 5
 
 @define(eq=False)
 class Discovering:
-    """See the head of this file.  `electors`: those found, None if not yet."""
+    """A node that finds its peers.  `electors`: those found, None if not yet."""
 
     about: Discovery
     member: str

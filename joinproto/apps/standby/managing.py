@@ -152,7 +152,7 @@ class Manager:
         self._soon()
 
     def state(self) -> Iterator[bytes]:
-        return iter((packed(self.chain),))  # of now: frames are applied while it is asked for
+        return iter((packed(self.chain),))  # the present one: frames are applied meanwhile
 
     def restore(self, state: bytes) -> None:
         self.managing = evolve(self.managing, chain=unpacked(state))

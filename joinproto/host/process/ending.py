@@ -16,7 +16,7 @@ from joinproto.host.process.notify import notify
 log = logging.getLogger("joinproto.node")
 
 END_SECONDS = 5.0
-"""From the moment at which it is clear how the process ends, until it has ended."""
+"""From the moment at which the exit code is known, until the process has ended."""
 LAST_WORDS_SECONDS = 0.5
 
 

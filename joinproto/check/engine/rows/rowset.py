@@ -264,7 +264,7 @@ class RowSet:
         return None if self._files is None else self._files.fresh(words, self.count)
 
     def put_back(self, rows: Rows, count: int) -> None:
-        """Take the rows of a set of before, which had this many."""
+        """Take the rows of an earlier set, which had this many."""
         self.rows, self.count = rows, count
         self.expect(count)
         self.room_for(0)
