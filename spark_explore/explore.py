@@ -92,7 +92,7 @@ def run(world: World, plan: Plan) -> Report:
 
 
 def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report:
-    """The same in a session that is there."""
+    """Return the report of a search in an existing session."""
     spent = cost.Spent.now(watch)
     with explained(), _storage(plan) as storage:
         journal = Journal(storage, plan.out, dict(plan.identity))
@@ -117,7 +117,7 @@ def _search(world: World, plan: Plan, **more: Any) -> Search:
 
 
 def here(world: World, plan: Plan) -> Report:
-    """Search here and nowhere else, and write the states of a run that has a folder."""
+    """Search without Spark, and write the states of a run that has a folder."""
     began, cpu = time.perf_counter(), time.process_time()
     search = _search(world, plan, answers=plan.answers, workers=plan.workers)
     search.run()

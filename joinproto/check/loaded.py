@@ -1,4 +1,4 @@
-"""A world with the way to it: the name on a command line, and the resolved world."""
+"""A resolved world, with its name and options on the command line."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from joinproto.check.world import World
 
 @frozen
 class Loaded:
-    """A world with the way to it.
-
+    """A resolved world, with its name and options on the command line.
     `target`: its name, or its file.  `options`: those given, by parameter.  `file`, `place`: of
     a user's own world.
-    `members`: how many it was asked for, and `sized` builds it with another number, at
+    `members`: the number given, and `sized` builds it with another number, at
     least `least`; both None for a world of one size.
     """
 

@@ -1,4 +1,4 @@
-"""One member, asked: the only place where the checker calls a member's code.
+"""The questions to one member: the only place where the checker calls a member's code.
 
 Steps are in `member_steps.py`, how an object is made of values `member_objects.py`.
 """
@@ -43,8 +43,7 @@ from joinproto.check.written import idle_line
 class MemberCode:
     """A member's class at work on local states; `calls` counts calls of its methods.
 
-    A question that is put a second time, to see whether the answer is the same, is not
-    counted again.
+    A question repeated to compare the answers is counted once.
     """
 
     def __init__(
@@ -165,7 +164,7 @@ class MemberCode:
     def begun(self, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
         """Return the member where `values` are some of its attributes, and its first start.
 
-        No start for one of a world that begins with its members down.  The first start is not
+        No start if the world begins with its members down.  The first start is not
         that of a member whose disk was read: attributes may name one object with durable ones.
         """
         if not values and not self._begins_up:
@@ -344,7 +343,7 @@ def _tell(text: dict[str, str], name: str, value: Any) -> None:
 
 
 def seen_of(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
-    """Return an observation, frozen, of attributes that are."""
+    """Return a frozen observation of frozen attributes."""
     return Frozen(Seen, (tuple(zip(names, values, strict=True)),))
 
 

@@ -27,8 +27,8 @@ class Rules:
     """The rules by which a variant uses the facts that it learns.
 
     `carries`: a config keeps the identities that it came with, and from when on each node is a
-    member; else they are copied from the last achieved one.  `believes_waiting`: a node that
-    waits takes over any identity that it is told.  `crashes`: on three messages that its maker did
+    member; else they are copied from the last achieved one.  `believes_waiting`: a waiting
+    node takes over any identity that it receives.  `crashes`: on three messages that its maker did
     not expect.  `joins_blank`: one that gave its data up and was stopped before others came joins
     again; else the stored config counts as achieved.  `names_data`: an identity says which set of
     data its node has, and a gospel counts as known only where that is known.
@@ -57,4 +57,4 @@ RULES = {
     (Variant.OURS, Release.SEED): _OURS,
     (Variant.OURS, Release.HEAD): _OURS,
 }
-"""The last release mended the crashes, and took the document's shutdown_timeout away."""
+"""The last release fixed the crashes, and removed the document's shutdown_timeout."""

@@ -35,7 +35,7 @@ def rules_of(release: Release) -> Rules:
 class Step(Enum):
     """The result of a round."""
 
-    ALONE = "standalone"  # it makes a database of its own, and others may join it
+    ALONE = "standalone"  # it creates a database, and others may join it
     JOIN = "join"
     RETRY = "retry"  # the next round, after the interval
     CRASH = "crash"

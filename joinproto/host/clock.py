@@ -21,9 +21,9 @@ class SystemClock:
 
 @define
 class OffsetClock:
-    """The machine's clocks, moved by the seconds that stand in a file; for fault tests.
+    """The machine's clocks, moved by a number of seconds in a file; for fault tests.
 
-    A jump ahead moves both clocks, as a machine that was suspended; a jump back moves wall time
+    A jump ahead moves both clocks, as after a suspended machine; a jump back moves wall time
     only, because `now` never goes back, nor does it wait.
     """
 

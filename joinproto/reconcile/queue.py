@@ -112,7 +112,7 @@ def titled(name: str, vhost: str) -> str:
 
 @frozen(kw_only=True)
 class Situation:
-    """One queue at one moment: everything an evaluation looks at."""
+    """One queue at one moment: the input of an evaluation."""
 
     queue: Queue
     nodes: tuple[Node, ...]

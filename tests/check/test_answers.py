@@ -1,4 +1,4 @@
-"""Members' answers of the last run: the same report without asking, and nothing on trust."""
+"""Members' answers of the last run: the same report without asking, and files are verified."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_nothing_is_kept_of_code_that_was_edited_since_it_was_imported(
     assert room._code_of("w") is None
 
 
-def test_nor_is_anything_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_not_read_for_edited_code(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache cannot tell whether it is of the code that runs."""
     searched()
     before = next(cache.iterdir()).read_bytes()
@@ -262,7 +262,7 @@ def test_old_files_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_of_ones_own_and_no_cache_keep_nothing(
     cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Somebody's file may import anything, which no hash of ours knows."""
+    """A user's file may import any module, which our hash does not cover."""
     own = tmp_path / "own.py"
     own.write_text("from joinproto_worlds.classics.ring_election import build as world\n")
 

@@ -1,4 +1,4 @@
-"""A member's code that goes wrong is told with the shortest run to where it does."""
+"""An error in a member's code is reported with the shortest run to it."""
 
 from __future__ import annotations
 

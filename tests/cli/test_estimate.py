@@ -38,7 +38,7 @@ def test_growth_is_carried_on_from_the_sizes_below(members: int) -> None:
 
 
 def test_it_says_that_it_is_rough_and_where_it_comes_from() -> None:
-    """No digits that nobody knows."""
+    """It prints only the digits that are known."""
     guess = estimate(10, 1, closed_form)
 
     assert guess is not None
@@ -60,7 +60,7 @@ def test_growth_that_itself_grows_gives_a_range() -> None:
 
 
 @pytest.mark.parametrize("members", [1, 2])
-def test_too_few_sizes_below_tell_nothing(members: int) -> None:
+def test_too_few_sizes_below_give_no_estimate(members: int) -> None:
     """One size shows no growth."""
     assert estimate(members, 1, closed_form) is None
 
@@ -73,8 +73,8 @@ def test_sizes_the_world_cannot_have_are_left_out() -> None:
     assert (4, 5, 6) == guess.members
 
 
-def test_huge_numbers_are_said_all_the_same() -> None:
-    """More than any machine has is still a number."""
+def test_huge_numbers_are_printed() -> None:
+    """A number beyond any machine's memory is still printed."""
     samples = [Sample(n, 10**n, 1.0, 24.0 * 10**n) for n in (1, 2, 3)]
 
     assert "days" in fit(60, samples).text()

@@ -72,7 +72,7 @@ VALUE = Everything(
 TREE = OBJECTS.put(VALUE)
 
 
-def test_every_type_stands_in_a_tree() -> None:
+def test_every_type_has_a_form_in_a_tree() -> None:
     """As an object by its fields' names, and as a list in their order."""
     expected = {
         "flag": True,

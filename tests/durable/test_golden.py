@@ -1,4 +1,4 @@
-"""Files of earlier versions are read, and gone on with.
+"""Files of earlier versions are read and continued.
 
 `golden.json` has the files of each kind as the version before the records' package wrote them, in
 base64: a bare JSON of the Clusterer's members and of the keeper's changes, a journal with a base.
@@ -62,7 +62,7 @@ def test_a_members_directory_is_opened(files: Path) -> None:
     disk.close()
 
 
-def test_a_journal_with_a_base_and_a_snapshot_is_read_and_gone_on_with(files: Path) -> None:
+def test_a_journal_with_a_base_and_a_snapshot_is_read_and_continued(files: Path) -> None:
     journal = Journal.open(files / "log")
     texts = [b"frame %d" % number for number in range(1, 13)]
 
@@ -79,7 +79,7 @@ def test_a_journal_with_a_base_and_a_snapshot_is_read_and_gone_on_with(files: Pa
     again.close()
 
 
-def test_a_brokers_directory_is_read_and_gone_on_with(files: Path) -> None:
+def test_a_brokers_directory_is_read_and_continued(files: Path) -> None:
     with open_broker(files / "broker", "a") as disk:
         assert (2, "i", False) == (disk.kept.view.generation, disk.kept.cluster, disk.kept.clean)
         assert ["2.2", "2.3"] == [one.id for one in disk.queues["q"].in_order]
@@ -88,7 +88,7 @@ def test_a_brokers_directory_is_read_and_gone_on_with(files: Path) -> None:
         assert ["2.2", "2.3"] == [one.id for one in again.queues["q"].in_order]
 
 
-def test_a_stored_config_is_read_and_gone_on_with(files: Path) -> None:
+def test_a_stored_config_is_read_and_continued(files: Path) -> None:
     stored = StoredConfig(files / "config" / "data")
     found = stored.load()
     assert found is not None

@@ -38,7 +38,7 @@ def counted(patch: pytest.MonkeyPatch, each: Callable[[str, Any], None]) -> None
 def told_until_killed(
     begin: Callable[[], Iterator[int]], step: int, *, half: bool
 ) -> tuple[int, bool]:
-    """Return the last number a child told of, 0 for none, and whether it came to its end.
+    """Return the last number that a child reported, 0 for none, and whether it finished.
 
     `begin`: is called in the child, and not killed; its result is, at this step.
     """

@@ -37,7 +37,7 @@ def test_electors_that_found_a_cluster_by_votes_implement_a_register() -> None:
     assert ("holds", 32_141) == (report.result, report.distinct)
 
 
-def test_a_register_that_forgets_is_none_and_the_search_ends_there() -> None:
+def test_a_register_that_forgets_breaks_the_claim_and_ends_the_search() -> None:
     """`join-two`, where the outside register answers twice: the chain forks at its first view.
 
     A state that the abstract register cannot reach ends the search; it has 7.9 million.

@@ -31,7 +31,7 @@ def write(fleet: Fleet, name: str, acknowledged: list[str], count: int = 5) -> N
 def put_back(fleet: Fleet, old: str) -> list[str]:
     """Kill all, and give these members older copies; return the acknowledged frames.
 
-    Their former data lie next to it as `newest`.
+    Their former data lie next to the copies as `newest`.
     """
     acknowledged: list[str] = []
     fleet.start()
@@ -90,7 +90,7 @@ def test_one_directory_costs_no_frame_where_the_others_may_go_on(fleet: Make, ol
     three[old].start()
     three.wait_active()
     assert all(acknowledged == texts(three, name) for name in "abc")
-    # That it was put back, the logs show as well; nothing else is wrong.
+    # The logs show, too, that it was put back; no other claim is broken.
     valid = run_apart("validate", str(three.top / "events"))
     wrong = [line.split()[0] for line in valid.out.splitlines() if line.endswith(" violated")]
     assert wrong == ["disk_keeps_what_was_written"], valid.out + valid.err

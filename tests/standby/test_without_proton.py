@@ -33,7 +33,7 @@ for name in (*(one.name for one in ours), *sys.argv[1:]):
 """
 
 
-def test_whatever_does_not_speak_amqp_is_imported_without_proton() -> None:
+def test_modules_without_amqp_are_imported_without_proton() -> None:
     """Of the product, and of its tests: those named here do not import, and all others do."""
     tests = [f"tests.standby.{one.stem}" for one in Path(__file__).parent.glob("test_*.py")]
     done = subprocess.run(

@@ -2,8 +2,8 @@
 
 One node that is its own majority, as a process, killed with -9 each time; its frames are on the
 disk in the journal's format, written in one go, because a client would take an hour.  The first
-start finds neither index nor snapshot, as a directory of an earlier version; it makes both by
-itself.  Measured is from the start of the process until clients are served.
+start finds neither index nor snapshot, as a directory of an earlier version; it makes both.
+The time is measured from the start of the process until clients are served.
 
 Run as `python -m tools.bench.restart`, it prints one JSON object.
 """

@@ -4,8 +4,8 @@ Needs Linux with `ip`, `unshare` and `nsenter`, and either root or user namespac
 machine's own network is touched, because the bridge is in a namespace, too: `begin_inside`
 begins the program again there.
 
-A direction is dropped by a neighbour entry that leads nowhere: the packets leave, and are for
-no node.  A node is isolated by taking its link down.
+A direction is dropped by a neighbour entry that leads nowhere: the packets reach no
+node.  A node is isolated by taking its link down.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Namespaces(Network):
         self._at(sender, "neigh", "replace", self._hosts[receiver], *nobody)
 
     def isolate(self, names: Collection[str]) -> None:
-        """One alone loses its link; several go on hearing each other."""
+        """A single node loses its link; several nodes stay connected to each other."""
         if len(names) > 1:
             super().isolate(names)
             return

@@ -1,4 +1,4 @@
-"""Nodes of the join protocol in a storm: writing clients, and nothing acknowledged is lost."""
+"""Nodes of the join protocol in a storm: writing clients, and no acknowledged write is lost."""
 
 from __future__ import annotations
 

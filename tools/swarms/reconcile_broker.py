@@ -2,13 +2,13 @@
 their times.
 
 It knows nothing of the keeper.  A queue's group counts; its list, which the API shows, is written
-later, by halves, or not at all.  Each effect of a command is checked against the claims at its
-moment:
+later, by halves, or not at all.  Each effect of a command is checked at once against the
+claims:
 
-    no queue that had a majority has none by it
+    no queue loses its majority by it
     the last replica that holds all is not dropped
     no replica is dropped that runs, or that was said to run less than `LOST_SECONDS` ago
-    nothing is commanded of a queue of which was said, when last asked, that no node leads it
+    no queue gets a command that had no leader in the last answer
     no queue has two commands under way
     no node takes part in more copies than the keeper was told
 
@@ -176,7 +176,7 @@ class Broker:
     # -- its answers ---------------------------------------------------------------------------
 
     def asked(self) -> object:
-        """Take a question for both lists; while the answer here is equal, so are they."""
+        """Return a key of both lists: while it is equal, the lists are equal."""
         self.read_at = self.now
         for one in self.nodes.values():
             if one.up:

@@ -34,8 +34,8 @@ class Successors:
     failed: str | None = None
 
     async def chosen(self, parent: ViewId | None, view: View) -> View | None:
-        """Set `view` as the successor of `parent` if there is none; return the successor that
-        stands.
+        """Set `view` as the successor of `parent` if there is none; return its
+        successor.
         """
         text = encode(Chosen(parent, (view,))).decode()
         stands = await perform(self.register.set_once(_name(parent), text), self.exchange)

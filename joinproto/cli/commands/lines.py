@@ -33,7 +33,7 @@ class Line:
     """One line of the log."""
 
     seq: Annotated[int, "its number, from 1"]
-    text: Annotated[str, "what was appended"]
+    text: Annotated[str, "the appended text"]
 
 
 @frozen
@@ -81,7 +81,7 @@ def append(config: Path, texts: tuple[str, ...], as_json: bool) -> int:
 def read(config: Path, first: int | None, as_json: bool) -> int:
     """Print the lines of the log, from number FIRST on.
 
-    All that was acknowledged before is there.  Exit codes: 0 read, 2 wrong usage, 4 the node does
+    It prints all lines acknowledged before.  Exit codes: 0 read, 2 wrong usage, 4 the node does
     not serve, ended meanwhile, or has dropped line FIRST.
     """
     lines: list[Line] = []

@@ -121,7 +121,7 @@ def work_of(group: int) -> tuple[bool, int]:
 
 
 def unbuffered(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command whose standard output keeps no line back, where `stdbuf` can see to it."""
+    """Return the command with line-buffered standard output, where `stdbuf` is installed."""
     stdbuf = shutil.which("stdbuf")
     if stdbuf is None or shutil.which(command[0]) is None:
         return command

@@ -3,10 +3,10 @@
 Source: Le Lann, "Distributed systems: towards a formal approach".  A client may want a
 member to enter; nothing forces it to.  The token is under way on one of N links while each
 member wants to enter or not, or one member is inside while the others want or not: that is
-N 2^N + N 2^(N-1) = 3N 2^(N-1) states (36, 96, 240 for N = 3, 4, 5).  Out of them lead
-N^2 2^(N-1) + N(N-1) 2^(N-2) wishes, N 2^N receipts and N 2^(N-1) departures.
+N 2^N + N 2^(N-1) = 3N 2^(N-1) states (36, 96, 240 for N = 3, 4, 5).  The steps from
+them are N^2 2^(N-1) + N(N-1) 2^(N-2) wishes, N 2^N receipts and N 2^(N-1) departures.
 
-Lose the token, and once all want to enter, nothing happens any more: N + 1 steps.  Double it
+Lose the token, and once all want to enter, no step is left: N + 1 steps.  Double it
 in a network that allows that, and two are inside.
 """
 

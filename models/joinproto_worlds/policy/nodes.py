@@ -1,4 +1,4 @@
-"""Nodes and their disks, clients' knowledge, and the system whose nodes these are."""
+"""Nodes and their disks, clients' knowledge, and the system to which the nodes belong."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Clients:
 
 @frozen(kw_only=True, eq=False)
 class System:
-    """A system whose nodes these are.
+    """The system to which the nodes belong.
 
     `found`: its reader's findings in a node's directory, as the node left it; `together`: its
     findings for several read together.  `needs_majority`: nodes that lose more than half of those

@@ -80,7 +80,7 @@ class Copy:
 
 @frozen(cache_hash=True)
 class Change:
-    """To the leader: one replica more, or one less; `joint`: one in the place of another."""
+    """To the leader: add a replica, or remove one; `joint`: replace one by another."""
 
     more: Names = frozenset()
     fewer: Names = frozenset()
@@ -297,7 +297,7 @@ class Replica:
 
 
 def last_of(log: Log) -> tuple[int, int]:
-    """Return the key that elections compare: the term of the last entry, and how many there are."""
+    """Return the key that elections compare: the last entry's term, and the number of entries."""
     return (log[-1].term, len(log)) if log else (0, 0)
 
 

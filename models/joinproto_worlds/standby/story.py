@@ -48,7 +48,7 @@ class Manager(Enum):
 class Op:
     """A client's action, as a whole: messages put and taken, a queue declared or deleted.
 
-    `passes`: so many messages come and go meanwhile, and leave nothing but their numbers.
+    `passes`: the count of messages that come and go meanwhile; only their numbers are left.
     """
 
     puts: tuple[tuple[str, str], ...] = ()  # queue, identity
@@ -103,7 +103,7 @@ class Story:
     run. `apart`: answers to a backup's query travel alongside current changes (LC6).  `patient`: a
     new primary waits for those that it expects without end.  `succeeded`: the first was cut off,
     the second was promoted and the third follows it; the network is whole again, and the first
-    serves. `late`: who is promoted hears of it after the chain of the manager that is built in has
+    serves. `late`: a broker learns of its promotion after the chain of the built-in manager has
     it. `continues`: after a total failure the built-in manager continues where all stores were
     seen. `stops_late`: no broker stops in order before all have failed. `able`: only these are
     promoted; empty: those that the manager would.  `least`: no broker is, while fewer run.

@@ -76,8 +76,8 @@ class Layout:
     def grown(self, counts: list[int], slots: int | None = None) -> Layout:
         """Return a layout with room for `counts` values in each field and `slots` messages.
 
-        None if no message is ever a bit.  Then the spare bits of the words go to the fields, in
-        equal parts: to pack all rows again costs more than bits that are there anyway.  Else only a
+        `slots` None: no message is ever a bit.  Then the spare bits of the words go to the
+        fields, in equal parts: to pack all rows again costs more than spare bits.  Else only a
         field that is too small gets two bits where they cost no word, else one.
         """
         if slots is None:
