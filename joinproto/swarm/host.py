@@ -95,7 +95,7 @@ class Clock:
 
 
 @define(eq=False)
-class Process:
+class Process(MemberLoop):
     """A process of one member.  `ended`: why it has stopped.
 
     `connected`: the peers.  `left`: its view, if that had a successor when it was connected again
