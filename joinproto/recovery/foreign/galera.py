@@ -14,7 +14,8 @@ The number of a view orders nothing by itself: it begins again when a cluster is
 from one node.  But a view tells which nodes continued: if y was with x in x's last view and has a
 later one without x, then x was not last.
 
-Galera takes a missing or a damaged file for safe.  Here it is unknown.
+Galera takes a missing or a damaged file for safe.  Here it is unknown; with a position that has
+its uuid the node counts as one that was killed.
 
 Source: recovery, "Foreign formats"; Galera 26.4, seen on real nodes (`tools/fixtures`).
 """

@@ -25,6 +25,10 @@ class Other:
 
 
 MAJORITY = "start the nodes: a majority has the latest by itself, and no store need be picked"
+REPLICATED = (
+    "start each primary with its data before its replicas: a replica copies its primary, even an"
+    " empty one"
+)
 
 OTHERS = (
     Other(
@@ -48,26 +52,15 @@ OTHERS = (
         frozenset({"STORAGE_MIN_VERSION"}),
         f"{MAJORITY}; only if the majority of a range is lost for good: cockroach debug recover",
     ),
-    Other(
-        "Redis Cluster",
-        frozenset({"nodes.conf"}),
-        "start the primaries with their data before their replicas: a replica copies its primary,"
-        " an empty one too",
-    ),
-    *(
-        Other(
-            "Redis or Valkey",
-            frozenset({name}),
-            "start the primary with its data before its replicas: a replica copies its primary,"
-            " an empty one too",
-        )
-        for name in ("dump.rdb", "appendonlydir")
-    ),
+    Other("Redis Cluster", frozenset({"nodes.conf"}), REPLICATED),
+    Other("Redis or Valkey", frozenset({"dump.rdb"}), REPLICATED),
+    Other("Redis or Valkey", frozenset({"appendonlydir"}), REPLICATED),
     Other(
         "MariaDB or MySQL",
         frozenset({"ibdata1"}),
-        "of a group (Group Replication) the server with the most in gtid_executed bootstraps; a"
-        " node of Galera has lost its grastate.dat: mariadbd --wsrep-recover says how far it is",
+        "if it was a node of Galera, its grastate.dat is lost: mariadbd --wsrep-recover says how"
+        " far it is; of a group (Group Replication) the server with the most in gtid_executed"
+        " bootstraps",
     ),
     Other(
         "Kafka",
