@@ -189,7 +189,7 @@ FROM_PEER = Table(
         Case("U7", "before the start", _in(Status.PREBOOT), Does.REMEMBER),
         Case("U7", "booting, coeval", _in(Status.BOOTING) & _COEVAL, Does.NOTE),
         Case("U7", "booting", _in(Status.BOOTING), Does.REMEMBER),
-        Case("U7", "the broker is paused", _PAUSED & ~_COEVAL, Does.IGNORE),
+        Case("U7", "the broker is paused", _PAUSED & ~_COEVAL, Does.REMEMBER),
         Case("U7", "younger, in transition", _BUSY & _YOUNGER, Does.FORWARD),
         Case("U1", "younger", _YOUNGER, Does.BEGIN),
         Case("U7", "older", _OLDER, Does.SEND_OURS),

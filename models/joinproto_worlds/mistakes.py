@@ -103,6 +103,7 @@ MISTAKES: Mapping[str, str] = {
     "own-lock-first": "Each node takes its own lock first, and keeps it when refused.",
     "word-believed": "A node boots on an earlier answer without asking again.",
     "gospel-told-unasked": "A node that missed the gospel's arrival tells it of a config.",
+    "paused-forgets": "A paused node forgets which node sent it a younger config.",
     "paused-told": "A node takes a config while its broker is paused.",
     "paused-unready": "What a look at the broker saw counts after the node is ready no more.",
     "late-lock-kept": "A lock granted after its round was given up is kept.",

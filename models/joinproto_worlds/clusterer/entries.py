@@ -168,6 +168,12 @@ RULES = (
         "U7: a node that was left out hears that its broker was paused: it takes configs",
         "paused-unready",
     ),
+    _entry(
+        "paused-stranger",
+        "paused-stranger",
+        "U7: a paused node hears of a config from a stranger: it asks that node when it runs again",
+        "paused-forgets",
+    ),
     _entry("splits", "splits", "U7: one of two goes on alone: the other hears of it, and leaves"),
 )
 LARGE = ("5", "6-circle", "8", "9", "11")

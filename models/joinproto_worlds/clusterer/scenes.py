@@ -251,6 +251,14 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
             (apply("a", config(3, "ab", "a")), Action(op=Op.RESUME, node="b")),
         ),
     ),
+    "paused-stranger": (
+        _one(
+            start("a", config(1, "a", "a")),
+            start("b", config(1, "b", "b")),
+            Action(op=Op.PAUSE, node="a"),
+        ),
+        ((apply("b", config(2, "ab", "b")), Action(op=Op.RESUME, node="a")),),
+    ),
     "two-sides": (
         (*TWO, *_one(APART, reset("b"), start("b"))),
         ((apply("a", config(2, "ab", "b")), apply("b", config(2, "ab", "b"))),),

@@ -186,6 +186,12 @@ CLUSTERER = (
         ),
     ),
     Mutation.of("gospel-told-unasked", "joinproto.clusterer.beginning", "spread", _told_unasked),
+    Mutation.of(
+        "paused-forgets",
+        TABLES,
+        "FROM_PEER",
+        lambda table: changing(table, "the broker is paused", outcome=Does.IGNORE),
+    ),
     Mutation.of("paused-told", TABLES, "FROM_PEER", dropping("the broker is paused")),
     Mutation.of(
         "paused-unready", "joinproto.clusterer.coordinator", "_paused", lambda _: _paused_unready
