@@ -103,8 +103,9 @@ class Broker:
         was_in = set() if booting.how is Boot.FOUND else self.members - booting.forget
         self.members = was_in | {self.name}
         beside = [self.machines.all[name].broker for name in sorted(there)]
-        for one in [one for one in beside if one.label == self.label][:1]:
-            self.members = one.members
+        same = [one for one in beside if one.label == self.label]
+        if same:
+            self.members = max(same, key=lambda one: len(one.members)).members
             self.members.add(self.name)
         self.runs = True
         self.paused = False
@@ -115,6 +116,16 @@ class Broker:
         """Copy the messages of a running peer.  `beside`: one of these; None means any."""
         if peers := [one for one in self.peers() if beside is None or one.name in beside]:
             self.kept = list(peers[0].kept)
+
+    def handle_partition(self) -> None:
+        """Take over what a peer has: the longer list of members, and the messages.
+
+        Peers that ran apart may each have dropped a member that has joined the other meanwhile.
+        """
+        for peer in self.peers():
+            if len(peer.members) > len(self.members):
+                self.members = peer.members
+        self.copy()
 
     def resume(self) -> None:
         if self.paused:

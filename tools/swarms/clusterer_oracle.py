@@ -113,9 +113,15 @@ class Oracle:
             self._give_up(one, f"the gospel of version {config.version} has other data")
         elif config.gospel not in one.holders | one.members:
             self._give_up(one, f"the gospel of version {config.version} was left out")
+        elif self._is_joining(config.gospel or ""):
+            self._give_up(one, f"the gospel of version {config.version} was giving its data up")
         elif not one.holders & config.nodes:
             self._give_up(one, f"all that had it are left out of version {config.version}")
         one.members &= config.nodes
+
+    def _is_joining(self, name: str) -> bool:
+        host = self.machines.all[name].host
+        return host is not None and host.state.status in (Status.JOINING, Status.BOOTING)
 
     def _labels(self, one: Message) -> set[str]:
         """Return the sets of data that have a message."""
