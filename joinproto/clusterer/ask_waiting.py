@@ -13,12 +13,13 @@ from attrs import frozen
 
 from joinproto.ask.question import Answer, Question, question
 from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
-from joinproto.clusterer.ask_nodes import NODE, RELEASE
+from joinproto.clusterer.ask_nodes import NODE, RELEASE, VARIANT
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.polling import blockers, choose, may_go, seen
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, AskedLock, Lock, Next, WaitingPeer
+from joinproto.clusterer.variants import RULES, Variant
 from joinproto.clusterer.why import reason
 from joinproto.codec.json_form import Absent, Last
 from joinproto.codec.strict import DoesNotFit
@@ -152,6 +153,7 @@ def answer_waits(
     awaits: Annotated[
         Mapping[str, tuple[str, ...] | None], "the nodes that each awaits; null: it has not said"
     ],
+    variant: VARIANT = Variant.SEED,
 ) -> WaitsAnswer:
     """The nodes that may go in a wait graph."""
     graph = {name: frozenset(said) for name, said in awaits.items() if said is not None}
@@ -159,7 +161,8 @@ def answer_waits(
     found = {}
     for name in sorted(graph):
         # A node that awaits none asks none.
-        may = may_go(graph, name, complete=complete or not graph[name])
+        rules = RULES[variant, Release.SEED]
+        may = may_go(graph, name, rules, complete=complete or not graph[name])
         found[name] = MayGoAnswer(
             goes=may.case.outcome is Next.LOCK,
             component=tuple(sorted(may.component)),

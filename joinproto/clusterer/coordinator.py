@@ -200,7 +200,8 @@ def news(state: State, remote: Held, sender: str | None, *, achieved: bool = Fal
         case Does.SEND_OURS if sender is not None:
             if state.status is Status.READY:
                 return Step(state, told({sender}, state.config_now, achieved=True))
-            return Step(state, spread(state, frozenset({sender}), state.config_now))
+            ours = transitioner.learned(state, sender, remote, achieved=achieved)
+            return Step(evolve(state, held=ours), spread(state, frozenset({sender}), ours))
         case Does.NOTE if sender is not None:
             return _note(state, remote, sender, achieved=achieved)
         case Does.REMEMBER if sender is not None:

@@ -14,6 +14,7 @@ from joinproto.clusterer.config import Config
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import JOIN, REJOIN, WAITS, Component, Next, WaitingPeer
+from joinproto.clusterer.variants import Rules
 from joinproto.machine.tables import Case
 
 
@@ -88,16 +89,20 @@ def blockers(
 class MayGo:
     """`component`: the node's own circle, itself included.  `out`: those it awaits beyond that.
 
-    `in_cycle`: there is a way from the node back to itself.
+    `in_cycle`: there is a way from the node back to itself.  `earlier`: those of the circle that
+    stopped before another of it.
     """
 
     case: Case[Next]
     component: frozenset[str]
     out: frozenset[str]
     in_cycle: bool
+    earlier: frozenset[str]
 
 
-def may_go(graph: Mapping[str, frozenset[str]], me: str, *, complete: bool = True) -> MayGo:
+def may_go(
+    graph: Mapping[str, frozenset[str]], me: str, rules: Rules, *, complete: bool = True
+) -> MayGo:
     """Return whether a node may go: all that it awaits, over any number of steps, await it too.
 
     `graph`: those that each awaits; `complete`: all have said.  The real one takes the strongly
@@ -106,8 +111,22 @@ def may_go(graph: Mapping[str, frozenset[str]], me: str, *, complete: bool = Tru
     beyond = _reached(graph, me)
     component = frozenset({me, *(one for one in beyond if one == me or me in _reached(graph, one))})
     out = frozenset(other for one in component for other in graph.get(one, frozenset()) - component)
-    case = WAITS.choose((Component(complete=complete, edge_out=bool(out)),), 0)
-    return MayGo(case, component, out, me in beyond)
+    earlier = stopped_earlier(graph, component) if rules.compares_stops else frozenset()
+    facts = Component(complete=complete, edge_out=bool(out), stopped_earlier=me in earlier)
+    return MayGo(WAITS.choose((facts,), 0), component, out, me in beyond, earlier)
+
+
+def stopped_earlier(graph: Mapping[str, frozenset[str]], circle: frozenset[str]) -> frozenset[str]:
+    """Return the nodes of a circle that another of it saw stop, and did not see stop (ours).
+
+    Otherwise: a stops, and b sees it and writes; c, which has the write too, stops before it sees
+    that; so a awaits b and c, and c awaits a: a goes, and the write is lost.  Where this holds of
+    all, as after cut links, it says nothing.
+    """
+    found = frozenset(
+        one for one in circle if any(one not in graph[other] for other in graph[one] & circle)
+    )
+    return found if found != circle else frozenset()
 
 
 def _reached(graph: Mapping[str, frozenset[str]], node: str) -> set[str]:

@@ -321,10 +321,14 @@ REJOIN = Table(
 
 @frozen(kw_only=True)
 class Component:
-    """The wait graph's facts about this node's strongly connected component."""
+    """The wait graph's facts about this node's strongly connected component.
+
+    `stopped_earlier`: than another of it, by both their lists of those that ran.
+    """
 
     complete: bool
     edge_out: bool = False
+    stopped_earlier: bool = False
 
 
 _CIRCLE = Members("circle", Component)
@@ -336,6 +340,8 @@ WAITS = Table(
              Next.WAIT),
         Case("U5", "its circle awaits a node outside", _CIRCLE.fact("an edge leads out",
              edge_out=True), Next.WAIT),
+        Case("U5", "another of its circle stopped later", _CIRCLE.fact("another saw it stop",
+             stopped_earlier=True), Next.WAIT),
         Case("U5", "its circle awaits itself alone", ALWAYS, Next.LOCK),
     ),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from joinproto.clusterer import locking
 from joinproto.clusterer.beginning import begin, ended, rested, succeed, told
-from joinproto.clusterer.booting import boot
+from joinproto.clusterer.booting import boot, kept
 from joinproto.clusterer.config import Age, Held, Notes, compare
 from joinproto.clusterer.identities import combined, data_of, fits, is_apart, known, tidy, was_out
 from joinproto.clusterer.messages import (
@@ -178,6 +178,17 @@ def folded(state: State, answers: dict[str, Told]) -> Folded:
     return Folded(row, youngest, merged, tuple(older))
 
 
+def learned(state: State, sender: str, remote: Held, *, achieved: bool) -> Held:
+    """Return our config with what a node tells that is ready with an older one (ours).
+
+    Otherwise: the gospel was reset while this node was off.  It answers a node that is ready with
+    the new gospel's data before it has heard all, and means the former gospel: all give those up.
+    """
+    if not (achieved and state.waits and state.who.rules.carries):
+        return state.config_now
+    return _merged(state, state.config_now, {sender: Told(0, remote, Status.READY)})
+
+
 def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
     """Return our config with the identities that the answers bring.
 
@@ -286,10 +297,14 @@ def _circled(state: State) -> Step:
     said = {name: nodes for name, nodes in round_.answers if isinstance(nodes, frozenset)}
     complete = len(said) == len(round_.answers)
     graph = {state.who.me: state.awaited or NOBODY, **said}
-    found = may_go(graph, state.who.me, complete=complete)
+    found = may_go(graph, state.who.me, state.who.rules, complete=complete)
     if state.who.rules.crashes and complete and not found.in_cycle:
         return ended(Step(state), "no circle in the wait graph: it crashed")
     state = evolve(state, why=Why(found.case.label, found.case.name), waits_for=NOBODY)
-    if found.case.outcome is Next.LOCK:
-        return locking.begin_locking(state)
-    return rested(evolve(state, waits_for=state.awaited or NOBODY))
+    if found.case.outcome is not Next.LOCK:
+        later = (state.awaited or NOBODY) - found.earlier
+        return rested(evolve(state, waits_for=later))
+    record = state.record
+    known = kept(Step(state), evolve(record, ran=record.ran - found.earlier))
+    going = locking.begin_locking(known.state)
+    return Step(going.state, (*known.effects, *going.effects))

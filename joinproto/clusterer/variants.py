@@ -31,7 +31,8 @@ class Rules:
     node takes over any identity that it receives.  `crashes`: on three messages that its maker did
     not expect.  `joins_blank`: one that gave its data up and was stopped before others came joins
     again; else the stored config counts as achieved.  `names_data`: an identity says which set of
-    data its node has, and a gospel counts as known only where that is known.
+    data its node has, and a gospel counts as known only where that is known.  `compares_stops`: of
+    nodes that wait for each other, one that another saw stop does not go first.
     """
 
     carries: bool
@@ -39,6 +40,7 @@ class Rules:
     crashes: bool
     joins_blank: bool = False
     names_data: bool = False
+    compares_stops: bool = False
 
 
 _DOCUMENT = Rules(carries=False, believes_waiting=True, crashes=False)
@@ -48,6 +50,7 @@ _OURS = Rules(
     crashes=False,
     joins_blank=True,
     names_data=True,
+    compares_stops=True,
 )
 RULES = {
     (Variant.SEED, Release.SEED): _DOCUMENT,

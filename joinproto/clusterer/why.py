@@ -45,6 +45,7 @@ WHY = {
     "others wait too": "it asks the others which nodes they await",
     "an answer is missing": "not all nodes have said yet which nodes they await",
     "its circle awaits a node outside": "{others} ran longer, and may have newer data",
+    "another of its circle stopped later": "of {others} one saw it stop, and may have newer data",
     "its circle awaits itself alone": "those that it awaited await it, too: it went",
     "another is to go first": "its data are not all that there are, so it lets another one go",
     "a lock is held by another": "{others} was about to go when it wanted to",

@@ -96,6 +96,7 @@ MISTAKES: Mapping[str, str] = {
     "everybody-leads": "Every waiting node takes itself for the one that goes first.",
     "ready-not-joined": "A node without data does not join one that is ready.",
     "ran-forgotten": "A node forgets which nodes still ran when it stopped.",
+    "stops-not-compared": "A node goes first though another saw it stop, and wrote on.",
     "locks-always-granted": "A lock is granted though another node holds it.",
     "contacts-kept": "An ejected node keeps its contacts in the former cluster.",
     "waits-uninterrupted": "A waiting node ignores a younger config.",
@@ -114,6 +115,7 @@ MISTAKES: Mapping[str, str] = {
     "leaving-forgotten": "A node that was left out, and is the gospel, does not say so.",
     "memory-believed": "What any ready node remembers of another counts before a later word.",
     "own-word-lost": "What a ready node remembers of another counts before that one's own word.",
+    "older-word-lost": "What a ready node says of identities with an older config does not count.",
     "data-unnamed": "Identities do not say which set of data they speak of.",
     # Discovery.
     "founds-alone": "One vote is enough to found a cluster.",

@@ -268,6 +268,21 @@ def test_a_node_that_may_go_has_no_edge_out_of_its_component(awaits: Any, goes: 
     assert goes == asked("waits", awaits=awaits)["goes"]
 
 
+STOPS = [
+    ({"a": ["b", "c"], "b": ["c"], "c": ["a", "b"]}, ["b", "c"]),  # b saw a stop
+    ({"a": ["b"], "b": ["a"]}, ["a", "b"]),
+    ({"a": ["b"], "b": ["c"], "c": ["a"]}, ["a", "b", "c"]),  # cut links: all were seen to stop
+]
+
+
+@pytest.mark.parametrize(("awaits", "goes"), STOPS, ids=range(len(STOPS)))
+def test_by_our_rules_none_goes_that_another_of_its_circle_saw_stop(
+    awaits: Any, goes: list[str]
+) -> None:
+    assert goes == asked("waits", awaits=awaits, variant="ours")["goes"]
+    assert sorted(awaits) == asked("waits", awaits=awaits)["goes"]
+
+
 LOCKS = [
     ({"b": "rejoining", "c": "joining"}, {}, True, None, ["a", "b", "c"]),
     ({"b": "rejoining"}, {}, True, None, ["a", "b"]),  # a node that is away counts as granted

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from joinproto.clusterer.simulator import Simulator
+from joinproto.machine.values import evolve
 from tests.clusterer.stories import action, config, story
 
 OPS = ("start", "start", "stop", "reset", "apply", "apply")
@@ -73,6 +74,29 @@ def test_one_config_has_one_set_of_data_and_no_node_waits(cuts: bool) -> None:
 
         assert sets <= 1, seed
         assert 0 == waiting, seed
+
+
+@pytest.mark.parametrize(("variant", "newest"), [("ours", {"b+"}), ("seed", {"a", "b+"})])
+def test_a_node_that_another_saw_stop_does_not_go_first(variant: str, newest: set[str]) -> None:
+    """c stopped before it saw a's end, and b before it saw c's: each waits for another."""
+    all_ = [action("start", name) for name in "abc"]
+    first = [one | {"config": config(1, "abc", "a", "infinity")} for one in all_]
+    told = story(first, *([action("stop", name)] for name in "abc"), all_, variant=variant)
+    found = set()
+    for seed in range(40):
+        sim = Simulator(told, Random(seed).randrange)
+        for step in told.steps[:-1]:
+            sim.play(step.do)
+        for name, ran in {"a": "abc", "b": "bc", "c": "abc"}.items():
+            disk = sim.machines[name].disk
+            disk.record = evolve(disk.record, ran=frozenset(ran))
+            disk.data = "a" if name == "a" else "b+"
+        sim.play(told.steps[-1].do)
+        ready = {one.disk.data for one in sim.machines.values() if one.state and one.state.runs}
+
+        assert 1 == len(ready)
+        found |= ready
+    assert newest == found
 
 
 @pytest.mark.soak("system-worlds")

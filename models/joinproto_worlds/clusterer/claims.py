@@ -36,6 +36,8 @@ def claims(title: str, variant: str) -> Iterator[Property]:
         yield always_each(
             "the former cluster hears nothing", lambda shown: _hears_nothing(shown, FORMER[title])
         )
+    if title == "old-memory":
+        yield always_each("a stays ready", lambda shown: not shown.nodes or shown.of("a").ready)
     if title == "two-ready":
         yield always_each("b knows a where it has its data", _b_knows_a)
     yield always_each("all are ready in the end", lambda shown: _together(shown, title))
@@ -65,6 +67,7 @@ SURVIVES = {
     "late-word": "a",
     "late-word-join": "a",
     "newcomers": "a",
+    "old-memory": "a",
     "left-out-starts": "a",
     "left-out-apart": "a",
     "left-out-gospel": "a",

@@ -7,6 +7,7 @@ from typing import Any
 from joinproto.check.entry import Entry, Family, Tier
 
 SEARCH = Family("joinproto_worlds.clusterer.search:build", prefix="clusterer-")
+STOPS = Family("joinproto_worlds.clusterer.stops:build", members=(2, 3, 5), prefix="clusterer-")
 
 
 def _entry(
@@ -157,6 +158,12 @@ RULES = (
         "U4: as `clusterer-late-word`, but data are given up after that answer",
     ),
     _entry(
+        "old-memory",
+        "old-memory",
+        "U3: a node comes back that remembers a gospel before its reset: it asks first",
+        "older-word-lost",
+    ),
+    _entry(
         "paused",
         "paused",
         "U7: a node whose broker was paused takes no config until it runs again",
@@ -211,6 +218,17 @@ ENTRIES: tuple[Entry, ...] = (
             delivers=scene in DELIVERING,
         )
         for scene in KILLED
+    ),
+    STOPS(
+        "stops",
+        "U5: all stop in every order: none goes first that another saw stop, and wrote on",
+        mutants=("stops-not-compared",),
+    ),
+    STOPS(
+        "real-stops",
+        "shipped: nodes wait for each other, and one goes that lacks the last write",
+        steps=5,
+        variant="real",
     ),
     _entry(
         "order-power",

@@ -240,6 +240,14 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         ),
         ((apply("a", config(3, "abc", "b")),),),
     ),
+    "old-memory": (
+        (
+            *THREE,
+            *_one(stop("c"), stop("b"), reset("a"), start("a", config(2, "a", "a"))),
+            *_one(apply("a", config(3, "abc", "a")), start("b")),
+        ),
+        ((start("c", config(4, "abc", "a")),),),
+    ),
     "paused": (
         (*TWO, (Action(op=Op.PAUSE, node="b"),)),
         ((apply("a", config(2, "ab", None)), Action(op=Op.RESUME, node="b")),),

@@ -127,6 +127,10 @@ def _word_refused(_original: object) -> Callable[..., bool]:
     return has_the_same_data
 
 
+def _none_stopped(_original: object) -> Callable[..., frozenset[str]]:
+    return lambda *_: frozenset()
+
+
 def _never(_original: object) -> Callable[..., bool]:
     return lambda *_: False
 
@@ -137,6 +141,10 @@ def _any_memory(_original: object) -> Callable[..., Any]:
 
 def _own_word_lost(_original: object) -> Callable[..., Any]:
     return lambda _ready, held: held.ids
+
+
+def _older_word_lost(_original: object) -> Callable[..., Any]:
+    return lambda state, *_, **__: state.config_now
 
 
 def _later_ignored(_original: object) -> Callable[..., Any]:
@@ -162,6 +170,9 @@ CLUSTERER = (
     Mutation.of("everybody-leads", ROUNDS, "seen_by", _everybody_leads),
     Mutation.of("ready-not-joined", TABLES, "JOIN", dropping("a node is ready")),
     Mutation.of("ran-forgotten", ROUNDS, "seen_by", _ran_forgotten),
+    Mutation.of(
+        "stops-not-compared", "joinproto.clusterer.polling", "stopped_earlier", _none_stopped
+    ),
     Mutation.of("locks-always-granted", TABLES, "LOCKS", _always_granted),
     Mutation.of("contacts-kept", "joinproto.clusterer.beginning", "_left", _contacts_kept),
     Mutation.of(
@@ -204,7 +215,13 @@ CLUSTERER = (
         ),
     ),
     Mutation.of("word-refused", "joinproto.clusterer.booting", "has_the_same_data", _word_refused),
-    Mutation.of("later-ignored", "joinproto.clusterer.identities", "known", _later_ignored),
+    Mutation(
+        "later-ignored",
+        (
+            Patch("joinproto.clusterer.identities", "known", _later_ignored),
+            Patch("joinproto.clusterer.transitioner", "learned", _older_word_lost),
+        ),
+    ),
     Mutation(
         "left-out-stays",
         (
@@ -227,6 +244,7 @@ CLUSTERER = (
     Mutation.of(
         "own-word-lost", "joinproto.clusterer.transitioner", "of_themselves", _own_word_lost
     ),
+    Mutation.of("older-word-lost", "joinproto.clusterer.transitioner", "learned", _older_word_lost),
     Mutation.of("data-unnamed", "joinproto.clusterer.identities", "data_of", _data_unnamed),
 )
 """The rules of the Clusterer, U1 to U7."""

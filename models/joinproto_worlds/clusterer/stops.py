@@ -1,0 +1,114 @@
+"""All nodes stop, one after the other, in every order: which may go first when they come back.
+
+A node keeps the list of those that ran when it stopped.  It strikes another off when it sees that
+one's end, which may be late, or never, where it stops before.  A node that has seen all ends
+acknowledges a write, which all have that run then.
+
+Source: Clusterer, U5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import define, field, frozen
+
+from joinproto.check.events import NOT_ENABLED
+from joinproto.check.properties import Property, always_each, sometimes_one
+from joinproto.check.world import World
+from joinproto.clusterer.polling import may_go
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.tables import Next
+from joinproto.clusterer.variants import RULES, Variant
+from joinproto_worlds.mutations.mutation import inside
+from joinproto_worlds.mutations.named import mutation
+
+
+@frozen
+class Back:
+    """All nodes, once all are back.  `goes`: may go first.  `current`: has the last write.
+
+    `waits`: is in a circle, and not all of that circle may go.
+    """
+
+    goes: frozenset[str] = frozenset()
+    current: frozenset[str] = frozenset()
+    waits: frozenset[str] = frozenset()
+
+
+mutated = inside(lambda nodes: mutation(nodes.mutant))
+
+
+@define
+class Nodes:
+    """The nodes of one config.  `ran`: as each knows; `has`: how many writes it has."""
+
+    names: str
+    variant: Variant
+    mutant: str | None
+    writes: int
+    up: frozenset[str] = field(init=False)
+    ran: dict[str, frozenset[str]] = field(init=False)
+    has: dict[str, int] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.up = frozenset(self.names)
+        self.ran = dict.fromkeys(self.names, self.up)
+        self.has = dict.fromkeys(self.names, 0)
+
+    def choices(self) -> Iterator[tuple[str, str, str]]:
+        for name in sorted(self.up):
+            yield "stop", name, name
+            for gone in sorted(self.ran[name] - self.up):
+                yield "sees the stop", name, gone
+            if self.ran[name] <= self.up and self.has[name] < self.writes:
+                yield "writes", name, name
+
+    def receive(self, event: tuple[str, str, str]) -> Any:
+        match event:
+            case "stop", name, _ if name in self.up:
+                self.up -= {name}
+            case "sees the stop", name, gone if name in self.up and gone not in self.up:
+                self.ran[name] -= {gone}
+            case "writes", name, _ if name in self.up:
+                written = max(self.has.values()) + 1
+                self.has |= dict.fromkeys(self.up, written)
+            case _:
+                return NOT_ENABLED
+        return None
+
+    @mutated
+    def shows(self) -> Back:
+        if self.up:
+            return Back()
+        graph = {name: self.ran[name] - {name} for name in self.names}
+        rules = RULES[self.variant, Release.SEED]
+        found = {name: may_go(graph, name, rules) for name in self.names}
+        goes = frozenset(name for name, one in found.items() if one.case.outcome is Next.LOCK)
+        last = max(self.has.values())
+        return Back(
+            goes=goes,
+            current=frozenset(name for name, has in self.has.items() if has == last),
+            waits=frozenset(name for name, one in found.items() if one.component & goes) - goes,
+        )
+
+
+def claims() -> Iterator[Property]:
+    """Yield the claims."""
+    yield always_each("whichever goes has the last write", lambda back: back.goes <= back.current)
+    yield always_each("one may go", lambda back: bool(back.goes) or not back.current)
+    yield sometimes_one("one waits for its circle", lambda back: bool(back.waits))
+    yield sometimes_one("two may go", lambda back: len(back.goes) > 1)
+
+
+def build(
+    members: int = 3, mutant: str | None = None, *, variant: str = "ours", writes: int = 2
+) -> World:
+    """`members`: nodes; `writes`: at most."""
+    return World(
+        name="clusterer-stops",
+        members={"nodes": lambda: Nodes("abcdef"[:members], Variant(variant), mutant, writes)},
+        properties=list(claims()),
+        about="all nodes stop in every order; those come back first that have the last write",
+    )
