@@ -13,6 +13,7 @@ import pytest
 
 from tests.playground.conftest import WAIT_MS
 from tests.playground.serving import serve
+from tools.histories.trees import loaded
 from tools.playground.__main__ import PACKAGES
 
 pytestmark = [pytest.mark.landing, pytest.mark.needs("chromium", "node", "npm")]
@@ -225,13 +226,20 @@ def drop(page: Any, folders: list[Path]) -> None:
     [
         ("galera-killed-in-turn", "UNPROVEN: fd1ec621.. (n1) and fd490136.. (n2) are the latest"),
         ("rabbitmq-stopped-in-turn", "PROVEN: c@localhost (c@localhost) is the latest store"),
+        ("etcd-away", "TIE: a (a) and c (c) have every committed entry, and the same"),
+        ("postgresql-forked-17", "DIVERGED: These directories have gone different ways"),
     ],
 )
-def test_directories_of_real_servers_are_judged(page: Any, story: str, says: str) -> None:
+def test_directories_of_real_servers_are_judged(
+    page: Any, tmp_path: Path, story: str, says: str
+) -> None:
     """As servers left them; each is called by the name that was dropped."""
+    kept = ROOT / "tests/recovery/foreign/data" / story
+    for packed in kept.glob("*.tree"):
+        loaded(packed.read_text("utf-8")).write(tmp_path / packed.stem)
+    folders = [one for held in (kept, tmp_path) for one in sorted(held.iterdir()) if one.is_dir()]
     page.locator("#tab-recover").click()
-    folders = sorted((ROOT / "tests/recovery/foreign/data" / story).iterdir())
-    drop(page, [folder for folder in folders if folder.is_dir()])
+    drop(page, folders)
     page.locator("#pick").click()
 
     said = " ".join(page.locator("#recover-outcome pre").inner_text().split())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
@@ -56,6 +57,14 @@ class Sparse:
         missing = count - len(found)
         blank = BLANK[:missing] if missing <= len(BLANK) else bytes(missing)
         return found + blank if found else blank
+
+    def write(self, store: Path) -> None:
+        """Write the directory; zeros at the end take no space on disk."""
+        for name, data in self.files.items():
+            path = store / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            os.truncate(path, self.sizes[name])
 
     def with_file(self, name: str, data: bytes, size: int | None = None) -> Sparse:
         """Return the same with another file; `size`: as before, where none is given."""
