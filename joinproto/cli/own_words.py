@@ -3,13 +3,15 @@
 A world has the words of its name, its sentence, its mutants and, where it is an incident, of the
 paragraph that tells it and the other words of people for it.  A word counts the more, the fewer
 worlds have it; a word that no world has counts nothing, because people tell more than the fault.
+A long one is first tried as a known word with one slip in it: people in trouble type in haste.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import pairwise
 from math import log
 
@@ -30,18 +32,21 @@ WORDS_MIN = 2
 OF_SYSTEM = 2
 """The name of its own system counts so often: a person knows which one he runs."""
 
+SLIP_MIN = 6
+"""A word of so many letters that no world has may be a known one with one slip."""
+
 IN_A_ROW = 1.0
 """The extra score for two words in a row that are also in a row in a world's text."""
 
 _COMMON = """a about after again all already also and another any are as at be been before being
-both but by came can cannot come could couldn did didn do does don each even ever every everything
-for from get give given go got had happen has have haven how however i if in into is isn it its
-itself just keep know let like ll made make many may me might more most much my no none not nothing
-now of off on once one only onto or other our out over own put ran re really run said same saw say
-seem should show since so some somehow someone something still such take than that the their
-them then there these they thing think this though through to too took try turn until up us use ve
-very was wasn we well went were what when where which while who whole whose why will with without
-won would wouldn yet you your"""
+both but by came can cannot cant come could couldn did didn didnt do does doesnt don dont each even
+ever every everything for from get give given go got had happen has have haven how however i if in
+into is isn isnt it its itself just keep know let like ll made make many may me might more most
+much my no none not nothing now of off on once one only onto or other our out over own put ran re
+really run said same saw say seem should show since so some somehow someone something still such
+take than that the their them then there these they thing think this though through to too took try
+turn until up us use ve very was wasn wasnt we well went were what when where which while who whole
+whose why will with without won wont would wouldn yet you your"""
 
 _SAME = (
     "disk volume pvc pv storage store datadir ssd drive",
@@ -49,24 +54,35 @@ _SAME = (
     "primary master leader",
     "replica standby slave secondary follower backup",
     "restart reboot recreate reschedule redeploy start bounce",
-    "mariadb galera mysql percona",
+    "mariadb galera mysql percona wsrep grastate innodb mysqld",
     "promote failover elect election takeover",
     "node pod member server broker box machine vm host instance controller",
     "partition cut isolate isolated network switch flap flaky blip glitch netsplit link",
     "outage crash kill die dead died down crashloop crashloopbackoff",
     "lose lost losing loss missing",
-    "rabbitmq rabbit",
-    "mongodb mongo",
-    "opensearch elasticsearch elastic es",
-    "postgresql postgres patroni pg",
-    "kubernetes k8s",
+    "rabbitmq rabbit rabbitmqctl mnesia",
+    "mongodb mongo mongod mongosh",
+    "opensearch elasticsearch elastic es eck",
+    "postgresql postgres patroni pg psql patronictl",
+    "kubernetes k8s kubectl",
+    "etcd etcdctl etcdutl",
+    "kafka kraft strimzi",
+    "redpanda rpk",
+    "pacemaker pcs crm corosync",
+    "cockroachdb cockroach crdb",
+    "zookeeper zk",
+    "cassandra scylla scylladb",
+    "2 two",
+    "3 three",
+    "4 four",
+    "5 five",
     "artemis activemq amq",
     "jetstream nats",
     "region datacenter dc coast zone",
     "write wrote written",
     "remove kick evict forget",
     "charge bill billing",
-    "clock ntp time",
+    "clock ntp time chrony chronyd ntpd",
     "see hear reach contact unreachable",
     "copy sync synced synchronize resync replicate",
     "bootstrap initiate found form",
@@ -77,6 +93,7 @@ _SAME = (
     "bigger higher highest largest biggest",
     "chart helm playbook ansible script",
 )
+"""Words that count as one; a product's tools and other names count as the product."""
 _ANY = "cluster operator set chart charm billing"
 """Words in the names of systems that do not tell one from another."""
 _WITHOUT = frozenset(_COMMON.split())
@@ -84,8 +101,8 @@ _CLASS = {word: group.split()[0] for group in _SAME for word in group.split()}
 
 
 def text_of(item: Entry) -> str:
-    """Return all texts of a world in lower case."""
-    return " ".join((item.name, item.about, *item.mutants, item.happened, item.spoken)).lower()
+    """Return all texts of a world."""
+    return " ".join((item.name, item.about, *item.mutants, item.happened, item.spoken))
 
 
 def system_of(item: Entry) -> str:
@@ -99,7 +116,7 @@ def worlds_that_say(said: str, items: Iterable[Entry]) -> tuple[list[Entry], lis
     Of one word there are no others.
     """
     every = list(items)
-    just = [item for item in every if said.lower() in text_of(item)]
+    just = [item for item in every if said.lower() in text_of(item).lower()]
     just.sort(key=lambda item: not item.link)
     about = {_about(item) for item in just}
     if just and (len(said.split()) == 1 or len(about) >= FOUND_MAX):
@@ -119,9 +136,10 @@ def nearest_worlds(said: str, items: Iterable[Entry]) -> list[Entry]:
         pairs_of.setdefault(about, set()).update(_pairs(text_of(item)))
     have = Counter(word for words in words_of.values() for word in words)
     systems = {about: _words(system_of(item)) - _ANY_SYSTEM for about, item in first.items()}
-    asked = {word: log(1 + len(first) / have[word]) for word in sorted(_words(said)) if have[word]}
+    in_order = [_spelled(word, have) for word in _in_order(said)]
+    asked = {word: log(1 + len(first) / have[word]) for word in sorted({*in_order}) if have[word]}
     least = PART_MIN * sum(asked.values())
-    pairs = _pairs(said)
+    pairs = {*pairwise(in_order)}
     scored = []
     for at, (about, words) in enumerate(words_of.items()):
         common = [word for word in asked if word in words]
@@ -147,9 +165,40 @@ def _pairs(text: str) -> set[tuple[str, str]]:
     return set(pairwise(_in_order(text)))
 
 
-def _in_order(text: str) -> list[str]:
-    words = (_stem(word) for word in re.findall(r"[a-z][a-z0-9]+|\d+", text.lower()))
-    return [one for word in words if (one := _CLASS.get(word, word)) not in _WITHOUT]
+@cache
+def _in_order(text: str) -> tuple[str, ...]:
+    words = (_stem(word.lower()) for word in _split(text))
+    return tuple(one for word in words if (one := _CLASS.get(word, word)) not in _WITHOUT)
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield words and numbers; a name such as OffsetOutOfRange also as the words in it."""
+    for word in re.findall(r"[A-Za-z][A-Za-z0-9]+|\d+", text):
+        yield word
+        parts = re.split(r"(?<=[a-z])(?=[A-Z][a-z])", word)
+        if len(parts) > 1:
+            yield from parts
+
+
+def _spelled(word: str, known: Mapping[str, int]) -> str:
+    """Return a word that worlds have: this one, or else one that differs from it by one slip."""
+    if word in known or len(word) < SLIP_MIN or word.isdigit():
+        return word
+    alike = {_CLASS.get(it, it) for it in (*known, *_CLASS) if _one_slip(word, it)}
+    return max(alike, key=lambda it: (known.get(it, 0), it), default=word)
+
+
+def _one_slip(word: str, other: str) -> bool:
+    """Whether one letter inside is wrong, missing, too many or swapped with the next."""
+    if word[0] != other[0] or abs(len(word) - len(other)) > 1:
+        return False
+    if len(word) == len(other) and word[-1] != other[-1]:
+        return False
+    while word and other and word[0] == other[0]:
+        word, other = word[1:], other[1:]
+    while word and other and word[-1] == other[-1]:
+        word, other = word[:-1], other[:-1]
+    return max(len(word), len(other)) <= 1 or (len(word) == 2 and word == other[::-1])
 
 
 def _stem(word: str) -> str:
