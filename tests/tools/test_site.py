@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from attrs import define, field
 
+from joinproto_worlds.incidents.entries import ENTRIES, incident_of
 from tools.site import places, words
 from tools.site.__main__ import build
 
@@ -116,6 +117,17 @@ def test_a_browser_searches_without_a_server(site: Path) -> None:
 
 @pytest.mark.landing
 @pytest.mark.needs("chromium", "npm", "material")
+def test_a_browser_finds_an_incident_by_a_line_of_a_log(site: Path) -> None:
+    """The words are of no page of `docs/`."""
+    shown = _browser("--dump-dom", f"file://{site / 'index.html'}?q=INCONSISTENT_CLUSTER_ID")
+
+    found = re.findall(r'href="([^"?#]*\.html)', shown.partition("md-search-result__list")[2])
+
+    assert "kafka-second-quorum.html" in {Path(link).name for link in found[:3]}
+
+
+@pytest.mark.landing
+@pytest.mark.needs("chromium", "npm", "material")
 def test_a_browser_draws_the_pictures(site: Path) -> None:
     """Mermaid takes the place of its text."""
     shown = _browser("--dump-dom", site / "search.html")
@@ -151,6 +163,15 @@ def _browser(*options: object) -> str:
 def test_a_link_is_written_as_the_site_needs_it(page: str, text: str, wanted: str) -> None:
     """A link to a file outside the site becomes plain text."""
     assert wanted == places.relinked(text, page)
+
+
+def test_each_incident_has_a_page_with_its_words() -> None:
+    pages = places.incidents()
+
+    for item in ENTRIES:
+        text = pages[f"incidents/{incident_of(item.name)}.md"]
+        assert all(part in text for part in (item.name, item.happened, item.spoken, item.link))
+        assert f"incidents/{incident_of(item.name)}.md" in places.incident_links()
 
 
 def test_the_first_use_of_a_word_becomes_a_link() -> None:

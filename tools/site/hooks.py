@@ -72,7 +72,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, name in places.ROOT_PAGES.items():
         text = (places.ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=text))
-    for name, text in places.examples().items():
+    for name, text in {**places.examples(), **places.incidents()}.items():
         files.append(File.generated(config, name, content=text))
     for name in ("site.css", "offline.js"):
         files.append(File.generated(config, f"assets/{name}", abs_src_path=str(ASSETS / name)))
@@ -84,11 +84,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Return the page as MkDocs reads it; a code host reads it as it is."""
     name = page.file.src_uri
-    if name.startswith("examples/"):
+    if name.startswith(("examples/", "incidents/")):
         return markdown
     if name == "index.md":
         page.meta["hide"] = ["navigation"]
     text = places.relinked(_spaced(markdown), name)
+    if name == "incidents.md":
+        text += places.incident_links()
     if name == "glossary.md":
         return words.anchored(text)
     if name in ("api.md", "check/api.md", "json.md", "changelog.md"):

@@ -1,13 +1,19 @@
 """The place of a checkout's file in the site, and the form of its links there.
 
-Four pages in the checkout's root are pages of the site, and so is each file of `docs/examples`.
+Four pages in the checkout's root are pages of the site, and so are each file of `docs/examples` and
+each incident among the worlds, with the words that people use of it, so that the site's search
+finds it by them.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from itertools import groupby
 from pathlib import Path, PurePosixPath
+
+from joinproto.cli.show.amounts import plural
+from joinproto_worlds.incidents.entries import ENTRIES, incident_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOT_PAGES = {
@@ -97,3 +103,33 @@ def _about(path: Path) -> str:
         return ""
     first = path.read_text(encoding="utf-8").partition("\n")[0]
     return f": {first.strip(chr(34))}" if first.startswith('"""') else ""
+
+
+def incidents() -> dict[str, str]:
+    """Return a page for each incident: what happened, what else people say of it, its worlds."""
+    pages = {}
+    for name, items in groupby(ENTRIES, lambda item: incident_of(item.name)):
+        worlds = list(items)
+        told = worlds[0]
+        lines = [
+            f"* `{item.name}`: {item.about}; "
+            + (
+                item.expected
+                if item.steps is None
+                else f"violated after {plural(item.steps, 'step')}"
+            )
+            for item in worlds
+        ]
+        pages[f"incidents/{name}.md"] = (
+            f"# {name}\n\n{told.happened}\n\nAlso: {told.spoken}.\n\n"
+            f"    joinproto check {told.name}\n\n" + "\n".join(lines) + "\n\n"
+            f"[Source]({told.link}). [All incidents](../incidents.md).\n"
+        )
+    return pages
+
+
+def incident_links() -> str:
+    """Return the links to these pages, for the page about all of them."""
+    names = (PurePosixPath(page).stem for page in incidents())
+    links = " · ".join(f"[{name}](incidents/{name}.md)" for name in names)
+    return f"\n## A page for each incident\n\n{links}\n"
