@@ -22,6 +22,7 @@ from joinproto_worlds.policy import galera, ours
 from joinproto_worlds.policy.built_in import pick
 from joinproto_worlds.policy.galera import found
 from joinproto_worlds.policy.nodes import Left, Node
+from joinproto_worlds.policy.worlds import WORLDS as BUILT
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "policies"
 FEW = ("--ends", "2", "--writes", "1")
@@ -99,12 +100,26 @@ def test_no_run_defeats_the_shipped_policy(capsys: Any, world: str) -> None:
 
 @pytest.mark.landing
 @pytest.mark.parametrize(
-    ("world", "states"), [("galera", 10_651), ("rabbitmq", 6_528), ("joinproto", 49_503)]
+    ("world", "states"),
+    [("galera", 10_651), ("rabbitmq", 6_528), ("joinproto", 49_503), ("joinproto-two", 117_166)],
 )
 def test_no_longer_run_defeats_the_shipped_policy(capsys: Any, world: str, states: int) -> None:
     code, tree = checked(capsys, "pick", "--world", world)
 
     assert (code, tree["distinct"]) == (0, states)
+
+
+@pytest.mark.landing
+@pytest.mark.needs("jq")
+def test_the_highest_number_may_be_of_a_frame_that_was_never_committed(capsys: Any) -> None:
+    """Two members that crash show it; three that do not crash have no such frame."""
+    rule = str(EXAMPLES / "highest-seqno")
+
+    code, tree = checked(capsys, rule, "--world", "joinproto-two")
+
+    assert (code, len(tree["trace"])) == (1, 27)
+    assert "no acknowledged frame is lost" == tree["property"]
+    assert 0 == checked(capsys, rule, "--world", "joinproto")[0]
 
 
 @pytest.mark.landing
@@ -129,7 +144,7 @@ def test_where_pick_is_too_careful_a_node_is_silent_or_blank() -> None:
 
 def asked_of_galera(left: Left) -> dict[str, Record]:
     asker = Questioner(pick, ("choose-founder",))
-    assert "holds" == check(galera.world(asker, left=left)).result
+    assert "holds" == check(galera.world(asker, left)).result
     return asker.records
 
 
@@ -204,8 +219,9 @@ def test_stores_that_are_the_same_are_put_to_a_policy_once() -> None:
     assert 3 * put.total() < 2 * report.distinct
 
 
-def test_an_option_that_a_world_does_not_use_is_refused(capsys: Any) -> None:
-    code, tree = checked(capsys, "pick", "--world", "joinproto", "--ends", "2")
+@pytest.mark.parametrize("world", [name for name, it in BUILT.items() if not it.is_bounded])
+def test_an_option_that_a_world_does_not_use_is_refused(capsys: Any, world: str) -> None:
+    code, tree = checked(capsys, "pick", "--world", world, "--ends", "2")
 
     assert code == 2
     assert "--ends" in tree["error"]["message"]

@@ -17,7 +17,7 @@ import click
 from attrs import frozen
 from click.core import ParameterSource
 
-from joinproto.check import ModelProblem, World, check
+from joinproto.check import ModelProblem, check
 from joinproto.check.check import check as check_by_engine
 from joinproto.check.folders import has_loops
 from joinproto.check.report import Report
@@ -39,7 +39,7 @@ Example:
   joinproto policy check pick --world rabbitmq
 """
 OURS = "pick"
-WORLDS = ("galera", "rabbitmq", "joinproto")
+WORLDS = ("galera", "rabbitmq", "joinproto", "joinproto-two")
 OF_NODES = ("writes", "ends", "starts", "wipes", "by_hand", "unmounted", "acts", "all_answer")
 """Parameters of this command that bound the events of nodes."""
 
@@ -136,7 +136,7 @@ def check_command(
             "seconds_max": max_seconds,
             "memory_max_bytes": loading.bytes_of(max_memory),
         }
-        report = _searched(asker, _world(world, asker, {"asks": acts, **left}), limits)
+        report = _searched(asker, world, {"asks": acts, **left}, limits)
         again()
         stopped = any(item.result == "violated" for item in report.properties)
         answers = summed(asker, is_whole=not stopped and report.result != "incomplete")
@@ -152,12 +152,18 @@ def check_command(
     return {"holds": 0, "violated": 1, "incomplete": 3}[report.result]
 
 
-def _searched(asker: Questioner, world: World, limits: Mapping[str, Any]) -> Report:
-    # The world of the join protocol is too large for plain Python: a search that begins there
-    # begins again in the engine.  Without compiled loops a short run may do.
-    is_large = world.name == "policy-joinproto" and has_loops()
+def _searched(
+    asker: Questioner, name: str, left: Mapping[str, Any], limits: Mapping[str, Any]
+) -> Report:
+    from joinproto_worlds.policy.nodes import Left
+    from joinproto_worlds.policy.worlds import WORLDS as BUILT
+
+    world = BUILT[name].build(asker, Left(**left))
+    # A search in plain Python that does not end begins again in the engine.  Without compiled
+    # loops a short run may do.
+    by_engine = BUILT[name].is_large and has_loops()
     try:
-        return (check_by_engine if is_large else check)(world, **limits)
+        return (check_by_engine if by_engine else check)(world, **limits)
     except ModelProblem:
         if asker.failure is not None:
             raise asker.failure from None
@@ -197,8 +203,10 @@ def _command(target: str) -> str:
 
 def _refuse_unused(world: str) -> None:
     """Refuse options that a world has no use for: its runs would be the same."""
+    from joinproto_worlds.policy.worlds import WORLDS as BUILT
+
     given = click.get_current_context().get_parameter_source
-    for name in OF_NODES if world == "joinproto" else ():
+    for name in () if BUILT[world].is_bounded else OF_NODES:
         if given(name) is ParameterSource.COMMANDLINE:
             flag = "--answered" if name == "acts" else f"--{name.replace('_', '-')}"
             raise UsageProblem(
@@ -216,19 +224,6 @@ def _started(target: str, seconds: float) -> Iterator[tuple[Policy, Callable[[],
         return
     with Program(command_of(target), seconds=seconds) as program:
         yield lambda asked: program.answer(asked.question), program.ask_again
-
-
-def _world(name: str, asker: Questioner, left: Mapping[str, Any]) -> World:
-    from joinproto_worlds.policy import galera, ours, rabbitmq
-    from joinproto_worlds.policy.nodes import Left
-
-    match name:
-        case "galera":
-            return galera.world(asker, left=Left(**left))
-        case "rabbitmq":
-            return rabbitmq.world(asker, left=Left(**left))
-        case _:
-            return ours.world(asker)
 
 
 def _text(target: str, world: str, report: Report, answers: Answers) -> Iterator[str]:

@@ -33,7 +33,10 @@ HARMS = {
     ),
 }
 BEGINS = "Nodes a, b and c serve together at first, and each has all that was acknowledged."
-OURS_BEGINS = "Members a, b and c are started with empty disks, and found a cluster."
+OURS_BEGINS = {
+    "joinproto": "Members a, b and c are started with empty disks, and found a cluster.",
+    "joinproto-two": "Members a and b are started with empty disks, and found a cluster.",
+}
 PICK = """\
 Or let a program choose that no run defeats; it ends with 0 only where the latest store is proven:
 
@@ -97,7 +100,7 @@ def _run(world: str, report: Report) -> Iterator[str]:
     if not broken or report.trace is None:
         return
     yield "## The shortest run that defeats it"
-    yield OURS_BEGINS if world == "joinproto" else BEGINS
+    yield OURS_BEGINS.get(world, BEGINS)
     yield "\n".join(f"{at}. {step.label}" for at, step in enumerate(report.trace.steps, start=1))
     yield HARMS[broken]
 

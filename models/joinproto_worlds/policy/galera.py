@@ -22,7 +22,7 @@ CLUSTER = "6a1f3c9e-0000-11ee-8d7e-1f2e3d4c5b6a"
 PATH = "/var/lib/mysql"
 
 
-def world(asker: Questioner, *, left: Left) -> World:
+def world(asker: Questioner, left: Left) -> World:
     """Return the world of three nodes of Galera."""
     return world_of(SYSTEM, asker, left=left)
 

@@ -28,10 +28,9 @@ CHOSEN_MAX = 65_536
 
 
 def world(asker: Questioner) -> World:
-    """Return the world of three members.
+    """Return the world of three members, of which a second view leaves one behind.
 
-    Of two members N is two, so each store would have every committed frame, and no choice could do
-    harm.  Of three, one is left behind by the second view, which serves without it.
+    It serves without that one, so stores differ in their frames without any crash.
     """
     base = join.build(
         members=3,
@@ -44,11 +43,34 @@ def world(asker: Questioner) -> World:
         closes=False,
         reaches=("FOUND", "CHANGE"),
     )
+    return _asking(base, asker, "policy-joinproto")
+
+
+def world_of_two(asker: Questioner) -> World:
+    """Return the world of two members with two crashes, after which one serves alone.
+
+    Each store in turn is ahead of the other, in a later view; the highest sequence number may be
+    of a frame that was never committed.
+    """
+    base = join.build(
+        members=2,
+        register="votes",
+        crashes=2,
+        partitions=0,
+        proposers=1,
+        automatic=False,
+        marks=True,
+        leaves="b",
+    )
+    return _asking(base, asker, "policy-joinproto-two")
+
+
+def _asking(base: World, asker: Questioner, name: str) -> World:
     claims = [
         always("no acknowledged frame is lost", partial(_nothing_lost, asker)),
         sometimes("it chooses a store", partial(_is_chosen, asker)),
     ]
-    return evolve(base, name="policy-joinproto", show_disk=shown_disk, properties=claims)
+    return evolve(base, name=name, show_disk=shown_disk, properties=claims)
 
 
 def _nothing_lost(asker: Questioner, view: View) -> bool:

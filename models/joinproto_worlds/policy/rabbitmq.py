@@ -21,7 +21,7 @@ from joinproto_worlds.policy.nodes import Left, Node, System, name_of
 NODES = "abc"
 
 
-def world(asker: Questioner, *, left: Left) -> World:
+def world(asker: Questioner, left: Left) -> World:
     """Return the world of three nodes of RabbitMQ."""
     return world_of(SYSTEM, asker, left=left)
 
