@@ -130,6 +130,14 @@ def test_an_unknown_name_is_answered_with_the_nearest(run: Run) -> None:
     assert (2, True) == (done.code, "did you mean clusterer?" in done.err)
 
 
+def test_a_mistake_is_named_with_a_world_that_can_have_it(run: Run) -> None:
+    """docs/incidents.md names three runs by the mistake alone."""
+    said = run("register-forgets")
+
+    assert 2 == said.code
+    assert "joinproto check join-two --mutant register-forgets" in said.err
+
+
 def test_the_page_has_every_world_with_its_claims(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "models.html"
 

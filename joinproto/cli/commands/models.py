@@ -97,6 +97,12 @@ def _named(name: str | None) -> list[Entry]:
     family = [item for item in every if _family_of(item) == name]
     if family or one:
         return family or one
+    having = [item.name for item in every if name in item.mutants]
+    if having:
+        raise UsageProblem(
+            f"{name!r} is no world, but a mistake that worlds can have",
+            next=f"joinproto check {having[0]} --mutant {name}",
+        )
     families = [*entries.FAMILIES, policies.FAMILY]
     raise UsageProblem(
         f"there is no family and no world called {name!r}",
