@@ -34,12 +34,13 @@ def test_the_size_that_is_all_start_has_no_rates() -> None:
 
 def test_a_problem_is_the_first_thing_to_read() -> None:
     """Numbers of a tool that counts wrong must not be quoted."""
-    found = evolve(made_up(), problems=("spin-dfs 8: wrong",), left_out=("no java",))
+    left_out = "musil is left out: no Python 3.12\n  next: install it"
+    found = evolve(made_up(), problems=("spin-dfs 8: wrong",), left_out=(left_out,))
 
     page = report.markdown(found, plot="benchmarks.svg")
 
     assert page.index("**Problem:** spin-dfs 8: wrong") < page.index("distinct")
-    assert "**Left out:** no java" in page
+    assert "musil is left out: no Python 3.12. Next: install it." in page
     assert "PROBLEM: spin-dfs 8: wrong" in report.terminal(found)
 
 

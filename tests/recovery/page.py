@@ -43,17 +43,17 @@ def regenerate(text: str, folder: Path, run: Ask) -> str:
 
 def picture() -> str:
     """Return the table of verdicts as questions in words, asked from the top."""
-    lines = ["```mermaid", "flowchart TD"]
-    came_by = "    start([the stores]) -->"
+    lines, arrows = ["```mermaid", "block-beta", "    columns 3"], list[str]()
     for at, case in enumerate(verdicts().cases):
         verdict = case.outcome.value.upper()
+        if at:
+            lines.append("    space:3")
         if case.condition == ALWAYS:
-            lines.append(f'{came_by} o{at}["{verdict}<br/>{case.name}"]')
+            lines.append(f'    c{at}["{verdict}: {case.name}"]')
         else:
-            lines.append(f'{came_by} c{at}{{"{case.name}?"}}')
-            lines.append(f'    c{at} -->|yes| o{at}["{verdict}"]')
-            came_by = f"    c{at} -->|no|"
-    return "\n".join([*lines, "```"])
+            lines.append(f'    c{at}["{case.name}?"] space o{at}["{verdict}"]')
+            arrows += [f'    c{at} -- "yes" --> o{at}', f'    c{at} -- "no" --> c{at + 1}']
+    return "\n".join([*lines, *arrows, "```"])
 
 
 def example(folder: Path, run: Ask) -> str:

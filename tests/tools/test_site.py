@@ -12,7 +12,7 @@ import pytest
 from attrs import define, field
 
 from joinproto_worlds.incidents.entries import ENTRIES, incident_of
-from tools.site import places, words
+from tools.site import form, places, words
 from tools.site.__main__ import build
 
 WIDTHS = {"wide": "1280,1400", "phone": "500,1400"}
@@ -172,6 +172,26 @@ def test_each_incident_has_a_page_with_its_words() -> None:
         text = pages[f"incidents/{incident_of(item.name)}.md"]
         assert all(part in text for part in (item.name, item.happened, item.spoken, item.link))
         assert f"incidents/{incident_of(item.name)}.md" in places.incident_links()
+
+
+def test_a_paragraph_stays_in_its_item() -> None:
+    """A code host wants three spaces before it, and MkDocs four."""
+    text = "4. four:\n\n        a command\n\n   and more\n   of it.\n5. five"
+
+    wanted = text.replace("   and", "    and").replace("\n5.", "\n\n5.")
+
+    assert wanted == form.adapted(text)
+
+
+def test_a_state_is_not_drawn_as_a_bar() -> None:
+    """The theme paints a state black whose name begins as that of a bar."""
+    text = "```mermaid\nstateDiagram-v2\n    joining --> up : joining\n```"
+
+    wanted = text.replace("joining -->", "in_joining -->").replace(
+        "\n```", '\n    state "joining" as in_joining\n```'
+    )
+
+    assert wanted == form.adapted(text)
 
 
 def test_the_first_use_of_a_word_becomes_a_link() -> None:

@@ -227,7 +227,7 @@ def terminal(results: Results) -> str:
         parts += ["three nodes", node_table(results.node)]
     if results.restart is not None:
         parts += ["a node with many frames", restart_table(results.restart)]
-    parts += [f"left out: {text}" for text in results.left_out]
+    parts += list(results.left_out)
     parts += [f"PROBLEM: {text}" for text in results.problems]
     return "\n\n".join(parts)
 
@@ -293,7 +293,7 @@ def markdown(results: Results, *, plot: str) -> str:
     """Return docs/benchmarks.md.  `plot`: the picture's file name next to it."""
     parts = [HEAD.format(command=results.command, date=results.date)]
     parts += [f"**Problem:** {text}" for text in results.problems]
-    parts += [f"**Left out:** {text}" for text in results.left_out]
+    parts += [text.replace("\n  next: ", ". Next: ") + "." for text in results.left_out]
     parts += [
         f"![Distinct states for each second of CPU, and bytes for each state]({plot})",
         SEARCHES_HEAD,

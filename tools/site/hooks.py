@@ -16,20 +16,21 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from tools.site import places, words
+from tools.site import form, places, words
 from tools.site.__main__ import mermaid
 
 ASSETS = Path(__file__).with_name("assets")
-ITEM = re.compile(r"(?:[*-]|\d+\.) ")
+DRAWN = re.compile(r"(?s)<pre class=\"mermaid\">.*?</pre>")
 
 
 @event_priority(-50)
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fill the place of decision records, and give a page that no entry names one."""
+    """Fill the places of folders, and give a page that no entry names one."""
     nav: list[Any] = config.nav or []
     docs = Path(config.docs_dir)
-    decided = sorted(path.relative_to(docs).as_posix() for path in docs.glob("decisions/*.md"))
-    _replace(nav, "decisions/*", decided)
+    for folder in ("decisions", "policies"):
+        inside = sorted(path.relative_to(docs).as_posix() for path in docs.glob(f"{folder}/*.md"))
+        _replace(nav, f"{folder}/*", inside)
     named = set(_named(nav))
     others = sorted(
         name
@@ -88,7 +89,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return markdown
     if name == "index.md":
         page.meta["hide"] = ["navigation"]
-    text = places.relinked(_spaced(markdown), name)
+    text = places.relinked(form.adapted(markdown), name)
     if name == "incidents.md":
         text += places.incident_links()
     if name == "glossary.md":
@@ -98,20 +99,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return words.linked(text, name, os.path.relpath("glossary.md", PurePosixPath(name).parent))
 
 
-def _spaced(text: str) -> str:
-    """Put an empty line before each list that follows a paragraph: MkDocs wants one."""
-    lines: list[str] = []
-    fenced = False
-    for line in text.split("\n"):
-        fenced ^= line.startswith("```")
-        before = lines[-1] if lines else ""
-        if (
-            not fenced
-            and ITEM.match(line)
-            and before.strip()
-            and not ITEM.match(before)
-            and not before.startswith((" ", "#", "<!--"))
-        ):
-            lines.append("")
-        lines.append(line)
-    return "\n".join(lines)
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Put each drawing into a box that scrolls where the screen is narrow."""
+
+    def box(found: re.Match[str]) -> str:
+        kind = "drawing states" if "stateDiagram" in found[0] else "drawing"
+        return f'<div class="{kind}">{found[0]}</div>'
+
+    return DRAWN.sub(box, html)
