@@ -79,7 +79,7 @@ def strong(
     which: Callable[[str, Any], Any] | None = None,
     each: bool = False,
 ) -> Fair:
-    """A step that is possible again and again is taken again and again: see `Fair`."""
+    """Return the fairness by which a step that is possible again and again is taken: see `Fair`."""
     return Fair(True, actions, of, which, each)
 
 

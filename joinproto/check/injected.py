@@ -37,9 +37,9 @@ _BUDGET = must(lambda value: isinstance(value, int) and value > 0, "a whole numb
 
 @frozen(kw_only=True)
 class Injected:
-    """A fault: `event` reaches one of the members `of` (None means any), at most `budget` times a
-    run.
+    """A fault: `event` reaches one of the members `of` (None means any).
 
+    `action`: the step's name.  `budget`: how often in one run, over all members; 1 or more.
     `event`: what `receive` gets, or `Offline(event)` for a stopped member.  A member that answers
     `NOT_ENABLED` is spared.  `when`: only in views of which it is true.
     """
@@ -76,7 +76,10 @@ class _OlderCopy(Injected):
 def disk_lost(
     *, keeps: Sequence[str] = (), of: Sequence[str] | None = None, budget: int = 1
 ) -> Injected:
-    """Return the fault that a stopped member's durable attributes are as at first, but `keeps`."""
+    """Return the fault that a stopped member's disk is blank: its attributes are as at first.
+
+    `keeps`: durable attributes that stay.  `of`, `budget`: as of `Injected`.
+    """
     kept = f", but for {', '.join(keeps)}" if keeps else ""
     event = Offline(DiskBecomes(keeps=tuple(keeps), blank=True))
     return Injected(f"the disk is lost{kept}", event, of=of, budget=budget)
@@ -85,9 +88,11 @@ def disk_lost(
 def disk_edited(
     *, of: Sequence[str] | None = None, budget: int = 1, action: str = "", **values: Any
 ) -> Injected:
-    """Return the fault that durable attributes of a stopped member are something else.
+    """Return the fault that durable attributes of a stopped member become `values`, by name.
 
-    A wrong role in its configuration, half of an update, another cluster's identity.
+    For a wrong role in its configuration, half of an update, another cluster's identity.
+
+    `of`, `budget`: as of `Injected`.  `action`: the step's name; "" means one made of the values.
     """
     said = ", ".join(f"{name} {value}" for name, value in values.items())
     event = Offline(DiskBecomes(values=tuple(values.items())))
@@ -95,7 +100,11 @@ def disk_edited(
 
 
 def older_copy(*, of: Sequence[str] | None = None, budget: int = 1) -> Injected:
-    """Return the fault that a disk is put back as it was at some moment, when it was copied."""
+    """Return the fault that a stopped member's disk is put back as it was at some moment before.
+
+    A copy is made at any moment, at most one of each member.  `of`, `budget`: as of `Injected`;
+    the budget counts what is put back, not copies.
+    """
     return _OlderCopy("an older copy of the disk is put back", None, of=of, budget=budget)
 
 

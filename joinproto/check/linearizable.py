@@ -154,13 +154,15 @@ def linearizable(
         initial: the state at the beginning.  States and answers are compared by `==`.
         name: of the claim.
 
-    The orders of c open calls are at most e * c! for each explanation: a handful of clients.
+    The orders of c open calls are at most 2.7 * c! for each explanation: a handful of clients.
     """
     return Linearizable(apply, initial, name)
 
 
 def register(state: Hashable, operation: Hashable) -> tuple[Hashable, Hashable]:
-    """A register: `("read",)`, `("write", value)`, `("compare and set", old, new)`.
+    """Return the next state and the answer of a register.
+
+    `operation`: `("read",)`, `("write", value)` or `("compare and set", old, new)`.
 
     A read is answered by the value, a write by None, a compare and set by whether it was done.
     """

@@ -89,7 +89,10 @@ class Implied:
 
 @frozen
 class Property:
-    """A named claim.
+    """A named claim, as `always` and the other functions make it.
+
+    `scope`: what `holds` is asked about; `among`: of which members, None means all.  `premise`:
+    asked first, and where it is false nothing is claimed.
 
     `holds` takes a view, one member's observation, those of a pair, that of a member and the
     monitor's, or the monitor's alone; of a step the views before and after it, and a `StepView`
@@ -137,7 +140,7 @@ def _among(names: Sequence[str] | None) -> tuple[str, ...] | None:
 def always(
     name: str, holds: Callable[[View], Any], *, premise: Callable[[View], Any] | None = None
 ) -> Property:
-    """`holds(view)` in every reachable state; with `premise`, in those where that is true.
+    """Claim that `holds(view)` is true in every reachable state; with `premise`, where it is.
 
     A premise that is never true is reported.
     """
@@ -148,7 +151,7 @@ def always(
 def always_each(
     name: str, holds: Callable[[Any], Any], *, among: Sequence[str] | None = None
 ) -> Property:
-    """`holds(shown)` for every running member (of those named in `among`), in every state."""
+    """Claim `holds(shown)` of every running member (of those named in `among`), in every state."""
     return Property(name, "always", holds, "each", _among(among))
 
 
@@ -159,7 +162,7 @@ def always_pair(
     among: Sequence[str] | None = None,
     of: Callable[[Any], Any] | None = None,
 ) -> Property:
-    """`holds(a, b)` for every two running members, in both orders, in every state.
+    """Claim `holds(a, b)` of every two running members, in both orders, in every state.
 
     The cheapest way to say that members agree: it costs two look-ups instead of a call for each
     combination of all members.  `of`: the part of the observation that the claim is about; `holds`
@@ -177,7 +180,7 @@ def always_beside(
     of: Callable[[Any], Any] | None = None,
     of_monitor: Callable[[Any], Any] | None = None,
 ) -> Property:
-    """`holds(shown, monitor)` for every running member and the monitor's observation.
+    """Claim `holds(shown, monitor)` of every running member and the monitor, in every state.
 
     `of`, `of_monitor`: the parts of either that the claim is about, as for `always_pair`.
     """
@@ -191,29 +194,29 @@ def _all_of_it(shown: Any) -> Any:
 
 
 def always_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
-    """`holds(monitor)` of the monitor's observation, in every state."""
+    """Claim `holds(monitor)` of the monitor's observation, in every state."""
     return Property(name, "always", holds, "monitor")
 
 
 def sometimes_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
-    """`holds(monitor)` of the monitor's observation, in some reachable state."""
+    """Claim `holds(monitor)` of the monitor's observation, in some reachable state."""
     return Property(name, "sometimes", holds, "monitor")
 
 
 def sometimes(name: str, holds: Callable[[View], Any]) -> Property:
-    """`holds(view)` in some reachable state: without it the safety above may be empty."""
+    """Claim that `holds(view)` is true in some reachable state: without it safety may be empty."""
     return Property(name, "sometimes", holds)
 
 
 def sometimes_one(
     name: str, holds: Callable[[Any], Any], *, among: Sequence[str] | None = None
 ) -> Property:
-    """`holds(shown)` for some running member (of `among`), in some reachable state."""
+    """Claim `holds(shown)` of some running member (of `among`), in some reachable state."""
     return Property(name, "sometimes", holds, "each", _among(among))
 
 
 def eventually(name: str, holds: Callable[[View], Any]) -> Property:
-    """On every fair run, `holds(view)` in some state.
+    """Claim that every fair run has a state with `holds(view)`.
 
     Fair: as `World.fairness` says; by default, a delivery or a choice that stays possible for ever
     is taken some time.  Faults, `Maybe` choices and joint steps marked `fair=False` are never
@@ -223,7 +226,7 @@ def eventually(name: str, holds: Callable[[View], Any]) -> Property:
 
 
 def leads_to(name: str, premise: Callable[[View], Any], holds: Callable[[View], Any]) -> Property:
-    """On every fair run, whenever `premise(view)`, then `holds(view)`, in that state or later."""
+    """Claim that in every fair run `premise(view)` leads to `holds(view)`, at once or later."""
     return Property(name, "leads to", holds, premise=premise)
 
 
@@ -234,7 +237,7 @@ def until(
     *,
     premise: Callable[[View], Any] | None = None,
 ) -> Property:
-    """On every fair run, `meanwhile(view)` in all states until one with `holds(view)` comes.
+    """Claim that in every fair run `meanwhile(view)` is true until `holds(view)` comes true.
 
     Asked from the outset on; with `premise`, from each state in which that is true.
     """
@@ -242,32 +245,32 @@ def until(
 
 
 def infinitely_often(name: str, holds: Callable[[View], Any]) -> Property:
-    """On every fair run, `holds(view)` again and again, without end."""
+    """Claim that in every fair run `holds(view)` is true again and again, without end."""
     return Property(name, "infinitely often", holds)
 
 
 def eventually_always(name: str, holds: Callable[[View], Any]) -> Property:
-    """On every fair run, `holds(view)` in all states from some state on."""
+    """Claim that in every fair run `holds(view)` is true in all states from some state on."""
     return Property(name, "eventually always", holds)
 
 
 def always_possible(name: str, holds: Callable[[View], Any]) -> Property:
-    """From every reachable state, steps other than faults can lead to one where it holds."""
+    """Claim that from every reachable state steps other than faults can lead to `holds(view)`."""
     return Property(name, "always possible", holds)
 
 
 def no_deadlock(name: str, done: Callable[[View], Any] = lambda view: False) -> Property:
-    """Every reachable state has a step that is no fault, unless `done(view)`."""
+    """Claim that every reachable state has a step that is no fault, unless `done(view)`."""
     return Property(name, "no deadlock", done)
 
 
 def always_step(name: str, holds: Callable[[View, StepView, View], Any]) -> Property:
-    """`holds(before, step, after)` of every step, faults among them."""
+    """Claim `holds(before, step, after)` of every step, faults among them."""
     return Property(name, "always step", holds, "step")
 
 
 def implements(name: str, abstract: Any, mapping: Callable[[View], Mapping[str, Any]]) -> Property:
-    """Every run is one of the world `abstract`, seen through `mapping`, which may pause.
+    """Claim that every run, seen through `mapping`, is one of the world `abstract`, with pauses.
 
     `mapping(view)`: the observation of each member of `abstract`.  Each step must be a step there,
     or change nothing; fairness is not compared.

@@ -31,8 +31,9 @@ def check(
     where these are kept from an earlier run, one of up to 20,000.  A larger one, and one with
     `symmetry`, is searched by the engine.
 
-    `symmetry`: one state for each renaming of the world's interchangeable members.  The limits end
-    the search early; the report then says `incomplete`.  `progress` hears how far it is.
+    `symmetry`: one state for each renaming of the world's interchangeable members.  `states_max`
+    (distinct states), `memory_max_bytes`, `seconds_max` and `interrupted`, once it is true, end the
+    search early; the report then says `incomplete`.  `progress` hears how far it is.
     `witnesses`: rebuild the shortest run to every `sometimes`, too.  `workers`: threads of the
     engine.  Raises `ModelProblem` for a model that cannot be explored.
     """

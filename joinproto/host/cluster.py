@@ -47,6 +47,8 @@ class Cluster:
 
     `record`: the contents of the disk, where the host knows more of it than the store's own record
     (the position of the last frame, from its journal).
+
+    Raises, out of the block: `Aborted` (do not restart), `StoreWriteFailed`, or what a port raised.
     """
 
     def __init__(self, config: Config, host: Host, *, record: StoreRecord | None = None) -> None:

@@ -191,7 +191,8 @@ class Stop:
 class Abort:
     """End the process.  A restart does not help; nothing was written.
 
-    `needs_recovery`: the operator has to choose with `joinproto recover` first.
+    `found`, `expected`: for the message to the operator.  `needs_recovery`: the operator has to
+    choose with `joinproto recover` first.
     """
 
     reason: Reason
@@ -329,7 +330,8 @@ class Batch:
 
     `close`: serve clients no more, and acknowledge nothing, before anything else is done; None if
     nothing of that.  `persist`: make this durable before anything is sent; None if nothing has
-    changed.  `events`: at any time.
+    changed.  `sends`: each may be lost, come twice or come late.  `actions`: in this order.
+    `events`: to log or count, at any time.
     """
 
     close: Closing | None = None

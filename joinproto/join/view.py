@@ -139,7 +139,7 @@ class Facts:
 
 @frozen(kw_only=True, cache_hash=True)
 class View(Facts):
-    """The facts, and the id made of them."""
+    """A link of the chain: the facts about it, and the id that is made of them."""
 
     id: ViewId
 

@@ -46,7 +46,9 @@ class Remembering(Protocol):
 
 @frozen(kw_only=True)
 class Keeping:
-    """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last frames
+    """When snapshots are made, and which frames are kept.
+
+    `snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last frames
     stay readable at least; None means all do.  `before_dropping`: makes it durable that an earlier
     version must not read the journal.
     """

@@ -90,7 +90,11 @@ def appending(
 
 
 class ReplicatedLog:
-    """A `Service` and a `StateTransfer` over a journal."""
+    """A `Service` and a `StateTransfer` over a journal: the log that all members write.
+
+    `application`: gets each committed frame, in order.  `keeping`: None means its defaults.
+    Raises `StoreForeign` where the journal begins with the state of another application.
+    """
 
     # From `attach` on.
     loop: EventLoop
@@ -105,10 +109,6 @@ class ReplicatedLog:
         *,
         keeping: Keeping | None = None,
     ) -> None:
-        """`keeping`: when snapshots are made, of an application that is `Remembering`.  `origin`:
-        stands in the entries that are submitted here, in this run.  Raises `StoreForeign` where
-        the journal begins with the state of another application.
-        """
         self.journal = journal
         self.application = application
         self.view: View | None = None

@@ -14,7 +14,7 @@ EVERYWHERE = frozenset({"0.0.0.0", "::"})
 
 @frozen
 class Address:
-    """A TCP address; port 0: any free one."""
+    """A TCP address.  `port`: 0 to 65535; 0 to listen means any free one."""
 
     host: str
     port: int

@@ -66,7 +66,7 @@ SWITCH_SECONDS = 0.000_2
 
 
 def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> int:
-    """Run until the member has ended; return the exit code, or raise with one.
+    """Run until the member has ended, and return the exit code; a `JoinprotoError` carries it.
 
     `front`: makes the server for clients, inside the event loop (asyncio); None means lines of
     text.

@@ -35,7 +35,11 @@ _LINE = struct.Struct(">I")
 
 @frozen
 class Frame:
-    """One entry of the log."""
+    """One entry of the log.
+
+    `view`: id of the view in which it was sent.  `seq`: its number, from 1 at the founding and on
+    from view to view.
+    """
 
     view: str
     seq: int
