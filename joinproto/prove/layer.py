@@ -18,7 +18,7 @@ from joinproto.prove.logic import FALSE, Formula, Function, Relation, Sort, Var
 
 @frozen
 class Guard:
-    """`says`: in words, as it is shown."""
+    """A condition of a step.  `name`: as it is shown."""
 
     name: str
     formula: Formula

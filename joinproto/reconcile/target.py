@@ -23,10 +23,7 @@ larger than any number.  Looked at in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 1
 
 @frozen
 class Wanted:
-    """How many replicas are kept.
-
-    `ANY`: more than any cluster has nodes.
-    """
+    """How many replicas are kept; the count `ANY` is more than any cluster has nodes."""
 
     count: Annotated[int, Key("target"), "0: no target, nothing is added"]
     said_by: Annotated[str | None, "what decided; null: nothing"]

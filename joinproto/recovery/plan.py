@@ -134,9 +134,7 @@ class Step:
 
 @frozen(kw_only=True)
 class Plan:
-    """The plan of `apply`, and its evidence.  `lineage`: for a forced restart, the chain that it
-    continues.
-    """
+    """The plan of `apply`, and its evidence."""
 
     cluster: Annotated[str, "its initial signature"]
     cluster_name: Annotated[Shown, "its name"]

@@ -57,7 +57,7 @@ class Snapshot:
 
 @frozen
 class Change:
-    """An entry that changes the membership.  `kind`: as etcd numbers it."""
+    """An entry that changes the membership.  `changes`: kind, as etcd numbers it, and member."""
 
     index: int
     term: int
