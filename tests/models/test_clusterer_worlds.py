@@ -34,7 +34,7 @@ COUNTS = {
     "clusterer-two-ready": (79, 123, 22),
     "clusterer-two-ready-reset": (29, 45, 12),
     "clusterer-splits": (10, 12, 8),
-    "clusterer-old-memory": (1_524, 4_831, 16),
+    "clusterer-old-memory": (43, 63, 11),
     "clusterer-paused": (205, 326, 20),
     "clusterer-paused-late": (51, 73, 15),
     "clusterer-paused-stranger": (14, 17, 8),

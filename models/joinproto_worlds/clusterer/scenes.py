@@ -242,11 +242,11 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
     ),
     "old-memory": (
         (
-            *THREE,
-            *_one(stop("c"), stop("b"), reset("a"), start("a", config(2, "a", "a"))),
-            *_one(apply("a", config(3, "abc", "a")), start("b")),
+            *TWO,
+            *_one(stop("b"), reset("a"), start("a", config(2, "a", "a"))),
+            *_one(apply("a", config(3, "ab", "a"))),
         ),
-        ((start("c", config(4, "abc", "a")),),),
+        ((start("b", config(4, "ab", "a")),),),
     ),
     "paused": (
         (*TWO, (Action(op=Op.PAUSE, node="b"),)),
