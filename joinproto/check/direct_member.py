@@ -28,6 +28,9 @@ from joinproto.check.world import World
 SLOWLY = 500
 """States answered by `member.py`: more than the questions that are always put twice."""
 
+KEPT_MAX = 20_000
+"""Answers of `member.py` that are kept: of these members each is slow."""
+
 Values = tuple[Hashable, ...]
 Answers = list[tuple[Hashable, Values | None]]
 """Each event that is offered, and the attributes after it; None if there is no such step."""
@@ -100,9 +103,12 @@ class DirectMember:
 
     def _slowly(self, values: Values) -> Answers:
         """Return the same, with all that a member's code may do."""
-        local, found = LocalState(True, values, ()), Answers()
-        for choice in self.code.answer("choices", local):
-            outcomes = self.code.answer("step", (local, choice.event)) or ()
+        local, found, code = LocalState(True, values, ()), Answers(), self.code
+        # Kept, the first answers are there when the way to a state is looked for.
+        is_kept = code.known is not None and code.known.new < KEPT_MAX
+        ask = code.once if is_kept else code.answer
+        for choice in ask("choices", local):
+            outcomes = ask("step", (local, choice.event)) or ()
             if not outcomes:
                 found.append((choice.event, None))
             for outcome in outcomes:

@@ -98,7 +98,7 @@ class MemberCode:
 
     def choices(self, local: LocalState) -> tuple[Choice, ...]:
         """Return the steps the member may take by itself, the world's faults included."""
-        found: tuple[Choice, ...] = self._once("choices", local)
+        found: tuple[Choice, ...] = self.once("choices", local)
         return found
 
     def run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
@@ -106,24 +106,25 @@ class MemberCode:
 
         The first is the step itself; the others are crashes in the middle of it.
         """
-        found: tuple[Outcome, ...] | None = self._once("step", (local, event))
+        found: tuple[Outcome, ...] | None = self.once("step", (local, event))
         return found
 
     def shows(self, local: LocalState) -> Hashable:
         """Return the frozen observation of the running member, or `DOWN`."""
-        found: Hashable = self._once("shown", local)
+        found: Hashable = self.once("shown", local)
         return found
 
     def shows_disk(self, local: LocalState) -> Hashable:
         """Return the frozen observation of the disk, None if the world shows none."""
-        found: Hashable = None if self._show_disk is None else self._once("disk", local)
+        found: Hashable = None if self._show_disk is None else self.once("disk", local)
         return found
 
     def horizon(self, local: LocalState) -> int:
         """Return how far the member has come, for messages that expire; 0 without the method."""
-        return int(self._once("horizon", local)) if self._has_horizon else 0
+        return int(self.once("horizon", local)) if self._has_horizon else 0
 
-    def _once(self, kind: str, question: Any) -> Any:
+    def once(self, kind: str, question: Any) -> Any:
+        """Return the answer: a known one, if answers are kept."""
         if self.known is None:
             return self.answer(kind, question)
         return self.known.once(kind, question, lambda: self.answer(kind, question))
