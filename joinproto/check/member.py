@@ -214,14 +214,15 @@ class MemberCode:
         if self._has_choices:
             offered = self._offered(local)
             if self.twice.is_due():
-                ask = partial(self._offered, local)
+                ask = partial(self._offered, local, again=True)
                 self.twice.again(Question("choices()", str, offered, ask, between_choices))
             found += offered
         if self._steps.crash_points:
             found.append(Choice(CRASH, fair=False, fault=True))
         return tuple(found)
 
-    def _offered(self, local: LocalState) -> list[Choice]:
+    def _offered(self, local: LocalState, *, again: bool = False) -> list[Choice]:
+        """Return what choices() offers; `again`: it is known by now that it changes nothing."""
         self.objects.calls += 1
         member = self.objects.running(local.values)
 
@@ -257,7 +258,8 @@ class MemberCode:
                 )
             event = self.objects.value(item.event if whim else item, "choices()", freeze_event)
             found.append(Choice(event, fair=not whim))
-        self._refuse_change(member, local, "choices()")
+        if not again:
+            self._refuse_change(member, local, "choices()")
         return found
 
     def _refuse_change(self, member: Any, local: LocalState, what: str) -> None:
@@ -273,16 +275,18 @@ class MemberCode:
             return seen_of(self.objects.names, local.values)
         what = "shows()" if self._show is None else "show(member)"
 
-        def ask() -> Hashable:
+        def ask(*, again: bool = False) -> Hashable:
             member, show = self.objects.running(local.values), self._show
             call = member.shows if show is None else lambda: show(member)
             shown = self.objects.value(self.objects.guarded(what, call), what)
-            self._refuse_change(member, local, what)
+            if not again:
+                self._refuse_change(member, local, what)
             return shown
 
         shown = ask()
         if self.twice.is_due():
-            self.twice.again(Question(what, str, shown, ask, between_shown))
+            ask_again = partial(ask, again=True)
+            self.twice.again(Question(what, str, shown, ask_again, between_shown))
         return shown
 
     def _come_so_far(self, local: LocalState) -> int:

@@ -56,6 +56,11 @@ def keep_and_begin(self, *given):
     if timer.ident is None:
         timer.start()
 Checkpoint._keep = keep_and_begin
+remove = Checkpoint.remove
+def end_and_remove(self):
+    timer.cancel()  # the search is over; killed now, it would look as if it had lost its checkpoint
+    remove(self)
+Checkpoint.remove = end_and_remove
 checkpoint = Checkpoint(folder, {"world": "two-phase-commit"}, seconds=0)
 check(load_world("two-phase-commit", members=members), checkpoint=checkpoint, workers=2)
 """
