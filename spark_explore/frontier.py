@@ -24,6 +24,7 @@ from joinproto.check.memory import resident_bytes
 from joinproto.check.report import Growth
 from joinproto.errors import EnvironmentProblem
 from spark_explore import parcels, step
+from spark_explore.homes import Homes
 from spark_explore.keys import Rows, by_owner, keys_of, unique
 from spark_explore.layouts import roomy
 from spark_explore.repack import Repack
@@ -74,6 +75,7 @@ class Frontier:
     rpc_server: RpcServer | None = field(init=False, default=None)
     shares: list[Share] = Factory(list)
     counts: list[int] = Factory(list)
+    _homes: Homes | None = field(init=False, default=None)
     _everything: Any = field(init=False, default=None)
     _told: int = field(init=False, default=0)
 
@@ -187,10 +189,13 @@ class Frontier:
     def _run(self, context: Any, task: Task, length: int) -> list[tuple[Any, ...]]:
         owners, end = task.owners, task.first + length
         flow = context.parallelize(self.shares, owners)
+        if task.storage.is_cached_apart:
+            self._homes = self._homes or Homes(context, owners, _itself)
+            flow = self._exchanged(flow.keyBy(_owner_of)).values()
         flow = flow.mapPartitionsWithIndex(partial(step.start, task))
         for level in range(task.first + 1, end):
-            flow = exchanged(flow, owners).mapPartitionsWithIndex(partial(step.middle, task, level))
-        flow = exchanged(flow, owners).mapPartitionsWithIndex(partial(step.end, task, end))
+            flow = self._exchanged(flow).mapPartitionsWithIndex(partial(step.middle, task, level))
+        flow = self._exchanged(flow).mapPartitionsWithIndex(partial(step.end, task, end))
         if owners > OWNERS_APART:
             # The counts of all owners would fill the driver: it hears of some together.
             parts = isqrt(owners)
@@ -201,6 +206,11 @@ class Frontier:
         # Also before it: a run that was killed, or a job that failed, leaves some.
         parcels.forget(self.storage.here / parcels.FOLDER)
         return found
+
+    def _exchanged(self, flow: Any) -> Any:
+        """Return items (owner, ...) where their owners are."""
+        flow = exchanged(flow, self.owners)
+        return flow if self._homes is None else self._homes.prefer(flow)
 
     @staticmethod
     def _refuse(found: Iterable[tuple[Any, ...]]) -> None:
@@ -299,6 +309,10 @@ def exchanged(flow: Any, owners: int) -> Any:
 
 def _itself(owner: int) -> int:
     return owner
+
+
+def _owner_of(share: Share) -> int:
+    return share.owner
 
 
 def _with_owner(what: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:

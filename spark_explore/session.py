@@ -145,6 +145,10 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
         "spark.executorEnv.NUMBA_NUM_THREADS": "1",
         # A step that runs a second time gives the same; one that is slow is large.
         "spark.speculation": "false",
+        # A free core takes a task whose host is busy: a step waits for all owners.
+        "spark.locality.wait": "0s",
+        # An executor may go although `homes.py` has an empty block in its memory.
+        "spark.dynamicAllocation.cachedExecutorIdleTimeout": "60s",
         # Runs of columns as the dataset's readers expect them.
         "spark.sql.parquet.compression.codec": "zstd",
         # The same text of a time everywhere.

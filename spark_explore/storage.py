@@ -69,8 +69,14 @@ class Share:
 
     def names(self) -> set[str]:
         """Return the names of all its files."""
+        return self.needed(wide=True)
+
+    def needed(self, *, wide: bool) -> set[str]:
+        """Return the names of those that a search reads: no level but the last, unless rows are
+        wide, and then a key alone does not tell whether a row is known.
+        """
         runs = {name for run in self.runs for name in (run.keys, run.places)}
-        return {*self.files, *runs} - {""}
+        return {*(self.files if wide else self.files[-1:]), *runs} - {""}
 
 
 def share_of(found: dict[str, Any]) -> Share:
@@ -134,6 +140,11 @@ class Storage:
         if isinstance(self.place, Folder):
             return self.place.path
         return self.cache or _cache_of(str(self.place))
+
+    @property
+    def is_cached_apart(self) -> bool:
+        """Whether each executor has a cache of its own."""
+        return self.cache is None and not isinstance(self.place, Folder)
 
     def make(self) -> None:
         self.place.make()
@@ -242,11 +253,11 @@ class Storage:
         if isinstance(self.place, Address):
             for one in sorted(after.names() - share.names()):
                 self.place.put(one, self.here / one)
-            self._tidy(owner, share.names() | after.names())
+            self._tidy(owner, share.needed(wide=wide) | after.needed(wide=wide))
         return after
 
     def _tidy(self, owner: int, used: set[str]) -> None:
-        """Remove an owner's unneeded blocks from the cache."""
+        """Remove an owner's unneeded files from the cache; the place still has them."""
         for kind in KINDS:
             for path in (self.here / kind).glob(f"*-{owner}-{'?' * 12}.npy"):
                 if f"{kind}/{path.name}" not in used:

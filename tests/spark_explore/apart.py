@@ -1,11 +1,12 @@
 """Two workers on machines of their own, as far as they can tell, and a store that all three reach.
 
-    unshare --net python -m tests.spark_explore.apart FOLDER
+    unshare --net python -m tests.spark_explore.apart FOLDER [MEMBERS [OPTION...]]
 
 Each worker has a network namespace with one link, and a mount namespace in which FOLDER, where
 temporary files go, is another one: it shares no file with the driver or the other worker but for
-the programs.  All that they have in common is S3, which moto's server plays.  A worker, the driver
-and an executor are killed on the way.  Prints the report of the run that came to its end.
+the programs.  All that they have in common is S3, which moto's server plays.  The world is
+two-phase commit with MEMBERS members (8), searched with the OPTIONs of `check`.  A worker, the
+driver and an executor are killed on the way.  Prints the report of the run that came to its end.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from tools.faults.namespaces import BRIDGE_HOST, Namespaces
 
 STORE = f"http://{BRIDGE_HOST}:5000"
 OUT = f"s3://runs/apart?endpoint_override={STORE}&region=us-east-1"
-MEMBERS = "8"
+SECONDS = 7200.0
+"""No run takes longer; the one with twelve members takes half an hour."""
 
 
-def main(folder: Path) -> int:
+def main(folder: Path, members: str = "8", *options: str) -> int:
     os.environ |= {"AWS_ACCESS_KEY_ID": "somebody", "AWS_SECRET_ACCESS_KEY": "hush-hush"}
     os.environ |= {"TMPDIR": str(folder), "SPARK_LOCAL_DIRS": str(folder)}
     network = Namespaces({"one": 0, "two": 0})
@@ -38,7 +40,7 @@ def main(folder: Path) -> int:
     try:
         make_bucket()
         with cluster(folder, workers=0, host=BRIDGE_HOST) as spark:
-            return go_through(spark, network, folder)
+            return go_through(spark, network, folder, ["--members", members, *options])
     finally:
         store.kill()
         network.close()
@@ -59,9 +61,16 @@ def make_bucket() -> None:
 
 
 def add_worker(spark: Cluster, network: Namespaces, name: str, folder: Path) -> None:
-    script = f'mount -t tmpfs none {folder} && exec "$@"'
+    (own := folder / f"of-{name}").mkdir(exist_ok=True)
+    script = f'mount --bind {own} {folder} && exec "$@"'
     within = [*network.enter(name), "unshare", "--mount", "sh", "-ec", script, "sh"]
     spark.add_worker(network.host(name), within)
+
+
+def kept_by(folder: Path, name: str) -> set[str]:
+    """Return the owners of the files in the cache of a worker."""
+    kept = (folder / f"of-{name}").rglob("joinproto-cache-*/*/*-*-*-*.npy")
+    return {file.name.split("-")[-2] for file in kept}
 
 
 def executors_of(spark: Cluster, number: int) -> list[int]:
@@ -70,30 +79,32 @@ def executors_of(spark: Cluster, number: int) -> list[int]:
     return [one for one in found if b"ExecutorBackend" in command_line(one)]
 
 
-def go_through(spark: Cluster, network: Namespaces, folder: Path) -> int:
+def go_through(spark: Cluster, network: Namespaces, folder: Path, options: list[str]) -> int:
     for name in ("one", "two"):
         add_worker(spark, network, name, folder)
     search = place_of(OUT) / "search"
-    words = ["check", "two-phase-commit", "--members", MEMBERS, *WORDS, "--out", OUT]
+    words = ["check", "two-phase-commit", *options, *WORDS, "--out", OUT]
     words += ["--master", spark.address]
 
     process = begin(*words)
-    wait_for_level(search, 11, process)
+    wait_for_level(search, 11, process, SECONDS)
+    moved = kept_by(folder, "one") & kept_by(folder, "two")
+    assert not moved, f"owners whose files lie on both machines: {moved}"
     spark.kill_worker(1)
-    wait_for_level(search, 14, process)
+    wait_for_level(search, 14, process, SECONDS)
     kill_tree(process.pid)
     process.communicate()
 
     add_worker(spark, network, "two", folder)
     process = begin(*words, "--resume")
-    wait_for_level(search, 17, process)
+    wait_for_level(search, 17, process, SECONDS)
     for executor in executors_of(spark, 0):
         os.kill(executor, signal.SIGKILL)
-    out, err = process.communicate(timeout=600)
+    out, err = process.communicate(timeout=SECONDS)
     sys.stderr.write(err)
     print(out)
     return process.returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))

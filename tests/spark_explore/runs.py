@@ -48,14 +48,19 @@ def command_line(process: int) -> bytes:
         return b""
 
 
-def wait_for_level(search: Path | Place, level: int, process: subprocess.Popen[str]) -> None:
+def wait_for_level(
+    search: Path | Place,
+    level: int,
+    process: subprocess.Popen[str],
+    seconds: float = 2 * SECONDS_MAX,
+) -> None:
     """Return when the run with this folder `search` has noted this many levels."""
     place = as_place(search)
-    end = time.monotonic() + 2 * SECONDS_MAX
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
             state = json.loads(place.read("state.json"))
-        except OSError:
+        except (OSError, ValueError):  # half of it, where it was replaced meanwhile
             state = {"levels": ()}
         if len(state["levels"]) >= level:
             return

@@ -148,21 +148,15 @@ def spent(states: float, costs: Costs, cluster: Cluster, *, together: bool) -> d
     `together`: owners' counts are added up before the driver hears of it.
     """
     owners, executors = cluster.owners, cluster.executors
-    found = dict.fromkeys(
-        ("compute", "blocks", "network", "write", "read", "driver", "scheduling"), 0.0
-    )
-    visited = 0.0
+    found = dict.fromkeys(("compute", "blocks", "network", "write", "driver", "scheduling"), 0.0)
     for new in levels_of(states, costs):
         found["compute"] += new * costs.state / owners / cluster.busy
         found["blocks"] += owners * costs.block / cluster.busy
         found["network"] += new * costs.sent / executors / cluster.network
         found["write"] += new * costs.written / executors / cluster.store
-        # An owner's next task is on any executor: its rows are fetched there.
-        found["read"] += visited * 8 / executors / cluster.store
         told = isqrt(owners) if together else owners
         found["driver"] += 2 * owners * costs.question + told * costs.counts / 200e6
         found["scheduling"] += 0.5 + 2 * owners / cluster.tasks_a_second
-        visited += new
     return found
 
 
@@ -195,7 +189,7 @@ def simulated(costs: Costs) -> str:
                     "; ".join(before) or "nothing",
                 ]
             )
-    heads = ["states", "executors", "compute s", "blocks s", "network s", "write s", "read s"]
+    heads = ["states", "executors", "compute s", "blocks s", "network s", "write s"]
     heads += ["driver s", "scheduling s", "sum s", "most:", "ended it before:"]
     return table(heads, lines)
 

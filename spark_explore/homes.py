@@ -1,0 +1,51 @@
+"""Where the tasks of an owner run: on the host whose cache holds the owner's files.
+
+An executor keeps the files of a store in a cache.  If Spark were free to place tasks, an owner's
+next task would often run on another host, which first fetches all that the owner has seen.
+
+Spark prefers the host that holds a partition in memory, but Python cannot say that two RDDs belong
+together.  So an empty RDD with one partition for each owner is kept in memory, and an exchange is
+merged with it.  Both have the same partitioner, and Spark (`PartitionerAwareUnionRDD`) then
+prefers, for each owner, the host that most of the merged partitions name.  If that host is busy or
+gone, the task runs elsewhere, and fetches what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+
+
+@define
+class Homes:
+    """The hosts of `owners` shares.  `partition`: the function of every exchange that is merged."""
+
+    context: Any
+    owners: int
+    partition: Callable[[int], int]
+    _kept: Any = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        empty = self.context.parallelize([], self.owners).partitionBy(self.owners, self.partition)
+        self._kept = _shuffled(empty)
+        self._kept.cache()
+
+    def prefer(self, exchanged: Any) -> Any:
+        """Return the result of `partitionBy(owners, partition)` with preferred hosts."""
+        from pyspark.core.rdd import RDD  # inside: only executors of a cluster need it
+
+        jvm, context = self.context._jvm, self.context
+        pairs = jvm.org.apache.spark.api.java.JavaPairRDD
+        parts = context._gateway.new_array(pairs, 2)
+        tag = jvm.scala.reflect.ClassTag.Object()
+        for at, one in enumerate((_shuffled(exchanged), self._kept)):
+            parts[at] = pairs.fromRDD(one, tag, tag)
+        values = jvm.PythonRDD.valueOfPair(context._jsc.union(parts))
+        return RDD(values, context, exchanged._jrdd_deserializer)
+
+
+def _shuffled(exchanged: Any) -> Any:
+    """Return the JVM's RDD of keys and values, of which PySpark passes on the values."""
+    return exchanged._jrdd.rdd().dependencies().head().rdd()
