@@ -23,7 +23,7 @@ from joinproto.clusterer.variants import RULES, Variant
 from joinproto.clusterer.why import reason
 from joinproto.codec.json_form import Absent, Last
 from joinproto.codec.strict import DoesNotFit
-from joinproto.machine.evaluate import members_of
+from joinproto.machine.compiled import members_of
 
 NONE: Mapping[str, str] = MappingProxyType({})
 OTHERS = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending", "unreachable"]

@@ -37,7 +37,7 @@ from joinproto.clusterer.tables import (
     Round,
     WaitingPeer,
 )
-from joinproto.machine.compiled import places
+from joinproto.machine.compiled import members_of
 from joinproto.machine.values import evolve
 
 
@@ -258,8 +258,8 @@ def _decided(state: State, seen: tuple[WaitingPeer, ...], beside: str | None) ->
     case = choose(state.status, seen, me)
     state = evolve(state, why=Why(case.label, case.name), waits_for=NOBODY)
     if state.status is Status.REJOINING:
-        joining = frozenset(seen[at].name for at in places(JOINERS)(seen, me))
-        ran = frozenset(seen[at].name for at in places(RAN)(seen, me))
+        joining = frozenset(seen[at].name for at in members_of(JOINERS, seen, me))
+        ran = frozenset(seen[at].name for at in members_of(RAN, seen, me))
         state = evolve(state, awaited=ran - joining, joining=joining)
     match case.outcome:
         case Next.JOIN:

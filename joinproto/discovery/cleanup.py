@@ -16,7 +16,7 @@ from joinproto.discovery.answers import Answer, Failed, Selected
 from joinproto.discovery.releases import LATEST, Release
 from joinproto.discovery.round import named
 from joinproto.discovery.rules import CLEANUP_ONE, CLEANUP_SKIPS
-from joinproto.machine.evaluate import members_of
+from joinproto.machine.compiled import members_of
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
 

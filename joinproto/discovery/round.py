@@ -13,7 +13,7 @@ from joinproto.ask.question import ByCase, Named, Why
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.boot import FIRST, TABLES, WHY, Peer, Rules, Step
-from joinproto.machine.evaluate import members_of
+from joinproto.machine.compiled import members_of
 from joinproto.machine.tables import Case
 
 

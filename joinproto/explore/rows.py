@@ -18,7 +18,7 @@ from joinproto.check.steps import Move
 from joinproto.explore.graph import Graph, Json
 from joinproto.machine import machine as machines
 from joinproto.machine import tables
-from joinproto.machine.evaluate import holds, members_of
+from joinproto.machine.compiled import holds, members_of
 from joinproto.machine.terms import (
     And,
     Condition,

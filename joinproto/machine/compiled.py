@@ -1,9 +1,12 @@
-"""Tables compiled to plain Python functions: the fast reader of `terms.py`.
+"""Terms and tables compiled to plain Python functions: the reader of `terms.py` at run time.
 
 A table is turned into the text of one function, a line for each case, and compiled when it is
 first asked; a member settles many times a second.  There is no second source: the text is made of
-the terms alone.  `evaluate.py` reads the same terms slowly, `machine.py` declares them to
-`transitions`, and tests hold all of them to one answer.
+the terms alone.  `machine.py` declares the same terms to `transitions`, and the tests read them
+slowly, in another way; all must give one answer.
+
+`members` are the rows that one member knows of, in their order; `me` is its own place among them,
+counted from 0.
 """
 
 from __future__ import annotations
@@ -11,38 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from keyword import iskeyword
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from attrs import define, field
 
 from joinproto.errors import MisuseError
-from joinproto.machine.terms import (
-    ALWAYS,
-    Always,
-    And,
-    Condition,
-    DisagreesOn,
-    Every,
-    Fact,
-    FewerThan,
-    Group,
-    Has,
-    IsEmpty,
-    Me,
-    Members,
-    Mine,
-    Minus,
-    Named,
-    Not,
-    Or,
-    Some,
-    Union,
-    Where,
-)
+from joinproto.machine import terms
 
 A = TypeVar("A")
 
-Branch = tuple[Condition, Iterable[tuple[Condition, A]]]
+Branch = tuple[terms.Condition, Iterable[tuple[terms.Condition, A]]]
 """The answer next to the first condition if it holds, else next to the first of the others that
 holds.
 """
@@ -54,36 +35,48 @@ def reader(branches: Iterable[Branch[A]]) -> Callable[[Sequence[object], int], A
     The first branch that applies answers, and its last case always holds.
     """
     text = _Text()
-    lines = ["def read(rows, me):", "    row = rows[me]"]
+    lines = ["    row = rows[me]"]
     for when, cases in branches:
         lines.append(f"    if {text.condition(when)}:")
         for condition, answer in cases:
-            answered = f"return {text.value(answer)}"
-            if condition == ALWAYS:
-                lines.append(f"        {answered}")
-            else:
-                lines.append(f"        if {text.condition(condition)}: {answered}")
-    made: dict[str, object] = dict(text.values)
-    # Nothing of it comes from outside: operators, `k0` and so on, and names of fields.
-    exec("\n".join(lines), made)  # noqa: S102
-    return cast("Callable[[Sequence[object], int], A]", made["read"])
+            lines.append(f"        if {text.condition(condition)}: return {text.value(answer)}")
+    return text.compiled(lines)
+
+
+def holds(condition: terms.Condition, members: Sequence[object], me: int) -> bool:
+    """Return whether `condition` holds for the member at place `me`."""
+    return _truth(condition)(members, me)
 
 
 @cache
-def places(group: Group) -> Callable[[Sequence[object], int], list[int]]:
-    """Return the function from the members and `me` to the places of the group's members."""
+def _truth(condition: terms.Condition) -> Callable[[Sequence[object], int], bool]:
+    return reader([(terms.ALWAYS, [(condition, True), (terms.ALWAYS, False)])])
+
+
+def members_of(group: terms.Group, members: Sequence[object], me: int) -> list[int]:
+    """Return the places of the group's members, in their order."""
+    return _places(group)(members, me)
+
+
+@cache
+def _places(group: terms.Group) -> Callable[[Sequence[object], int], list[int]]:
     text = _Text()
-    found = f"return {text._all('at', group)}"
-    made: dict[str, object] = dict(text.values)
-    exec(f"def read(rows, me): {found}", made)  # noqa: S102  as above
-    return cast("Callable[[Sequence[object], int], list[int]]", made["read"])
+    return text.compiled([f"    return {text.all_of('at', group)}"])
 
 
 @define
 class _Text:
     """Terms as expressions over `rows`, `me` and `row`, which is `rows[me]`."""
 
-    values: dict[str, object] = field(factory=dict)
+    values: dict[str, Any] = field(factory=dict)
+
+    def compiled(self, lines: list[str]) -> Callable[[Sequence[object], int], Any]:
+        """Return the function of these lines."""
+        made = dict(self.values)
+        # Nothing of it comes from outside: operators, `k0` and so on, and names of fields.
+        exec("\n".join(["def read(rows, me):", *lines]), made)  # noqa: S102
+        read: Callable[[Sequence[object], int], Any] = made["read"]
+        return read
 
     def value(self, value: object) -> str:
         """Return the name under which the function finds it."""
@@ -91,54 +84,58 @@ class _Text:
         self.values[name] = value
         return name
 
-    def condition(self, condition: Condition) -> str:
+    def condition(self, condition: terms.Condition) -> str:
         match condition:
-            case Always():
+            case terms.Always():
                 return "True"
-            case Not(inner):
+            case terms.Not(inner):
                 return f"(not {self.condition(inner)})"
-            case And(left, right):
+            case terms.And(left, right):
                 return f"({self.condition(left)} and {self.condition(right)})"
-            case Or(left, right):
+            case terms.Or(left, right):
                 return f"({self.condition(left)} or {self.condition(right)})"
-            case IsEmpty(group):
-                return f"(not {self._all('1', group)})"
-            case Has(group):
+            case terms.IsEmpty(group):
+                return f"(not {self.all_of('1', group)})"
+            case terms.Has(group):
                 return self._is_in(group, "row", "me")
-            case Fact(_, _, fields):
+            case terms.Fact(_, _, fields):
                 equal = [self._equal("row", name, value) for name, value in fields]
                 return f"({' and '.join(equal) or True})"
-            case FewerThan(group, count):
-                least = f"row.{_field(count.field)}" if isinstance(count, Mine) else str(int(count))
-                return f"(len({self._all('1', group)}) < {least})"
-            case DisagreesOn(group, name):
-                values = self._all(f"one.{_field(name)}", group)
+            case terms.FewerThan(group, count):
+                least = (
+                    f"row.{_field(count.field)}"
+                    if isinstance(count, terms.Mine)
+                    else str(int(count))
+                )
+                return f"(len({self.all_of('1', group)}) < {least})"
+            case terms.DisagreesOn(group, name):
+                values = self.all_of(f"one.{_field(name)}", group)
                 return f"{self.value(_differ)}({values})"
-            case Every(group, name, value):
-                return f"all({self._all(self._equal('one', name, value), group)})"
-            case Some(group, name, value):
-                return f"any({self._all(self._equal('one', name, value), group)})"
+            case terms.Every(group, name, value):
+                return f"all({self.all_of(self._equal('one', name, value), group)})"
+            case terms.Some(group, name, value):
+                return f"any({self.all_of(self._equal('one', name, value), group)})"
         raise MisuseError(
             f"no meaning for the condition {condition!r}", next="teach it to compiled.py"
         )
 
-    def _all(self, what: str, group: Group) -> str:
+    def all_of(self, what: str, group: terms.Group) -> str:
         """Return the list of this, for each of the group's members, `one`, in their order."""
         return f"[{what} for at, one in enumerate(rows) if {self._is_in(group, 'one', 'at')}]"
 
-    def _is_in(self, group: Group, one: str, at: str) -> str:
+    def _is_in(self, group: terms.Group, one: str, at: str) -> str:
         match group:
-            case Members():
+            case terms.Members():
                 return "True"
-            case Me():
+            case terms.Me():
                 return f"({at} == me)"
-            case Named(_, inner):
+            case terms.Named(_, inner):
                 return self._is_in(inner, one, at)
-            case Where(inner, name, value):
+            case terms.Where(inner, name, value):
                 return f"({self._is_in(inner, one, at)} and {self._equal(one, name, value)})"
-            case Union(left, right):
+            case terms.Union(left, right):
                 return f"({self._is_in(left, one, at)} or {self._is_in(right, one, at)})"
-            case Minus(left, right):
+            case terms.Minus(left, right):
                 return f"({self._is_in(left, one, at)} and not {self._is_in(right, one, at)})"
         raise MisuseError(f"no meaning for the set {group!r}", next="teach it to compiled.py")
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 from attrs import define, frozen
 
 from joinproto.errors import MisuseError
-from joinproto.machine.compiled import reader
-from joinproto.machine.evaluate import holds
+from joinproto.machine.compiled import holds, reader
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Condition
 

@@ -1,8 +1,8 @@
 """Terms: the conditions of the decision tables, as data.
 
 A term is built from named sets of members and says something about the members that one
-member knows of, `me` among them.  Nothing is computed here: `evaluate.py` reads terms in
-plain Python, the proofs read the same terms for any number of members.
+member knows of, `me` among them.  Nothing is computed here: `compiled.py` makes Python
+functions of terms, the proofs read the same terms for any number of members.
 
     sets        Members, Me, Where, Union, Minus, Named
     conditions  IsEmpty, FewerThan, DisagreesOn, Has, Every, Some, Fact, Not, And, Or, Always
@@ -190,7 +190,7 @@ class Where(Group):
 
 
 @frozen
-class Union(Group):
+class _Pair(Group):
     left: Group
     right: Group
 
@@ -198,19 +198,15 @@ class Union(Group):
     def of(self) -> type[Any]:
         return self.left.of
 
+
+@frozen
+class Union(_Pair):
     def __str__(self) -> str:
         return f"{self.left} + {self.right}"
 
 
 @frozen
-class Minus(Group):
-    left: Group
-    right: Group
-
-    @property
-    def of(self) -> type[Any]:
-        return self.left.of
-
+class Minus(_Pair):
     def __str__(self) -> str:
         return f"{self.left} - {_in_brackets(self.right)}"
 
@@ -290,23 +286,24 @@ class Has(Condition):
 
 
 @frozen
-class Every(Condition):
+class _Quantified(Condition):
     group: Group
     field: str
     value: object
 
     def __str__(self) -> str:
-        return f"every {self.group} has {_equals(self.field, self.value)}"
+        which = type(self).__name__.lower()
+        return f"{which} {self.group} has {_equals(self.field, self.value)}"
 
 
 @frozen
-class Some(Condition):
-    group: Group
-    field: str
-    value: object
+class Every(_Quantified):
+    """All members of the group have this value in the field; true of an empty group."""
 
-    def __str__(self) -> str:
-        return f"some {self.group} has {_equals(self.field, self.value)}"
+
+@frozen
+class Some(_Quantified):
+    """A member of the group has this value in the field."""
 
 
 @frozen
@@ -341,25 +338,25 @@ class Not(Condition):
 
 
 @frozen
-class And(Condition):
+class _Both(Condition):
     left: Condition
     right: Condition
 
     def __str__(self) -> str:
-        return " and ".join(
-            f"({side})" if isinstance(side, Or) else str(side) for side in (self.left, self.right)
+        return f" {type(self).__name__.lower()} ".join(
+            str(side) if type(side) is type(self) or not isinstance(side, _Both) else f"({side})"
+            for side in (self.left, self.right)
         )
 
 
 @frozen
-class Or(Condition):
-    left: Condition
-    right: Condition
+class And(_Both):
+    """Both hold."""
 
-    def __str__(self) -> str:
-        return " or ".join(
-            f"({side})" if isinstance(side, And) else str(side) for side in (self.left, self.right)
-        )
+
+@frozen
+class Or(_Both):
+    """One of them holds, or both."""
 
 
 @frozen

@@ -35,11 +35,8 @@ _COPIES: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
 def _copying(made: type[Any], *changed: str) -> Callable[..., Any]:
     """Return the function from a value, and these fields by name, to its copy."""
-    given: dict[str, str] = {}
-    for one in fields(made):
-        if one.init:
-            given[one.alias] = f"_value.{one.name}"
-    given.update({name: name for name in changed})
+    given = {one.alias: f"_value.{one.name}" for one in fields(made) if one.init}
+    given |= {name: name for name in changed}
     named = ", ".join(f"{name}={value}" for name, value in given.items())
     parameters = "".join(f", {name}" for name in changed)
     found: dict[str, Any] = {"_Made": made}

@@ -11,7 +11,7 @@ from typing import Final
 from attrs import field, frozen
 
 from joinproto.errors import MisuseError
-from joinproto.machine.evaluate import holds, members_of
+from joinproto.machine.compiled import holds, members_of
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import Condition
 from joinproto.machine.vocabulary import Phase, Reason, Signature, Status

@@ -1,6 +1,6 @@
 """Translation of terms of decision tables to Z3: the second reader of `joinproto.machine.terms`.
 
-`evaluate.py` reads the same terms in plain Python at run time; a test compares the two.  Rows
+`compiled.py` reads the same terms in plain Python at run time; a test compares the two.  Rows
 are either a few given ones (`Few`), so that sets can be counted, or any number (`Many`); there
 a count is a number of which nothing is known but that it is one and the same each time.
 """

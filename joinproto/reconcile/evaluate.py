@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from joinproto.machine.compiled import places
+from joinproto.machine.compiled import members_of
 from joinproto.machine.tables import Case
 from joinproto.machine.terms import Group
 from joinproto.machine.values import evolve
@@ -43,7 +43,7 @@ class Decision:
 
     def names(self, group: Group) -> tuple[str, ...]:
         """Return the names of the nodes in one of the sets of the tables."""
-        return tuple(self.spots[at].name for at in places(group)(self.spots, self.me))
+        return tuple(self.spots[at].name for at in members_of(group, self.spots, self.me))
 
 
 def evaluate(situation: Situation, place: Placement | None = None) -> Decision:

@@ -12,33 +12,12 @@ from typing import ClassVar
 from attrs import frozen
 
 from joinproto.errors import MisuseError
-from joinproto.machine.evaluate import members_of
+from joinproto.machine.compiled import members_of
 from joinproto.machine.machine import StateMachine, Step
 from joinproto.machine.vocabulary import Options, Phase, Reason, Signature, Status, Store
-from joinproto.reference.effects import (
-    Abort,
-    Acknowledge,
-    Action,
-    Announce,
-    AskForUpdate,
-    DiskRecord,
-    Effect,
-    Exit,
-    Log,
-    Persist,
-    Serve,
-    Took,
-)
-from joinproto.reference.events import (
-    TRIGGERS,
-    Agreed,
-    ClientWrite,
-    Event,
-    MarkClean,
-    OrderlyShutdown,
-    Start,
-    UpdateDone,
-)
+from joinproto.reference import effects, events
+from joinproto.reference.effects import Action, DiskRecord, Effect
+from joinproto.reference.events import TRIGGERS, Agreed, Event, Start
 
 
 @frozen
@@ -112,7 +91,7 @@ class TabledMember(ABC):
         members, me = self._known(event)
         step = self.machine.step(self, TRIGGERS[type(event)], members, me)
         self.reason = step.case.reason
-        yield Took(step.table.name, step.case.label, step.case.name)
+        yield effects.Took(step.table.name, step.case.label, step.case.name)
         for action in step.case.effects:
             yield from self._do(Action(action), event, step, members, me)
 
@@ -134,37 +113,37 @@ class TabledMember(ABC):
     ) -> list[Effect]:
         """Carry out one action and return its effects; a change of durable state comes first."""
         before = self.kept
-        effects: list[Effect] = []
+        found: list[Effect] = []
         match action, event:
             case Action.ANNOUNCE, _:
-                effects = [Announce(self.status)]
+                found = [effects.Announce(self.status)]
             case Action.SERVE, _:
-                effects = [Serve()]
+                found = [effects.Serve()]
             case Action.EXIT, _:
-                effects = [Exit()]
+                found = [effects.Exit()]
             case Action.ABORT, _:
-                effects = [Abort(step.case.label, step.case.reason)]
+                found = [effects.Abort(step.case.label, step.case.reason)]
             case Action.LOG_RECOVERY, _:
-                effects = [Log("need manual recovery")]
+                found = [effects.Log("need manual recovery")]
             case Action.ASK_FOR_UPDATE, Agreed() if step.case.updates_from is not None:
                 sources = members_of(step.case.updates_from, members, me)
-                effects = [AskForUpdate(tuple(members[at].id for at in sources if at != me))]
+                found = [effects.AskForUpdate(tuple(members[at].id for at in sources if at != me))]
             case Action.DROP_DATA, _:
                 self.data = ()
-            case Action.TAKE_DATA, UpdateDone():
+            case Action.TAKE_DATA, events.UpdateDone():
                 self.data = event.data
                 self.final = self.final if event.final is None else event.final
-            case Action.TAKE_INITIAL, UpdateDone():
+            case Action.TAKE_INITIAL, events.UpdateDone():
                 self.initial = event.initial
             case Action.SET_INITIAL, Start() | Agreed():
                 self.initial = self._initial_signature(event)
-            case ((Action.WRITE_FRAME | Action.WRITE_COUNTED_FRAME), ClientWrite()):
+            case ((Action.WRITE_FRAME | Action.WRITE_COUNTED_FRAME), events.ClientWrite()):
                 self.data = (*self.data, event.frame)
                 if action is Action.WRITE_COUNTED_FRAME:
                     self.final = self.final + 1 if isinstance(self.final, int) else 1
-            case Action.ACKNOWLEDGE, ClientWrite():
-                effects = [Acknowledge(event.frame)]
-            case Action.MARK_CLEAN, OrderlyShutdown() | MarkClean():
+            case Action.ACKNOWLEDGE, events.ClientWrite():
+                found = [effects.Acknowledge(event.frame)]
+            case Action.MARK_CLEAN, events.OrderlyShutdown() | events.MarkClean():
                 own = 0 if self.final is None else self.final
                 self.final = own if event.final is None else event.final
             case ((Action.MARK_DIRTY | Action.JUDGE_STORE), _):
@@ -177,8 +156,8 @@ class TabledMember(ABC):
         self._settle_store(action, event)
         # A member without a store keeps nothing, whatever it holds in memory.
         if self.kept != before and self.store is not Store.NONE:
-            effects.insert(0, Persist(self.kept))
-        return effects
+            found.insert(0, effects.Persist(self.kept))
+        return found
 
     @abstractmethod
     def _initial_signature(self, event: Start | Agreed) -> Signature | None:

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from joinproto.ask.question import ByCase, Named, Why
 from joinproto.codec.json_form import Key, Last
-from joinproto.machine.evaluate import members_of
+from joinproto.machine.compiled import members_of
 from joinproto.machine.tables import Case
 from joinproto.standby.broker import (
     AS_WORD,

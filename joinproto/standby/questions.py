@@ -12,7 +12,7 @@ from attrs import frozen
 from joinproto.ask.question import Answer, Question, Rule, question, refuse_twice
 from joinproto.codec.json_form import AtLeast
 from joinproto.codec.strict import DoesNotFit
-from joinproto.machine.evaluate import members_of
+from joinproto.machine.compiled import members_of
 from joinproto.standby import best as best_store
 from joinproto.standby import catch_up as catching_up
 from joinproto.standby.broker import (

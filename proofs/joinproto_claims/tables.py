@@ -1,6 +1,6 @@
 """Proofs about the decision tables themselves, as they ship.
 
-every case can be reached        with a few rows, which `evaluate.py` then judges the same
+every case can be reached        with a few rows, which `compiled.py` then judges the same
 no gap                           some case holds, for any number of rows
 equal rows, equal verdicts       for any number of rows
 no contradiction                 two members with the same rows do not stop and go on
@@ -149,7 +149,7 @@ def reaches(item: Shipped, case: Case[Any]) -> Finding:
     found = rows.decoded(solver.model())
     chosen = item.table.choose(found, 0)
     agrees = chosen is case
-    example = "" if agrees else f"evaluate.py takes “{chosen.name}” for {found}"
+    example = "" if agrees else f"compiled.py takes “{chosen.name}” for {found}"
     result: Answer = "proved" if agrees else "fails"
     return Finding(words, result, time.process_time() - began, example, script)
 

@@ -1,7 +1,7 @@
 """The meaning of terms a second time: slow, obvious, and by another way.
 
 A set is a function from a member to yes or no, asked for every pair of members; a condition
-is a sentence over those answers.  Nothing is shared with `joinproto.machine.evaluate`.
+is a sentence over those answers.  Nothing is shared with `joinproto.machine.compiled`.
 """
 
 from collections.abc import Callable, Sequence

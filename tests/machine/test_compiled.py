@@ -1,4 +1,4 @@
-"""Compiled tables: the function made of a table answers as the plain reader, and `transitions`."""
+"""Compiled tables: the function made of a table answers as a slow reader, and `transitions`."""
 
 import pickle
 import random
@@ -10,8 +10,6 @@ from typing import Any
 import attrs
 import pytest
 from attrs import evolve
-from hypothesis import given
-from hypothesis import strategies as st
 
 from joinproto.cli.diagrams.catalog import tables
 from joinproto.clusterer.status import MACHINES
@@ -20,29 +18,17 @@ from joinproto.join.phases import Facts, standing
 from joinproto.join.succession import going_on
 from joinproto.machine import terms
 from joinproto.machine.compiled import reader
-from joinproto.machine.evaluate import holds
 from joinproto.machine.machine import StateMachine
 from joinproto.machine.tables import Table
-from joinproto.machine.terms import ALWAYS, Condition
+from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Status
 from joinproto.reconcile.timers import CLOCK
 from joinproto.reference.note.machine import note_machine
 from joinproto.reference.qpid.machine import qpid_machine
 from tests.machine.pictures import members
-from tests.machine.test_evaluate import conditions, statuses
+from tests.machine.slow_evaluator import slowly_holds
 
 ROWS_EACH = 60
-
-
-@given(conditions, st.lists(statuses, min_size=1, max_size=5), st.data())
-def test_a_compiled_term_means_what_the_evaluator_says(
-    condition: Condition, view: list[Status], data: st.DataObject
-) -> None:
-    """Terms of every kind; `test_evaluate.py` holds the evaluator to a slower one."""
-    me = data.draw(st.integers(0, len(view) - 1))
-    compiled = reader([(ALWAYS, [(condition, True), (ALWAYS, False)])])
-
-    assert holds(condition, view, me) is compiled(view, me)
 
 
 def test_every_table_is_compiled_to_what_is_read_plainly() -> None:
@@ -122,16 +108,6 @@ def test_a_table_that_was_used_travels_to_another_process() -> None:
     assert last.cases[0] is last.choose(view, me)
 
 
-def test_a_kind_of_term_without_a_meaning_is_an_error() -> None:
-    """A new kind must be taught to every reader."""
-
-    class New(terms.Condition):
-        pass
-
-    with pytest.raises(MisuseError, match="no meaning"):
-        reader([(New(), [(ALWAYS, 1)])])
-
-
 def test_a_name_that_no_field_can_have_is_an_error() -> None:
     """The text that is compiled is made of names of fields; nothing else gets into it."""
     hostile = terms.Fact(Status, "it is so", (("id or exit()", 1),))
@@ -144,7 +120,7 @@ Values = dict[str, list[object]]
 
 
 def _plainly(table: Table[Any], view: Any, me: int) -> object:
-    return next(case for case in table.cases if holds(case.condition, view, me))
+    return next(case for case in table.cases if slowly_holds(case.condition, view, me))
 
 
 def _view(draw: random.Random, values: Values) -> tuple[Any, int]:

@@ -1,4 +1,4 @@
-"""The evaluator of terms against a slower one, over terms of every kind."""
+"""Compiled terms against a slow evaluator, over terms of every kind."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from joinproto.errors import MisuseError
 from joinproto.machine import terms
-from joinproto.machine.evaluate import holds, members_of
+from joinproto.machine.compiled import holds, members_of
 from joinproto.machine.sets import ME, MY_WAIT_FOR, A, C, D, E, I, K, R, T
 from joinproto.machine.terms import ALWAYS, Condition, Group
 from joinproto.machine.vocabulary import Status, Store

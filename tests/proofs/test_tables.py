@@ -11,7 +11,7 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joinproto.machine.evaluate import holds as holds_in_python
+from joinproto.machine.compiled import holds as holds_in_python
 from joinproto.machine.sets import ME, C, D, I
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, FewerThan
@@ -62,7 +62,7 @@ def _as_given(rows: Few, given: list[Any]) -> Any:
     ],
 )
 def test_both_readers_say_the_same(name: str, data: st.DataObject) -> None:
-    """Each condition of each table, on rows of any sort: Z3's reader and `evaluate.py`."""
+    """Each condition of each table, on rows of any sort: Z3's reader and `compiled.py`."""
     item = TABLES[name]
     fields = {field: _values(item, field) for field in Few(item.kind, 1).names}
     members = data.draw(st.lists(st.builds(item.kind, **fields), min_size=1, max_size=3))
@@ -157,7 +157,7 @@ def test_an_unlisted_difference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_fork_of_members_is_decoded_as_rows() -> None:
-    """Z3's model becomes rows of which `evaluate.py` says the same."""
+    """Z3's model becomes rows of which `compiled.py` says the same."""
     rows = Few(Status, 3)
     solver = z3.Solver(ctx=rows.context)
     solver.add(rows.proper(), holds(C.disagrees_on("final") & ~I.fewer_than(3), rows, 0))
