@@ -14,6 +14,7 @@ from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Action
 from joinproto.reference.note.readings import AS_WRITTEN, DirtyFrom, Readings
+from joinproto.reference.shapes import aborts, always
 
 
 def go_active(readings: Readings) -> tuple[Action, ...]:
@@ -50,14 +51,7 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 Phase.INITIALIZING,
                 reason=Reason.TOO_FEW_MEMBERS,
             ),
-            Case(
-                "I2",
-                "options differ",
-                I.disagrees_on("options"),
-                Phase.ABORTED,
-                (Action.ABORT,),
-                reason=Reason.OPTIONS_DIFFER,
-            ),
+            aborts("I2", "options differ", I.disagrees_on("options"), Reason.OPTIONS_DIFFER),
             Case(
                 "I3",
                 "new cluster, own store is empty",
@@ -72,30 +66,19 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 Phase.ACTIVE,
                 (Action.SERVE, Action.ANNOUNCE),
             ),
-            Case(
+            aborts(
                 "I4",
                 "stores of different clusters",
                 (C | D).disagrees_on("initial"),
-                Phase.ABORTED,
-                (Action.ABORT,),
-                reason=Reason.INITIAL_SIGNATURE_MISMATCH,
+                Reason.INITIAL_SIGNATURE_MISMATCH,
             ),
-            Case(
+            aborts(
                 "I5",
                 "clean stores differ",
                 C.disagrees_on("final"),
-                Phase.ABORTED,
-                (Action.ABORT,),
-                reason=Reason.FINAL_SIGNATURE_MISMATCH,
+                Reason.FINAL_SIGNATURE_MISMATCH,
             ),
-            Case(
-                "I6",
-                "no clean store",
-                C.is_empty,
-                Phase.ABORTED,
-                (Action.LOG_RECOVERY, Action.ABORT),
-                reason=Reason.NO_CLEAN_STORE,
-            ),
+            aborts("I6", "no clean store", C.is_empty, Reason.NO_CLEAN_STORE, Action.LOG_RECOVERY),
             Case(
                 "I7",
                 "own store is not clean",
@@ -109,21 +92,15 @@ def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
     )
 
 
-def updated() -> Table[Phase]:
-    """Return the table of an initial member whose update is complete."""
-    return Table(
-        "note-updated",
-        'note, "Initialization", the last "else"',
-        (
-            Case(
-                "I7",
-                "own update is done",
-                ALWAYS,
-                Phase.READY,
-                (Action.TAKE_DATA, Action.TAKE_INITIAL, Action.ANNOUNCE),
-            ),
-        ),
-    )
+UPDATED = always(
+    "note-updated",
+    'note, "Initialization", the last "else"',
+    "I7",
+    "own update is done",
+    Phase.READY,
+    *(Action.TAKE_DATA, Action.TAKE_INITIAL, Action.ANNOUNCE),
+)
+"""The table of an initial member whose update is complete."""
 
 
 def all_updates_done(readings: Readings = AS_WRITTEN) -> Table[Phase]:

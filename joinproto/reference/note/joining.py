@@ -12,6 +12,7 @@ from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Action
 from joinproto.reference.note.initialization import go_active, start_update
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
+from joinproto.reference.shapes import aborts, always
 
 
 def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
@@ -21,13 +22,11 @@ def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
         "note-joining",
         'note, "Joining"',
         (
-            Case(
+            aborts(
                 "I2",
                 "options differ from the cluster's",
                 (A | ME).disagrees_on("options"),
-                Phase.ABORTED,
-                (Action.ABORT,),
-                reason=Reason.OPTIONS_DIFFER,
+                Reason.OPTIONS_DIFFER,
             ),
             Case("J1", "nothing of its own", (T | E).has(ME), Phase.JOINING, ask, updates_from=A),
             # "Matches" needs something to match: a cluster of transient members that was
@@ -40,14 +39,7 @@ def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 ask,
                 updates_from=A,
             ),
-            Case(
-                "J3",
-                "wrong store",
-                ALWAYS,
-                Phase.ABORTED,
-                (Action.ABORT,),
-                reason=Reason.WRONG_STORE,
-            ),
+            aborts("J3", "wrong store", ALWAYS, Reason.WRONG_STORE),
         ),
     )
 
@@ -65,10 +57,7 @@ def joined(readings: Readings = AS_WRITTEN) -> Table[Phase]:
     )
 
 
-def others_change() -> Table[Phase]:
-    """Return the table of an active member that hears a new agreed set."""
-    return Table(
-        "note-others-change",
-        'note, "Joining"',
-        (Case(SILENT, "an active member goes on", ALWAYS, Phase.ACTIVE),),
-    )
+OTHERS_CHANGE = always(
+    "note-others-change", 'note, "Joining"', SILENT, "an active member goes on", Phase.ACTIVE
+)
+"""The table of an active member that hears a new agreed set."""

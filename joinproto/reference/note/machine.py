@@ -8,41 +8,41 @@ from functools import cache
 from joinproto.machine.machine import Arrow, StateMachine
 from joinproto.machine.sets import A
 from joinproto.machine.vocabulary import Phase
-from joinproto.reference.note.initialization import all_updates_done, initialization, updated
-from joinproto.reference.note.joining import joined, joining, others_change
+from joinproto.reference.note.initialization import UPDATED, all_updates_done, initialization
+from joinproto.reference.note.joining import OTHERS_CHANGE, joined, joining
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
 from joinproto.reference.note.recovery import mark
 from joinproto.reference.note.shutdown import (
-    leave,
-    running,
+    LEAVE,
+    RUNNING,
+    SHUTDOWN_OUTSIDE,
+    START,
     shutdown,
-    shutdown_outside,
-    start,
     takes_part,
 )
 
-RUNNING = (Phase.INITIALIZING, Phase.UPDATING, Phase.READY, Phase.JOINING, Phase.ACTIVE)
+ALIVE = (Phase.INITIALIZING, Phase.UPDATING, Phase.READY, Phase.JOINING, Phase.ACTIVE)
 UNDECIDED = (Phase.INITIALIZING, Phase.UPDATING, Phase.JOINING)
 
 
 def note_arrows(readings: Readings = AS_WRITTEN) -> tuple[Arrow[Phase], ...]:
     """Return the arrows of the note's member, under one reading of the note."""
     inside = takes_part(readings)
-    outside = tuple(phase for phase in RUNNING if phase not in inside)
+    outside = tuple(phase for phase in ALIVE if phase not in inside)
     return (
-        Arrow("start", (Phase.STOPPED, Phase.ABORTED), start()),
+        Arrow("start", (Phase.STOPPED, Phase.ABORTED), START),
         # A new agreed set is a new decision, also for a member that is being updated: its
         # source may be gone, or the first active member may have come.
         Arrow("agreed", UNDECIDED, joining(readings), when=~A.is_empty),
         Arrow("agreed", UNDECIDED, initialization(readings)),
         Arrow("agreed", (Phase.READY,), all_updates_done(readings)),
-        Arrow("agreed", (Phase.ACTIVE,), others_change()),
-        Arrow("update_done", (Phase.UPDATING,), updated()),
+        Arrow("agreed", (Phase.ACTIVE,), OTHERS_CHANGE),
+        Arrow("update_done", (Phase.UPDATING,), UPDATED),
         Arrow("update_done", (Phase.JOINING,), joined(readings)),
-        Arrow("client_write", (Phase.ACTIVE,), running()),
+        Arrow("client_write", (Phase.ACTIVE,), RUNNING),
         Arrow("orderly_shutdown", inside, shutdown()),
-        Arrow("orderly_shutdown", outside, shutdown_outside()),
-        Arrow("leave", RUNNING, leave()),
+        Arrow("orderly_shutdown", outside, SHUTDOWN_OUTSIDE),
+        Arrow("leave", ALIVE, LEAVE),
         Arrow("mark_clean", (Phase.STOPPED, Phase.ABORTED), mark()),
     )
 

@@ -13,6 +13,7 @@ from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Store
 from joinproto.reference.effects import Action
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
+from joinproto.reference.shapes import always
 
 
 @frozen
@@ -45,21 +46,15 @@ def store_after(action: Action, store: Store) -> Store:
     return store
 
 
-def running() -> Table[Phase]:
-    """Return the table of an active member that receives a client's frame."""
-    return Table(
-        "note-running",
-        'note, "Final signature: updated while cluster runs"',
-        (
-            Case(
-                "S2",
-                "a frame advances the final signature",
-                ALWAYS,
-                Phase.ACTIVE,
-                (Action.WRITE_COUNTED_FRAME, Action.ACKNOWLEDGE),
-            ),
-        ),
-    )
+RUNNING = always(
+    "note-running",
+    'note, "Final signature: updated while cluster runs"',
+    "S2",
+    "a frame advances the final signature",
+    Phase.ACTIVE,
+    *(Action.WRITE_COUNTED_FRAME, Action.ACKNOWLEDGE),
+)
+"""The table of an active member that receives a client's frame."""
 
 
 def shutdown() -> Table[Phase]:
@@ -80,13 +75,15 @@ def shutdown() -> Table[Phase]:
     )
 
 
-def shutdown_outside() -> Table[Phase]:
-    """Return the table of a member that is not part of the cluster that is shut down."""
-    return Table(
-        "note-shutdown-outside",
-        'note, "When a broker is shut down as part of an orderly shut-down"',
-        (Case("S2", "the store stays as it is", ALWAYS, Phase.STOPPED, (Action.EXIT,)),),
-    )
+SHUTDOWN_OUTSIDE = always(
+    "note-shutdown-outside",
+    'note, "When a broker is shut down as part of an orderly shut-down"',
+    "S2",
+    "the store stays as it is",
+    Phase.STOPPED,
+    Action.EXIT,
+)
+"""The table of a member that is not part of the cluster that is shut down."""
 
 
 def takes_part(readings: Readings = AS_WRITTEN) -> tuple[Phase, ...]:
@@ -97,20 +94,23 @@ def takes_part(readings: Readings = AS_WRITTEN) -> tuple[Phase, ...]:
     return (Phase.UPDATING, Phase.READY, Phase.JOINING, Phase.ACTIVE)
 
 
-def start() -> Table[Phase]:
-    """Return the table of a member that is started."""
-    return Table(
-        "note-start",
-        'note, "Terminology"',
-        (Case("I1", "a member starts", ALWAYS, Phase.INITIALIZING, (Action.ANNOUNCE,)),),
-    )
+START = always(
+    "note-start",
+    'note, "Terminology"',
+    "I1",
+    "a member starts",
+    Phase.INITIALIZING,
+    Action.ANNOUNCE,
+)
+"""The table of a member that is started."""
 
-
-def leave() -> Table[Phase]:
-    """Return the table of a member that stops alone."""
-    return Table(
-        "note-leave",
-        'note, "Otherwise the store is considered dirty"',
-        # It writes nothing: the clean mark went when the member became active.
-        (Case("S2", "a member stops alone", ALWAYS, Phase.STOPPED, (Action.EXIT,)),),
-    )
+LEAVE = always(
+    "note-leave",
+    'note, "Otherwise the store is considered dirty"',
+    # It writes nothing: the clean mark went when the member became active.
+    "S2",
+    "a member stops alone",
+    Phase.STOPPED,
+    Action.EXIT,
+)
+"""The table of a member that stops alone."""

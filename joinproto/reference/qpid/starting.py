@@ -11,6 +11,7 @@ from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Action
+from joinproto.reference.shapes import aborts, always
 
 # A member that continues adopts the agreed cluster-id and writes it at once, whatever it had.
 GO_ACTIVE = (Action.SET_INITIAL, Action.JUDGE_STORE, Action.SERVE, Action.ANNOUNCE)
@@ -28,37 +29,29 @@ STARTING: Table[Phase] = Table(
             Phase.INITIALIZING,
             reason=Reason.TOO_FEW_MEMBERS,
         ),
-        Case(
+        aborts(
             "Q1",
             "stores of different clusters",
             (C | D).disagrees_on("initial"),
-            Phase.ABORTED,
-            (Action.ABORT,),
-            reason=Reason.INITIAL_SIGNATURE_MISMATCH,
+            Reason.INITIAL_SIGNATURE_MISMATCH,
         ),
-        Case(
+        aborts(
             "Q2",
             "clean stores differ",
             A.is_empty & C.disagrees_on("final"),
-            Phase.ABORTED,
-            (Action.ABORT,),
-            reason=Reason.FINAL_SIGNATURE_MISMATCH,
+            Reason.FINAL_SIGNATURE_MISMATCH,
         ),
-        Case(
+        aborts(
             "Q3",
             "transient and persistent mixed",
             ~T.is_empty & ~(C | D | E).is_empty,
-            Phase.ABORTED,
-            (Action.ABORT,),
-            reason=Reason.MIXED_TRANSIENT_PERSISTENT,
+            Reason.MIXED_TRANSIENT_PERSISTENT,
         ),
-        Case(
+        aborts(
             "Q4",
             "no clean store",
             A.is_empty & ~D.is_empty & C.is_empty,
-            Phase.ABORTED,
-            (Action.ABORT,),
-            reason=Reason.NO_CLEAN_STORE,
+            Reason.NO_CLEAN_STORE,
         ),
         Case("Q5", "a member is active", ~A.is_empty, Phase.JOINING, UPDATE, updates_from=R),
         # At once, and without waiting for those that need an update.
@@ -68,20 +61,15 @@ STARTING: Table[Phase] = Table(
     ),
 )
 
-UPDATED: Table[Phase] = Table(
+UPDATED = always(
     "qpid-updated",
     "Qpid C++ 0.8 to 0.18, end of an update",
-    (
-        # Each one is ready after its own update.  A member that sent it is there, so the group has
-        # more than one member and the store is dirty (L2).
-        Case(
-            "L2",
-            "own update is done",
-            ALWAYS,
-            Phase.ACTIVE,
-            (Action.TAKE_DATA, Action.MARK_DIRTY, Action.SERVE, Action.ANNOUNCE),
-        ),
-    ),
+    # Each one is ready after its own update.  A member that sent it is there, so the group has
+    # more than one member and the store is dirty (L2).
+    "L2",
+    "own update is done",
+    Phase.ACTIVE,
+    *(Action.TAKE_DATA, Action.MARK_DIRTY, Action.SERVE, Action.ANNOUNCE),
 )
 
 WAITING_FOR_UPDATE: Table[Phase] = Table(
