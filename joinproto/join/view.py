@@ -1,8 +1,8 @@
 """Views: the links of the chain that is a cluster's life.
 
 Founding, joining, leaving, the orderly shutdown and each kind of restart choose the next
-view.  A view that exists as a value is well formed; whether it may stand behind a given
-parent says `verify_successor`, and whether its id is its own says `verify_id`.
+view.  A view that exists as a value is well formed; `verify_successor` says whether it may stand
+behind a given parent, and `verify_id` whether its id is its own.
 
 Source: join protocol, 3.1; rules I1, I3, S1, S2.  Stricter rules here have their reason in
 `docs/protocol.md`, "Views".
@@ -37,11 +37,12 @@ class Kind(Enum):
     RESTART = "restart"  # from clean stores, or after total failure (I4 to I8, R3)
 
 
-@frozen(cache_hash=True)
+@frozen(cache_hash=True, order=True)
 class Seat:
     """A member together with the store it has: another store is another seat.
 
-    So a member whose disk was wiped or exchanged does not sit where it sat before.
+    So a member whose disk was wiped or exchanged does not sit where it sat before.  Seats are
+    ordered by the members' names.
     """
 
     member: str
@@ -50,6 +51,11 @@ class Seat:
     def __attrs_post_init__(self) -> None:
         require_text("member", self.member)
         require_text("store_id", self.store_id)
+
+
+def names_of(seats: Iterable[Seat]) -> frozenset[str]:
+    """Return the names of the members that have these seats."""
+    return frozenset({seat.member for seat in seats})
 
 
 @lru_cache(maxsize=256)
@@ -157,7 +163,7 @@ class View(Facts):
         return 2 * len(self.electors & frozenset(seats)) > len(self.electors)
 
     def __str__(self) -> str:
-        members = " ".join(sorted(seat.member for seat in self.members))
+        members = " ".join(sorted(names_of(self.members)))
         return f"{self.kind.name} {self.number} of {members} ({short(self.id)})"
 
 
@@ -386,5 +392,5 @@ def _require_one_name_a_store(seats: frozenset[Seat]) -> None:
 
 def _require_known(electors: frozenset[Seat], known: frozenset[Seat]) -> None:
     # One that is neither there nor elected before has shown no store, and might never come.
-    strangers = sorted(seat.member for seat in electors - known)
+    strangers = sorted(names_of(electors - known))
     require("electors", not strangers, strangers, "members of this view, or electors before it")

@@ -19,6 +19,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import reduce
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -70,55 +72,43 @@ class _Open:
 
 
 @define(eq=False)
-class _Copying:
-    """The contents of a disk, as they are or as a loss of power leaves them."""
+class _Outage:
+    """The contents of a disk as a loss of power leaves them; `keeps`: see `Disk.copied`."""
 
     chance: Random
     steady: frozenset[str]
+    keeps: Callable[[], bool]
     made: dict[int, Node | Folder] = Factory(dict)
 
-    def folder(self, old: Folder, keeps: Callable[[], bool] | None) -> Folder:
+    def folder(self, old: Folder) -> Folder:
         new = self.made[id(old)] = Folder()
-        names, waiting = old.shown, old.waiting
-        if keeps is not None:
-            names, waiting = dict(old.kept), []
-            for name, item in old.waiting:
-                if keeps():
-                    names.pop(name, None)
-                    if item is not None:
-                        names[name] = item
-        new.shown = {
-            name: self.item(item, None if name in self.steady else keeps)
-            for name, item in names.items()
-        }
-        if keeps is None:
-            new.kept = {name: self.item(item, keeps) for name, item in old.kept.items()}
-            new.waiting = [
-                (name, None if item is None else self.item(item, keeps)) for name, item in waiting
-            ]
-        else:
-            new.kept = dict(new.shown)
+        names = dict(old.kept)
+        for name, item in old.waiting:
+            if self.keeps():
+                names.pop(name, None)
+                if item is not None:
+                    names[name] = item
+        new.shown = {name: self._item(item, name in self.steady) for name, item in names.items()}
+        new.kept = dict(new.shown)
         return new
 
-    def item(self, old: Node | Folder, keeps: Callable[[], bool] | None) -> Node | Folder:
+    def _item(self, old: Node | Folder, is_steady: bool) -> Node | Folder:
         if id(old) in self.made:
             return self.made[id(old)]
-        if isinstance(old, Folder):
-            return self.folder(old, keeps)
-        new = self.made[id(old)] = Node()
-        if keeps is None:
-            new.shown, new.kept = bytearray(old.shown), bytearray(old.kept)
-            new.waiting = list(old.waiting)
+        if is_steady:
+            self.made[id(old)] = deepcopy(old)
+        elif isinstance(old, Folder):
+            return self.folder(old)
         else:
-            new.kept = self._torn(old, keeps)
-            new.shown = bytearray(new.kept)
-        return new
+            kept = self._torn(old)
+            self.made[id(old)] = Node(bytearray(kept), kept)
+        return self.made[id(old)]
 
-    def _torn(self, old: Node, keeps: Callable[[], bool]) -> bytearray:
+    def _torn(self, old: Node) -> bytearray:
         found = bytearray(old.kept)
         for one in old.waiting:
             if isinstance(one, int):
-                if keeps():
+                if self.keeps():
                     resize(found, one)
                 continue
             at, data = one
@@ -126,21 +116,12 @@ class _Copying:
                 self.chance.randint(0, len(data)) for _ in range(self.chance.choice((0, 1, 2)))
             )
             for begin, end in zip((0, *cuts), (*cuts, len(data)), strict=True):
-                if keeps():
+                if self.keeps():
                     lay(found, at + begin, data[begin:end])
-        if len(found) < len(old.shown) and old.waiting and keeps():
+        if len(found) < len(old.shown) and old.waiting and self.keeps():
             resize(found, self.chance.randint(len(found), len(old.shown)))
         return found
 
-
-ERRORS = (errno.EIO, errno.ENOSPC, errno.EACCES)
-CALLS = (
-    *("open_directory", "open_directory_in", "make_directory", "names", "create"),
-    *("open_to_read", "open_to_update", "is_same", "read", "write", "size", "read_at", "write_at"),
-    *("truncate", "sync", "sync_data", "sync_directory", "rename", "link", "unlink"),
-    *("lock", "close"),
-)
-"""The operations that can fail."""
 
 READS = {
     *("open_directory", "open_directory_in", "names", "open_to_read", "is_same"),
@@ -191,7 +172,10 @@ class Disk:
         `keeps`: after a loss of power, too: whether a part of the unsynced data is there.
         """
         after = Disk(self.chance, short=self.short, steady=self.steady)
-        after.root = _Copying(self.chance, self.steady).folder(self.root, keeps)
+        if keeps is None:
+            after.root = deepcopy(self.root)
+        else:
+            after.root = _Outage(self.chance, self.steady, keeps).folder(self.root)
         return after
 
     def files(self) -> Iterator[tuple[str, Node]]:
@@ -225,7 +209,7 @@ class Disk:
             if self.fails_in < 0:
                 self.fails_in = None
                 self.failed.append(name)
-                raise OSError(self.code, os.strerror(self.code))
+                raise _error(self.code)
 
     def open_directory(self, path: Path) -> int:
         self._call("open_directory")
@@ -233,12 +217,7 @@ class Disk:
 
     def open_directory_in(self, directory: int, name: str) -> int:
         self._call("open_directory_in")
-        item = self._in(directory).shown.get(name)
-        if item is None:
-            raise FileNotFoundError(2, "No such file or directory")
-        if isinstance(item, Node):
-            raise NotADirectoryError(20, "Not a directory")
-        return self._opened(item)
+        return self._opened(_below(self._in(directory), name))
 
     def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
         self._call("make_directory")
@@ -347,7 +326,7 @@ class Disk:
         """Return the file with this descriptor; another process may have it by now."""
         if file not in self._open:
             self.never_opened.append(file)
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            raise _error(errno.EBADF)
         return self._open[file]
 
     def _written(self, name: str, node: Node, at: int, data: bytes) -> int:
@@ -362,7 +341,7 @@ class Disk:
             if fits < len(data):
                 if fits == 0:
                     self.failed.append(name)
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                    raise _error(errno.ENOSPC)
                 data = data[:fits]
         if len(data) > 1 and self.chance.random() < self.short:
             data = data[: self.chance.randint(1, len(data))]  # a short write
@@ -383,15 +362,7 @@ class Disk:
         node.waiting.clear()
 
     def _walk(self, path: Path) -> Folder:
-        folder = self.root
-        for name in path.parts[1:]:
-            below = folder.shown.get(name)
-            if below is None:
-                raise FileNotFoundError(2, "No such file or directory")
-            if isinstance(below, Node):
-                raise NotADirectoryError(20, "Not a directory")
-            folder = below
-        return folder
+        return reduce(_below, path.parts[1:], self.root)
 
     def _opened(self, item: Node | Folder) -> int:
         number = next(self._numbers)
@@ -411,12 +382,25 @@ class Disk:
     def _file(self, directory: int, name: str) -> Node:
         item = self._in(directory).shown.get(name)
         if not isinstance(item, Node):
-            raise FileNotFoundError(2, "No such file or directory")
+            raise _error(errno.ENOENT)
         return item
 
     def _absent(self, directory: int, name: str) -> None:
         if name in self._in(directory).shown:
-            raise FileExistsError(17, "File exists")
+            raise _error(errno.EEXIST)
+
+
+def _error(code: int) -> OSError:
+    return OSError(code, os.strerror(code))
+
+
+def _below(folder: Folder, name: str) -> Folder:
+    item = folder.shown.get(name)
+    if item is None:
+        raise _error(errno.ENOENT)
+    if isinstance(item, Node):
+        raise _error(errno.ENOTDIR)
+    return item
 
 
 def resize(content: bytearray, size: int) -> None:

@@ -6,6 +6,7 @@ which kinds of faults occur in it at all.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from random import Random
 
@@ -78,6 +79,17 @@ def draw(seed: int) -> Scenario:
     if outside and chance.random() < 0.5:
         kinds.append(What.REGISTER_LOST)
     patience = chance.choice((0.5, 1.0, 2.0))
+    if is_founding:
+        storm = partial(_founding, chance, members, patience)
+    elif is_lost or has_newcomer:
+        storm = partial(_lost_source, chance, members, patience, has_newcomer=has_newcomer)
+    elif is_left:
+        storm = partial(_left_behind, Random(f"left {seed}"), members, patience)
+    elif is_dark:
+        kind = _put_back if has_copy else _tails if seed % 48 == 31 else _blackouts
+        storm = partial(kind, dark, members, patience)
+    else:
+        storm = partial(_actions, chance, members, electors, kinds)
     return Scenario(
         seed=seed,
         members=members,
@@ -100,23 +112,7 @@ def draw(seed: int) -> Scenario:
         drift=tuple(chance.choice((1.0, 1.0, chance.uniform(0.9, 1.1))) for _ in members),
         on_disk=chance.random() < 0.2 or (is_dark and dark.random() < 0.5),
         as_bytes=chance.random() < 0.3,
-        actions=tuple(
-            _founding(chance, members, patience)
-            if is_founding
-            else _lost_source(chance, members, patience)
-            if is_lost
-            else _lost_source(chance, members, patience, has_newcomer=True)
-            if has_newcomer
-            else _left_behind(Random(f"left {seed}"), members, patience)
-            if is_left
-            else _put_back(dark, members, patience)
-            if is_dark and has_copy
-            else _tails(dark, members, patience)
-            if is_dark and seed % 48 == 31
-            else _blackouts(dark, members, patience)
-            if is_dark
-            else _actions(chance, members, electors, kinds)
-        ),
+        actions=tuple(sorted(storm(), key=lambda action: action.at)),
         apart=() if is_founding else _apart(chance, members, often=is_apart),
         ends=not is_founding and chance.random() < 0.3,
     )
@@ -147,16 +143,26 @@ def _apart(chance: Random, members: str, *, often: bool) -> tuple[str, ...]:
     return tuple(sorted(chance.sample(pairs, chance.randint(1, len(pairs) // 2))))
 
 
+def _all(at: float, what: What, names: str) -> list[Action]:
+    """Return this action at this time for each of these members."""
+    return [Action(at, what, name) for name in names]
+
+
+def _starts(chance: Random, at: float, patience: float, names: str) -> list[Action]:
+    """Return starts of these members, within their patience."""
+    return [Action(at + chance.random() * patience, What.START, name) for name in names]
+
+
 def _founding(chance: Random, members: str, patience: float) -> list[Action]:
     """Return a founding: members that hear now these, now those."""
-    actions = [Action(0.0, What.START, name) for name in members]
+    actions = _all(0.0, What.START, members)
     at, end = 0.0, patience * chance.uniform(6.0, 20.0)
     half = len(members) // 2
     while at < end:
         first, *others = chance.sample(members, half + chance.randrange(2))
         actions.append(Action(at, What.SPLIT, first, "".join(sorted(others))))
         at += patience * chance.choice((1.0, 2.0, 3.0)) * chance.uniform(0.5, 1.5)
-    return [*actions, *(Action(end, What.WRITE, name) for name in members)]
+    return actions + _all(end, What.WRITE, members)
 
 
 def _lost_source(
@@ -170,17 +176,17 @@ def _lost_source(
     others = members.replace(late, "")
     at = patience * 6
     writes = [at + patience * chance.uniform(-0.5, 1.5) for _ in range(100)]
-    actions = [
-        *(Action(0.0, What.START, name) for name in (others if has_newcomer else members)),
-        *([] if has_newcomer else [Action(at - patience, What.CRASH, late)]),
-        *(Action(when, What.WRITE, chance.choice(members)) for when in writes),
-        # The least of those that run orders the frames, so it has the last ones.
-        Action(
-            at - patience / 10, What.FEEDS, others[0] if has_newcomer else chance.choice(others)
-        ),
+    actions = _all(0.0, What.START, others if has_newcomer else members)
+    if not has_newcomer:
+        actions.append(Action(at - patience, What.CRASH, late))
+    actions += [Action(when, What.WRITE, chance.choice(members)) for when in writes]
+    # The least of those that run orders the frames, so it has the last ones.
+    source = others[0] if has_newcomer else chance.choice(others)
+    return [
+        *actions,
+        Action(at - patience / 10, What.FEEDS, source),
         Action(at, What.START, late),
     ]
-    return sorted(actions, key=lambda action: action.at)
 
 
 def _left_behind(chance: Random, members: str, patience: float) -> list[Action]:
@@ -188,7 +194,7 @@ def _left_behind(chance: Random, members: str, patience: float) -> list[Action]:
 
     Some members were started with other options before, and are refused.
     """
-    actions = [Action(0.0, What.START, name) for name in members]
+    actions = _all(0.0, What.START, members)
     at = patience * 6
     for _ in range(12):
         who = chance.choice(members)
@@ -204,12 +210,12 @@ def _left_behind(chance: Random, members: str, patience: float) -> list[Action]:
             actions.append(Action(at + patience * chance.uniform(0.5, 3.0), What.HEAL))
         actions += [Action(at + patience * n, What.WRITE, chance.choice(members)) for n in range(3)]
         at += patience * chance.uniform(6.0, 10.0)
-    return sorted(actions, key=lambda action: action.at)
+    return actions
 
 
 def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
     """Return losses of power of one, of some and of all, while clients write."""
-    actions = [Action(0.0, What.START, name) for name in members]
+    actions = _all(0.0, What.START, members)
     at = patience * 6
     for _ in range(8):
         who = "".join(chance.sample(members, chance.choice((1, len(members), len(members)))))
@@ -218,10 +224,10 @@ def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
         lasts = patience * chance.choice((0.0, 0.1, 0.5))
         actions.append(Action(at, What.BLACKOUT, who[0], who[1:], lasts))
         back = at + lasts + patience * chance.uniform(0.0, 2.0)
-        actions += [Action(back + chance.random() * patience, What.START, name) for name in who]
+        actions += _starts(chance, back, patience, who)
         if chance.random() < 0.3:  # and again, while they start
             actions.append(Action(back, What.BLACKOUT, who[0], who[1:], patience))
-            actions += [Action(back + patience * 1.5, What.START, name) for name in who]
+            actions += _all(back + patience * 1.5, What.START, who)
         at = back + patience * chance.uniform(6.0, 12.0)
         if chance.random() < 0.5:  # one comes late, and again right behind its update
             # The least orders the frames, so it has some that no other one has.
@@ -236,12 +242,12 @@ def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
                 Action(again + patience, What.START, late),
             ]
             at = again + patience * chance.uniform(6.0, 12.0)
-    return sorted(actions, key=lambda action: action.at)
+    return actions
 
 
 def _tails(chance: Random, members: str, patience: float) -> list[Action]:
     """Return tails that the others never saw, and losses of power right after they are cut."""
-    actions = [Action(0.0, What.START, name) for name in members]
+    actions = _all(0.0, What.START, members)
     few = members[: max(1, (len(members) - 1) // 2)]  # and the one that orders the frames
     at = patience * 6
     for _ in range(6):
@@ -249,25 +255,25 @@ def _tails(chance: Random, members: str, patience: float) -> list[Action]:
         writes = [at + patience * chance.uniform(0.0, 0.5) for _ in range(8)]
         actions += [Action(when, What.WRITE, few[0]) for when in writes]
         # Or it repeats the writes that were not acknowledged, and syncs its journal.
-        actions += [Action(at + patience, What.CRASH, name) for name in few]
+        actions += _all(at + patience, What.CRASH, few)
         at += patience * chance.uniform(4.0, 8.0)  # the others go on, and write nothing
         actions.append(Action(at, What.HEAL))
-        actions += [Action(at, What.START, name) for name in few]
+        actions += _all(at, What.START, few)
         at += patience * chance.uniform(1.0, 5.0)
         lasts = patience * chance.choice((0.0, 0.1, 0.5))
         actions.append(Action(at, What.BLACKOUT, few[0], few[1:], lasts))
         at += lasts + patience * chance.uniform(0.0, 2.0)
-        actions += [Action(at + chance.random() * patience, What.START, name) for name in few]
+        actions += _starts(chance, at, patience, few)
         at += patience * chance.uniform(4.0, 8.0)
         actions += [Action(at, What.WRITE, chance.choice(members)) for _ in range(4)]
         at += patience * 2
-    return sorted(actions, key=lambda action: action.at)
+    return actions
 
 
 def _put_back(chance: Random, members: str, patience: float) -> list[Action]:
     """Return a backup that is put back after all were killed, views and frames later."""
     who = chance.choice(members)
-    actions = [Action(0.0, What.START, name) for name in members]
+    actions = _all(0.0, What.START, members)
     actions.append(Action(patience * chance.uniform(0.0, 12.0), What.COPY, who))
     at = patience * 6
     for _ in range(chance.randint(1, 4)):
@@ -278,11 +284,9 @@ def _put_back(chance: Random, members: str, patience: float) -> list[Action]:
             for _ in range(8)
         ]
         at += patience * 14
-    actions += [Action(at, What.CRASH, name) for name in members]
+    actions += _all(at, What.CRASH, members)
     actions.append(Action(at, What.PUT_BACK, who))
-    at += patience
-    actions += [Action(at + chance.random() * patience, What.START, name) for name in members]
-    return sorted(actions, key=lambda action: action.at)
+    return actions + _starts(chance, at + patience, patience, members)
 
 
 def _actions(chance: Random, members: str, electors: str, kinds: list[What]) -> list[Action]:
@@ -307,7 +311,7 @@ def _actions(chance: Random, members: str, electors: str, kinds: list[What]) -> 
             steps = chance.choice((0, 3, 10, 30))
             kind = chance.choice((What.GONE, What.FEEDS))
             actions.append(Action(chance.uniform(0, calm + storm), kind, name, amount=steps))
-    return sorted(actions, key=lambda action: action.at)
+    return actions
 
 
 def _action(chance: Random, members: str, kind: What, at: float) -> list[Action]:

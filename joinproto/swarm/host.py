@@ -8,39 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
 from joinproto.durable.journal.journal import Frame as Kept
 from joinproto.host.member_loop import MemberLoop
 from joinproto.host.ports import Channel
+from joinproto.join import inputs, messages
 from joinproto.join.ids import ViewId
-from joinproto.join.inputs import (
-    Input,
-    PeerDown,
-    PeerUp,
-    Receive,
-    Tick,
-    UpdateDone,
-    UpdateOverwrites,
-)
-from joinproto.join.messages import (
-    Abort,
-    Action,
-    Closing,
-    CompareAndSet,
-    Event,
-    Learned,
-    OpenForClients,
-    ReadRegister,
-    ReadsConfirmed,
-    Sent,
-    ServeUpdate,
-    StartUpdate,
-    Stop,
-    Waiting,
-)
 from joinproto.join.perform import perform
 from joinproto.join.phases import RUNNING
 from joinproto.join.store import StoreRecord
@@ -51,32 +27,14 @@ from joinproto.log.replicated import ReplicatedLog
 from joinproto.net.session import VERSIONS
 from joinproto.swarm.place import Died, Opened, Place
 
+if TYPE_CHECKING:
+    from joinproto.swarm.simulation import Simulation
+
 FUNCTIONS_MOST = 10_000
 """More than these in one step, and a member or its log talks to itself."""
 
 
 _decode = lru_cache(maxsize=4096)(decode)  # the same bytes come from many, and are one value
-
-
-class World(Protocol):
-    """The services of the run around a process."""
-
-    def send(self, to: str, channel: Channel, content: object) -> None: ...
-    def drop(self, peer: str) -> None: ...
-    def ask_register(
-        self, parent: ViewId | None, view: View | None, asked: float, question: int
-    ) -> None: ...
-
-
-class Watcher(Protocol):
-    """An observer of all that a process does; it may raise."""
-
-    def wrote(self, process: Process) -> None: ...
-    def saw(self, process: Process, event: object) -> None: ...
-    def opens(self, process: Process, view: View) -> None: ...
-    def connected(self, process: Process) -> None: ...
-    def has(self, process: Process, view: str, seq: int, digest: str) -> None: ...
-    def applied(self, process: Process, seq: int, body: bytes) -> None: ...
 
 
 @define(eq=False)
@@ -107,15 +65,13 @@ class Process(MemberLoop):
     log: ReplicatedLog
     place: Place
     disk: Opened
-    world: World
-    watcher: Watcher
+    simulation: Simulation
     clock: Clock
-    time: Callable[[], float]
     name: str
     opened: View | None = None
     is_served: bool = False
-    ended: Stop | Abort | None = None
-    waiting: Waiting | None = None
+    ended: messages.Stop | messages.Abort | None = None
+    waiting: messages.Waiting | None = None
     bodies: set[bytes] = field(factory=set)  # of the frames that were applied
     was_ready: bool = False
     saw_it_run: bool = False
@@ -146,7 +102,7 @@ class Process(MemberLoop):
         self._perform()
         due = self.member.deadline
         if due is not None and self.now() >= due and self.runs:
-            self.tell(Tick())
+            self.tell(inputs.Tick())
             self._perform()
         for _ in range(FUNCTIONS_MOST):
             if not self.runs:
@@ -164,14 +120,14 @@ class Process(MemberLoop):
 
     def up(self, peer: str) -> None:
         if not self.connected:
-            self.watcher.connected(self)
+            self.simulation.oracle.connected(self)
         self.connected.add(peer)
-        self.tell(PeerUp(peer))
+        self.tell(inputs.PeerUp(peer))
         self.log.peer_up(peer)
 
     def down(self, peer: str) -> None:
         self.connected.discard(peer)
-        self.tell(PeerDown(peer))
+        self.tell(inputs.PeerDown(peer))
         self.log.peer_down(peer)
 
     def hear(self, peer: str, channel: Channel, content: object) -> None:
@@ -181,7 +137,7 @@ class Process(MemberLoop):
             self.log.hear(peer, content)
             return
         message = _decode(content) if isinstance(content, bytes) else content
-        self.tell(Receive(peer, message))  # type: ignore[arg-type]
+        self.tell(inputs.Receive(peer, message))  # type: ignore[arg-type]
         self.gone |= self.member.state.observations.beyond
 
     def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
@@ -201,60 +157,60 @@ class Process(MemberLoop):
             perform(batch, self)
             self.member.advance(batch)
 
-    def close(self, why: Closing) -> None:
+    def close(self, why: messages.Closing) -> None:
         if self.opened is not None:
             self.opened = None
             self.log.close(why)
 
     def persist(self, record: StoreRecord) -> None:
         self.place.keep(self.disk.keeps, record)
-        self.watcher.wrote(self)
+        self.simulation.oracle.wrote(self)
 
-    def send_all(self, sends: tuple[Sent, ...]) -> None:
+    def send_all(self, sends: tuple[messages.Sent, ...]) -> None:
         for sent in sends:
             self.place.step()
-            self.world.send(sent.to, Channel.MEMBER, sent.message)
+            self.simulation.network.send(self.name, sent.to, Channel.MEMBER, sent.message)
 
-    def see(self, event: Event) -> None:
-        if isinstance(event, Learned):
+    def see(self, event: messages.Event) -> None:
+        if isinstance(event, messages.Learned):
             self.log.learned(event.view)
             self.gone = set()
-        if isinstance(event, Waiting):
+        if isinstance(event, messages.Waiting):
             self.waiting = event
-        self.watcher.saw(self, event)
+        self.simulation.saw(self, event)
 
-    def act(self, action: Action) -> None:
+    def act(self, action: messages.Action) -> None:
         match action:
-            case OpenForClients(view, is_sequencer):
+            case messages.OpenForClients(view, is_sequencer):
                 self.opened = view
                 self.waiting = None
-                self.watcher.opens(self, view)
+                self.simulation.opens(self, view)
                 self.log.open(view, is_sequencer=is_sequencer)
-            case StartUpdate():
+            case messages.StartUpdate():
                 self.log.start_update(action)
-            case ServeUpdate():
+            case messages.ServeUpdate():
                 if self.place.dies_feeding:
                     raise Died
                 self.log.serve_update(action)
-            case CompareAndSet(parent, view):
-                self.world.ask_register(parent, view, self.now(), 0)
-            case ReadRegister(parent, asked, question):
-                self.world.ask_register(parent, None, asked, question)
-            case ReadsConfirmed(upto):
+            case messages.CompareAndSet(parent, view):
+                self.simulation.register.asked(self, parent, view, self.now(), 0)
+            case messages.ReadRegister(parent, asked, question):
+                self.simulation.register.asked(self, parent, None, asked, question)
+            case messages.ReadsConfirmed(upto):
                 if self.opened is not None:
                     self.log.confirmed(upto)
-            case Stop() | Abort():
-                self.close(Closing.STOPPED)
+            case messages.Stop() | messages.Abort():
+                self.close(messages.Closing.STOPPED)
                 self.ended = action
 
     # -- called by the log ---------------------------------------------------------------------
 
     def now(self) -> float:
-        return self.clock.read(self.time())
+        return self.clock.read(self.simulation.now)
 
     def send(self, to: str, data: bytes) -> None:
         self.place.step()
-        self.world.send(to, Channel.HOST, data)
+        self.simulation.network.send(self.name, to, Channel.HOST, data)
 
     def speaks(self, peer: str) -> int:
         return VERSIONS[1]
@@ -263,23 +219,23 @@ class Process(MemberLoop):
         self.place.told = Position(view, last)
         self.member.appended(view, last, first=first)
         for seq in range(first, last + 1):
-            self.watcher.has(self, str(view), seq, digest(seq))
+            self.simulation.oracle.has(self, str(view), seq, digest(seq))
 
     def may_cut(self) -> bool:
         if not self.member.record.update_unfinished:
-            self.tell(UpdateOverwrites())
+            self.tell(inputs.UpdateOverwrites())
         if self.member.poll():
             return False
         self.place.told = None
         return True
 
-    def tell(self, what: Input) -> None:
-        if isinstance(what, UpdateDone):
+    def tell(self, what: inputs.Input) -> None:
+        if isinstance(what, inputs.UpdateDone):
             self.place.told, self.place.is_end = what.position, True
         super().tell(what)
 
     def give_up_on(self, peer: str, why: str) -> None:
-        self.world.drop(peer)
+        self.simulation.network.lose(self.name, peer)
         self._late.append(peer)
 
     def note(self, what: str, **facts: object) -> None:
@@ -290,16 +246,14 @@ class Process(MemberLoop):
 class Clients:
     """An application that only reads the log."""
 
-    process: Process | None = None
+    process: Process = field(init=False)
 
     def apply(self, frame: Kept) -> None:
-        assert self.process is not None
-        self.process.watcher.applied(self.process, frame.seq, Entry.of(frame.data).body)
+        it = self.process
+        it.simulation.oracle.applied(it, frame.seq, Entry.of(frame.data).body)
 
     def opened(self, view: View) -> None:
-        assert self.process is not None
         self.process.is_served = True
 
-    def closed(self, why: Closing) -> None:
-        assert self.process is not None
+    def closed(self, why: messages.Closing) -> None:
         self.process.is_served = False

@@ -1,40 +1,29 @@
 """The network: members' messages are lost, come twice, late and in any order; connections break.
 
 The members' own messages may meet all of that.  Messages of their logs travel in order on a
-connection, and is lost only with it; a lost connection is told to both sides, each in its time. The
-fate of a message is drawn from the seed and its link, so one link does not disturb another.
+connection, and are lost only with it; both sides are told of a lost connection, each in its time.
+The fate of a message is drawn from the seed and its link, so one link does not disturb another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Iterable
+from functools import lru_cache, partial
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
 from joinproto.host.ports import Channel
-from joinproto.join.messages import Confirm, Confirmed, Message
+from joinproto.join.messages import Confirm, Confirmed, JoinMessage
 from joinproto.join.wire import LATEST, encode
 from joinproto.swarm.scenario import Scenario
 
+if TYPE_CHECKING:
+    from joinproto.swarm.simulation import Simulation
+
 OLD_KEPT = 200
 """Messages from one member to another that may come again at any time, at most."""
-
-
-class Ends(Protocol):
-    """The services of the run for the network: the time, and the processes at the ends of its
-    links.
-    """
-
-    now: float
-
-    def later(self, seconds: float, action: Callable[[], None]) -> None: ...
-    def is_up(self, name: str) -> bool: ...
-    def tell_up(self, name: str, peer: str) -> None: ...
-    def tell_down(self, name: str, peer: str) -> None: ...
-    def deliver(self, name: str, peer: str, channel: Channel, content: object) -> None: ...
 
 
 @define(eq=False)
@@ -51,7 +40,7 @@ class Network:
     """The network.  `deaf`: pairs (member, another from which it receives nothing)."""
 
     scenario: Scenario
-    ends: Ends
+    simulation: Simulation
     deaf: set[tuple[str, str]] = field(factory=set)
     is_mended: bool = False
     _connections: dict[str, _Connection] = field(factory=dict)
@@ -82,29 +71,26 @@ class Network:
                 if self._may_connect(one, two) and one + two not in self._calling:
                     self._calling.add(one + two)
                     seconds = self.scenario.delay * (0.5 + self._chance(one, two).random())
-                    self.ends.later(seconds, self._caller(one, two))
+                    self.simulation.later(seconds, partial(self._connect, one, two))
 
     def _may_connect(self, one: str, two: str) -> bool:
         return (
             one + two not in self._connections
-            and self.ends.is_up(one)
-            and self.ends.is_up(two)
+            and self.simulation.is_up(one)
+            and self.simulation.is_up(two)
             and (one, two) not in self.deaf
             and (two, one) not in self.deaf
         )
 
-    def _caller(self, one: str, two: str) -> Callable[[], None]:
-        def call() -> None:
-            self._calling.discard(one + two)
-            if not self._may_connect(one, two):
-                return
-            made = self._connections[one + two] = _Connection()
-            for who, whom in ((one, two), (two, one)):
-                if not made.is_broken:
-                    made.knows.add(who)
-                    self.ends.tell_up(who, whom)
-
-        return call
+    def _connect(self, one: str, two: str) -> None:
+        self._calling.discard(one + two)
+        if not self._may_connect(one, two):
+            return
+        made = self._connections[one + two] = _Connection()
+        for who, whom in ((one, two), (two, one)):
+            if not made.is_broken:
+                made.knows.add(who)
+                self.simulation.tell_up(who, whom)
 
     def lose(self, one: str, two: str) -> None:
         """Break their connection, if there is one; each side notices in its own time."""
@@ -115,7 +101,7 @@ class Network:
         lost.is_broken = True
         for who, whom in ((one, two), (two, one)):
             seconds = self._chance(who, whom).random() * self.scenario.notice
-            self.ends.later(seconds, self._noticer(pair, lost, who, whom))
+            self.simulation.later(seconds, partial(self._notice, pair, lost, who, whom))
 
     def give_up(self, who: str, seconds: float) -> None:
         """Report `who` as lost to all others connected to it, and as found later.
@@ -126,34 +112,22 @@ class Network:
             lost = self._connections.get(_pair(who, other))
             if lost is not None and not lost.is_broken and lost.knows == {who, other}:
                 lost.knows.discard(other)
-                self.ends.tell_down(other, who)
-                self.ends.later(seconds, self._finder(lost, other, who))
+                self.simulation.tell_down(other, who)
+                self.simulation.later(seconds, partial(self._find, lost, other, who))
 
-    def _finder(self, lost: _Connection, who: str, whom: str) -> Callable[[], None]:
-        def find() -> None:
-            if not lost.is_broken and self.ends.is_up(who):
-                lost.knows.add(who)
-                self.ends.tell_up(who, whom)
+    def _find(self, lost: _Connection, who: str, whom: str) -> None:
+        if not lost.is_broken and self.simulation.is_up(who):
+            lost.knows.add(who)
+            self.simulation.tell_up(who, whom)
 
-        return find
-
-    def _noticer(self, pair: str, lost: _Connection, who: str, whom: str) -> Callable[[], None]:
-        def notice() -> None:
-            self._forget(pair, lost, who)
-            if self.ends.is_up(who) and who in lost.knows:
-                lost.knows.discard(who)
-                self.ends.tell_down(who, whom)
+    def _notice(self, pair: str, lost: _Connection, who: str, whom: str) -> None:
+        lost.knows = {name for name in lost.knows if self.simulation.is_up(name)}
+        if who in lost.knows:
             lost.knows.discard(who)
-            if not lost.knows and self._connections.get(pair) is lost:
-                del self._connections[pair]
-                self.look()
-
-        return notice
-
-    def _forget(self, pair: str, lost: _Connection, who: str) -> None:
-        for name in list(lost.knows):
-            if name != who and not self.ends.is_up(name):
-                lost.knows.discard(name)
+            self.simulation.tell_down(who, whom)
+        if not lost.knows and self._connections.get(pair) is lost:
+            del self._connections[pair]
+            self.look()
 
     def ended(self, name: str) -> None:
         """The process is no more: all its connections break, and it knows of none."""
@@ -172,16 +146,15 @@ class Network:
         if channel is Channel.HOST:
             self._carry(connection, sender, to, content)
             return
-        chance, it = self._chance(sender, to), self.scenario
-        if _is_question(content):
-            # Of their own, so that questions change little for other messages.
-            chance = self._chance(sender, to, "questions")
-        if self.scenario.as_bytes:
+        it = self.scenario
+        # Questions have a chance of their own, so that they change little for other messages.
+        is_question = isinstance(content, Confirm | Confirmed)
+        chance = self._chance(sender, to, "questions" if is_question else "")
+        if it.as_bytes:
             content = _encoded(content)
-        plain = self.is_mended
-        if plain or chance.random() >= it.loss:
+        if self.is_mended or chance.random() >= it.loss:
             self._bring(self._delay(chance), sender, to, content)
-        if plain:
+        if self.is_mended:
             return
         if chance.random() < it.twice:
             self._bring(self._delay(chance) * 2, sender, to, content)
@@ -204,19 +177,20 @@ class Network:
     def _bring(self, seconds: float, sender: str, to: str, content: object) -> None:
         def arrive() -> None:
             if (to, sender) not in self.deaf:
-                self.ends.deliver(to, sender, Channel.MEMBER, content)
+                self.simulation.deliver(to, sender, Channel.MEMBER, content)
 
-        self.ends.later(seconds, arrive)
+        self.simulation.later(seconds, arrive)
 
     def _carry(self, connection: _Connection, sender: str, to: str, content: object) -> None:
         def arrive() -> None:
             if not connection.is_broken:
-                self.ends.deliver(to, sender, Channel.HOST, content)
+                self.simulation.deliver(to, sender, Channel.HOST, content)
 
         delay = self._delay(self._chance(sender, to))
-        at = max(self.ends.now + delay, connection.arrives.get(to, 0.0))
+        now = self.simulation.now
+        at = max(now + delay, connection.arrives.get(to, 0.0))
         connection.arrives[to] = at
-        self.ends.later(at - self.ends.now, arrive)
+        self.simulation.later(at - now, arrive)
 
     def _delay(self, chance: Random) -> float:
         is_slow = not self.is_mended and chance.random() < self.scenario.slow
@@ -231,15 +205,11 @@ class Network:
         return found
 
 
-def _is_question(content: object) -> bool:
-    return isinstance(content, Confirm | Confirmed)
-
-
 def _pair(one: str, two: str) -> str:
     return one + two if one < two else two + one
 
 
 @lru_cache(maxsize=256)
-def _encoded(message: Message) -> bytes:
+def _encoded(message: JoinMessage) -> bytes:
     # The same goes to all peers, one after the other.
     return encode(message, speaks=LATEST)

@@ -14,7 +14,7 @@ from joinproto.join.balloting import IMPOSSIBLE
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import Abort, Learned, Waiting
 from joinproto.join.store import Ballot, StoreRecord
-from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.join.view import Kind, Position, Seat, View, names_of
 from joinproto.machine.vocabulary import Reason, Store
 from joinproto.swarm.host import Process
 from joinproto.swarm.scenario import Scenario
@@ -38,10 +38,10 @@ CLAIMS = {
     "close_ends": "a closed cluster is not restarted by those that ran when it closed",
     "makes_sense": "no store says what cannot be",
     "no_error": "no correct run ends in an exception",
-    "opens_where_it_stands": "who was cut off, or knows who left, opens in no view that was left",
+    "opens_where_it_stands": "a member that was cut off, or knows who left, opens in no left view",
     "stops_rightly": "a member that ends over its options has these options",
     "serves_again": "once faults stop, a majority that has the data serves, and rests",
-    "says_why": "who may not serve says for whom it waits",
+    "says_why": "a member that may not serve says which members it waits for",
     "all_end": "an orderly shutdown ends all members that run",
 }
 """All of them by name; `stuck` counts the last three."""
@@ -209,16 +209,16 @@ class Oracle:
             if record.lineage.length > parent.number
             or (record.promised is not None and record.lineage.length == parent.number)
         }
-        electors = " ".join(sorted(seat.member for seat in view.electors))
+        electors = " ".join(sorted(names_of(view.electors)))
         self.require(
             "leave_keeps_majority",
             view.is_majority(there),
             f"{view}: its electors are {electors}; those that are there:"
-            f" {' '.join(sorted(seat.member for seat in there & view.electors)) or 'none'}",
+            f" {' '.join(sorted(names_of(there & view.electors))) or 'none'}",
         )
 
-    def _kept(self, seats: frozenset[Seat]) -> set[str]:
-        return {seat.member for seat in seats} - set(self.scenario.transients)
+    def _kept(self, seats: frozenset[Seat]) -> frozenset[str]:
+        return names_of(seats) - frozenset(self.scenario.transients)
 
     def saw(self, process: Process, event: object) -> None:
         """A member reports an event."""

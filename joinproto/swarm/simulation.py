@@ -17,8 +17,8 @@ from random import Random
 from attrs import define, evolve, field
 
 from joinproto.host.ports import Channel
-from joinproto.join.ids import ViewId
 from joinproto.join.member import Member
+from joinproto.join.messages import Learned, PhaseChanged, Proposes, Refusal, Waiting
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View
 from joinproto.log.replicated import ReplicatedLog
@@ -28,7 +28,6 @@ from joinproto.swarm.oracle import Oracle, Violation
 from joinproto.swarm.place import Died, Place
 from joinproto.swarm.register import Register
 from joinproto.swarm.scenario import Scenario
-from joinproto.swarm.story import told
 
 CLUSTER = "swarm"
 
@@ -130,9 +129,7 @@ class Simulation:
         except Exception as error:
             disk.close()
             raise self._error(name, error) from error
-        process = Process(
-            member, log, place, disk, _Wires(self, name), self, clock, lambda: self.now, name
-        )  # fmt: skip
+        process = Process(member, log, place, disk, self, clock, name)
         clients.process = process
         log.attach(process)
         process.saw_it_run = any(one.was_ready for one in self.processes.values())
@@ -174,7 +171,7 @@ class Simulation:
         if due is None:
             return
         due = max(due, self.now) + 1e-9
-        if self._wakes.get(process.name, -1.0) >= self.now and self._wakes[process.name] <= due:
+        if self.now <= self._wakes.get(process.name, -1.0) <= due:
             return
         self._wakes[process.name] = due
 
@@ -249,62 +246,31 @@ class Simulation:
     def deliver(self, name: str, peer: str, channel: Channel, content: object) -> None:
         self.step(name, lambda it: it.hear(peer, channel, content))
 
-    def ask_register(
-        self,
-        process: Process,
-        parent: ViewId | None,
-        view: View | None,
-        asked: float,
-        question: int,
-    ) -> None:
-        self.register.asked(process, parent, view, asked, question)
-
-    # -- the watchers ---------------------------------------------------------------------------
-
-    def wrote(self, process: Process) -> None:
-        self.oracle.wrote(process)
-
     def saw(self, process: Process, event: object) -> None:
-        if self.tells:
-            self._tell_event(process, event)
+        text = told(event) if self.tells else ""
+        # A line that a member repeats is reported once.
+        if text and self._said.get(process.name) != text:
+            self._said[process.name] = text
+            self.tell(f"{process.name} {text}")
         self.oracle.saw(process, event)
 
     def opens(self, process: Process, view: View) -> None:
         self.tell(f"{process.name} serves {view}")
         self.oracle.opens(process, view)
 
-    def connected(self, process: Process) -> None:
-        self.oracle.connected(process)
 
-    def has(self, process: Process, view: str, seq: int, digest: str) -> None:
-        self.oracle.has(process, view, seq, digest)
-
-    def applied(self, process: Process, seq: int, body: bytes) -> None:
-        self.oracle.applied(process, seq, body)
-
-    def _tell_event(self, process: Process, event: object) -> None:
-        text = told(event)
-        # A line that a member repeats is reported once.
-        if self._said.get(process.name) != text:
-            self._said[process.name] = text
-            self.tell(f"{process.name} {text}")
-
-
-@define(eq=False)
-class _Wires:
-    """The services of the simulation for one process."""
-
-    simulation: Simulation
-    name: str
-
-    def send(self, to: str, channel: Channel, content: object) -> None:
-        self.simulation.network.send(self.name, to, channel, content)
-
-    def drop(self, peer: str) -> None:
-        self.simulation.network.lose(self.name, peer)
-
-    def ask_register(
-        self, parent: ViewId | None, view: View | None, asked: float, question: int
-    ) -> None:
-        process = self.simulation.processes[self.name]
-        self.simulation.ask_register(process, parent, view, asked, question)
+def told(event: object) -> str:
+    """Return an event of a member in words, to stand after its name in a story."""
+    match event:
+        case PhaseChanged(before, after, label, case):
+            return f"is {after.value}, was {before.value} ({label}: {case})"
+        case Learned(view):
+            return f"learns {view}"
+        case Proposes(label, case, view, _):
+            return f"proposes {view} ({label}: {case})"
+        case Waiting(label, case, _, detail, _):
+            return f"waits ({label}: {case}{'; ' if detail else ''}{detail})"
+        case Refusal(peer, what):
+            return f"refuses {peer}: {what}"
+        case _:
+            return str(event)

@@ -8,13 +8,14 @@ the writes calls fail, the disk is full, the process is killed and started again
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from random import Random
 
 from attrs import define, field
 
 from joinproto.errors import JoinprotoError, StoreError, StoreWriteFailed
-from joinproto.swarm.disk import ERRORS, Disk, Node
+from joinproto.swarm.disk import Disk, Node
 from tests.durable.kind import PLACE, Kind, Opened, Step, Value
 
 ACTIONS = 6
@@ -122,7 +123,7 @@ class Schedule:
         self._goes_on = False
         self._kill_in = chance.randint(0, 30) if chance.random() < 0.15 else None
         if chance.random() < faults:
-            disk.code = chance.choice(ERRORS)
+            disk.code = chance.choice((errno.EIO, errno.ENOSPC, errno.EACCES))
             disk.fails_in = chance.randint(0, 25)
         elif opened is not None and not self.kind.is_final and chance.random() < 0.3:
             disk.fails_at = "sync_directory"  # what follows must not overtake this write
