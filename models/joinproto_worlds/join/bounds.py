@@ -30,7 +30,7 @@ class Bounds:
     alone on one side.  Of two members both propose and crash; of three, `a` does, which orders the
     frames, too.  `lasts`: a wish to close outlives a view without its member. `is_patient`:
     proposers wait for all answers, but behind the views with the numbers in `hurries`; so it is
-    with three. `scene`: the contents of the disks (`join_scenes.py`).  `electors`, `leaves`,
+    with three. `scene`: the contents of the disks (`scenes.py`).  `electors`, `leaves`,
     `foreign`: names of the configured electors (all), of those that may leave, of those that must
     not come in; `hears`: of those that hear of the others at times only, and how many `questions`
     they ask then; `reads`: of those at which a client reads; `cut`: pairs that never hear each

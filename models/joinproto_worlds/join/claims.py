@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
 
 from attrs import evolve
 
@@ -26,7 +27,8 @@ from joinproto.check.properties import (
 from joinproto.check.view import View
 from joinproto.join.ids import Name
 from joinproto.join.phases import Phase
-from joinproto.join.view import Kind, Position
+from joinproto.join.view import Kind, Position, names_of
+from joinproto_worlds.join.bounds import Bounds
 from joinproto_worlds.join.ledger import History
 from joinproto_worlds.join.member import Shown
 
@@ -53,24 +55,17 @@ ALONE = {
 }
 """Claims about one member, seen by itself, in words."""
 
+CHOSEN = attrgetter("chosen")
 
-def claims(
-    names: tuple[str, ...],
-    natives: tuple[str, ...],
-    reaches: tuple[str, ...],
-    *,
-    votes: bool,
-    writes: bool,
-    reads: bool,
-    hears: bool,
-    asks: bool,
-) -> list[Property]:
-    """`natives`: the members whose stores are of this cluster; `reaches`: of `POSSIBLE`."""
-    watched = LEDGER | (READS if reads else {}) | (STANDS if hears else {})
-    watched |= CLOSES if asks else {}
-    return [
+
+def properties(it: Bounds, length: int) -> list[Property]:
+    """Return the claims about a world within these bounds; `length`: of the chain on its disks."""
+    names, natives = it.names, it.natives
+    watched = LEDGER | (READS if it.reads else {}) | (STANDS if it.hears else {})
+    watched |= CLOSES if it.asks else {}
+    found = [
         *[
-            evolve(always_monitor(claim, partial(_finds_nothing, claim)), about=says)
+            evolve(always_monitor(claim, partial(_is_right, claim)), about=says)
             for claim, says in watched.items()
         ],
         *[
@@ -79,78 +74,65 @@ def claims(
         ],
         *beside_the_ledger(natives),
         always_beside(
-            "closed_is_quiet", _closed_is_quiet, among=natives, of=_serves_in, of_monitor=_chosen
+            "closed_is_quiet", _closed_is_quiet, among=natives, of=_serves_in, of_monitor=CHOSEN
         ),
         always_pair("options_agree", _options_agree, among=names, of=_serves_with),
-        *([always("one_view_is_served", one_view_is_served)] if votes else []),
-        *[sometimes_one(_said(name), POSSIBLE[name], among=names) for name in reaches],
-        *([sometimes_monitor("a frame is committed", _is_committed)] if writes else []),
+        *([always("one_view_is_served", one_view_is_served)] if it.votes else []),
+        *[sometimes_one(_said(name), POSSIBLE[name], among=names) for name in it.reaches],
+        *([sometimes_monitor("a frame is committed", _is_committed)] if it.frames else []),
     ]
+    if it.recovers:
+        serves = partial(_one_active, it.views, natives)
+        found.append(always_possible("a member serves again", serves))
+    if it.live:
+        found.append(always_possible("all become active", partial(_all_active, it.views, natives)))
+    if it.leaves and it.electors:
+        found.append(always_each("a majority is there", partial(_is_there, names), among=names))
+    if it.transient:
+        kept = partial(_has_a_store, frozenset(it.transient))
+        found.append(always_each("kept_on_a_store", kept, among=names))
+    if it.cut:
+        # One end of the link that is cut for good is given up, and comes back no more.
+        short = partial(_is_short, length + 1)
+        found.append(always_each("the chain comes to rest", short, among=names))
+    if it.closes and it.crashes and not it.is_pair:
+        closed = partial(_closed_without, names[0])
+        found.append(sometimes("closed through its proposer's crash", closed))
+    return found
 
 
 def beside_the_ledger(names: tuple[str, ...]) -> list[Property]:
     """No member knows a view that was not chosen, or serves without a committed frame."""
+    tip, data = attrgetter("tip"), attrgetter("tip", "frames")
+    committed = attrgetter("committed")
     return [
         always_beside(
-            "learned_is_chosen", _learned_is_chosen, among=names, of=_tip, of_monitor=_chosen
+            "learned_is_chosen", _learned_is_chosen, among=names, of=tip, of_monitor=CHOSEN
         ),
-        always_beside("nothing_lost", _nothing_lost, among=names, of=_data, of_monitor=_committed),
+        always_beside("nothing_lost", _nothing_lost, among=names, of=data, of_monitor=committed),
     ]
 
 
-def closed_through_a_crash(proposer: str) -> Property:
-    """The others know the CLOSE, and its proposer is down."""
-
-    def is_so(view: View) -> bool:
-        is_closed = any(
-            isinstance(shown, Shown) and shown.phase is Phase.STOPPED and _is_close(shown)
-            for shown in view.up.values()
-        )
-        return is_closed and proposer not in view.up
-
-    return sometimes("closed through its proposer's crash", is_so)
-
-
-def becomes_active(views: int, natives: tuple[str, ...]) -> Property:
-    """P1, P2, P4: whatever has happened, all can still become active, without another fault.
-
-    `views`: where the search ends; `natives`: whose stores are of this cluster.  That they
-    *will* is more than a world without time can say: a deadline that always comes before the
-    answers never lets a view be chosen.
-    """
-    return always_possible("all become active", partial(_all_active, views, natives))
-
-
-def serves_again(views: int, natives: tuple[str, ...]) -> Property:
-    """Whatever has happened, a member can still serve, without another fault."""
-    return always_possible("a member serves again", partial(_one_active, views, natives))
-
-
-def majority_is_there(names: tuple[str, ...]) -> Property:
-    """No leave makes a majority of the electors consist of absent members."""
-    return always_each("a majority is there", partial(_is_there, names), among=names)
+def _closed_without(proposer: str, view: View) -> bool:
+    """Return whether the others know the CLOSE, and its proposer is down."""
+    return proposer not in view.up and any(
+        isinstance(shown, Shown) and shown.phase is Phase.STOPPED and _is_close(shown)
+        for shown in view.up.values()
+    )
 
 
 def _is_there(names: tuple[str, ...], shown: Shown) -> bool:
+    """No leave makes a majority of the electors consist of absent members."""
     return shown.tip is None or 2 * sum(seat.member in names for seat in shown.tip.electors) > len(
         shown.tip.electors
     )
 
 
-def comes_to_rest(views: int, names: tuple[str, ...]) -> Property:
-    """With one link cut for good, one of its ends is given up, and comes back no more."""
-    return always_each("the chain comes to rest", partial(_is_short, views), among=names)
-
-
-def kept_on_a_store(transient: tuple[str, ...], names: tuple[str, ...]) -> Property:
-    """3.4: one member has a store; frames acknowledged without it are gone with the processes."""
-    return always_each("kept_on_a_store", partial(_has_a_store, frozenset(transient)), among=names)
-
-
 def _has_a_store(transient: frozenset[str], shown: Shown) -> bool:
+    """3.4: one member has a store; frames acknowledged without it are gone with the processes."""
     if shown.phase is not Phase.ACTIVE or shown.tip is None:
         return True
-    return not {seat.member for seat in shown.tip.members} <= transient
+    return not names_of(shown.tip.members) <= transient
 
 
 def _is_short(views: int, shown: Shown) -> bool:
@@ -158,7 +140,11 @@ def _is_short(views: int, shown: Shown) -> bool:
 
 
 def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
-    """Return whether all are active, or have left, or the search ends here."""
+    """P1, P2, P4: whatever has happened, all can still become active, without another fault.
+
+    Or all have left, or the search ends here.  That they *will* is more than a world without time
+    can say: a deadline that always comes before the answers never lets a view be chosen.
+    """
     shown = [view[name] for name in natives]
     members = [item for item in shown if isinstance(item, Shown)]
     if any(item.is_tired or (item.tip and item.tip.number == views) for item in members):
@@ -169,6 +155,7 @@ def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
 
 
 def _one_active(views: int, natives: tuple[str, ...], view: View) -> bool:
+    """Whatever has happened, a member can still serve, without another fault."""
     members = [shown for name in natives if isinstance(shown := view[name], Shown)]
     return any(
         item.is_tired or item.phase is Phase.ACTIVE or (item.tip and item.tip.number == views)
@@ -176,11 +163,7 @@ def _one_active(views: int, natives: tuple[str, ...], view: View) -> bool:
     )
 
 
-def _finds_nothing(claim: str, history: History) -> bool:
-    return not history.wrong.startswith(claim)
-
-
-def _is_right(claim: str, shown: Shown) -> bool:
+def _is_right(claim: str, shown: Shown | History) -> bool:
     return not shown.wrong.startswith(claim)
 
 
@@ -188,25 +171,9 @@ def _is_committed(history: History) -> bool:
     return bool(history.committed)
 
 
-def _tip(shown: Shown) -> Name | None:
-    return shown.tip
-
-
-def _chosen(history: History) -> frozenset[Name]:
-    return history.chosen
-
-
 def _learned_is_chosen(tip: Name | None, chosen: frozenset[Name]) -> bool:
     """Return whether each member's tip has been chosen."""
     return tip is None or tip in chosen
-
-
-def _data(shown: Shown) -> tuple[Name | None, tuple[Position, ...] | None]:
-    return shown.tip, shown.frames
-
-
-def _committed(history: History) -> frozenset[Position]:
-    return history.committed
 
 
 def _nothing_lost(

@@ -36,7 +36,8 @@ DUTIES = (
 )
 """Duties of the host whose neglect `join-two` finds."""
 
-CALM = JOIN.sharing(crashes=0, partitions=0, closes=False)
+QUIET = JOIN.sharing(crashes=0, partitions=0)
+CALM = QUIET.sharing(closes=False)
 _STILL = CALM.sharing(suspects=False, frames=0, greets=True)
 LIVE = _STILL.sharing(live=True)
 NO_FAULT = _STILL.sharing(is_patient=False)
@@ -73,15 +74,13 @@ ENTRIES: tuple[Entry, ...] = (
         members=2,
         lasts=True,
     ),
-    JOIN(
+    QUIET(
         "join-votes",
         "two members choose their views by votes, in up to two rounds",
         members=2,
         mutants=("electors-differ",),
         register="votes",
         rounds=2,
-        crashes=0,
-        partitions=0,
     ),
     JOIN(
         "join-votes-crash",
@@ -90,13 +89,11 @@ ENTRIES: tuple[Entry, ...] = (
         mutants=("disk-restored",),
         register="votes",
     ),
-    JOIN(
+    QUIET(
         "join-rivals",
         "three members, two of them propose at the same time",
         proposers=2,
         is_patient=False,
-        crashes=0,
-        partitions=0,
         views=2,
         frames=0,
         reaches=("FOUND", "CHANGE"),
@@ -143,13 +140,11 @@ ENTRIES: tuple[Entry, ...] = (
         partitions=0,
         closes=False,
     ),
-    JOIN(
+    QUIET(
         "join-options",
         "I2: members whose options differ are never active together",
         members=2,
         mutants=("options-not-compared",),
-        crashes=0,
-        partitions=0,
         other_options=("b",),
         frames=0,
         reaches=(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from joinproto.check.entry import Entry
 from joinproto_worlds.join.entries import NO_FAULT
 
-BACK = NO_FAULT.sharing(rounds=1, frames=2, views=3, proposers=3)
+BACK = NO_FAULT.sharing(register="votes", rounds=1, frames=2, views=3, proposers=3)
 CRASH = BACK.sharing(
     frames=3, proposers=2, crashes=1, spared=(), recovers=True, reaches=("RESTART",)
 )
@@ -15,14 +15,12 @@ ENTRIES: tuple[Entry, ...] = (
         "join-put-back",
         "3.6: all were killed, one disk was put back from a backup: no frame is lost for it",
         mutants=("backup-believed", "backup-goes-on", "backup-not-told"),
-        register="votes",
         scene="put-back",
     ),
     CRASH(
         "join-put-back-marked",
         "3.6, P3: the same, and no member goes on without the operator's mark, on any store",
         mutants=("backup-believed",),
-        register="votes",
         automatic=False,
         marks=True,
         scene="put-back",
@@ -31,6 +29,7 @@ ENTRIES: tuple[Entry, ...] = (
         "join-put-back-outside",
         "3.6, 3.7: the same where an outside register chooses",
         mutants=("backup-believed",),
+        register="atomic",
         proposers=1,
         scene="put-back",
     ),
@@ -38,7 +37,6 @@ ENTRIES: tuple[Entry, ...] = (
         "join-put-back-empty",
         "3.6: the same where the copy was made before the founding",
         mutants=("backup-believed",),
-        register="votes",
         scene="put-back-empty",
         recovers=True,
         reaches=("RESTART",),
@@ -49,7 +47,6 @@ ENTRIES: tuple[Entry, ...] = (
         members=4,
         mutants=("backup-believed", "backup-answers"),
         proposers=1,
-        register="votes",
         wait_for=3,
         scene="put-back-in-update",
         recovers=True,
@@ -61,7 +58,6 @@ ENTRIES: tuple[Entry, ...] = (
         mutants=("backup-believed",),
         is_patient=True,
         hurries=(),
-        register="votes",
         scene="two-put-back",
         reaches=(),
     ),

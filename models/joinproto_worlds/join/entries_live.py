@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joinproto.check.entry import Entry
-from joinproto_worlds.join.entries import JOIN, LIVE
+from joinproto_worlds.join.entries import LIVE
 
 ENTRIES: tuple[Entry, ...] = (
     LIVE(
@@ -97,26 +97,19 @@ ENTRIES: tuple[Entry, ...] = (
         views=4,
         reaches=("RESTART",),
     ),
-    Entry(
+    LIVE.sharing(steps=True)(
         "join-source-lost",
-        JOIN.build,
         "the only member with the last frame feeds the other one, crashes, and loses its disk",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=("unfit-before-the-first-byte",),
-        given={
-            **LIVE.given,
-            "live": False,
-            "recovers": True,
-            "steps": True,
-            "scene": "behind",
-            "crashes": 1,
-            "spared": ("a",),
-            "wiped": "b",
-            "views": 4,
-            "reaches": ("CHANGE", "RESTART"),
-        },
+        live=False,
+        recovers=True,
+        scene="behind",
+        crashes=1,
+        spared=("a",),
+        wiped="b",
+        views=4,
+        reaches=("CHANGE", "RESTART"),
     ),
     LIVE(
         "join-live-mixed",

@@ -12,49 +12,18 @@ from attrs import evolve, frozen
 
 from joinproto.check.events import Broadcast, Persist, Record, Send
 from joinproto.check.events import Rule as Took
+from joinproto.join import messages
 from joinproto.join.balloting import IMPOSSIBLE
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.inputs import Input
-from joinproto.join.messages import (
-    Action,
-    Closing,
-    CompareAndSet,
-    Event,
-    Forbids,
-    Hello,
-    Message,
-    OpenForClients,
-    PhaseChanged,
-    Proposes,
-    ReadRegister,
-    ReadsConfirmed,
-    Ready,
-    Refused,
-    Sent,
-    ServeUpdate,
-    StartUpdate,
-    Waiting,
-)
 from joinproto.join.phases import Phase
 from joinproto.join.proposing import BETTER, SILENT
 from joinproto.join.state import MemberState
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Seat, View
+from joinproto_worlds.join import words
 from joinproto_worlds.join.outcomes import outcomes
 from joinproto_worlds.join.plan import HostLapse
-from joinproto_worlds.join.words import (
-    REGISTER,
-    Ask,
-    Cas,
-    ChosenView,
-    Data,
-    Opened,
-    Proposed,
-    ReadEnded,
-    ReadyIn,
-    Reopened,
-    Vote,
-)
 
 if TYPE_CHECKING:
     from joinproto_worlds.join.member import Node
@@ -65,10 +34,14 @@ def row(table: str, label: str, case: str) -> str:
     return f"{table} {label}: {case}"
 
 
-def _of_any_meeting(message: Message) -> Message:
+def _of_any_meeting(message: messages.JoinMessage) -> messages.JoinMessage:
     """Return the message as a member of an earlier version says it: each refusal is believed."""
     # Otherwise: each process and each connection has messages of its own.
-    return evolve(message, meeting="") if isinstance(message, Hello | Refused) else message
+    return (
+        evolve(message, meeting="")
+        if isinstance(message, messages.Hello | messages.Refused)
+        else message
+    )
 
 
 class ProtocolBug(Exception):
@@ -88,7 +61,7 @@ class Host:
     before: MemberState | None = None
     told: Input | None = None
 
-    def close(self, why: Closing) -> None:
+    def close(self, why: messages.Closing) -> None:
         """Do nothing: the phase says whether clients are served."""
 
     def persist(self, record: StoreRecord) -> Iterator[Any]:
@@ -96,17 +69,17 @@ class Host:
         yield Persist()
         accepted = record.accepted
         if accepted is not None and accepted != before.accepted:
-            yield Record(Vote(self.member.seat, accepted))
+            yield Record(words.Vote(self.member.seat, accepted))
         tip = record.tip
         if tip is not None and tip != before.tip and self._votes_alone(before, tip):
-            yield Record(ChosenView(tip.id))
+            yield Record(words.ChosenView(tip.id))
 
-    def send_all(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
+    def send_all(self, sends: tuple[messages.Sent, ...]) -> Iterator[Any]:
         if self.is_ready_now and self.member.ready_in is not None:
-            yield Record(ReadyIn(self.member.seat, self.member.ready_in))
+            yield Record(words.ReadyIn(self.member.seat, self.member.ready_in))
         yield from self.tell(sends)
 
-    def tell(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
+    def tell(self, sends: tuple[messages.Sent, ...]) -> Iterator[Any]:
         """Send; a message to all others is one message, and may still reach only some of them.
 
         A set forgets no message that is of use, so a member that was told that it is ready, at the
@@ -115,15 +88,15 @@ class Host:
         if not sends:
             return
         plan = self.node.plan
-        sends = tuple(Sent(sent.to, _of_any_meeting(sent.message)) for sent in sends)
+        sends = tuple(messages.Sent(sent.to, _of_any_meeting(sent.message)) for sent in sends)
         names = {
             sent.message: {other.to for other in sends if other.message == sent.message}
             for sent in sends
         }
         for message, told in names.items():
-            if isinstance(message, Ready) and not self.is_ready_now:
+            if isinstance(message, messages.Ready) and not self.is_ready_now:
                 continue
-            if isinstance(message, Hello) and self.member.phase is Phase.UPDATING:
+            if isinstance(message, messages.Hello) and self.member.phase is Phase.UPDATING:
                 continue  # it asks which members are ready; one that is has told all
             # A view that is chosen is no secret: telling all is one message instead of several.
             # Messages about frames are for its members.
@@ -135,43 +108,43 @@ class Host:
             for name in sorted(to & plan.peers):
                 yield Send(name, message)
 
-    def see(self, event: Event) -> Iterator[Any]:
+    def see(self, event: messages.Event) -> Iterator[Any]:
         plan = self.node.plan
         match event:
-            case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
+            case messages.Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
                 if plan.mutation is None and not plan.lapses:
                     raise ProtocolBug(detail)
-            case PhaseChanged():
+            case messages.PhaseChanged():
                 yield Took(row("chain-standing", event.label, event.case))
-            case Waiting(case=case) if case in (SILENT, BETTER):
+            case messages.Waiting(case=case) if case in (SILENT, BETTER):
                 pass  # of no table
-            case Waiting() | Proposes() | Forbids():
+            case messages.Waiting() | messages.Proposes() | messages.Forbids():
                 yield Took(row(event.table, event.label, event.case))
-                if isinstance(event, Proposes) and self.before is not None:
+                if isinstance(event, messages.Proposes) and self.before is not None:
                     yield from map(Took, outcomes(self.before, self.told))
 
-    def act(self, action: Action) -> Iterator[Any]:
+    def act(self, action: messages.Action) -> Iterator[Any]:
         node = self.node
         match action:
-            case CompareAndSet(_, view):
-                yield Record(Proposed(view.id))
-                yield Send(REGISTER, Cas(view))
-            case ReadRegister(parent):
-                yield Send(REGISTER, Ask(parent))
-            case ServeUpdate(to, view) if to in node.plan.peers:
+            case messages.CompareAndSet(_, view):
+                yield Record(words.Proposed(view.id))
+                yield Send(words.REGISTER, words.Cas(view))
+            case messages.ReadRegister(parent):
+                yield Send(words.REGISTER, words.Ask(parent))
+            case messages.ServeUpdate(to, view) if to in node.plan.peers:
                 is_late = HostLapse.SAME_MOMENT in node.plan.lapses
                 position = view.position if is_late else node.kept.position
-                yield Send(to, Data(view.id, position, node.frames))
-            case StartUpdate() if node.plan.mutation == "update-in-place":
+                yield Send(to, words.Data(view.id, position, node.frames))
+            case messages.StartUpdate() if node.plan.mutation == "update-in-place":
                 # In place: the old data is gone before the new is there.
                 node.frames = ()
                 yield Persist()
-            case OpenForClients(view):
-                yield Record(Opened(view.id))
+            case messages.OpenForClients(view):
+                yield Record(words.Opened(view.id))
                 if node.plan.hears:
-                    yield Record(Reopened(self.member.seat, view.id))
-            case ReadsConfirmed():
-                yield Record(ReadEnded(self.member.seat))
+                    yield Record(words.Reopened(self.member.seat, view.id))
+            case messages.ReadsConfirmed():
+                yield Record(words.ReadEnded(self.member.seat))
 
     def _votes_alone(self, before: StoreRecord, tip: View) -> bool:
         """Return whether this store's vote, which is never seen on its disk, chose `tip`."""

@@ -10,35 +10,8 @@ from attrs import define, frozen
 
 from joinproto.join.ids import Name
 from joinproto.join.view import Kind, Position, Seat
-from joinproto_worlds.join.words import (
-    ChosenView,
-    Kept,
-    Opened,
-    Proposed,
-    Reached,
-    ReadBegan,
-    ReadEnded,
-    ReadyIn,
-    Reopened,
-    Returned,
-    Stands,
-    Vote,
-)
-
-Heard = (
-    ChosenView
-    | Kept
-    | Opened
-    | Proposed
-    | ReadBegan
-    | ReadEnded
-    | Reached
-    | ReadyIn
-    | Reopened
-    | Returned
-    | Stands
-    | Vote
-)
+from joinproto_worlds.join import words
+from joinproto_worlds.join.expiry import name_of
 
 
 @frozen(cache_hash=True)
@@ -67,10 +40,10 @@ class Ledger:
     wait_for: int
     most_are_enough: bool = False
     chosen: frozenset[Name] = frozenset()
-    votes: frozenset[Vote] = frozenset()
-    holders: frozenset[Kept] = frozenset()
+    votes: frozenset[words.Vote] = frozenset()
+    holders: frozenset[words.Kept] = frozenset()
     committed: frozenset[Position] = frozenset()
-    ready: frozenset[ReadyIn] = frozenset()
+    ready: frozenset[words.ReadyIn] = frozenset()
     eras: frozenset[Name] = frozenset()
     served: Name | None = None
     returned: frozenset[Seat] = frozenset()
@@ -79,41 +52,41 @@ class Ledger:
     knew: frozenset[tuple[Seat, Name]] = frozenset()
     wrong: str = ""
 
-    def receive(self, heard: Heard) -> None:
+    def receive(self, heard: object) -> None:
         match heard:
-            case ChosenView(view):
-                self._choose(_name(view))
-            case Vote():
+            case words.ChosenView(view):
+                self._choose(name_of(view))
+            case words.Vote():
                 self._vote(heard)
-            case Kept():
+            case words.Kept():
                 self._keep(heard)
-            case ReadyIn():
+            case words.ReadyIn():
                 self._reach(heard)
-            case Returned(seat, tip):
+            case words.Returned(seat, tip):
                 # A transient member has lost the tip with everything else.
                 is_there = self.served is not None and tip in (None, self.served)
                 if self.served is not None and is_there and seat in self.served.members:
                     self.returned |= {seat}
                 self.knew = frozenset(item for item in self.knew if item[0] != seat)
-            case Stands(seat, view):
-                self.knew |= {(seat, _name(view))}
-            case ReadBegan(seat, frames):
+            case words.Stands(seat, view):
+                self.knew |= {(seat, name_of(view))}
+            case words.ReadBegan(seat, frames):
                 if not self.committed <= set(frames):
                     self.stale |= {seat}
-            case Reached(seat, view):
+            case words.Reached(seat, view):
                 if any(item.parent == view for item in self.chosen):
-                    self.left |= {(seat, _name(view))}
-            case Reopened(seat, view):
-                if (seat, _name(view)) in self.left:
+                    self.left |= {(seat, name_of(view))}
+            case words.Reopened(seat, view):
+                if (seat, name_of(view)) in self.left:
                     self.wrong = self.wrong or "opens_where_it_stands: in a view that was left"
-            case ReadEnded(seat):
+            case words.ReadEnded(seat):
                 if seat in self.stale:
                     self.wrong = self.wrong or "reads_see_acknowledged: a read lacks a frame"
-            case Proposed(view):
-                self._propose(_name(view))
-            case Opened(view):
-                self._serve(_name(view))
-                if era_of(_name(view)) not in self.eras:
+            case words.Proposed(view):
+                self._propose(name_of(view))
+            case words.Opened(view):
+                self._serve(name_of(view))
+                if era_of(name_of(view)) not in self.eras:
                     self.wrong = self.wrong or "waits_for_n: served before N were ready"
 
     def shows(self) -> History:
@@ -127,10 +100,10 @@ class Ledger:
         if closed is not None and any((seat, closed) in self.knew for seat in view.members):
             self.wrong = self.wrong or "close_ends: restarted by one that ran"
 
-    def _vote(self, heard: Vote) -> None:
+    def _vote(self, heard: words.Vote) -> None:
         self.votes |= {heard}
         view = heard.accepted.view
-        name = _name(view.id)
+        name = name_of(view.id)
         voters = {vote.seat for vote in self.votes if vote.accepted == heard.accepted}
         electors = name.electors if name.parent is None else name.parent.electors
         if 2 * len(voters & electors) > len(electors):
@@ -140,13 +113,13 @@ class Ledger:
                 vote for vote in self.votes if vote.accepted.view.parent != view.parent
             )
 
-    def _keep(self, heard: Kept) -> None:
+    def _keep(self, heard: words.Kept) -> None:
         frame = heard.frame
         if frame in self.committed:
             return
         self.holders |= {heard}
         holders = {item.seat for item in self.holders if item.frame == frame}
-        members = _name(frame.view).members
+        members = name_of(frame.view).members
         if self.most_are_enough:
             # Otherwise: the host acknowledges frames that some of the members lack.
             if 2 * len(members & holders) <= len(members) - 1:
@@ -156,7 +129,7 @@ class Ledger:
         self.holders = frozenset(item for item in self.holders if item.frame != frame)
         if any(item.seq == frame.seq for item in self.committed):
             self.wrong = self.wrong or "no_split_brain: a frame is committed in two views"
-        later = [_name(item.view) for item in self.committed]
+        later = [name_of(item.view) for item in self.committed]
         if any(_goes_on_without(view, frame) for view in later):
             self.wrong = self.wrong or "no_split_brain: committed in a view after its successor"
         self.committed |= {frame}
@@ -173,19 +146,19 @@ class Ledger:
         if before.members <= self.returned:
             self.wrong = self.wrong or "permitted_after_total_failure: a CHANGE goes on"
 
-    def _reach(self, heard: ReadyIn) -> None:
-        era = era_of(_name(heard.view))
+    def _reach(self, heard: words.ReadyIn) -> None:
+        era = era_of(name_of(heard.view))
         if era in self.eras:
             return
         self.ready |= {heard}
         if len({item.seat for item in self.ready if item.view == heard.view}) >= self.wait_for:
             self.eras |= {era}
-            self.ready = frozenset(item for item in self.ready if era_of(_name(item.view)) != era)
+            self.ready = frozenset(item for item in self.ready if era_of(name_of(item.view)) != era)
 
 
 def _goes_on_without(later: Name, frame: Position) -> bool:
     """Return whether `later` stands behind the frame's view, and its data is without the frame."""
-    before = _name(frame.view)
+    before = name_of(frame.view)
     while later.parent is not None and later.number > before.number + 1:
         later = later.parent
     if later.parent != before:
@@ -198,9 +171,4 @@ def era_of(view: Name) -> Name:
     """Return the FOUND or RESTART since which N counts."""
     while view.kind not in (Kind.FOUND, Kind.RESTART) and view.parent is not None:
         view = view.parent
-    return view
-
-
-def _name(view: object) -> Name:
-    assert isinstance(view, Name)
     return view

@@ -20,16 +20,12 @@ from joinproto.join import inputs, steps
 from joinproto.join.admission import admission
 from joinproto.join.choice import Choice
 from joinproto.join.fixpoint import facts
-from joinproto.join.frames import Frame, may_append
+from joinproto.join.frames import FrameVerdict, may_append
 from joinproto.join.greeting import row_of
+from joinproto.join.heartbeats import heartbeat
 from joinproto.join.ids import Name, ViewId
 from joinproto.join.inputs import Input
-from joinproto.join.messages import (
-    Batch,
-    Heartbeat,
-    Hello,
-    Message,
-)
+from joinproto.join.messages import Batch, Hello
 from joinproto.join.outbox import both
 from joinproto.join.perform import performing
 from joinproto.join.phases import RUNNING, Facts, Phase, standing
@@ -37,34 +33,13 @@ from joinproto.join.state import Known, MemberState, as_state, values_of
 from joinproto.join.step_context import StepContext, step
 from joinproto.join.store import StoreRecord
 from joinproto.join.timers import Timers
-from joinproto.join.view import Position, Seat, View
+from joinproto.join.view import Position, Seat, names_of
+from joinproto_worlds.join import words
 from joinproto_worlds.join.alone import wrong
 from joinproto_worlds.join.expiry import name_of
 from joinproto_worlds.join.host import Host, row
 from joinproto_worlds.join.plan import HostLapse, Plan
-from joinproto_worlds.join.words import (
-    Beat,
-    Data,
-    Deadline,
-    Found,
-    FrameMessage,
-    Free,
-    Kept,
-    Leave,
-    Lost,
-    Reached,
-    Read,
-    ReadBegan,
-    Returned,
-    Says,
-    ShutDown,
-    Stands,
-    StartAgain,
-    Suspect,
-    Vote,
-    Write,
-    at,
-)
+from joinproto_worlds.join.words import MemberChoice
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 
@@ -130,10 +105,10 @@ class Node:
         member, batch = steps.start(0, plan.setup, self.kept, in_reach=plan.peers)
         if (self.kept.lineage.views or self.lives > 1) and not has_answered:
             tip = self.kept.tip
-            yield Record(Returned(self._former_seat(), None if tip is None else tip.id))
+            yield Record(words.Returned(self._former_seat(), None if tip is None else tip.id))
         if self.kept.accepted is not None:
             # A crash between the write and the ledger's hearing of it: it hears of it now.
-            yield Record(Vote(member.seat, self.kept.accepted))
+            yield Record(words.Vote(member.seat, self.kept.accepted))
         if plan.greets:
             for peer in sorted(plan.peers):
                 # Peers are not asked here; `join-apart` searches a first connection's questions.
@@ -147,81 +122,77 @@ class Node:
         tip = member.view
         number = 0 if tip is None else tip.number
         if member.phase is Phase.STOPPED:
-            if tip is not None and self._is_restartable(tip):
-                yield StartAgain()
+            if tip is not None and number < plan.views:
+                yield MemberChoice.START_AGAIN
             return
-        if self._is_tired(member):
-            plan = evolve(plan, proposes=False)
-        may = plan.proposes and number < plan.views and member.choice.may_begin
+        proposes = plan.proposes and not self._is_tired(member)
+        may = proposes and number < plan.views and member.choice.may_begin
         # A patient member waits for all answers, but where a member may be gone for good.
         hurries = member.choice.is_free and (not plan.is_patient or number in plan.hurries)
         if member.patience_until is not None and (hurries or (may and not member.choice.is_free)):
-            yield Deadline()
+            yield MemberChoice.DEADLINE
         if plan.beats and (member.choice.is_frozen or not plan.hears):
-            yield Beat()
+            yield MemberChoice.BEAT
         if plan.hears:
             yield from plan.links(member.observations.in_reach, member.reads.last)
         runs = tip is not None and tip.is_open and member.seat in tip.members
         if plan.suspects and runs and may and not member.choice.is_frozen:
-            yield Maybe(Suspect())
+            yield Maybe(MemberChoice.SUSPECT)
         if member.is_serving:
             if plan.reads and not member.reads.called:
-                yield Maybe(Read())
+                yield Maybe(MemberChoice.READ)
             stays = may and not member.closes and not member.leaves
             if plan.closes and stays:
-                yield Maybe(ShutDown())
+                yield Maybe(MemberChoice.SHUT_DOWN)
             if plan.leaves and stays:
-                yield Maybe(Leave())
+                yield Maybe(MemberChoice.LEAVE)
             last = self.kept.position
             if member.is_sequencer and (0 if last is None else last.seq) < plan.frames:
-                yield Maybe(Write())
+                yield Maybe(MemberChoice.WRITE)
 
     @mutated
     def receive(self, event: Any) -> Any:
-        if isinstance(event, StartAgain):
+        if event is MemberChoice.START_AGAIN:
             return self.start()
         member = self._running()
         if member.phase in (Phase.STOPPED, Phase.ABORTED):
             return NOT_ENABLED
         match event:
-            case Deadline():
+            case MemberChoice.DEADLINE:
                 return self._step(member, inputs.Tick())
-            case Suspect():
+            case MemberChoice.SUSPECT:
                 return self._step(member, inputs.Tick(), _suspect)
-            case Beat():
-                length = member.record.lineage.length
-                tip = None if member.view is None else member.view.id
-                return [Broadcast(Heartbeat(tip, length, member.seat, member.choice.is_frozen))]
-            case Lost(peer):
+            case MemberChoice.BEAT:
+                return [Broadcast(heartbeat(member))]
+            case words.Lost(peer):
                 return self._step(member, inputs.PeerDown(peer))
-            case Found(peer):
+            case words.Found(peer):
                 return _noted(_reached(member), self._step(member, inputs.PeerUp(peer)))
-            case ShutDown():
+            case MemberChoice.SHUT_DOWN:
                 return self._step(member, inputs.ShutdownCluster(), _at_once)
-            case Leave():
+            case MemberChoice.LEAVE:
                 return self._step(member, inputs.Leave(), _at_once)
-            case Write():
+            case MemberChoice.WRITE:
                 return self._write(member)
-            case Read():
+            case MemberChoice.READ:
                 # Later it may have more: its frames at the start of the read count.
-                began = ReadBegan(member.seat, self.frames)
+                began = words.ReadBegan(member.seat, self.frames)
                 return _noted(began, self._step(member, inputs.Read()))
-            case Arrived(sender, FrameMessage(view, seq)):
-                if may_append(member, view, seq) is not Frame.TAKE:
+            case Arrived(sender, words.FrameMessage(view, seq)):
+                if may_append(member, view, seq) is not FrameVerdict.TAKE:
                     return None
                 return self._append(member, view, seq)
-            case Arrived(sender, Data() as data):
+            case Arrived(sender, words.Data() as data):
                 return self._take_data(member, sender, data)
-            case Arrived(_, Says(view)):
+            case Arrived(_, words.Says(view)):
                 return self._step(member, inputs.RegisterSays(view))
-            case Arrived(_, Free(parent)):
-                stands = Stands(member.seat, parent)
+            case Arrived(_, words.Free(parent)):
+                stands = words.Stands(member.seat, parent)
                 return _noted(stands, self._step(member, inputs.RegisterFree(parent, 0)))
             case Arrived(sender, Hello() as hello):
                 return self._meet(member, sender, hello)
             case Arrived(sender, message):
-                said: Message = message
-                return self._step(member, inputs.Receive(sender, said))
+                return self._step(member, inputs.Receive(sender, message))
         raise AssertionError(event)
 
     def _meet(self, member: MemberState, sender: str, hello: Hello) -> Iterator[Any]:
@@ -300,7 +271,7 @@ class Node:
         last = member.record.position
         seq = 1 if last is None else last.seq + 1
         yield from self._append(member, tip.id, seq)
-        yield Broadcast(FrameMessage(tip.id, seq))
+        yield Broadcast(words.FrameMessage(tip.id, seq))
 
     def _append(self, member: MemberState, view: ViewId, seq: int) -> Iterator[Any]:
         frame = Position(view, seq)
@@ -310,13 +281,13 @@ class Node:
             self.kept = evolve(self.kept, position=frame)
         self._remember(member)
         if HostLapse.FRAME_DURABLE in self.plan.lapses:
-            yield Record(Kept(member.seat, frame))
+            yield Record(words.Kept(member.seat, frame))
             yield Persist()
             return
         yield Persist()
-        yield Record(Kept(member.seat, frame))
+        yield Record(words.Kept(member.seat, frame))
 
-    def _take_data(self, member: MemberState, sender: str, data: Data) -> Any:
+    def _take_data(self, member: MemberState, sender: str, data: words.Data) -> Any:
         tip = member.view
         waits = member.source == sender and not member.is_frozen
         if not waits or tip is None or tip.id != data.view:
@@ -325,7 +296,7 @@ class Node:
             return NOT_ENABLED
         return self._switch(member, data)
 
-    def _switch(self, member: MemberState, data: Data) -> Iterator[Any]:
+    def _switch(self, member: MemberState, data: words.Data) -> Iterator[Any]:
         # The data first, then the record that says so: a crash in between leaves an
         # unfinished update, and the mark on the disk says that it is one.
         is_late = HostLapse.UPDATE_DURABLE in self.plan.lapses
@@ -342,7 +313,7 @@ class Node:
             self.frames = data.frames
             yield Persist()
 
-    def _follow(self, member: MemberState, data: Data) -> Generator[Any, None, MemberState]:
+    def _follow(self, member: MemberState, data: words.Data) -> Generator[Any, None, MemberState]:
         """Cut frames that the source lacks, and append frame by frame."""
         shared = [one for one, other in zip(self.frames, data.frames, strict=False) if one == other]
         for end in range(len(shared), len(data.frames) + 1):
@@ -364,7 +335,7 @@ class Node:
             # The process has ended, and its memory with it.
             ended, _ = steps.start(0, self.plan.setup, self.kept)
             member = evolve(ended, phase=member.phase, verdict=member.verdict)
-        self.state = _without_time(member, self._until())
+        self.state = _without_time(member, NEVER if self.plan.lasts else 0)
 
     def _former_seat(self) -> Seat:
         name = self.plan.config.member
@@ -374,12 +345,6 @@ class Node:
         choice = member.choice
         return isinstance(choice, Choice) and choice.next_ballot.round > self.plan.rounds
 
-    def _until(self) -> int:
-        return NEVER if self.plan.lasts else 0
-
-    def _is_restartable(self, tip: View) -> bool:
-        return tip.number < self.plan.views
-
     def story(self) -> dict[str, Any]:
         member = self._running()
         record = member.record
@@ -387,7 +352,7 @@ class Node:
         told: dict[str, Any] = {
             "phase": member.phase.value,
             "tip": "-" if tip is None else str(tip.id),
-            "at": at(record.position) + (", unfinished" if record.update_unfinished else ""),
+            "at": words.at(record.position) + (", unfinished" if record.update_unfinished else ""),
             "held": "-" if record.held is None else str(record.held),
         }
         if member.choice.is_frozen:
@@ -395,7 +360,7 @@ class Node:
         if member.observations.answers:
             told["answers"] = "; ".join(sorted(str(item) for item in member.observations.answers))
         if member.observations.ready:
-            told["ready"] = " ".join(sorted(item.member for item in member.observations.ready))
+            told["ready"] = " ".join(sorted(names_of(member.observations.ready)))
         return told
 
 
@@ -405,16 +370,20 @@ def _stands(known: Facts) -> Took:
     return Took(row("chain-standing", case.label, case.name))
 
 
-def _noted(what: Reached | ReadBegan | Stands | None, rest: Iterator[Any]) -> Iterator[Any]:
+def _noted(
+    what: words.Reached | words.ReadBegan | words.Stands | None, rest: Iterator[Any]
+) -> Iterator[Any]:
     if what is not None:
         yield Record(what)
     yield from rest
 
 
-def _reached(member: MemberState) -> Reached | None:
+def _reached(member: MemberState) -> words.Reached | None:
     """Return the ledger's event of a new connection, None if there was another one."""
     tip = member.view
-    return None if tip is None or member.observations.in_reach else Reached(member.seat, tip.id)
+    return (
+        None if tip is None or member.observations.in_reach else words.Reached(member.seat, tip.id)
+    )
 
 
 def _without_time(member: MemberState, until: int) -> MemberState:

@@ -4,6 +4,8 @@ ledger.
 
 from __future__ import annotations
 
+from enum import Enum
+
 from attrs import frozen
 
 from joinproto.join.ids import ViewId
@@ -16,28 +18,20 @@ REGISTER = "register"
 # -- events alongside messages ------------------------------------------------------------------
 
 
-@frozen
-class Deadline:
-    """Choice: the member's deadline has come."""
+class MemberChoice(Enum):
+    """A choice of the search for one member."""
+
+    DEADLINE = "the deadline has come"
+    SUSPECT = "one of the others is not heard of"  # for longer than patience allows, truly or not
+    BEAT = "a heartbeat is due"
+    READ = "a client reads"
+    WRITE = "a client writes"
+    SHUT_DOWN = "the operator stops the cluster"
+    LEAVE = "the operator lets it leave"
+    START_AGAIN = "is started again"  # after its process ended in order
 
     def __str__(self) -> str:
-        return "the deadline has come"
-
-
-@frozen
-class Suspect:
-    """Choice: one of the others is not heard of for longer than patience allows, truly or not."""
-
-    def __str__(self) -> str:
-        return "one of the others is not heard of"
-
-
-@frozen
-class Beat:
-    """Choice: the next heartbeat is due."""
-
-    def __str__(self) -> str:
-        return "a heartbeat is due"
+        return self.value
 
 
 @frozen
@@ -58,46 +52,6 @@ class Found:
 
     def __str__(self) -> str:
         return f"{self.peer} is heard of again"
-
-
-@frozen
-class Read:
-    """Choice: a client reads."""
-
-    def __str__(self) -> str:
-        return "a client reads"
-
-
-@frozen
-class Write:
-    """Choice: a client writes a frame."""
-
-    def __str__(self) -> str:
-        return "a client writes"
-
-
-@frozen
-class ShutDown:
-    """Choice: the operator stops the whole cluster, in order."""
-
-    def __str__(self) -> str:
-        return "the operator stops the cluster"
-
-
-@frozen
-class Leave:
-    """Choice: the operator lets this member leave."""
-
-    def __str__(self) -> str:
-        return "the operator lets it leave"
-
-
-@frozen
-class StartAgain:
-    """Choice: a process that ended in order is started again."""
-
-    def __str__(self) -> str:
-        return "is started again"
 
 
 # -- messages of the host and the register ----------------------------------------------

@@ -1,10 +1,10 @@
 """The join worlds: members of the view chain, from empty disks through whatever may come.
 
 Source: join protocol, sections 3 and 4.  The members are the shipped `Member`; the host, its store
-and the register are in `join_member.py`, the facts known to no member in `join_ledger.py`, the
-claims in `join_claims.py`.
+and the register are in `member.py` and `register.py`, the facts known to no member in `ledger.py`,
+the claims in `claims.py`.
 
-Bounds: see `join_bounds.py`.  Reductions: the first `proposers` members propose, the others
+Bounds: see `bounds.py`.  Reductions: the first `proposers` members propose, the others
 only answer; messages that no member can use any more are dropped (`expiry`).  Loss, doubling and
 reordering are free: the network is a set.  A deadline comes at any moment, and so does the
 suspicion that one of the others is gone.
@@ -18,20 +18,11 @@ from typing import Any
 
 from joinproto.check.faults import Faults
 from joinproto.check.local import Offline
-from joinproto.check.properties import Property
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
 from joinproto_worlds.join.alone import frames_at
 from joinproto_worlds.join.bounds import Bounds
-from joinproto_worlds.join.claims import (
-    becomes_active,
-    claims,
-    closed_through_a_crash,
-    comes_to_rest,
-    kept_on_a_store,
-    majority_is_there,
-    serves_again,
-)
+from joinproto_worlds.join.claims import properties
 from joinproto_worlds.join.expiry import expiry, name_of
 from joinproto_worlds.join.ledger import Ledger, era_of
 from joinproto_worlds.join.member import Node
@@ -71,7 +62,7 @@ def build(
     if not votes:
         forgets = lapse is HostLapse.SETS_ONCE
         nodes[REGISTER] = partial(Register, frozenset(before.chain.views), forgets)
-    actions = _actions_of(names, it.wiped, it.marks, lapse)
+    actions = _actions_of(it)
     chosen = frozenset(name_of(view.id) for view in before.chain.views)
     eras = frozenset(era_of(name_of(view.id)) for view in before.chain.views if view.activated)
     all_have_it = lapse is HostLapse.ALL_HAVE_IT
@@ -92,38 +83,10 @@ def build(
         if it.foreign
         else partial(expiry, names, votes, mutant != "older-frame-accepted"),
         together=partial(_together, actions) if actions else None,
-        properties=_properties(it, before.chain.length),
+        properties=properties(it, before.chain.length),
         labels=OUTCOMES if it.frames else (),
         about="members of the view chain found, change, close and restart their cluster",
     )
-
-
-def _properties(it: Bounds, length: int) -> list[Property]:
-    """`length`: of the chain that is on the disks."""
-    names, natives = it.names, it.natives
-    properties = claims(
-        names,
-        natives,
-        it.reaches,
-        votes=it.votes,
-        writes=it.frames > 0,
-        reads=bool(it.reads),
-        hears=bool(it.hears),
-        asks=it.asks,
-    )
-    if it.recovers:
-        properties.append(serves_again(it.views, natives))
-    if it.live:
-        properties.append(becomes_active(it.views, natives))
-    if it.leaves and it.electors:
-        properties.append(majority_is_there(names))
-    if it.transient:
-        properties.append(kept_on_a_store(it.transient, names))
-    if it.cut:
-        properties.append(comes_to_rest(length + 1, names))
-    if it.closes and it.crashes and not it.is_pair:
-        properties.append(closed_through_a_crash(names[0]))
-    return properties
 
 
 def _node(plan: Plan) -> Node:
@@ -133,15 +96,13 @@ def _node(plan: Plan) -> Node:
 # -- events of the disks of stopped members -------------------------------------------------
 
 
-def _actions_of(
-    names: tuple[str, ...], wiped: str | None, marks: bool, lapse: HostLapse | None
-) -> tuple[tuple[str, str, bool], ...]:
+def _actions_of(it: Bounds) -> tuple[tuple[str, str, bool], ...]:
     """Return the possible actions on disks: name, event, whether it is a fault."""
-    actions = [(name, "mark", False) for name in names if marks]
-    if wiped is not None:
-        actions.append((wiped, "wipe", True))
-    if lapse is HostLapse.NO_BACKUP:
-        actions += [(name, "restore", True) for name in names]
+    actions = [(name, "mark", False) for name in it.names if it.marks]
+    if it.wiped is not None:
+        actions.append((it.wiped, "wipe", True))
+    if it.lapse is HostLapse.NO_BACKUP:
+        actions += [(name, "restore", True) for name in it.names]
     return tuple(actions)
 
 
