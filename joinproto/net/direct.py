@@ -8,15 +8,13 @@ was the way through a stream, four turns of the loop for each receive.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
 import anyio
-from anyio.abc import ByteStream, Listener, SocketAttribute, TaskGroup
+from anyio.abc import ByteStream, SocketAttribute, TaskGroup
 from attrs import define
 
 from joinproto.net.accepting import serve_each
@@ -248,27 +246,3 @@ async def _listen_in_the_loop(at: Address) -> Listening:
         server.close()
 
     return Listening(server.sockets[0].getsockname()[1], serve, close)
-
-
-@asynccontextmanager
-async def listening(
-    listener: Listener[Any], protocol: Callable[[], asyncio.BaseProtocol]
-) -> AsyncIterator[None]:
-    """Make a protocol for each connection to where `listener` listens, while the block lasts."""
-    loop = asyncio.get_running_loop()
-    servers: list[asyncio.Server] = []
-    try:
-        for one in getattr(listener, "listeners", [listener]):
-            # The listener closes its own.
-            copy = socket.socket(fileno=socket.dup(one.extra(SocketAttribute.raw_socket).fileno()))
-            # Known before it starts, as starting waits: cancelled there, it would listen forever.
-            server = await loop.create_server(
-                protocol, sock=copy, backlog=BACKLOG, start_serving=False
-            )
-            servers.append(server)
-            await server.start_serving()
-        yield
-    finally:
-        for server in servers:
-            with suppress(OSError):
-                server.close()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -15,6 +18,7 @@ from joinproto.apps.node import clients
 from joinproto.apps.node.clients import ClientPort
 from joinproto.apps.node.process import Node
 from joinproto.apps.node.settings import read_settings
+from joinproto.net.addresses import Address
 from tests.host.nearby import PATIENCE, until
 from tools.faults.ports import free_ports
 
@@ -34,6 +38,22 @@ def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def anyio_backend() -> str:
     """Return the backend that a node runs on."""
     return "asyncio"
+
+
+async def test_a_port_that_is_cancelled_while_it_begins_to_listen_does_not_go_on() -> None:
+    """A node that founds at once with those it found starts again on the same addresses."""
+    nothing: Any = None  # no client comes
+    (number,) = free_ports(1)
+    for turns in range(8):
+        port = ClientPort(Address("127.0.0.1", number))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(port.serve, nothing, nothing)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            tasks.cancel_scope.cancel()
+
+        with socket.create_server(("127.0.0.1", number)):
+            pass
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ not take one in time, or does not end its line, or says nothing for long, is cut
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Iterator
@@ -38,7 +39,6 @@ from joinproto.join.view import Position, View
 from joinproto.log.entry import Entry
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.net.addresses import Address
-from joinproto.net.direct import listening
 
 log = logging.getLogger(__name__)
 
@@ -69,10 +69,10 @@ class ClientPort:
     why: str = "starting"
     opened_views: int = 0
     acknowledged: int = 0
-    _cluster: Cluster | None = None
-    _log: ReplicatedLog | None = None
+    cluster: Cluster = field(init=False, repr=False)
+    log: ReplicatedLog = field(init=False, repr=False)
     _clients: dict[Connection, None] = field(factory=dict)
-    _tasks: TaskGroup | None = None
+    _tasks: TaskGroup = field(init=False, repr=False)
     _pending_bytes: int = 0
     _at_once: anyio.CapacityLimiter = field(factory=lambda: anyio.CapacityLimiter(READS_AT_ONCE))
 
@@ -106,42 +106,33 @@ class ClientPort:
 
     # -- the port ------------------------------------------------------------------------------
 
-    @property
-    def cluster(self) -> Cluster:
-        assert self._cluster is not None
-        return self._cluster
-
-    @property
-    def log(self) -> ReplicatedLog:
-        assert self._log is not None
-        return self._log
-
     async def serve(self, cluster: Cluster, log: ReplicatedLog) -> None:
         """Listen until cancelled."""
-        self._cluster, self._log = cluster, log
+        self.cluster, self.log = cluster, log
         address = self.address
+        buffer = memoryview(bytearray(BUFFER_BYTES))
+
+        def connection() -> Connection:
+            return Connection(buffer, self._came, self._answer, self._gone)
+
         try:
-            listener = await anyio.create_tcp_listener(
-                local_host=address.host, local_port=address.port
+            server = await asyncio.get_running_loop().create_server(
+                connection, address.host, address.port, backlog=CLIENTS_MAX, start_serving=False
             )
         except OSError as error:
             raise EnvironmentProblem(
                 f"cannot listen for clients on {address}: {error.strerror or error}",
                 next="look who else listens there, or configure another address",
             ) from error
-        buffer = memoryview(bytearray(BUFFER_BYTES))
-
-        def connection() -> Connection:
-            return Connection(buffer, self._came, self._answer, self._gone)
-
-        async with listener, anyio.create_task_group() as tasks:
-            self._tasks = tasks
-            try:
-                async with listening(listener, connection):
-                    await self._watch()
-            finally:
-                for client in list(self._clients):
-                    client.cut()
+        try:
+            # Known before it starts, as starting waits: cancelled there, it would listen for ever.
+            await server.start_serving()
+            async with anyio.create_task_group() as self._tasks:
+                await self._watch()
+        finally:
+            server.close()
+            for client in list(self._clients):
+                client.cut()
 
     async def _watch(self) -> None:
         """Cut off clients that are slow, or idle for long."""
@@ -186,7 +177,6 @@ class ClientPort:
             case b"quit":
                 client.end()
             case b"read" | b"get":
-                assert self._tasks is not None
                 number = max(1, int(rest)) if rest.isdigit() and len(rest) < 19 else None
                 self._tasks.start_soon(self._look_up, client, word, number)
             case _:

@@ -24,6 +24,8 @@ class Connection(asyncio.BufferedProtocol):
     connections.
     """
 
+    transport: asyncio.Transport
+
     def __init__(
         self,
         buffer: memoryview,
@@ -37,7 +39,6 @@ class Connection(asyncio.BufferedProtocol):
         self._came = came
         self._serve = serve
         self._gone = gone
-        self._transport: asyncio.Transport | None = None
         self._held = bytearray()
         self._is_served = False  # a line is, and its answer is not complete
         self._is_full = False  # some of an answer is not taken
@@ -51,7 +52,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self.transport = transport
         transport.set_write_buffer_limits(high=0)
         if self._came(self):
             self.idle_since = time.monotonic()
@@ -94,11 +95,6 @@ class Connection(asyncio.BufferedProtocol):
         self._tell()
 
     # -- called by a serving member ----------------------------------------------------------------
-
-    @property
-    def transport(self) -> asyncio.Transport:
-        assert self._transport is not None
-        return self._transport
 
     def answer(self, data: bytes) -> None:
         """Answer the line, with no more than a piece; never waits."""

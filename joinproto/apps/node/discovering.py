@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 import anyio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from joinproto.apps.discovery.opened import opened, opened_register
 from joinproto.apps.discovery.port import Port
@@ -27,6 +27,7 @@ from joinproto.discovery.boot import Rules, Step
 from joinproto.discovery.round import Properties, Round, decide, named
 from joinproto.errors import UsageProblem
 from joinproto.host.cluster import Cluster
+from joinproto.join.view import names_of
 from joinproto.net.tcp import TcpTransport
 
 log = logging.getLogger("joinproto.node")
@@ -186,7 +187,7 @@ class Discovering:
         """
         view = cluster.engine.member.view
         seats = frozenset() if view is None else view.members | view.electors
-        known = {seat.member for seat in seats}
+        known = names_of(seats)
         wanted = [one for one in named(answer) if one != self.member and "@" in one]
         if len(wanted) > CALLED_MAX:
             log.warning("discovery: %d names are listed; %d at a time", len(wanted), CALLED_MAX)
@@ -217,16 +218,8 @@ class Discovering:
             why += f"; no connection to {shown}{', ...' if len(away) > AWAY_SHOWN else ''}"
         if listed is not None and self.member not in listed and step is not Step.JOIN:
             why += f"; {self.member} itself is not"
-        self.seen = Discovered(
-            backend=self.seen.backend,
-            register=self.seen.register,
-            expected=self.about.expected,
-            listed=listed,
-            step=step,
-            rule=rule,
-            case=case,
-            why=why,
-            record=self.record,
+        self.seen = evolve(
+            self.seen, listed=listed, step=step, rule=rule, case=case, why=why, record=self.record
         )
         now = (step.value, rule, case, why)
         if now != self._last:

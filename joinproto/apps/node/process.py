@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from joinproto import __version__
 from joinproto.apps.node.clients import ClientPort
@@ -21,7 +21,7 @@ from joinproto.apps.node.stopped import permit_restart
 from joinproto.errors import JoinprotoError
 from joinproto.host.clock import OffsetClock, SystemClock
 from joinproto.host.cluster import Cluster
-from joinproto.host.eventlog import EventLog, open_log
+from joinproto.host.eventlog import open_log
 from joinproto.host.failures import NotActive, only_one
 from joinproto.host.ports import Host
 from joinproto.host.process.control import serve_control
@@ -82,6 +82,38 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
         for call_off in node.limits:
             call_off()
     return node.code
+
+
+@frozen
+class Running:
+    """A member that runs, with all that belongs to it."""
+
+    cluster: Cluster
+    log: ReplicatedLog
+    transport: TcpTransport
+    front: Front
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the facts for health and metrics."""
+        member, log = self.cluster.engine.member, self.log
+        tip, position = member.view, member.record.position
+        return {
+            "phase": member.phase.value,
+            "serves": log.is_open,
+            "view_number": member.record.lineage.length,
+            "view_members": 0 if tip is None else len(tip.members),
+            "peers": len(self.transport.peers),
+            "committed": log.committed,
+            "position": 0 if position is None else position.seq,
+            "pending": log.pending,
+            "first_frame": log.journal.first_seq,
+            "snapshot": log.snapshot,
+            "journal_bytes": log.journal.size,
+            "clients": self.front.count,
+            "acknowledged": self.front.acknowledged,
+            "opened": self.front.opened_views,
+            "refused_connections": self.transport.refusals.count,
+        }
 
 
 @define
@@ -151,39 +183,38 @@ class Node:
                 service=replicated,
                 transfer=replicated,
                 clock=SystemClock() if offset is None else OffsetClock(settings.data / offset),
-                events=self._events(),
+                events=open_log(
+                    settings.events,
+                    config.member,
+                    bytes_max=settings.events_bytes,
+                    is_needed=settings.events_needed,
+                ),
                 seen=self.teller.see,
                 facts={"version": __version__},
                 register=None if self.finding is None else self.finding.successors,
             )
             async with Cluster(config, host, record=disk.record) as cluster:
                 with self._ending(cluster):
-                    await self._serve(cluster, replicated, transport, front)
+                    await self._serve(Running(cluster, replicated, transport, front))
             if self.is_away:
                 permit_restart(disk.store)
 
-    async def _serve(
-        self, cluster: Cluster, log: ReplicatedLog, transport: TcpTransport, front: Front
-    ) -> None:
+    async def _serve(self, it: Running) -> None:
         """Return when the member has ended."""
-
-        def facts() -> dict[str, Any]:
-            return _numbers(cluster, log, front, transport)
-
-        settings = self.settings
+        http = self.settings.http
         async with AsyncExitStack() as stack:
-            if settings.http is not None:
-                await stack.enter_async_context(http_server(settings.http, facts))
+            if http is not None:
+                await stack.enter_async_context(http_server(http, it.numbers))
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            tasks.start_soon(front.serve, cluster, log)
-            tasks.start_soon(self._control, cluster, log, transport)
-            tasks.start_soon(self._obey_signals, cluster, tasks.cancel_scope)
-            tasks.start_soon(self._say_while_waiting, cluster, log, transport)
+            tasks.start_soon(it.front.serve, it.cluster, it.log)
+            tasks.start_soon(self._control, it)
+            tasks.start_soon(self._obey_signals, it.cluster, tasks.cancel_scope)
+            tasks.start_soon(self._say_while_waiting, it)
             if self.finding is not None:
-                tasks.start_soon(self._find, self.finding, cluster, transport)
+                tasks.start_soon(self._find, self.finding, it)
             tasks.start_soon(keep_watchdog)
             notify("READY=1")
-            await self._until_ended(cluster)
+            await self._until_ended(it.cluster)
             tasks.cancel_scope.cancel()
 
     @contextmanager
@@ -223,12 +254,12 @@ class Node:
             await self.gone.wait()
             log.info("stopped; it stays a member of its view, and comes back when it is started")
 
-    async def _find(self, finding: Discovering, cluster: Cluster, transport: TcpTransport) -> None:
+    async def _find(self, finding: Discovering, it: Running) -> None:
         """Look for peers; end the member when it must restart with other electors."""
-        await finding.look(cluster, transport)
+        await finding.look(it.cluster, it.transport)
         if not self.is_away:
             self.is_anew = True
-            await cluster.halt()
+            await it.cluster.halt()
 
     async def _obey_signals(self, cluster: Cluster, all_of_it: anyio.CancelScope) -> None:
         async with anyio.create_task_group() as tasks:
@@ -265,60 +296,21 @@ class Node:
         self.code = AT_ONCE
         all_of_it.cancel()
 
-    async def _say_while_waiting(
-        self, cluster: Cluster, replicated: ReplicatedLog, transport: TcpTransport
-    ) -> None:
-        config = cluster.config
+    async def _say_while_waiting(self, it: Running) -> None:
+        config = it.cluster.config
         while True:
             await anyio.sleep(WAITING_SECONDS)
-            away = sorted(config.electors - {config.member, *transport.peers})
-            self.teller.see_who_is_away([] if replicated.is_open else away)
+            away = sorted(config.electors - {config.member, *it.transport.peers})
+            self.teller.see_who_is_away([] if it.log.is_open else away)
 
-    async def _control(
-        self, cluster: Cluster, replicated: ReplicatedLog, transport: TcpTransport
-    ) -> None:
+    async def _control(self, it: Running) -> None:
         def status() -> Mapping[str, Any]:
             found = None if self.finding is None else self.finding.seen
-            return status_of(cluster, replicated, transport.peers, found)
+            return status_of(it.cluster, it.log, it.transport.peers, found)
 
         async def shutdown() -> Mapping[str, Any]:
             with suppress(NotActive):
-                await cluster.shutdown_cluster()
+                await it.cluster.shutdown_cluster()
             return status()
 
         await serve_control(self.settings.control, {"status": status, "shutdown": shutdown})
-
-    # -- status ------------------------------------------------------------------------------
-
-    def _events(self) -> EventLog:
-        settings = self.settings
-        return open_log(
-            settings.events,
-            settings.config.member,
-            bytes_max=settings.events_bytes,
-            is_needed=settings.events_needed,
-        )
-
-
-def _numbers(
-    cluster: Cluster, replicated: ReplicatedLog, front: Front, transport: TcpTransport
-) -> dict[str, Any]:
-    member = cluster.engine.member
-    tip, position = member.view, member.record.position
-    return {
-        "phase": member.phase.value,
-        "serves": replicated.is_open,
-        "view_number": member.record.lineage.length,
-        "view_members": 0 if tip is None else len(tip.members),
-        "peers": len(transport.peers),
-        "committed": replicated.committed,
-        "position": 0 if position is None else position.seq,
-        "pending": replicated.pending,
-        "first_frame": replicated.journal.first_seq,
-        "snapshot": replicated.snapshot,
-        "journal_bytes": replicated.journal.size,
-        "clients": front.count,
-        "acknowledged": front.acknowledged,
-        "opened": front.opened_views,
-        "refused_connections": transport.refusals.count,
-    }

@@ -14,7 +14,7 @@ from joinproto.host.failures import what_helps
 from joinproto.host.outcome import Outcome
 from joinproto.join.ids import ViewId
 from joinproto.join.phases import Phase
-from joinproto.join.view import Kind, Seat
+from joinproto.join.view import Kind, Seat, names_of
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.machine.vocabulary import Reason, Store
 
@@ -132,7 +132,7 @@ def status_of(
 
 
 def _names(seats: frozenset[Seat]) -> tuple[str, ...]:
-    return tuple(sorted(seat.member for seat in seats))
+    return tuple(sorted(names_of(seats)))
 
 
 def _id(view: ViewId | None) -> str | None:
