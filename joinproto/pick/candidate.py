@@ -6,7 +6,7 @@ fields below `record`; a field that a format lacks stays None, and None proves n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from attrs import field, frozen
@@ -23,6 +23,14 @@ def called(member: str) -> str:
     """Return a member's name as a person reads it: of a UUID, which says nothing, the beginning."""
     is_uuid = len(member) == UUID_CHARACTERS and member.count("-") == 4
     return short(member) if is_uuid else member
+
+
+def alike(keyed: Iterable[tuple[object, str]]) -> set[str]:
+    """Return the names that share their key with another name."""
+    names: dict[object, set[str]] = {}
+    for key, name in keyed:
+        names.setdefault(key, set()).add(name)
+    return set().union(*(some for some in names.values() if len(some) > 1))
 
 
 class State(Enum):
@@ -72,8 +80,8 @@ class Candidate:
 
     The rest is for other brokers.  `seq`: the count of its frames, comparable within one cluster.
     `final`: the final signature of a clean store.  `stopped_last`: it says that no other member was
-    running when it stopped; `may_be_last`: that this was so, it does not rule out; `lost_view`: it
-    was not stopped in order, and its last view cannot be read: it may have been on any side.
+    running when it stopped; `may_be_last`: it does not rule this out; `lost_view`: it was not
+    stopped in order, and its last view cannot be read: it may have been on any side.
     `history`: number to hash of the frame with this number, those it still has; None if no file of
     it is here.  `node`: the nodes it waits for at its start, where the broker keeps such a list
     under names that never change (RabbitMQ).

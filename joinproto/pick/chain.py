@@ -21,7 +21,7 @@ from joinproto.join.lineage import Comparison, Lineage, Order, compare
 from joinproto.join.outside import ONE as REGISTER
 from joinproto.join.position import PositionOrder, compare_positions
 from joinproto.join.view import Seat, View
-from joinproto.pick.candidate import Candidate
+from joinproto.pick.candidate import Candidate, alike
 from joinproto.pick.chain_words import Store, lines_of, of_empty_stores, position_text
 from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.pick.table import Row
@@ -72,7 +72,7 @@ def examine(
             may_know_more=seat in beyond,
             may_have_data=not covering,
         )
-        for seat in sorted(needed | beyond, key=_by_name)
+        for seat in sorted(needed | beyond)
     )
     forks = _forks(stores, newest, incomparable, answers)
     is_closed = not newest.tip.is_open and not clean
@@ -157,13 +157,9 @@ def _stores(candidates: Sequence[Candidate], newest: Lineage) -> tuple[list[Stor
 
 def _copies(stores: Sequence[Store]) -> set[str]:
     """Return the names of stores of which there is another of the same member."""
-    by_member: dict[str, set[str]] = {}
-    by_store: dict[str, set[str]] = {}
-    for item in stores:
-        by_member.setdefault(item.seat.member, set()).add(item.candidate.name)
-        by_store.setdefault(item.seat.store_id, set()).add(item.candidate.name)
-    found = [names for names in (*by_member.values(), *by_store.values()) if len(names) > 1]
-    return set().union(*found)
+    return alike((item.seat.member, item.candidate.name) for item in stores) | alike(
+        (item.seat.store_id, item.candidate.name) for item in stores
+    )
 
 
 def _went_back(stores: Sequence[Store], newest: Lineage) -> set[str]:
@@ -327,7 +323,6 @@ def _forks(
                 common_max=newest.length,
                 common=None if newest.tip is None else short(newest.tip.id),
                 one_beyond=(f"data up to {where}, which is on no way to the others'",),
-                other_beyond=(),
             ),
         )
     return found
@@ -344,7 +339,3 @@ def _place(item: Store, evidence: Evidence, answers: dict[str, Answer]) -> Place
         views_behind=max(0, ahead) if item.is_on_chain else None,
         covers=name in answers and evidence.covers(answers[name]),
     )
-
-
-def _by_name(seat: Seat) -> tuple[str, str]:
-    return (seat.member, seat.store_id)

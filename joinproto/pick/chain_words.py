@@ -10,7 +10,7 @@ from joinproto.join.answers import Evidence
 from joinproto.join.ids import ViewId, short
 from joinproto.join.lineage import Comparison, Lineage, Order
 from joinproto.join.store import StoreRecord
-from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.join.view import Kind, Position, Seat, View, names_of
 from joinproto.pick.candidate import Candidate
 
 
@@ -117,7 +117,7 @@ def of_empty_stores(stores: Sequence[Store]) -> tuple[str, ...]:
 
 
 def _view(view: View) -> str:
-    members = ", ".join(sorted(seat.member for seat in view.members))
+    members = ", ".join(sorted(names_of(view.members)))
     return f"view {view.number} ({view.kind.name} {short(view.id)} of {members})"
 
 

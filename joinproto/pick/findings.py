@@ -49,11 +49,11 @@ class Fork:
     """A store on another branch than the longest: the fork, and the frames of each beyond it."""
 
     name: str = field(kw_only=False)
-    common_number: int
-    common_max: int
-    common: str | None
-    one_beyond: tuple[str, ...]
-    other_beyond: tuple[str, ...]
+    common_number: int = 0
+    common_max: int = 0
+    common: str | None = None
+    one_beyond: tuple[str, ...] = ()
+    other_beyond: tuple[str, ...] = ()
 
 
 @frozen(kw_only=True)
@@ -64,7 +64,7 @@ class Place:
 
     name: str = field(kw_only=False)
     order: str
-    views_behind: int | None
+    views_behind: int | None = None
     covers: bool
 
 

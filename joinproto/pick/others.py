@@ -7,9 +7,8 @@
     a count of frames (Galera's seqno)            within a view, or without views, the larger has
                                                   more; against the order of the views, nothing
     two that were alone in the end (Galera)       nothing orders them, not even their counts
-    a view that all its members ended in          one that is in no view and says that it was alone
-    is
-                                                  of another side
+    a view that all its members ended in          a store that is in no view, and says that it was
+                                                  alone, is of another side
     what ran when a store stopped (RabbitMQ)      a ran when b stopped, b not when a did: a is later
                                                   (and the wait graph must say so, too)
     equal final signatures (Qpid, clean)          the same data
@@ -28,7 +27,7 @@ from itertools import combinations
 
 from attrs import evolve
 
-from joinproto.pick.candidate import Candidate, LastView, State, called
+from joinproto.pick.candidate import Candidate, LastView, State, alike, called
 from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.pick.table import Row
 from joinproto.pick.wait_graph import Start, WaitGraph, clusters, wait_graph
@@ -58,7 +57,11 @@ def examine(
     """
     rows = {item.name: row_of(item) for item in candidates}
     stores = [item for item in candidates if rows[item.name].has_data]
-    copies = _copies([item for item in candidates if rows[item.name].is_readable])
+    copies = alike(
+        (item.member, item.name)
+        for item in candidates
+        if item.member and rows[item.name].is_readable
+    )
     believed = [
         item for item in stores if item.name not in copies and item.state is not State.UNFINISHED
     ]
@@ -127,17 +130,9 @@ def examine(
         covering=names,
         clean=tuple(item.name for item in latest if item.state is State.CLEAN),
         missing=missing,
-        forks=tuple(
-            Fork(name, common_number=0, common_max=0, common=None, one_beyond=(), other_beyond=())
-            for name in sorted(forks)
-        ),
+        forks=tuple(map(Fork, sorted(forks))),
         places=tuple(
-            Place(
-                item.name,
-                order="latest" if item in latest else "behind",
-                views_behind=None,
-                covers=item in latest,
-            )
+            Place(item.name, order="latest" if item in latest else "behind", covers=item in latest)
             for item in stores
         ),
     )
@@ -390,14 +385,6 @@ def _by_number(mine: int, theirs: int) -> Age:
     if mine == theirs:
         return Age.SAME
     return Age.OLDER if mine < theirs else Age.NEWER
-
-
-def _copies(stores: Sequence[Candidate]) -> set[str]:
-    by_member: dict[str, set[str]] = {}
-    for item in stores:
-        if item.member:
-            by_member.setdefault(item.member, set()).add(item.name)
-    return set().union(*(names for names in by_member.values() if len(names) > 1))
 
 
 def _line(

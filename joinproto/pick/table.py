@@ -40,10 +40,10 @@ class Row:
     """A store as the table sees it.
 
     `is_unknown`: of a program whose stores are not read.  `is_readable`: its facts can be believed.
-    `has_data`: it is no empty one. `contradicts`: it and another cannot both be as they were
+    `has_data`: it is not empty.  `contradicts`: it and another cannot both be as they were
     written.  `is_copy`: a copy or a backup, of another store or of its own earlier state.
     `is_diverged`: on another branch. `covers`: it has every committed frame.  `is_latest`: none of
-    those has more. `is_unordered`: whether it or another has more, nothing says.  `is_clean`,
+    those has more. `is_unordered`: nothing says whether it or another has more.  `is_clean`,
     `is_closed`: the cluster was stopped in order, and it has all of it, or it has not.
 
     Of one that was not supplied, or cannot be read: `is_needed`: it ran in the newest view

@@ -14,8 +14,8 @@ at a node whose list is not here, and at a ram node: there any node without a li
 have followed.
 
 Where all wait, Mnesia waits until *all* disc nodes are up, and then the one with the smallest name
-loads its own data, be they the latest or not.  Seen on a real cluster: a is stopped, b and c go on
-and are killed together; with all three started again the changes of b and c without a are gone
+loads its own data, whether it is the latest or not.  Seen on a real cluster: a is stopped, b and c
+go on and are killed together; with all three started again the changes of b and c are gone
 (`tests/recovery/foreign/data/rabbitmq-smallest-is-older`).  So the latest ones are named here, and
 whether an older one would load before them.
 
