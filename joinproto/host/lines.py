@@ -15,7 +15,7 @@ from joinproto.join import inputs
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.config import Config
 from joinproto.join.lineage import Lineage
-from joinproto.join.messages import Action, Batch, Event, Learned, Message
+from joinproto.join.messages import Action, Batch, Event, JoinMessage, Learned
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View
 from joinproto.join.wire import LATEST, encode
@@ -114,7 +114,7 @@ def view_as_json(view: View) -> Any:
     return json.loads(encode(Chosen(view.parent, (view,))))[2][0]
 
 
-def _message_as_json(message: Message) -> Any:
+def _message_as_json(message: JoinMessage) -> Any:
     return json.loads(encode(message, speaks=LATEST))
 
 

@@ -14,8 +14,9 @@ from joinproto.join.config import Config
 from joinproto.join.ids import short
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello
+from joinproto.join.view import names_of
 from joinproto.machine.tables import Case, Table
-from joinproto.machine.terms import ALWAYS, Members
+from joinproto.machine.terms import ALWAYS, Condition, Members
 from joinproto.machine.vocabulary import Reason
 
 
@@ -70,6 +71,12 @@ COPY = "a copy of another member's store"
 OPTIONS = "options differ"
 
 
+def _refuses(
+    label: str, name: str, when: Condition, reason: Reason = Reason.WRONG_STORE
+) -> Case[Admit]:
+    return Case(label, name, when, Admit.REFUSE, reason=reason)
+
+
 @cache
 def admission() -> Table[Admit]:
     """Return the table of a member to which another says hello; `me` is that one."""
@@ -77,34 +84,16 @@ def admission() -> Table[Admit]:
         "chain-admission",
         "join protocol, section 2 and 3.4; rules J1, J2, J3, I2, I4",
         (
-            Case(
-                "J3",
-                FOREIGN,
-                _it("its store is of another cluster", is_foreign=True),
-                Admit.REFUSE,
-                reason=Reason.WRONG_STORE,
+            _refuses("J3", FOREIGN, _it("its store is of another cluster", is_foreign=True)),
+            _refuses(
+                "J3", BRANCH, _it("its store has another successor of one view", has_diverged=True)
             ),
-            Case(
-                "J3",
-                BRANCH,
-                _it("its store has another successor of one view", has_diverged=True),
-                Admit.REFUSE,
-                reason=Reason.WRONG_STORE,
-            ),
-            Case(
+            _refuses(
                 "J3",
                 FORGOTTEN,
                 _it("the view that it ends with is forgotten here", is_forgotten=True),
-                Admit.REFUSE,
-                reason=Reason.WRONG_STORE,
             ),
-            Case(
-                "3.6",
-                COPY,
-                _it("another member has a store with its id", is_copy=True),
-                Admit.REFUSE,
-                reason=Reason.WRONG_STORE,
-            ),
+            _refuses("3.6", COPY, _it("another member has a store with its id", is_copy=True)),
             Case("3.3", "behind", _it("its chain ends before ours", is_behind=True), Admit.TELL),
             Case(
                 "3.3", "ahead", _it("its chain goes on where ours ends", is_ahead=True), Admit.ASK
@@ -115,12 +104,11 @@ def admission() -> Table[Admit]:
             Case("I8", "a member", _it("it is in our tip", is_member=True), Admit.KNOWN),
             # It is not there to come back: it waits until the members know that it has left.
             Case("3.4", "has left", _it("it asks to be left out", leaves=True), Admit.KNOWN),
-            Case(
+            _refuses(
                 "I2",
                 OPTIONS,
                 _it("its options are not our tip's", has_options=False),
-                Admit.REFUSE,
-                reason=Reason.OPTIONS_DIFFER,
+                Reason.OPTIONS_DIFFER,
             ),
             # In a view with both, each would give the other up, for ever in turn.
             Case(
@@ -159,14 +147,14 @@ def newcomer(
 
     `in_reach`: the members that that store's member hears.
 
-    Each fact by itself; which of them counts first, the table says.  Nothing is guessed: an
+    Each fact stands by itself; the table says which of them counts first.  Nothing is guessed: an
     unknown tip with a higher number may be ahead, and is asked for its views; the answer shows
     whether they go on where ours end.
     """
     tip, status, at = own.tip, hello.status, hello.status.position
     is_within = 0 < hello.number <= own.length
     known = own.id_at(hello.number)
-    others = set() if tip is None else {seat.member for seat in tip.members} & in_reach
+    others = set() if tip is None else names_of(tip.members) & in_reach
     return Newcomer(
         is_foreign=hello.cluster_name != config.cluster_name or _is_founded_apart(hello, own),
         has_diverged=known is not None and known != hello.tip,

@@ -73,7 +73,7 @@ class Evidence:
     @classmethod
     def of(cls, lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
         """Return the evidence with its answers in one order, whatever order they came in."""
-        by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
+        by_seat = sorted(answers, key=lambda item: item.seat)
         tip = lineage.tip
         if tip is None or all(item.held == tip.id for item in by_seat):
             return cls(lineage, tuple(by_seat))  # no member can have been ready in a later one

@@ -1,7 +1,8 @@
-"""Awaiting: which peers a member waits for that has nothing to choose and does not serve.
+"""Awaiting: which peers an idle member waits for.
 
-A member that may propose the next view names its obstacle; one that may not, because it is in no
-view, or because its view stands and others are not ready, says it by this table.
+A member that may propose the next view names its obstacle.  An idle member has nothing to choose
+and does not serve: it is in no view, or its view stands and others are not ready.  It uses this
+table.
 
 Source: join protocol, 3.3 to 3.5; rules I1, I7, I8, J1, W1.
 """
@@ -18,7 +19,7 @@ from joinproto.join.chooser import Attempt
 from joinproto.join.config import Config
 from joinproto.join.observations import Observations
 from joinproto.join.phases import Facts
-from joinproto.join.view import Seat, View
+from joinproto.join.view import Seat, View, names_of
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
 from joinproto.machine.vocabulary import Reason
@@ -75,7 +76,8 @@ def awaiting() -> Table[For]:
                 "founders are not here",
                 _i(
                     "it knows no view, and does not hear the founders",
-                    **_no("has_tip", "founders_here"),
+                    has_tip=False,
+                    founders_here=False,
                 ),
                 For.FOUNDERS,
                 reason=few,
@@ -85,7 +87,9 @@ def awaiting() -> Table[For]:
                 "J1",
                 "nobody of the view is here",
                 _i(
-                    "it is not in the tip, of which nobody is here", **_no("is_member", "view_here")
+                    "it is not in the tip, of which nobody is here",
+                    is_member=False,
+                    view_here=False,
                 ),
                 For.VIEW,
                 reason=few,
@@ -119,10 +123,6 @@ def awaiting() -> Table[For]:
             Case("3.5", "hears no majority", ALWAYS, For.MAJORITY, reason=few),
         ),
     )
-
-
-def _no(*names: str) -> dict[str, bool]:
-    return dict.fromkeys(names, False)
 
 
 def row_of(facts: Facts, heard: Observations, tip: View | None, config: Config, me: Seat) -> Wait:
@@ -183,7 +183,7 @@ def unanswered(
             return "no answer from the register"
         voters = proposed.electors if tip is None else electors
         return f"no vote from {_seats(voters - attempt.voted - {me}, heard, me)}"
-    names = expected | (set(config.electors) if tip is None else {one.member for one in electors})
+    names = expected | (set(config.electors) if tip is None else names_of(electors))
     silent = heard.silent(names - {me.member})
     # A name may have answered, with a store that has no vote.
     answered = {item.seat for item in heard.answers}

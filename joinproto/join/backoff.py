@@ -8,6 +8,7 @@ from __future__ import annotations
 from joinproto.join.choice_messages import Prepare
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
+from joinproto.join.view import names_of
 
 TRIES_MAX = 4
 """After this many failed ballots the waiting time no longer grows."""
@@ -44,8 +45,8 @@ def taking_in(it: Known, now: float) -> float | None:
     tip = it.view
     if tip is None or it.phase in (Phase.UPDATING, Phase.READY) or it.choice.is_free:
         return None
-    here = {seat.member for seat in tip.members} & it.observations.in_reach
-    before = here - {seat.member for seat in it.observations.guests}
+    here = names_of(tip.members) & it.observations.in_reach
+    before = here - names_of(it.observations.guests)
     return now + pause(it) * sum(1 for name in before if name < it.config.member)
 
 

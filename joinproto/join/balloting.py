@@ -36,7 +36,7 @@ from joinproto.join.phases import Phase
 from joinproto.join.proposing import expected, proposal
 from joinproto.join.state import Known
 from joinproto.join.step_context import StepContext
-from joinproto.join.view import Seat, View
+from joinproto.join.view import Seat, View, names_of
 from joinproto.machine.vocabulary import Reason
 
 IMPOSSIBLE = "what the stores say cannot be"
@@ -197,7 +197,7 @@ def _tell_of_the_end(m: StepContext, tip: View) -> None:
     if m.is_done and not tip.is_open:
         # Members may have no connection to a member that had it chosen; a register they ask
         # themselves.
-        asking = {seat.member for seat in tip.members} if m.config.outside else set()
+        asking = names_of(tip.members) if m.config.outside else set()
         for name in sorted(m.observations.in_reach - asking):
             if tip.parent is not None and m.ready_in == tip.parent:
                 # Or it takes itself for one that was started after the CLOSE.

@@ -26,7 +26,6 @@ from collections.abc import Iterable, Sequence
 from attrs import evolve, frozen
 
 from joinproto.codec.malformed import Verbatim, require
-from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     Accept,
     ChoiceEffect,
@@ -44,7 +43,7 @@ from joinproto.join.choice_messages import (
 from joinproto.join.chooser import Attempt, Chooser, Step
 from joinproto.join.ids import short
 from joinproto.join.store import Accepted, Ballot, StoreRecord
-from joinproto.join.view import Seat, View
+from joinproto.join.view import Seat, View, names_of
 
 
 @frozen(kw_only=True)
@@ -56,10 +55,8 @@ class Choice(Chooser):
     @property
     def is_free(self) -> bool:
         """Return whether its own ballot waits for a view of the host's: see `Free`."""
-        attempt = self.attempt
-        is_open = attempt is not None and attempt.proposed is None
         # One that is bound to an accepted view has proposed it as soon as it was prepared.
-        return is_open and self._is_prepared
+        return self.attempt is not None and self.attempt.proposed is None and self._is_prepared
 
     @property
     def is_asking(self) -> bool:
@@ -82,9 +79,8 @@ class Choice(Chooser):
         record = evolve(self.record, promised=ballot)
         attempt = Attempt(ballot, frozenset({self.seat}), record.accepted)
         begun = self._with(record, attempt)
-        persisted = (PersistRecord(record),)
         asked = self._send({*self._all, *also}, Prepare(self.parent, ballot))
-        return Step(begun, (*persisted, *asked)).then(begun._go_on())
+        return Step(begun, (PersistRecord(record), *asked)).then(begun._go_on())
 
     def ask(self, names: Iterable[str]) -> Step:
         attempt = self.attempt
@@ -92,18 +88,14 @@ class Choice(Chooser):
             # Also one that has answered: it may have another store since.
             return super().ask(names)
         view = attempt.proposed
-        missing = {seat.member for seat in self._electors(view) - attempt.voted}
+        missing = names_of(self._electors(view) - attempt.voted)
         asked = Accept(self.parent, attempt.ballot, view)
         return Step(self, self._send(missing & set(names), asked))
 
     def propose(self, view: View) -> Step:
-        attempt = self.attempt
-        if attempt is None or not self.is_free:
-            raise MisuseError(
-                f"{self.member} proposes {view} in no ballot that is free for it",
-                next="begin, and wait for Free",
-            )
-        return self._propose(attempt, view)
+        self._require_free(view)
+        assert self.attempt is not None
+        return self._propose(self.attempt, view)
 
     def receive(self, sender: str, message: ChoiceMessage) -> Step:
         if message.parent != self.parent:
@@ -133,11 +125,8 @@ class Choice(Chooser):
             return Step(self, (SendTo(sender, answer),))
         record = evolve(self.record, promised=asked.ballot)
         # The promise is the freeze, so it must survive, too.
-        return self._to(record, None).after(
-            (PersistRecord(record),),
-            self._outbid(asked.ballot),
-            (SendTo(sender, answer),),
-        )
+        effects = PersistRecord(record), *self._outbid(asked.ballot), SendTo(sender, answer)
+        return Step(self._with(record, None), effects)
 
     def _vote(self, sender: str, asked: Accept) -> Step:
         promised, accepted = self.record.promised, self.record.accepted
@@ -154,9 +143,8 @@ class Choice(Chooser):
             return Step(self, (answer,))
         record = self._accepting(asked.ballot, asked.view)
         ends = self.attempt is not None and self.attempt.ballot != asked.ballot
-        return self._to(record, None if ends else self.attempt).after(
-            (PersistRecord(record),), self._outbid(asked.ballot), (answer,)
-        )
+        effects = PersistRecord(record), *self._outbid(asked.ballot), answer
+        return Step(self._with(record, None if ends else self.attempt), effects)
 
     def _may_vote(self, view: View) -> bool:
         return self._count_of({self.seat}, self._electors(view)) == 1
@@ -222,10 +210,10 @@ class Choice(Chooser):
         self._require_fits(view)
         votes = self._may_vote(view)
         record = self._accepting(attempt.ballot, view) if votes else self.record
-        voted = frozenset({self.seat}) if votes else frozenset()
+        voted = frozenset({self.seat} if votes else ())
         proposing = self._with(record, evolve(attempt, proposed=view, voted=voted))
         persisted = (PersistRecord(record),) if votes else ()
-        names = (seat.member for seat in self._electors(view))
+        names = names_of(self._electors(view))
         asked = self._send(names, Accept(self.parent, attempt.ballot, view))
         return Step(proposing, (*persisted, *asked)).then(proposing._count())
 
@@ -243,10 +231,7 @@ class Choice(Chooser):
         view = self.attempt.proposed
         if view is None or not self._is_majority(self.attempt.voted, self._electors(view)):
             return Step(self)
-        # Electors are members of it, or are electors already.
-        told = {*self._all, *(seat.member for seat in view.members)}
-        step = self._learn((view,))
-        return step.after(self._send(told, Chosen(self.parent, (view,))))
+        return self._choose(view)
 
     def _hear_nack(self, heard: Nack) -> Step:
         attempt = self.attempt
@@ -257,7 +242,7 @@ class Choice(Chooser):
     def _require_fits(self, view: View) -> None:
         super()._require_fits(view)
         if self.record.tip is None:
-            strangers = sorted({seat.member for seat in view.electors} - self.founders)
+            strangers = sorted(names_of(view.electors) - self.founders)
             require("electors of a FOUND", not strangers, strangers, "configured electors")
 
     # -- which answers count -----------------------------------------------------------------------

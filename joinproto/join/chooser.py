@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
 from typing import Self
 
 from attrs import evolve, frozen
@@ -34,7 +33,7 @@ from joinproto.join.choice_messages import (
 from joinproto.join.ids import ViewId, short
 from joinproto.join.lineage import follow, linked
 from joinproto.join.store import Accepted, Ballot, StoreRecord
-from joinproto.join.view import Seat, View
+from joinproto.join.view import Seat, View, names_of
 
 
 @frozen
@@ -61,10 +60,6 @@ class Step:
 
     choice: Chooser
     effects: tuple[ChoiceEffect, ...] = ()
-
-    def after(self, *effects: Iterable[ChoiceEffect]) -> Step:
-        """Return the same with these effects behind its own."""
-        return Step(self.choice, (*self.effects, *chain.from_iterable(effects)))
 
     def then(self, next_step: Step) -> Step:
         """Return both in one: where `next_step` leads, with the effects of both."""
@@ -177,7 +172,21 @@ class Chooser(ABC):
                 next="ask a member of that view to take it in",
             )
 
+    def _require_free(self, view: View) -> None:
+        if not self.is_free:
+            raise MisuseError(
+                f"{self.member} proposes {view} in no attempt that is free for it",
+                next="begin, and wait for Free",
+            )
+
     # -- learning --------------------------------------------------------------------------
+
+    def _choose(self, view: View) -> Step:
+        """Return the step in which `view` is known to be chosen: learn it, and tell all."""
+        # Electors are members of it, or are electors already.
+        told = self._send(self._all | names_of(view.members), Chosen(self.parent, (view,)))
+        step = self._learn((view,))
+        return Step(step.choice, (*step.effects, *told))
 
     def _learn(self, views: tuple[View, ...], initial: ViewId | None = None) -> Step:
         known = self.record.lineage
@@ -227,13 +236,13 @@ class Chooser(ABC):
         tip = self.record.tip
         if tip is None:
             return self.founders
-        return frozenset(seat.member for seat in tip.members | tip.electors)
+        return names_of(tip.members | tip.electors)
 
     def _founders_answered(self, answered: Iterable[Seat]) -> bool:
         # Before there is a view, nothing says which store an elector has.  A wiped one
         # looks like a new one, and a majority of names could found a second cluster:
         # so all must answer, and one of those that accepted the first one is among them.
-        names = {seat.member for seat in answered} & self.founders
+        names = names_of(answered) & self.founders
         if self.found_with is not None:
             return len(names) >= self.found_with
         return self.founders <= names
@@ -247,9 +256,6 @@ class Chooser(ABC):
 
     def _with(self, record: StoreRecord, attempt: Attempt | None) -> Self:
         return evolve(self, record=record, attempt=attempt)
-
-    def _to(self, record: StoreRecord, attempt: Attempt | None) -> Step:
-        return Step(self._with(record, attempt))
 
     def _send(self, names: Iterable[str], message: ChoiceMessage) -> tuple[ChoiceEffect, ...]:
         return tuple(SendTo(name, message) for name in sorted(set(names) - {self.member}))

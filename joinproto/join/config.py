@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from attrs import field, frozen
+from attrs import frozen
 
 from joinproto.codec.malformed import require, require_int, require_text
 from joinproto.errors import MisuseError
@@ -23,8 +23,8 @@ class TotalFailure(Enum):
 def fewest_founders(electors: int) -> int:
     """Return with how many of this many configured electors a cluster may be founded.
 
-    Members that would found another asks so many names, and must meet one of those that have
-    accepted the first FOUND: a majority of the seats that it names.
+    Members that would found another cluster ask that many names, and must meet one of those that
+    have accepted the first FOUND: a majority of the seats that it names.
     """
     return next(few for few in range(1, electors + 1) if few + few // 2 + 1 > electors)
 
@@ -52,8 +52,8 @@ class Config:
     total_failure: TotalFailure = TotalFailure.MANUAL
     found_with: int | None = None
     outside: bool = False
-    patience: float = field(default=2.0)
-    heartbeat: float = field(default=0.5)
+    patience: float = 2.0
+    heartbeat: float = 0.5
 
     def __attrs_post_init__(self) -> None:
         require_text("member", self.member)

@@ -61,7 +61,3 @@ def appended(m: StepContext, view: ViewId, seq: int, first: int | None = None) -
             next="ask `may_append` right before, and tell the member nothing in between",
         )
     m.choice = m.choice.with_record(evolve(m.record, position=Position(view, seq)))
-
-
-Frame = FrameVerdict
-"""Its former name."""

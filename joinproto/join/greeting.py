@@ -16,6 +16,7 @@ from joinproto.join.messages import Abort, Hello, Ready, Refusal, Refused, Welco
 from joinproto.join.phases import Phase
 from joinproto.join.state import Connections, Known
 from joinproto.join.step_context import StepContext
+from joinproto.join.view import names_of
 from joinproto.machine.vocabulary import Reason
 
 
@@ -139,7 +140,7 @@ def _cannot_join(m: StepContext, peer: str, verdict: Abort) -> None:
     """
     tip = m.view
     seats = frozenset() if tip is None else tip.members | tip.electors
-    names = m.config.electors | {seat.member for seat in seats}
+    names = m.config.electors | names_of(seats)
     if peer not in names:
         return
     m.observations = m.observations.with_stranger(peer)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TypeAlias
 
-from attrs import define, field, frozen
+from attrs import asdict, define, field, frozen
 
 from joinproto.join.answers import Answer
 from joinproto.join.lineage import Lineage
@@ -45,32 +45,39 @@ class ChainStatus(Status):
     electors: tuple[str, ...] | None = field(default=None, kw_only=True)
 
 
+def as_told(status: Status) -> ChainStatus:
+    """Return the status with the fields for these rules: told, or their defaults."""
+    if isinstance(status, ChainStatus):
+        return status
+    return ChainStatus(**asdict(status, recurse=False))
+
+
 Path: TypeAlias = tuple[Signature | None, ...]
 """Names of views from the founding on; None means the running view, which has no name."""
 
 
-@define
+@define(eq=False)
 class HypotheticalView:
     """The members, with the way that each store has gone.
 
     `closes`: for the id of each CLOSE, where it starts.
     """
 
-    members: tuple[Status, ...]
+    members: tuple[ChainStatus, ...]
     paths: tuple[Path, ...]
     closes: dict[str, Position | None]
-    _lineages: dict[tuple[object, ...], Lineage] = field(factory=dict, init=False)
 
     @classmethod
-    def of(cls, members: tuple[Status, ...]) -> HypotheticalView:
-        """Return the members with their ways, told or taken; see the head of this file."""
+    def of(cls, given: tuple[Status, ...]) -> HypotheticalView:
+        """Return the members with their ways, told or taken; see the head of `rules.py`."""
+        members = tuple(map(as_told, given))
         told = tuple(map(told_path, members))
         paths = tuple(
             path or _taken_path(status, told) for status, path in zip(members, told, strict=True)
         )
-        given = cls(members, paths, {})
-        given._find_closes()
-        return given
+        found = cls(members, paths, {})
+        found._find_closes()
+        return found
 
     def _find_closes(self) -> None:
         ends: dict[str, list[tuple[int, int]]] = {}
@@ -78,10 +85,10 @@ class HypotheticalView:
             final = status.final
             if final is None or final not in path[1:]:
                 continue
-            number = len(path) - path[::-1].index(final)
+            number = _place(path, final) + 1
             ids = ids_of(path[:number])
             self.closes.setdefault(ids[-1], Position(ids[-2], SOMEWHERE))
-            if status.store is Store.CLEAN and _has_position(status):
+            if status.store is Store.CLEAN and status.has_position:
                 ends.setdefault(ids[-1], []).append((_age(path, status), at))
         for close, told in ends.items():
             # Two that tell different ends: a member that has less is not clean (S2).
@@ -102,20 +109,13 @@ class HypotheticalView:
         """Return whether the last view of this way is a CLOSE."""
         return ids_of(path)[-1] in self.closes
 
+    @lru_cache(maxsize=64)  # noqa: B019  a few views in all
     def lineage(
         self, path: Path, *, electors: frozenset[Seat], options: str, seats: frozenset[Seat] | None
     ) -> Lineage:
         """Return the views of a way.  `seats`: the members of each, None means those that know
         it.
         """
-        key = (path, electors, options, seats)
-        if key not in self._lineages:
-            self._lineages[key] = self._made(path, electors, options, seats)
-        return self._lineages[key]
-
-    def _made(
-        self, path: Path, electors: frozenset[Seat], options: str, seats: frozenset[Seat] | None
-    ) -> Lineage:
         ids = ids_of(path)
         views: list[View] = []
         for number, view_id in enumerate(ids, start=1):
@@ -155,7 +155,7 @@ class HypotheticalView:
         held = next((view_id for view_id in reversed(ids) if view_id not in self.closes), None)
         position: Position | None = None
         unfinished = False
-        if _has_position(status):
+        if status.has_position:
             position = _told_position(status, path)
         elif status.store is Store.CLEAN:
             position = self.closes[ids[-1]]
@@ -200,8 +200,8 @@ def _kind(parent: View | None, is_close: bool) -> Kind:
     return Kind.CHANGE if parent.is_open else Kind.RESTART
 
 
-def told_path(status: Status) -> Path:
-    names: Path = status.lineage if isinstance(status, ChainStatus) else ()
+def told_path(status: ChainStatus) -> Path:
+    names: Path = status.lineage
     if not names or status.initial is None:
         return ()
     path = names if names[0] == status.initial else (status.initial, *names)
@@ -216,16 +216,12 @@ def _taken_path(status: Status, told: Iterable[Path]) -> Path:
         return (status.initial,)
     for path in told:
         if path and path[0] == status.initial and status.final in path[1:]:
-            return path[: len(path) - path[::-1].index(status.final)]
+            return path[: _place(path, status.final) + 1]
     return (status.initial, status.final)
 
 
-def _has_position(status: Status) -> bool:
-    return isinstance(status, ChainStatus) and status.has_position
-
-
-def _told_position(status: Status, path: Path) -> Position | None:
-    at = status.position if isinstance(status, ChainStatus) else None
+def _told_position(status: ChainStatus, path: Path) -> Position | None:
+    at = status.position
     if at is None or at.seq == 0:
         return None
     if at.view in path:
@@ -233,16 +229,15 @@ def _told_position(status: Status, path: Path) -> Position | None:
     return Position(_hash(f"a view elsewhere: {at.view!r}"), at.seq)
 
 
-def _place(path: Path, name: str) -> int:
+def _place(path: Path, name: Signature) -> int:
     return len(path) - 1 - path[::-1].index(name)
 
 
-def _age(path: Path, status: Status) -> int:
+def _age(path: Path, status: ChainStatus) -> int:
     """Return the number of the view in which the told position lies, 0 for none."""
-    at = status.position if isinstance(status, ChainStatus) else None
+    at = status.position
     return 0 if at is None or at.view not in path else _place(path, at.view) + 1
 
 
-def _seq(status: Status) -> int:
-    at = status.position if isinstance(status, ChainStatus) else None
-    return 0 if at is None else at.seq
+def _seq(status: ChainStatus) -> int:
+    return 0 if status.position is None else status.position.seq

@@ -134,8 +134,6 @@ MemberMessage: TypeAlias = (
     Hello | Welcome | Refused | Ready | WantUpdate | Heartbeat | Confirm | Confirmed
 )
 JoinMessage: TypeAlias = ChoiceMessage | MemberMessage
-Message: TypeAlias = JoinMessage
-"""Its former name."""
 
 
 # -- actions of the host --------------------------------------------------------------------

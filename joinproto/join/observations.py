@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from joinproto.join.answers import Answer
 from joinproto.join.config import Config
 from joinproto.join.joint_view import CutPairs
-from joinproto.join.view import Seat, View
+from joinproto.join.view import Seat, View, names_of
 
 
 @frozen(cache_hash=True)
@@ -133,7 +133,7 @@ class Observations:
     def knowing(self, went_back: frozenset[Seat]) -> Observations:
         """Return the same where the stores of these have gone back, and no others that answered."""
         answered = {item.seat.member for item in self.answers}
-        names = frozenset(self.went_back - answered | {seat.member for seat in went_back})
+        names = self.went_back - answered | names_of(went_back)
         return evolve(self, went_back=names) if names != self.went_back else self
 
     def with_stranger(self, peer: str) -> Observations:
@@ -141,7 +141,7 @@ class Observations:
 
     def noticing(self, seat: Seat, tip: View | None) -> Observations:
         """A member that is here with another store is not the member that the tip knows."""
-        if tip is None or seat in tip.members or seat.member not in _names(tip.members):
+        if tip is None or seat in tip.members or seat.member not in names_of(tip.members):
             return self
         return evolve(self, replaced=self.replaced | {seat.member})
 
@@ -175,12 +175,12 @@ class Observations:
     def lacks(self, tip: View, me: Seat) -> bool:
         """Return whether a member of the tip is not there, or not with its store."""
         here = (self.in_reach | {me.member}) - self.replaced
-        return not _names(tip.members) <= here
+        return not names_of(tip.members) <= here
 
     def misses(self, tip: View | None, me: Seat) -> frozenset[str]:
         """Return the members and electors of the tip that are not heard, by name."""
         known = frozenset() if tip is None else tip.members | tip.electors
-        return frozenset(_names(known) - self.in_reach - {me.member})
+        return names_of(known) - self.in_reach - {me.member}
 
     def is_copy(self, seat: Seat, tip: View | None, me: Seat) -> bool:
         """Return whether another has a store with this id; the members' are their own."""
@@ -199,7 +199,3 @@ class Observations:
         others = config.electors - {me.member}
         is_alone = bool(others) and others <= self.strangers
         return is_alone or not tip.is_majority(left)
-
-
-def _names(seats: frozenset[Seat]) -> set[str]:
-    return {seat.member for seat in seats}

@@ -23,7 +23,6 @@ from collections.abc import Iterable
 from attrs import evolve, frozen
 
 from joinproto.codec.malformed import Malformed, Verbatim
-from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     AskRegister,
     ChoiceEffect,
@@ -62,26 +61,17 @@ class OutsideChoice(Chooser):
         return Step(begun, (*persisted, *asked)).then(begun._free())
 
     def propose(self, view: View) -> Step:
-        if not self.is_free:
-            raise MisuseError(
-                f"{self.member} proposes {view} in no attempt that is free for it",
-                next="begin, and wait for Free",
-            )
+        self._require_free(view)
         self._require_fits(view)
         asked = Attempt(ONE, proposed=view)
-        return self._to(self.record, asked).after((AskRegister(self.parent, view),))
+        return Step(self._with(self.record, asked), (AskRegister(self.parent, view),))
 
     def decided(self, view: View) -> Step:
         """Return the result of the register's answer: `view` is the tip's successor.
 
         An answer about an older tip is late, and changes nothing.
         """
-        if view.parent != self.parent:
-            return Step(self)
-        step = self._learn((view,))
-        # Electors are members of it, or are electors already.
-        told = {*self._all, *(seat.member for seat in view.members)}
-        return step.after(self._send(told, Chosen(view.parent, (view,))))
+        return Step(self) if view.parent != self.parent else self._choose(view)
 
     def receive(self, sender: str, message: ChoiceMessage) -> Step:
         if message.parent != self.parent:
@@ -92,7 +82,7 @@ class OutsideChoice(Chooser):
                 answer = Promise(message.parent, ONE, self.seat, None)
                 # To all: one that begins later need not ask again.
                 told = self._send({sender, *self._all}, answer)
-                return self._to(record, self.attempt).after(persisted, told)
+                return Step(self._with(record, self.attempt), (*persisted, *told))
             case Promise():
                 self._require_own(sender, message.voter)
                 if self.attempt is None or self.attempt.proposed is not None:

@@ -99,12 +99,7 @@ def standing() -> Table[Phase]:
             Phase.STOPPED,
             (Effect.STOP,),
         ),
-        Case(
-            "I1",
-            "nothing is founded",
-            _i("it knows no view", has_tip=False),
-            Phase.INITIALIZING,
-        ),
+        Case("I1", "nothing is founded", _i("it knows no view", has_tip=False), Phase.INITIALIZING),
         Case(
             "P2",
             "closed in order",

@@ -10,11 +10,11 @@ from joinproto.join.awaiting import unanswered
 from joinproto.join.backoff import pause
 from joinproto.join.backups import look_back
 from joinproto.join.messages import Abort, Forbids, Proposes, Refused, Waiting
-from joinproto.join.state import Known, by_name
+from joinproto.join.state import Known
 from joinproto.join.step_context import StepContext
 from joinproto.join.succession import Next
 from joinproto.join.successor import Proposer
-from joinproto.join.view import Kind, View
+from joinproto.join.view import Kind, View, names_of
 from joinproto.machine.vocabulary import Reason
 
 SILENT = "too few have answered"
@@ -58,7 +58,7 @@ def proposal(m: StepContext, now: float) -> View | None:
         return None
     view = proposer.view(case.outcome.kind, evidence)
     if _yields(m, now, proposer, view, evidence):
-        names = " ".join(sorted(seat.member for seat in view.members))
+        names = " ".join(sorted(names_of(view.members)))
         detail = f"this one would be {names} alone"
         m.say(Waiting("3.4", BETTER, Reason.TOO_FEW_MEMBERS, detail))
         return None
@@ -77,7 +77,7 @@ def expected(it: Known) -> set[str]:
     if tip is None:
         names |= it.config.electors
     elif it.ready_in != tip.id:
-        names |= {seat.member for seat in tip.members | tip.electors}
+        names |= names_of(tip.members | tip.electors)
     return names - {it.config.member}
 
 
@@ -109,5 +109,5 @@ def _abort_all(m: StepContext, reason: Reason) -> None:
     found = ", ".join([f"{m.config.digest} at {m.config.member}", *theirs])
     expected = "the same in all members"
     m.verdict = Abort(reason, found, expected, False)
-    for item in sorted(m.observations.answers, key=lambda one: by_name(one.seat)):
+    for item in sorted(m.observations.answers, key=lambda one: one.seat):
         m.send(item.seat.member, Refused(reason, found, expected))

@@ -26,7 +26,7 @@ from joinproto.join.messages import Confirm, Confirmed, ReadRegister, ReadsConfi
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
 from joinproto.join.step_context import StepContext
-from joinproto.join.view import Seat, View
+from joinproto.join.view import View, names_of
 
 
 def read(m: StepContext, now: float) -> None:
@@ -48,7 +48,7 @@ def older_electors(it: Known) -> frozenset[str]:
     if tip is None or it.config.outside:
         return frozenset()
     others = frozenset(seat for seat in tip.electors if seat.member in it.observations.older)
-    return frozenset() if tip.is_majority(tip.electors - others) else _names(others)
+    return frozenset() if tip.is_majority(tip.electors - others) else names_of(others)
 
 
 def doubt(m: StepContext, peer: str) -> None:
@@ -60,7 +60,7 @@ def doubt(m: StepContext, peer: str) -> None:
     tip = m.view
     if tip is None or m.config.outside or m.ready_in != tip.id:
         return
-    if peer in _names(tip.electors) - m.observations.older:
+    if peer in names_of(tip.electors) - m.observations.older:
         m.reads = evolve(m.reads, last=m.reads.last + 1)
         m.observations = m.observations.doubting(peer, m.reads.last)
         m.send(peer, Confirm(tip.id, m.reads.last))
@@ -76,7 +76,7 @@ def confirm_again(m: StepContext, now: float) -> None:
         if m.config.outside:
             m.act(ReadRegister(tip.id, now, m.reads.asked))
             return
-        names |= _names(tip.electors - m.reads.confirmed - {m.seat})
+        names |= names_of(tip.electors - m.reads.confirmed - {m.seat})
     _ask(m, tip, names)
 
 
@@ -129,7 +129,7 @@ def _begin(m: StepContext, now: float, tip: View) -> None:
     if m.config.outside:
         m.act(ReadRegister(tip.id, now, number))
         return
-    _ask(m, tip, _names(tip.electors - own))
+    _ask(m, tip, names_of(tip.electors - own))
     _count(m, now, tip)
 
 
@@ -149,7 +149,3 @@ def _finish(m: StepContext, now: float, tip: View) -> None:
     m.reads = evolve(m.reads, asked=0, confirmed=frozenset())
     if is_more:
         _begin(m, now, tip)
-
-
-def _names(seats: frozenset[Seat]) -> frozenset[str]:
-    return frozenset(seat.member for seat in seats)

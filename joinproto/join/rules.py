@@ -28,7 +28,6 @@ from joinproto.join.admission import Admit, admission, newcomer
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config
 from joinproto.join.hypothetical import (
-    ChainStatus,
     HypotheticalView,
     Path,
     digest_of,
@@ -186,7 +185,7 @@ class Voters:
     @classmethod
     def of(cls, given: HypotheticalView) -> Voters:
         """Return the electors that are told, or all that could be."""
-        told = given.members[0].electors if isinstance(given.members[0], ChainStatus) else None
+        told = given.members[0].electors
         places = {status.id: at for at, status in enumerate(given.members)}
         persistent = {
             name for name, at in places.items() if given.members[at].store is not Store.NONE

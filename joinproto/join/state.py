@@ -19,7 +19,7 @@ from joinproto.join.phases import Phase
 from joinproto.join.store import StoreRecord
 from joinproto.join.successor import own_answer
 from joinproto.join.timers import Timers
-from joinproto.join.view import Seat, View
+from joinproto.join.view import Seat, View, names_of
 
 
 @frozen(cache_hash=True)
@@ -128,7 +128,7 @@ class Known:
     def is_sequencer(self) -> bool:
         """Return whether it orders the frames of its view: the least of the members."""
         tip = self.view
-        return tip is not None and min(tip.members, key=by_name) == self.seat
+        return tip is not None and min(tip.members) == self.seat
 
     @property
     def status(self) -> Answer:
@@ -160,11 +160,11 @@ class Known:
         tip = self.view
         if tip is None:
             return sorted(self.observations.in_reach)
-        names = {seat.member for seat in tip.members}
+        names = names_of(tip.members)
         parent = None if tip.parent is None else self.record.lineage.find(tip.parent)
         if parent is not None:
             # A leaver waits until the others know.
-            names |= {seat.member for seat in parent.members}
+            names |= names_of(parent.members)
         return sorted(names - {self.config.member})
 
     def is_copy(self, seat: Seat) -> bool:
@@ -191,7 +191,3 @@ def as_state(it: Known) -> MemberState:
     # A step makes one: the frozen class sets its fields in three times the time.
     it.__class__ = MemberState
     return it  # type: ignore[return-value]
-
-
-def by_name(seat: Seat) -> str:
-    return seat.member

@@ -17,7 +17,7 @@ from joinproto.join.messages import (
     Batch,
     Closing,
     Event,
-    Message,
+    JoinMessage,
     OpenForClients,
     Sent,
     Waiting,
@@ -47,7 +47,7 @@ class StepContext(Known):
 
     # -- actions -------------------------------------------------------------------------
 
-    def send(self, to: str, message: Message) -> None:
+    def send(self, to: str, message: JoinMessage) -> None:
         self.sends.append(Sent(to, message))
 
     def act(self, action: Action) -> None:

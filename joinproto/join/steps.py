@@ -13,7 +13,7 @@ from attrs import evolve
 
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import MisuseError
-from joinproto.join import inputs
+from joinproto.join import inputs, messages
 from joinproto.join.backoff import patience, pause, shutdown_patience, turn
 from joinproto.join.backups import look_back
 from joinproto.join.balloting import (
@@ -35,19 +35,6 @@ from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_me
 from joinproto.join.heartbeats import hear_heartbeat, heartbeat
 from joinproto.join.ids import ViewId
 from joinproto.join.learning import hear_ready
-from joinproto.join.messages import (
-    Batch,
-    Confirm,
-    Confirmed,
-    Heartbeat,
-    Hello,
-    Message,
-    Ready,
-    Refusal,
-    Refused,
-    WantUpdate,
-    Welcome,
-)
 from joinproto.join.observations import Observations
 from joinproto.join.outside import OutsideChoice
 from joinproto.join.phases import RUNNING, Phase
@@ -73,7 +60,7 @@ _BEATS = 2
 
 def start(
     now: float, setup: Setup, record: StoreRecord, *, in_reach: frozenset[str] = frozenset()
-) -> tuple[MemberState, Batch]:
+) -> tuple[MemberState, messages.Batch]:
     """Return the member of a process that starts now, and its first actions."""
     config = setup.config
     if record.transient != config.is_transient:
@@ -174,31 +161,31 @@ def peer_down(m: StepContext, now: float, peer: str) -> None:
     settle(m, now)
 
 
-def receive(m: StepContext, now: float, peer: str, message: Message) -> None:
+def receive(m: StepContext, now: float, peer: str, message: messages.JoinMessage) -> None:
     if m.phase not in RUNNING:
         return
     try:
         match message:
-            case Hello():
+            case messages.Hello():
                 hear_hello(m, now, peer, message)
-            case Welcome():
+            case messages.Welcome():
                 hear_welcome(m, peer, message)
-            case Refused():
+            case messages.Refused():
                 hear_refused(m, peer, message)
-            case Ready():
+            case messages.Ready():
                 hear_ready(m, peer, message)
-            case WantUpdate():
+            case messages.WantUpdate():
                 hear_want_update(m, peer, message)
-            case Heartbeat():
+            case messages.Heartbeat():
                 hear_heartbeat(m, peer, message)
-            case Confirm():
+            case messages.Confirm():
                 hear_confirm(m, peer, message)
-            case Confirmed():
+            case messages.Confirmed():
                 hear_confirmed(m, now, peer, message)
             case Prepare() | Promise() | Accept() | Voted() | Nack() | Chosen():
                 hear_choice(m, now, peer, message)
     except Malformed as error:
-        m.say(Refusal(peer, str(error)))
+        m.say(messages.Refusal(peer, str(error)))
         return
     settle(m, now)
 

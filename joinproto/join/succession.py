@@ -1,5 +1,6 @@
-"""Succession: which kind of view follows; its members: `successor.py`; its proposer:
-`proposing.py`.
+"""Succession: which kind of view follows.
+
+`successor.py` finds its members, and `proposing.py` proposes it.
 
 Three tables, one for each sort of tip: none yet, a CLOSE, an open view.  A row is a seat
 that the proposer knows of, whether it has answered or not; `me` is the proposer.
@@ -16,7 +17,7 @@ from attrs import frozen
 
 from joinproto.join.view import Kind
 from joinproto.machine.tables import Case, Table
-from joinproto.machine.terms import ALWAYS, Members
+from joinproto.machine.terms import ALWAYS, Condition, Members
 from joinproto.machine.vocabulary import Reason
 
 
@@ -93,12 +94,29 @@ STORES = A.where(fits=True, has_store=True)
 KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
 NO_STORE = A.where(has_store=True).is_empty
 
+ME_CLOSES = SEATS.fact("this member closes the cluster", closes=True)
 MANUAL = SEATS.fact("total failure is manual here", is_automatic=False)
 NOBODY_PERMITS = A.where(is_marked=True).is_empty & MANUAL
 
 STAYING = A.where(leaves=False).named("those of A who stay")
 # No member leaves where fewer than N would stay, or all wait for it.
 TOO_FEW = A.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
+
+
+def _waits(
+    label: str, name: str, when: Condition, reason: Reason = Reason.NO_CLEAN_STORE
+) -> Case[Next]:
+    return Case(label, name, when, Next.WAIT, reason=reason)
+
+
+TOO_FEW_MEMBERS = _waits("I1", "too few members", TOO_FEW, Reason.TOO_FEW_MEMBERS)
+OPTIONS_DIFFER = Case(
+    "I2",
+    "options differ",
+    A.disagrees_on("options"),
+    Next.ABORT,
+    reason=Reason.OPTIONS_DIFFER,
+)
 
 
 @cache
@@ -108,20 +126,13 @@ def founding() -> Table[Next]:
         "chain-founding",
         "join protocol 3.4, FOUND; rules I1, I2, I3",
         (
-            Case(
+            _waits(
                 "I1",
                 "founders are missing",
                 A.where(is_founder=True).fewer_than(FOUNDERS) | STAYING.fewer_than(N),
-                Next.WAIT,
-                reason=Reason.TOO_FEW_MEMBERS,
+                Reason.TOO_FEW_MEMBERS,
             ),
-            Case(
-                "I2",
-                "options differ",
-                A.disagrees_on("options"),
-                Next.ABORT,
-                reason=Reason.OPTIONS_DIFFER,
-            ),
+            OPTIONS_DIFFER,
             Case("I3", "all are empty: a new cluster", ALWAYS, Next.FOUND),
         ),
     )
@@ -134,22 +145,10 @@ def reopening() -> Table[Next]:
         "chain-reopening",
         "join protocol 3.4, RESTART on CLOSE; rules I1, I2, I6, I7, P2",
         (
-            Case("I1", "too few members", TOO_FEW, Next.WAIT, reason=Reason.TOO_FEW_MEMBERS),
-            Case(
-                "I2",
-                "options differ",
-                A.disagrees_on("options"),
-                Next.ABORT,
-                reason=Reason.OPTIONS_DIFFER,
-            ),
+            TOO_FEW_MEMBERS,
+            OPTIONS_DIFFER,
             # Reported, but not the end: the clean one may arrive a second later.
-            Case(
-                "I6",
-                "no clean store",
-                C.is_empty & (K.is_empty | NOBODY_PERMITS),
-                Next.WAIT,
-                reason=Reason.NO_CLEAN_STORE,
-            ),
+            _waits("I6", "no clean store", C.is_empty & (K.is_empty | NOBODY_PERMITS)),
             Case("I7", "a clean store is there", ~C.is_empty, Next.RESTART),
             Case("R3", "a store that is not clean is permitted", ALWAYS, Next.RESTART),
         ),
@@ -188,38 +187,16 @@ def going_on() -> Table[Next]:
                 Next.CHANGE,
             ),
             # A frame that is acknowledged in a view without a store is gone with its processes.
-            Case(
+            _waits(
                 "3.4",
                 "somebody is sure, but no store has answered",
                 ~S.is_empty,
-                Next.WAIT,
-                reason=Reason.TOO_FEW_MEMBERS,
+                Reason.TOO_FEW_MEMBERS,
             ),
-            Case("I1", "too few members", TOO_FEW, Next.WAIT, reason=Reason.TOO_FEW_MEMBERS),
-            Case(
-                "I2",
-                "options differ",
-                A.disagrees_on("options"),
-                Next.ABORT,
-                reason=Reason.OPTIONS_DIFFER,
-            ),
-            Case(
-                "I6",
-                "no store has all of the tip",
-                K.is_empty,
-                Next.WAIT,
-                reason=Reason.NO_CLEAN_STORE,
-            ),
-            Case(
-                "I6",
-                "total failure, and nobody permits a restart",
-                NOBODY_PERMITS,
-                Next.WAIT,
-                reason=Reason.NO_CLEAN_STORE,
-            ),
+            TOO_FEW_MEMBERS,
+            OPTIONS_DIFFER,
+            _waits("I6", "no store has all of the tip", K.is_empty),
+            _waits("I6", "total failure, and nobody permits a restart", NOBODY_PERMITS),
             Case("R3", "a restart is permitted", ALWAYS, Next.RESTART),
         ),
     )
-
-
-ME_CLOSES = SEATS.fact("this member closes the cluster", closes=True)

@@ -16,7 +16,7 @@ from joinproto.join.ids import Digest, by_hash
 from joinproto.join.joint_view import CutPairs, JointView
 from joinproto.join.store import StoreRecord
 from joinproto.join.succession import Next, Row, founding, going_on, reopening
-from joinproto.join.view import Kind, Position, Seat, View, change, close, found, restart
+from joinproto.join.view import Kind, Position, Seat, View, change, close, found, names_of, restart
 from joinproto.machine.tables import Case, Table
 
 
@@ -61,7 +61,7 @@ class Proposer:
         answered = {item.seat for item in evidence.answers}
         silent = (tip.members | tip.electors if tip else frozenset()) - answered
         rows = [self._row(evidence, item.seat, item) for item in evidence.answers]
-        rows += [self._row(evidence, seat, None) for seat in sorted(silent, key=_id)]
+        rows += [self._row(evidence, seat, None) for seat in sorted(silent)]
         return tuple(rows)
 
     def _row(self, evidence: Evidence, seat: Seat, answer: Answer | None) -> Row:
@@ -293,9 +293,9 @@ class Proposer:
         # A guest that has not answered is known by its hello alone.
         transient = self.transients | {item.seat for item in answers if item.transient}
         leaving = {item.seat for item in answers if item.leaves}
-        names = self.config.electors | {seat.member for seat in tip.electors}
+        names = self.config.electors | names_of(tip.electors)
         voters = {seat for seat in members - transient if seat.member in names}
-        here = {seat.member for seat in voters}
+        here = names_of(voters)
         kept = {seat for seat in tip.electors - leaving if seat.member not in here}
         return frozenset(voters | kept)
 

@@ -25,7 +25,7 @@ TURNS_MAX = 4
 class Timers:
     """`trip`, `spread`: seconds between asking and an answer, smoothed, and how they differ.
 
-    `holder`: the member that has its time, "" for none; `since` when; `turns`: how many had
+    `holder`: the member that has its time, "" for none; `since` when; `turns`: how many had it
     since the last view was learned.  `started`, `rounds`: when this process began,
     and after how many ballots in vain.  `starters`: members that said that they were started, too;
     `runners`: members that said that they ran on.
@@ -97,8 +97,9 @@ class Timers:
     def deferred_until(self, in_reach: frozenset[str], patience: float) -> float | None:
         """Return until when a member that was started lets those that ran on finish a ballot.
 
-        Otherwise: it crashes in its ballot, starts, and begins all ballots again.  For whom
-        it has not heard from it waits once more, and no longer: a hello may be lost, or never sent.
+        Otherwise: it crashes in its ballot, starts, and begins all ballots again.  It
+        waits once more for those it has not heard from, and no longer: a hello may be lost, or
+        never sent.
         """
         if not self.rounds or in_reach <= self.starters:
             return None

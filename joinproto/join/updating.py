@@ -10,7 +10,7 @@ from joinproto.join.messages import ServeUpdate, StartUpdate, WantUpdate, Welcom
 from joinproto.join.phases import Phase
 from joinproto.join.state import Known
 from joinproto.join.step_context import StepContext
-from joinproto.join.view import View
+from joinproto.join.view import View, names_of
 
 
 def find_source(m: StepContext) -> None:
@@ -18,7 +18,7 @@ def find_source(m: StepContext) -> None:
     tip = m.view
     if m.phase is not Phase.UPDATING or m.source is not None or tip is None:
         return
-    names = {seat.member for seat in m.observations.ready} & m.observations.in_reach
+    names = names_of(m.observations.ready) & m.observations.in_reach
     source = min(names, default=None)
     if source is not None:
         _start_update(m, source, tip, beside=False)

@@ -27,20 +27,10 @@ from joinproto.codec.malformed import (
     require_type,
 )
 from joinproto.errors import MisuseError
+from joinproto.join import messages
 from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.join.ids import ViewId
 from joinproto.join.lineage import VIEWS_KEPT
-from joinproto.join.messages import (
-    Confirm,
-    Confirmed,
-    Heartbeat,
-    Hello,
-    JoinMessage,
-    Ready,
-    Refused,
-    WantUpdate,
-    Welcome,
-)
 from joinproto.join.view import FIELDS, Seat, View, shared, verify_id
 
 BYTES_MAX = 16 * 2**20
@@ -70,22 +60,22 @@ KINDS: dict[str, type] = {
     "voted": Voted,
     "nack": Nack,
     "chosen": Chosen,
-    "hello": Hello,
-    "welcome": Welcome,
-    "refused": Refused,
-    "ready": Ready,
-    "want-update": WantUpdate,
-    "heartbeat": Heartbeat,
-    "confirm": Confirm,
-    "confirmed": Confirmed,
+    "hello": messages.Hello,
+    "welcome": messages.Welcome,
+    "refused": messages.Refused,
+    "ready": messages.Ready,
+    "want-update": messages.WantUpdate,
+    "heartbeat": messages.Heartbeat,
+    "confirm": messages.Confirm,
+    "confirmed": messages.Confirmed,
 }
 """The messages by their names."""
 
 _SINCE: dict[type, tuple[int, Any]] = {
     Promise: (MISSES, []),
     Chosen: (CONFIRMS, False),
-    Hello: (CONFIRMS, ""),
-    Refused: (CONFIRMS, ""),
+    messages.Hello: (CONFIRMS, ""),
+    messages.Refused: (CONFIRMS, ""),
 }
 """The version that introduced the last field of a message, and the value that an absent field
 means.
@@ -96,7 +86,7 @@ LATER_FIELDS = frozenset(word for word, kind in KINDS.items() if kind in _SINCE)
 """The names of those whose last field earlier versions do not write."""
 
 
-def encode(message: JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
+def encode(message: messages.JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
     """Return the message as bytes; raises `MisuseError` for a value that no member sends.
 
     `speaks`: the version of the wire that the receiver understands; newer fields are left out. A
@@ -109,7 +99,7 @@ def encode(message: JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
             next="encode what `poll` returns",
         )
     tree = [word, *_CODEC.put(message)]
-    if isinstance(message, Confirm | Confirmed) and speaks < CONFIRMS:
+    if isinstance(message, messages.Confirm | messages.Confirmed) and speaks < CONFIRMS:
         raise MisuseError(
             f"{type(message).__name__} to a member that speaks version {speaks}",
             next=f"give `encode` the version of the connection, and call `peer_up` with"
@@ -126,7 +116,7 @@ def encode(message: JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
     return data
 
 
-def decode(data: bytes) -> JoinMessage:
+def decode(data: bytes) -> messages.JoinMessage:
     """Return the message; raises `Malformed` for whatever no correct member sends."""
     require("message", len(data) <= BYTES_MAX, Verbatim(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
     tree = parsed(data, "message")
@@ -153,7 +143,7 @@ def decode(data: bytes) -> JoinMessage:
             what = f"{kind.__name__}.{last}"
             require(what, found[-1] != absent, Verbatim("none"), "it is left out then")
     try:
-        message: JoinMessage = _CODEC.take(kind, found)
+        message: messages.JoinMessage = _CODEC.take(kind, found)
     except Malformed as error:
         raise error.within(kind.__name__) from None
     return message
@@ -211,12 +201,12 @@ _VIEW = _CODEC.form_of(View)
 _CODEC.give(View, _VIEW.put, _take_view)
 _VIEWS = _CODEC.form_of(tuple[View, ...])
 _CODEC.give(tuple[View, ...], _VIEWS.put, _take_views)
-for _kind in (Hello, Refused):
+for _kind in (messages.Hello, messages.Refused):
     _CODEC.give((_kind, "meeting"), take=lambda found: found if found == "" else _take_text(found))
 for _name in ("found", "expected"):
     # The texts of a refusal may be long, and may be empty.
     _CODEC.give(
-        (Refused, _name),
+        (messages.Refused, _name),
         lambda text: text[:TEXT_MAX],
         lambda found: found if found == "" else _take_text(found),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.host.ports import EventLoop, Work
-from joinproto.join.frames import Frame as May
+from joinproto.join.frames import FrameVerdict as May
 from joinproto.log.messages import Frames, Kept, write
 
 

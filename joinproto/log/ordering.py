@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from joinproto.durable.journal.journal import Frame, Journal
 from joinproto.host.ports import EventLoop, Work
-from joinproto.join.frames import Frame as May
+from joinproto.join.frames import FrameVerdict as May
 from joinproto.join.ids import ViewId
 from joinproto.join.view import View
 from joinproto.log.messages import AtRest, Committed, Kept, Message, Submit, Submits, write

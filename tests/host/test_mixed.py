@@ -9,7 +9,7 @@ import pytest
 from joinproto.host import engine
 from joinproto.host.cluster import Cluster
 from joinproto.join.choice_messages import Promise
-from joinproto.join.messages import Message
+from joinproto.join.messages import JoinMessage
 from joinproto.join.wire import decode
 from tests.host.nearby import Place, places, until
 from tests.host.test_cluster import all_active, running
@@ -28,7 +28,7 @@ async def test_a_member_that_speaks_version_2_is_not_told_which_member_is_missed
     """
     heard: list[Promise] = []
 
-    def listening(data: bytes) -> Message:
+    def listening(data: bytes) -> JoinMessage:
         message = decode(data)
         if isinstance(message, Promise):
             heard.append(message)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from attrs import define, evolve, field, frozen
 
 from joinproto.join.config import Config, TotalFailure
-from joinproto.join.frames import Frame
+from joinproto.join.frames import FrameVerdict
 from joinproto.join.ids import ViewId
 from joinproto.join.member import Member
 from joinproto.join.messages import (
@@ -24,7 +24,7 @@ from joinproto.join.messages import (
     Closing,
     CompareAndSet,
     Event,
-    Message,
+    JoinMessage,
     OpenForClients,
     ReadRegister,
     Sent,
@@ -212,7 +212,7 @@ class Host:
             self.bus.send(self.name, sender, FrameKept(view, seq, self.member.seat))
 
     def _append(self, view: ViewId, seq: int) -> bool:
-        if self.member.may_append(view, seq) is not Frame.TAKE:
+        if self.member.may_append(view, seq) is not FrameVerdict.TAKE:
             return False
         frame = Position(view, seq)
         self.disk.frames = (*self.disk.frames, frame)
@@ -335,7 +335,7 @@ class Bus:
         if sender != to:
             self.wire.append(Envelope(sender, to, content))
 
-    def say(self, sender: str, to: str, message: Message) -> None:
+    def say(self, sender: str, to: str, message: JoinMessage) -> None:
         """Send an invented message from `sender`, and deliver all answers."""
         self.wire.append(Envelope(sender, to, encode(message)))
         self.settle()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from joinproto.join.choice import Choice
 from joinproto.join.lineage import Lineage
-from joinproto.join.messages import Message
+from joinproto.join.messages import JoinMessage
 from joinproto.join.outside import OutsideChoice
 from joinproto.join.state import Setup
 from joinproto.join.step_context import StepContext
@@ -28,5 +28,5 @@ def draft(chain: str | Lineage = "", **more: object) -> StepContext:
     return StepContext(Setup(config("a", **options)), choice, **more)  # type: ignore[arg-type]
 
 
-def sends(m: StepContext) -> list[tuple[str, Message]]:
+def sends(m: StepContext) -> list[tuple[str, JoinMessage]]:
     return [(sent.to, sent.message) for sent in m.sends]

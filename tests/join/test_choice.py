@@ -203,7 +203,7 @@ def test_an_accepted_view_is_honoured_first() -> None:
     step = begun.receive("b", promise("b", "1c", accepted("1a", A)))
 
     assert sent(step) == [(name, Accept(V.id, ballot("1c"), A)) for name in "ab"]
-    with pytest.raises(MisuseError, match="in no ballot that is free"):
+    with pytest.raises(MisuseError, match="in no attempt that is free"):
         step.choice.propose(B)
 
 

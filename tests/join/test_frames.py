@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from joinproto.errors import MisuseError
-from joinproto.join.frames import Frame, appended, in_order, may_append
+from joinproto.join.frames import FrameVerdict, appended, in_order, may_append
 from joinproto.join.step_context import StepContext
 from joinproto.join.store import Ballot
 from joinproto.join.view import Position
@@ -25,29 +25,29 @@ def member(**more: object) -> StepContext:
 @pytest.mark.parametrize(
     ("more", "view", "seq", "expected"),
     [
-        ({}, "C", 4, Frame.TAKE),
-        ({}, "C", 3, Frame.ALREADY_THERE),
-        ({}, "C", 5, Frame.GAP),
-        ({}, "F", 4, Frame.OTHER_VIEW),
-        ({"ready_in": None}, "C", 4, Frame.NOT_READY),
-        ({"ready_in": "F"}, "C", 4, Frame.NOT_READY),
-        ({"promised": Ballot(1, "b'")}, "C", 4, Frame.FROZEN),
-        ({"position": None}, "C", 1, Frame.TAKE),
+        ({}, "C", 4, FrameVerdict.TAKE),
+        ({}, "C", 3, FrameVerdict.ALREADY_THERE),
+        ({}, "C", 5, FrameVerdict.GAP),
+        ({}, "F", 4, FrameVerdict.OTHER_VIEW),
+        ({"ready_in": None}, "C", 4, FrameVerdict.NOT_READY),
+        ({"ready_in": "F"}, "C", 4, FrameVerdict.NOT_READY),
+        ({"promised": Ballot(1, "b'")}, "C", 4, FrameVerdict.FROZEN),
+        ({"position": None}, "C", 1, FrameVerdict.TAKE),
     ],
 )
 def test_a_frame_is_taken_where_it_is_the_next_one_of_a_view_it_is_ready_in(
-    more: dict[str, object], view: str, seq: int, expected: Frame
+    more: dict[str, object], view: str, seq: int, expected: FrameVerdict
 ) -> None:
     """3.5: and as long as its answer to a ballot does not count."""
     assert expected is may_append(member(**more), views("F C@F.3")[view].id, seq)
 
 
 def test_messages_under_way_while_it_is_frozen_are_still_in_order() -> None:
-    assert Frame.TAKE is in_order(member(promised=Ballot(1, "b'")), TIP, 4)
+    assert FrameVerdict.TAKE is in_order(member(promised=Ballot(1, "b'")), TIP, 4)
 
 
 def test_nothing_is_taken_where_there_is_no_view() -> None:
-    assert Frame.OTHER_VIEW is may_append(draft(), TIP.id, 1)
+    assert FrameVerdict.OTHER_VIEW is may_append(draft(), TIP.id, 1)
 
 
 def test_frames_in_a_row_are_told_at_once() -> None:

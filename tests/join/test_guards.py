@@ -21,7 +21,7 @@ from joinproto.join.greeting import tell
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import (
     Confirmed,
-    Message,
+    JoinMessage,
     Ready,
     ServeUpdate,
     StartUpdate,
@@ -40,7 +40,7 @@ from tests.join.pictures import views
 from tests.join.test_choice import A, B, V, ballot, choice, promise, seat, sent
 
 
-def hears(bus: Bus, name: str, sender: str, message: Message) -> Host:
+def hears(bus: Bus, name: str, sender: str, message: JoinMessage) -> Host:
     """Deliver this to one member alone, before all that is on its way."""
     host = bus[name]
     host.hear(Envelope(sender, name, encode(message)))

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.join.hypothetical import At, ChainStatus, HypotheticalView, ids_of, told_path
+from joinproto.join.hypothetical import (
+    At,
+    ChainStatus,
+    HypotheticalView,
+    as_told,
+    ids_of,
+    told_path,
+)
 from joinproto.join.view import Position, Seat
 from joinproto.machine.vocabulary import Status, Store
 
@@ -35,7 +42,7 @@ def test_a_told_path_begins_with_the_founding(
 
 def test_nothing_is_told_of_a_store_without_an_initial_signature() -> None:
     assert () == told_path(ChainStatus("a", Store.EMPTY, lineage=("V",)))
-    assert () == told_path(Status("a", Store.DIRTY, initial="X"))
+    assert () == told_path(as_told(Status("a", Store.DIRTY, initial="X")))
 
 
 def test_a_frame_is_in_the_view_of_the_way_that_was_told() -> None:

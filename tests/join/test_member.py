@@ -16,15 +16,15 @@ from attrs import evolve
 from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.join.config import Config
-from joinproto.join.frames import Frame
+from joinproto.join.frames import FrameVerdict
 from joinproto.join.ids import by_content
 from joinproto.join.member import Member
 from joinproto.join.messages import (
     Abort,
     Closing,
     Heartbeat,
+    JoinMessage,
     Learned,
-    Message,
     OpenForClients,
     Ready,
     Refusal,
@@ -163,10 +163,10 @@ def test_a_member_says_whether_it_takes_a_frame() -> None:
     frame = written(bus)
     member = bus["b"].member
 
-    assert Frame.TAKE is member.may_append(frame.view, 2)
-    assert Frame.ALREADY_THERE is member.may_append(frame.view, 1)
-    assert Frame.GAP is member.may_append(frame.view, 3)
-    assert Frame.OTHER_VIEW is member.may_append("another", 2)
+    assert FrameVerdict.TAKE is member.may_append(frame.view, 2)
+    assert FrameVerdict.ALREADY_THERE is member.may_append(frame.view, 1)
+    assert FrameVerdict.GAP is member.may_append(frame.view, 3)
+    assert FrameVerdict.OTHER_VIEW is member.may_append("another", 2)
 
 
 def test_a_frozen_member_takes_no_frame() -> None:
@@ -176,7 +176,7 @@ def test_a_frozen_member_takes_no_frame() -> None:
     bus.say("c", "b", Prepare(frame.view, Ballot(1, "c3")))
 
     assert Phase.FROZEN is bus["b"].member.phase
-    assert Frame.FROZEN is bus["b"].member.may_append(frame.view, 2)
+    assert FrameVerdict.FROZEN is bus["b"].member.may_append(frame.view, 2)
     assert Closing.NEXT_VIEW is bus["b"].told[-1]
 
 
@@ -187,7 +187,7 @@ def test_a_frame_of_an_older_view_is_refused() -> None:
     bus.wait()
 
     assert {"CHANGE 2 of a b"} == bus.tips()
-    assert Frame.OTHER_VIEW is bus["b"].member.may_append(frame.view, 2)
+    assert FrameVerdict.OTHER_VIEW is bus["b"].member.may_append(frame.view, 2)
 
 
 def test_a_member_that_updates_takes_no_frame() -> None:
@@ -203,7 +203,10 @@ def test_a_member_that_updates_takes_no_frame() -> None:
 
     tip = bus["a"].member.view
     assert tip is not None
-    assert bus["c"].member.may_append(tip.id, 2) in (Frame.OTHER_VIEW, Frame.NOT_READY)
+    assert bus["c"].member.may_append(tip.id, 2) in (
+        FrameVerdict.OTHER_VIEW,
+        FrameVerdict.NOT_READY,
+    )
 
 
 def test_a_host_that_appends_a_frame_that_may_not_be_appended_is_refused() -> None:
@@ -225,7 +228,7 @@ def test_a_record_that_waits_to_be_written_does_not_take_a_frame_back() -> None:
     member = Member.start(0, config("a", electors="ab"), record, seed="s")
     member.receive(0, "b", Ready(found.id, Seat("b", "b'")))
 
-    assert Frame.TAKE is member.may_append(found.id, 1)
+    assert FrameVerdict.TAKE is member.may_append(found.id, 1)
     member.appended(found.id, 1)
 
     written_next = member.poll().persist
@@ -889,7 +892,7 @@ ELSEWHERE = Seat("b", "b'")
     ],
     ids=lambda message: str(message),
 )
-def test_a_report_of_a_stranger_to_the_view_changes_nothing(message: Message) -> None:
+def test_a_report_of_a_stranger_to_the_view_changes_nothing(message: JoinMessage) -> None:
     bus = cluster()
     before = {name: (disk.record, disk.frames) for name, disk in bus.disks.items()}
 

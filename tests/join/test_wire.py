@@ -21,7 +21,7 @@ from joinproto.join.messages import (
     Confirmed,
     Heartbeat,
     Hello,
-    Message,
+    JoinMessage,
     Ready,
     Refused,
     WantUpdate,
@@ -68,7 +68,7 @@ answers = st.builds(
 )
 accepted = st.none() | st.builds(Accepted, ballots, VIEWS)
 numbers = st.integers(0, INT_MAX)
-messages: st.SearchStrategy[Message] = st.one_of(
+messages: st.SearchStrategy[JoinMessage] = st.one_of(
     st.builds(Prepare, ids_or_none, ballots),
     st.builds(
         Promise, ids_or_none, ballots, seats, accepted, st.none() | answers, st.frozensets(texts)
@@ -108,12 +108,12 @@ def said(tree: object) -> bytes:
 
 
 @given(messages)
-def test_every_message_comes_back_as_it_was(message: Message) -> None:
+def test_every_message_comes_back_as_it_was(message: JoinMessage) -> None:
     assert message == decode(encode(message, speaks=LATEST))
 
 
 @given(messages)
-def test_equal_messages_are_equal_bytes(message: Message) -> None:
+def test_equal_messages_are_equal_bytes(message: JoinMessage) -> None:
     assert encode(message, speaks=LATEST) == encode(
         decode(encode(message, speaks=LATEST)), speaks=LATEST
     )
@@ -133,7 +133,7 @@ def test_random_json_is_malformed(tree: object) -> None:
 
 @given(messages, st.data())
 def test_a_damaged_message_is_malformed_or_another_message(
-    message: Message, data: st.DataObject
+    message: JoinMessage, data: st.DataObject
 ) -> None:
     """No error but `Malformed` is raised, and a value that is read is written the same."""
     whole = bytearray(encode(message, speaks=LATEST))
@@ -149,7 +149,7 @@ def test_a_damaged_message_is_malformed_or_another_message(
 
 @given(messages, st.data())
 def test_a_message_with_a_foreign_part_is_malformed_or_another_message(
-    message: Message, data: st.DataObject
+    message: JoinMessage, data: st.DataObject
 ) -> None:
     """Any value stands in the place of any part, however deep."""
     tree = json.loads(encode(message, speaks=LATEST))
@@ -170,7 +170,7 @@ def test_a_message_with_a_foreign_part_is_malformed_or_another_message(
 
 @given(messages, st.data())
 def test_a_message_that_is_cut_off_or_goes_on_is_malformed(
-    message: Message, data: st.DataObject
+    message: JoinMessage, data: st.DataObject
 ) -> None:
     whole = encode(message, speaks=LATEST)
     length = data.draw(st.integers(0, len(whole) - 1))
@@ -333,7 +333,7 @@ def test_an_older_version_is_not_told_of_a_meeting(whole: Hello | Refused) -> No
 @pytest.mark.parametrize(
     "asked", [Confirm(ONE.id, 1), Confirmed(ONE.id, 1, Seat("a", "b"))], ids=["asks", "answers"]
 )
-def test_an_older_version_is_not_asked_whether_a_view_stands(asked: Message) -> None:
+def test_an_older_version_is_not_asked_whether_a_view_stands(asked: JoinMessage) -> None:
     """The member sends it to those alone that understand it; a host that says otherwise is told."""
     assert asked == decode(encode(asked, speaks=CONFIRMS))
     with pytest.raises(MisuseError, match="confirms=False"):

@@ -10,7 +10,7 @@ import pytest
 from attrs import define, field
 
 from joinproto.durable.journal.journal import Frame, Journal
-from joinproto.join.frames import Frame as May
+from joinproto.join.frames import FrameVerdict as May
 from joinproto.join.ids import ViewId
 from joinproto.join.inputs import UpdateDone, UpdateProgress
 from joinproto.join.messages import Closing, StartUpdate

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable
 from attrs import Factory, define, evolve, field, frozen
 
 from joinproto.join.config import Config
-from joinproto.join.frames import Frame
+from joinproto.join.frames import FrameVerdict
 from joinproto.join.ids import ViewId
 from joinproto.join.member import Member
 from joinproto.join.messages import (
     Action,
     Closing,
     Event,
-    Message,
+    JoinMessage,
     Sent,
     ServeUpdate,
     Stop,
@@ -161,12 +161,12 @@ class Life:
             return
         match envelope.content:
             case FrameSent(view, seq):
-                if member.may_append(view, seq) is Frame.TAKE:
+                if member.may_append(view, seq) is FrameVerdict.TAKE:
                     self._append(envelope.to, view, seq)
             case DataSent():
                 self._take(envelope.to, envelope.sender, envelope.content)
             case _:
-                message: Message = envelope.content  # type: ignore[assignment]
+                message: JoinMessage = envelope.content  # type: ignore[assignment]
                 member.receive(self.now, envelope.sender, message)
         self.perform(envelope.to)
 
@@ -187,7 +187,7 @@ class Life:
             if member.is_serving and member.is_sequencer and tip is not None:
                 last = self.disks[name].position
                 seq = 1 if last is None else last.seq + 1
-                if member.may_append(tip.id, seq) is not Frame.TAKE:
+                if member.may_append(tip.id, seq) is not FrameVerdict.TAKE:
                     continue
                 self._append(name, tip.id, seq)
                 for seat in sorted(tip.members, key=lambda one: one.member):

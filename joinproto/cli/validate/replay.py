@@ -26,7 +26,7 @@ from joinproto.join import inputs
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.member import Member
-from joinproto.join.messages import Message
+from joinproto.join.messages import JoinMessage
 from joinproto.join.view import Position
 from joinproto.join.wire import CONFIRMS, LATER_FIELDS, decode
 from joinproto.store.codec import decode as decode_contents
@@ -182,7 +182,7 @@ _TOLD = {
 }
 
 
-def _message(line: dict[str, Any]) -> Message:
+def _message(line: dict[str, Any]) -> JoinMessage:
     said = json.dumps(line["message"], ensure_ascii=False, separators=(",", ":"))
     return _decode(said.encode())
 

@@ -20,7 +20,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     RING(
         "token-ring-live-lossy",
-        "the token is lost, and who wants to enter waits for ever",
+        "the token is lost, and a process that wants to enter waits for ever",
         members=(2, 4, 10),
         steps=2,
         live=True,
@@ -44,7 +44,7 @@ ENTRIES: tuple[Entry, ...] = (
     LOCK("lock-service", "each client that asks a server for a lock gets it", members=(1, 3, 4)),
     LOCK(
         "lock-last-first",
-        "last come, first served: who asked first waits for ever, however fair runs are",
+        "last come, first served: the first client waits for ever, however fair runs are",
         members=(2, 3, 4),
         steps=14,
         last_first=True,

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import evolve
 
 from joinproto.join.fixpoint import settle
-from joinproto.join.frames import Frame, in_order
+from joinproto.join.frames import FrameVerdict, in_order
 from joinproto.join.ids import ViewId
 from joinproto.join.messages import ReadsConfirmed
 from joinproto.join.phases import Effect, Phase
@@ -35,10 +35,10 @@ def _lacking(case: str) -> Patch:
     return Patch(f"{CHAIN}.phases", "machine", made)
 
 
-def _frozen_writes(original: Callable[..., Frame]) -> Callable[..., Frame]:
-    def may_append(it: Known, view: ViewId, seq: int) -> Frame:
+def _frozen_writes(original: Callable[..., FrameVerdict]) -> Callable[..., FrameVerdict]:
+    def may_append(it: Known, view: ViewId, seq: int) -> FrameVerdict:
         answer, tip = original(it, view, seq), it.view
-        return in_order(it, tip, seq) if answer is Frame.FROZEN and tip else answer
+        return in_order(it, tip, seq) if answer is FrameVerdict.FROZEN and tip else answer
 
     return may_append
 
@@ -148,8 +148,8 @@ def _clean_by_learning(original: Callable[..., None]) -> Callable[..., None]:
 # -- whom it believes --------------------------------------------------------------------------
 
 
-def _any_known_view(original: Callable[..., Frame]) -> Callable[..., Frame]:
-    def may_append(it: Known, view: ViewId, seq: int) -> Frame:
+def _any_known_view(original: Callable[..., FrameVerdict]) -> Callable[..., FrameVerdict]:
+    def may_append(it: Known, view: ViewId, seq: int) -> FrameVerdict:
         tip = it.view
         is_known = tip is not None and it.record.lineage.number_of(view) is not None
         return original(it, tip.id if tip and is_known else view, seq)
