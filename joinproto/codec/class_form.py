@@ -55,10 +55,9 @@ def take_array(
         except Malformed as error:
             error.within(parts[len(values)].key)
             raise
-        try:
-            return cls(*values) if in_order else cls(**dict(zip(names, values, strict=True)))
-        except REFUSES as error:
-            raise refused(error, cls.__name__) from error
+        if in_order:
+            return _made(cls, *values)
+        return _made(cls, **dict(zip(names, values, strict=True)))
 
     return take
 
@@ -95,40 +94,16 @@ def _skipped(part: Part) -> tuple[Any, bool]:
     return (None if is_merged else absent.value if absent else NOTHING), is_merged
 
 
-def take_object(cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take]) -> Take:
-    """Take an object that a program wrote: only fields marked so may be absent, and unknown keys
-    are ignored.
-    """
-    rows = [(one.argument, one.key, part_of(one), one.mark(Absent) is not None) for one in parts]
-
-    def take(tree: Any) -> Any:
-        if not isinstance(tree, dict):
-            raise Malformed("", tree, "an object")
-        given: dict[str, Any] = {}
-        key = ""
-        try:
-            for name, key, inner, may_be_absent in rows:
-                if key in tree:
-                    given[name] = inner(tree[key])
-                elif not may_be_absent:
-                    raise Missing
-        except Malformed as error:
-            error.within(key)
-            raise
-        try:
-            return cls(**given)
-        except REFUSES as error:
-            raise refused(error, cls.__name__) from error
-
-    return take
-
-
-def take_object_of_people(
-    cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take]
+def take_object(
+    cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take], *, people: bool = False
 ) -> Take:
-    """Input of people: defaults may be left out, unknown keys are refused, all faults are
-    listed."""
-    rows = [(one.argument, one.key, part_of(one), _may_be_absent(one)) for one in parts]
+    """Take an object that a program wrote: only fields marked so may be absent, unknown keys are
+    ignored, and the first fault is raised.
+
+    `people`: write it; then defaults may be left out, unknown keys are refused, and all faults are
+    listed.
+    """
+    rows = [(one.argument, one.key, part_of(one), _may_be_absent(one, people)) for one in parts]
     keys = [part.key for part in parts]
 
     def take(tree: Any) -> Any:
@@ -137,23 +112,31 @@ def take_object_of_people(
         given: dict[str, Any] = {}
         faults: list[Malformed] = []
         for name, key, inner, may_be_absent in rows:
-            if key in tree:
-                try:
+            try:
+                if key in tree:
                     given[name] = inner(tree[key])
-                except Malformed as error:
-                    faults.append(error.within(key))
-            elif not may_be_absent:
-                faults.append(Missing().within(key))
-        faults += [Unknown(str(key), keys) for key in tree if key not in keys]
+                elif not may_be_absent:
+                    raise Missing
+            except Malformed as error:
+                faults.append(error.within(key))
+                if not people:
+                    raise
+        if people:
+            faults += [Unknown(str(key), keys) for key in tree if key not in keys]
         if faults:
             raise faults[0].beside(faults[1:])
-        try:
-            return cls(**given)
-        except REFUSES as error:
-            raise refused(error, cls.__name__) from error
+        return _made(cls, **given)
 
     return take
 
 
-def _may_be_absent(part: Part) -> bool:
-    return part.default is not NOTHING or part.mark(Absent) is not None
+def _may_be_absent(part: Part, people: bool) -> bool:
+    return part.mark(Absent) is not None or (people and part.default is not NOTHING)
+
+
+def _made(cls: type, /, *values: Any, **given: Any) -> Any:
+    """Return the value of these parts; parts that do not fit together are `Malformed`."""
+    try:
+        return cls(*values, **given)
+    except REFUSES as error:
+        raise refused(error, cls.__name__) from error

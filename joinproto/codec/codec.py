@@ -41,7 +41,6 @@ from joinproto.codec.class_form import (
     put_object,
     take_array,
     take_object,
-    take_object_of_people,
 )
 from joinproto.codec.functions import (
     Put,
@@ -61,13 +60,13 @@ from joinproto.codec.functions import (
 from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.codec.marks import (
     AtLeast,
-    Condition,
     Digits,
     MoreThan,
     Part,
     Sized,
     Written,
     arguments_of,
+    mark_in,
     parts_of,
     stripped,
 )
@@ -155,11 +154,10 @@ class Codec:
         kind, marks = stripped(hint)
         if not marks:
             return self._put_bare(kind)
-        written = next((mark for mark in marks if isinstance(mark, Written)), None)
-        if written is not None:
+        if written := mark_in(marks, Written):
             return then(written.put, self.put_of(written.kind))
-        digits = next((mark for mark in marks if isinstance(mark, Digits)), None)
-        return self.put_of(kind) if digits is None else rounded(digits.digits)
+        digits = mark_in(marks, Digits)
+        return rounded(digits.digits) if digits else self.put_of(kind)
 
     def _put_bare(self, kind: Any) -> Put:
         origin, args = get_origin(kind) or kind, get_args(kind)
@@ -184,7 +182,7 @@ class Codec:
     def _put_union(self, args: Sequence[Any]) -> Put:
         if NoneType not in args:
             return self.put
-        put = self.put_of(reduce(or_, [one for one in args if one is not NoneType]))
+        put = self.put_of(_without_none(args))
         return put if put is same else lambda value: None if value is None else put(value)
 
     def _put_list(self, args: Sequence[Any], *, is_set: bool) -> Put:
@@ -220,22 +218,15 @@ class Codec:
         kind, marks = stripped(hint)
         if not marks:
             return self._take_bare(kind)
-        written = next((mark for mark in marks if isinstance(mark, Written)), None)
-        if written is not None:
+        if written := mark_in(marks, Written):
             return made_of(self.take_of(written.kind), written.take)
         take = self.take_of(kind)
         for mark in marks:
             match mark:
                 case AtLeast(least):
-                    most = f", at most {self.int_max}" if self.int_max is not None else ""
-                    words = (
-                        f"a number from {least} on" if self.people else f"at least {least}{most}"
-                    )
-                    take = held(take, partial(le, least), words)
+                    take = held(take, partial(le, least), self._range(least))
                 case MoreThan(bound):
                     take = held(take, partial(lt, bound), f"more than {bound}")
-                case Condition(holds, expected):
-                    take = held(take, holds, expected)
                 case Sized(least, most):
                     take = sized(take, least, most)
         return take
@@ -265,12 +256,10 @@ class Codec:
         raise TypeError(f"{kind} has no place in a tree: give it a class, or a plain type")
 
     def _take_plain(self, kind: type) -> Take:
-        if kind is int and self.int_max is not None:
-            return self._take_int(-self.int_max)
-        return take_float(self.words[kind]) if kind is float else take_plain(kind, self.words[kind])
-
-    def _take_int(self, least: int) -> Take:
-        return take_int(self.words[int], least, self.int_max, self._range(least))
+        word, most = self.words[kind], self.int_max
+        if kind is int and most is not None:
+            return take_int(word, -most, most, self._range(-most))
+        return take_float(word) if kind is float else take_plain(kind, word)
 
     def _range(self, least: int) -> str:
         if self.people:
@@ -294,7 +283,7 @@ class Codec:
     def _take_union(self, args: Sequence[Any]) -> Take:
         if NoneType not in args:
             return self._take_either(args)
-        take = self.take_of(reduce(or_, [one for one in args if one is not NoneType]))
+        take = self.take_of(_without_none(args))
         or_none = f" or {self.words[None]}"
 
         def optional(found: Any) -> Any:
@@ -326,9 +315,8 @@ class Codec:
         apart.
         """
         kind, marks = stripped(hint)
-        written = next((mark.kind for mark in marks if isinstance(mark, Written)), None)
-        if written is not None:
-            return self._trees_of(written)
+        if written := mark_in(marks, Written):
+            return self._trees_of(written.kind)
         origin = get_origin(kind) or kind
         if origin is Literal:
             return tuple({type(one) for one in get_args(kind)})
@@ -394,4 +382,8 @@ class Codec:
         parts = [part for part in self._parts(cls) if part.argument]
         if self.arrays:
             return take_array(cls, parts, part_of, word=self.words[list])
-        return (take_object_of_people if self.people else take_object)(cls, parts, part_of)
+        return take_object(cls, parts, part_of, people=self.people)
+
+
+def _without_none(kinds: Sequence[Any]) -> Any:
+    return reduce(or_, [one for one in kinds if one is not NoneType])

@@ -95,11 +95,11 @@ def take_plain(kind: type, word: str) -> Take:
     return take
 
 
-def take_int(word: str, least: int, most: int | None, expected: str) -> Take:
+def take_int(word: str, least: int, most: int, expected: str) -> Take:
     def take(found: Any) -> Any:
         if type(found) is not int:
             raise Malformed("", found, word)
-        if found < least or (most is not None and found > most):
+        if not least <= found <= most:
             raise Malformed("", found, expected)
         return found
 

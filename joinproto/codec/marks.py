@@ -38,14 +38,6 @@ class MoreThan:
 
 
 @frozen
-class Condition:
-    """A condition on a value, and a text that states it."""
-
-    holds: Callable[[Any], Any]
-    expected: str
-
-
-@frozen
 class Sized:
     """The number of items that a list or an object may have."""
 
@@ -128,7 +120,7 @@ class Part:
 
     def mark(self, kind: type) -> Any:
         """Return the mark of that kind, or None."""
-        return next((mark for mark in self.marks if isinstance(mark, kind)), None)
+        return mark_in(self.marks, kind)
 
     @property
     def key(self) -> str:
@@ -168,6 +160,11 @@ def _properties(cls: type) -> Iterator[tuple[str, Any]]:
         for name, value in vars(one).items():
             if isinstance(value, property):
                 yield name, get_type_hints(value.fget, include_extras=True).get("return", Any)
+
+
+def mark_in(marks: Sequence[Any], kind: type) -> Any:
+    """Return the first mark of that kind, or None."""
+    return next((mark for mark in marks if isinstance(mark, kind)), None)
 
 
 def stripped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
