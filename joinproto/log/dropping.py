@@ -14,16 +14,18 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 from zlib import crc32
 
 from attrs import define, field
 
-from joinproto.durable.filesystem import let_go, read_range, reason, remove, write_range
+from joinproto.durable.filesystem import let_go, read_range, remove
 from joinproto.durable.journal.index import Index
 from joinproto.durable.journal.journal import FILE, Journal, Replacement
 from joinproto.durable.journal.records import Base, base_of
 from joinproto.durable.journal.survey import read_stretch
 from joinproto.host.ports import Work
+from joinproto.log.pieces import PieceFile
 from joinproto.log.snapshot import FLOOR, is_prefix
 
 log = logging.getLogger(__name__)
@@ -51,16 +53,13 @@ def dropping(journal: Journal, before: Callable[[], None]) -> Iterator[Work]:
 
 
 @define
-class _Copy:
+class _Copy(PieceFile):
     """The shorter journal that is being written.  `is_near`: little is left to be copied."""
 
-    journal: Journal
-    problem: str = ""
+    name: ClassVar[str] = NEW
     is_near: bool = False
     _source: int = -1
-    _file: int = -1
     _base: Base | None = None
-    _end: int = 0
     _next: int = 0
     _cuts: int = 0
     _offsets: array[int] = field(factory=lambda: array("Q"))
@@ -68,19 +67,15 @@ class _Copy:
 
     def go_on(self) -> None:
         """Copy the next piece."""
-        try:
+        with self.giving_up():
             self._go_on()
-        except OSError as error:
-            self._give_up(reason(error))
 
     def finish(self, before: Callable[[], None]) -> None:
         """Copy the rest, and replace the journal."""
-        try:
+        with self.giving_up():
             self._go_on()
             while not self.problem and not self._is_all:
                 self._go_on()
-        except OSError as error:
-            self._give_up(reason(error))
         if self.problem:
             return
         before()
@@ -89,15 +84,14 @@ class _Copy:
         self.journal.replace_by(
             Replacement(
                 name=NEW,
-                file=self._file,
+                file=self.file,
                 base=self._base,
                 runs=self.journal.runs,
                 offsets=self._offsets,
-                end=self._end,
+                end=self.size,
                 index=self._index,
             )
         )
-        self._file = -1
         let_go(self.journal.files, self._source)
         remove(self.journal.files, self.journal.folder, FLOOR)
 
@@ -111,14 +105,14 @@ class _Copy:
             self._begin()
             return
         if self._cuts != journal.cuts:
-            self._give_up("frames were cut meanwhile")
+            self.give_up("frames were cut meanwhile")
             return
-        if self._end < self._base.size:
-            self._write(self._read(self._end, min(PIECE_BYTES, self._base.size - self._end)))
+        if self.size < self._base.size:
+            self.write(self._read(self.size, min(PIECE_BYTES, self._base.size - self.size)))
         elif not self._is_all:
             self._copy_frames()
         left = journal.size - journal.begins(self._next)
-        self.is_near = self._end >= self._base.size and left <= PIECE_BYTES
+        self.is_near = self.size >= self._base.size and left <= PIECE_BYTES
 
     def _read(self, at: int, length: int) -> bytes:
         return read_range(self.journal.files, self._source, at, length)
@@ -129,14 +123,12 @@ class _Copy:
         self._source = files.open_to_read(folder, FLOOR)
         found = base_of(self._read)
         if isinstance(found, str) or not is_prefix(found.runs, self.journal.runs):
-            self._give_up(f"{path.with_name(FLOOR)}: is damaged")
+            self.give_up(f"{path.with_name(FLOOR)}: is damaged")
             return
         if found.last.seq < self.journal.first_seq:
-            self._give_up(f"{path.with_name(FLOOR)}: is of frames that were dropped")
+            self.give_up(f"{path.with_name(FLOOR)}: is of frames that were dropped")
             return
         self._base, self._next = found, found.last.seq + 1
-        remove(files, folder, NEW)
-        self._file = files.create(folder, NEW, 0o640)
         self._index = Index.open(files, folder, path.with_name(INDEX_NEW))
         self._index.begin((), 0, start=found.size, first=self._next)
 
@@ -148,26 +140,20 @@ class _Copy:
         stretch, _ = read_stretch(journal.raw, start, self._next, journal.size, PIECE_BYTES)
         data = b"" if stretch is None else journal.raw(start, stretch.end - start)
         if stretch is None or crc32(data) != stretch.checksum:
-            self._give_up(f"frame {self._next} is not as it was written")
+            self.give_up(f"frame {self._next} is not as it was written")
             return
-        moved = start - self._end
+        moved = start - self.size
         self._offsets.extend(at - moved for at in stretch.offsets)
-        self._write(data)
+        self.write(data)
         self._next = stretch.last + 1
         self._index.wrote(data)
-        if self._index.is_due(self._end):
-            self._index.keep(self._end, journal.runs, self._offsets, self._base.last.seq)
+        if self._index.is_due(self.size):
+            self._index.keep(self.size, journal.runs, self._offsets, self._base.last.seq)
 
-    def _write(self, data: bytes) -> None:
-        # The rename rests on this: at the end there is no sync of all, which would hold up the log.
-        write_range(self.journal.files, self._file, self._end, data)
-        self.journal.files.sync_data(self._file)
-        self._end += len(data)
-
-    def _give_up(self, why: str) -> None:
-        self.problem = why
-        let_go(self.journal.files, self._file, self._source)
-        self._file = self._source = -1
+    def give_up(self, why: str) -> None:
+        super().give_up(why)
+        let_go(self.journal.files, self._source)
+        self._source = -1
         if self._index is not None:
             self._index.close()
-        remove(self.journal.files, self.journal.folder, NEW, INDEX_NEW)
+        remove(self.journal.files, self.journal.folder, INDEX_NEW)

@@ -13,11 +13,12 @@ from attrs import frozen
 
 from joinproto.durable.filesystem import remove
 from joinproto.durable.journal.journal import Journal
+from joinproto.durable.journal.records import until
 from joinproto.errors import MisuseError, StoreForeign
 from joinproto.host.ports import Work
 from joinproto.log import dropping as dropped
 from joinproto.log import rebasing
-from joinproto.log.snapshot import FILE, FLOOR, NEW, load, making, until
+from joinproto.log.snapshot import FILE, FLOOR, NEW, load, making
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ def keeper_of(journal: Journal, application: object, keeping: Keeping) -> Keeper
         raise _foreign(journal, "")
     if keeping.keep_frames is not None:
         raise MisuseError(
-            "frames are to be dropped, and the application has no state to keep instead",
+            "frames must be dropped, and the application has no state to keep instead",
             next="leave `keep_frames` out, or give the application `kind`, `state` and `restore`",
         )
     return None
@@ -99,11 +100,11 @@ class Keeper:
         remove(journal.files, journal.folder, *LEFTOVERS)
         below = self.take_base()
         floor = load(journal, FLOOR, kind)
-        if floor is not None and floor.position.seq > below:
-            self._floor = floor.position.seq
+        if floor is not None and floor.last > below:
+            self._floor = floor.last
         found = load(journal, FILE, kind)
-        if found is not None and found.position.seq >= below:
-            self.snapshot = found.position.seq
+        if found is not None and found.last >= below:
+            self.snapshot = found.last
             self._application.restore(found.state)
             log.info("the state behind frame %d is taken from %s", self.snapshot, FILE)
         self._tried = max(self.snapshot, below)
@@ -147,7 +148,7 @@ class Keeper:
         # The last frame stays: a sequencer sends it again to learn the others' positions.
         if keep is not None and journal.first_seq <= self._floor <= applied - max(keep, 1):
             floor, self._floor = self._floor, 0
-            log.info("frames up to %d are to be dropped", floor)
+            log.info("frames up to %d will be dropped", floor)
             return dropped.dropping(journal, self._keeping.before_dropping)
         if applied - self._tried >= self._keeping.snapshot_every:
             self._tried = applied

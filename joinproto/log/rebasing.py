@@ -5,32 +5,31 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from functools import partial
+from typing import ClassVar
 
 from attrs import define
 
-from joinproto.durable.filesystem import let_go, read_range, reason, remove, write_range
+from joinproto.durable.filesystem import read_range, reason
 from joinproto.durable.journal.index import Index
-from joinproto.durable.journal.journal import Journal, Replacement
+from joinproto.durable.journal.journal import Replacement
 from joinproto.durable.journal.records import BASE_BYTES_MAX, HEAD, Run, base_of
 from joinproto.errors import StoreWriteFailed
+from joinproto.log.pieces import PieceFile
 
 NEW = "frames.log.base"
 INDEX_NEW = "frames.index.base"
 
 
-@define
-class BasePieces:
-    """`common`: the last frame that both have; `runs`: those that it must stand for; `size`:
-    bytes that have come.  `problem`: why it is not taken, "" as long as nothing is wrong.
+@define(kw_only=True)
+class BasePieces(PieceFile):
+    """`common`: the last frame that both have; `runs`: those that it must stand for; `kind`: of
+    the application whose state it must hold.
     """
 
-    journal: Journal
+    name: ClassVar[str] = NEW
     common: int
     runs: tuple[Run, ...]
     kind: str
-    size: int = 0
-    problem: str = ""
-    _file: int = -1
 
     @property
     def last(self) -> int:
@@ -39,8 +38,11 @@ class BasePieces:
 
     def take(self, data: bytes) -> None:
         """Put the next piece on the disk; raises `StoreWriteFailed`."""
+        if self.size + len(data) > HEAD.size + BASE_BYTES_MAX:
+            self.give_up("its base is too long")
+            return
         try:
-            self._take(data)
+            self.write(data)
         except OSError as error:
             raise self._failed(error) from error
 
@@ -50,46 +52,27 @@ class BasePieces:
             next="look at the disk, then start the member again",
         )
 
-    def _take(self, data: bytes) -> None:
-        files, folder = self.journal.files, self.journal.folder
-        if self._file < 0:
-            remove(files, folder, NEW)
-            self._file = files.create(folder, NEW, 0o640)
-        if self.size + len(data) > HEAD.size + BASE_BYTES_MAX:
-            self._give_up("its base is too long")
-            return
-        # The rename in `finish` rests on this: each piece is on the disk before the next one.
-        write_range(files, self._file, self.size, data)
-        files.sync_data(self._file)
-        self.size += len(data)
-
-    def _give_up(self, why: str) -> None:
-        self.problem = why
-        let_go(self.journal.files, self._file)
-        self._file = -1
-        remove(self.journal.files, self.journal.folder, NEW)
-
     def finish(self, before: Callable[[], None]) -> None:
         """Replace the journal if the base is as announced; `before` is called first.
 
         Raises `StoreWriteFailed`.
         """
-        if self._file < 0:
+        if self.file < 0:
             self.problem = "its base is empty"
             return
         files, folder = self.journal.files, self.journal.folder
         try:
-            base = base_of(partial(read_range, files, self._file))
+            base = base_of(partial(read_range, files, self.file))
         except OSError as error:
             raise self._failed(error) from error
         if isinstance(base, str):
-            self._give_up(base)
+            self.give_up(base)
             return
         if base.runs != self.runs or base.size != self.size:
-            self._give_up("its base is of other frames than it said")
+            self.give_up("its base is of other frames than it said")
             return
         if base.kind != self.kind:
-            self._give_up(f"its frames were dropped by {base.kind!r}, this is {self.kind!r}")
+            self.give_up(f"its frames were dropped by {base.kind!r}, this is {self.kind!r}")
             return
         before()
         index = Index.open(files, folder, self.journal.path.with_name(INDEX_NEW))
@@ -97,7 +80,7 @@ class BasePieces:
         self.journal.replace_by(
             Replacement(
                 name=NEW,
-                file=self._file,
+                file=self.file,
                 base=base,
                 runs=base.runs,
                 offsets=array("Q"),

@@ -313,7 +313,7 @@ class ReplicatedLog:
         self.updates.start(update)
 
     def serve_update(self, update: ServeUpdate) -> None:
-        self.updates.serve(update)
+        """Do nothing ahead: each request of the joiner is checked when it comes."""
 
     @property
     def deadline(self) -> float | None:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
+from typing import ClassVar
 from zlib import crc32
 
 from attrs import define, frozen
@@ -30,7 +30,7 @@ from joinproto.durable.journal.records import (
     base_of,
 )
 from joinproto.host.ports import Work
-from joinproto.join.view import Position
+from joinproto.log.pieces import PieceFile
 
 log = logging.getLogger(__name__)
 
@@ -42,15 +42,10 @@ PIECE_BYTES = 256 << 10
 
 @frozen
 class Snapshot:
-    """The state of an application of this kind, behind the last frame of `runs`."""
+    """The state of an application, behind the frame `last`."""
 
-    runs: tuple[Run, ...]
-    kind: str
+    last: int
     state: bytes
-
-    @property
-    def position(self) -> Position:
-        return Position(self.runs[-1].view, self.runs[-1].last)
 
 
 def load(journal: Journal, name: str, kind: str) -> Snapshot | None:
@@ -88,13 +83,13 @@ def making(
     writer = _Writer(journal)
     pieces = in_pieces(base_line(runs, kind), state)
     while not writer.problem and not writer.is_done:
-        yield lambda: writer.write(pieces)
+        yield lambda: writer.go_on(pieces)
     if not writer.problem:
         yield lambda: writer.finish(is_floor=is_floor)
     if writer.problem:
         log.warning("%s: no snapshot was made: %s", journal.path.with_name(FILE), writer.problem)
     else:
-        log.info("a snapshot behind frame %d, %d bytes", runs[-1].last, writer.length)
+        log.info("a snapshot behind frame %d, %d bytes", runs[-1].last, writer.size - HEAD.size)
         made()
 
 
@@ -109,63 +104,44 @@ def _load(journal: Journal, name: str, kind: str) -> Snapshot | str:
             return "is of frames that this journal does not have"
         if base.kind != kind:
             return f"is of {base.kind!r}, this is {kind!r}"
-        return Snapshot(base.runs, base.kind, read(base.state_at, base.state_bytes))
+        return Snapshot(base.last.seq, read(base.state_at, base.state_bytes))
     finally:
         let_go(journal.files, file)
 
 
 @define
-class _Writer:
-    """A base on its way into a file.  `problem`: the error, "" as long as there is none."""
+class _Writer(PieceFile):
+    """A base on its way into a file; its head is written last."""
 
-    journal: Journal
-    length: int = 0  # behind the head
+    name: ClassVar[str] = NEW
+    size: int = HEAD.size
     is_done: bool = False
-    problem: str = ""
-    _file: int = -1
     _checksum: int = 0
 
-    def write(self, pieces: Iterator[bytes]) -> None:
+    def go_on(self, pieces: Iterator[bytes]) -> None:
         """Put the next piece on the disk."""
-        files, folder = self.journal.files, self.journal.folder
-        with self._telling():
-            if self._file < 0:
-                remove(files, folder, NEW)
-                self._file = files.create(folder, NEW, 0o640)
+        with self.giving_up():
             piece = next(pieces, None)
             if piece is None:
                 self.is_done = True
                 return
-            if self.length + len(piece) > BASE_BYTES_MAX:
+            if self.size + len(piece) > HEAD.size + BASE_BYTES_MAX:
                 raise OSError(f"the state is longer than {BASE_BYTES_MAX} bytes")
-            write_range(files, self._file, HEAD.size + self.length, piece)
-            files.sync_data(self._file)
-            self.length += len(piece)
+            self.write(piece)
             self._checksum = crc32(piece, self._checksum)
 
     def finish(self, *, is_floor: bool) -> None:
         """Give it its head and its name, durably."""
         files, folder = self.journal.files, self.journal.folder
-        with self._telling():
-            write_range(files, self._file, 0, base_head(self.length, self._checksum))
-            files.sync(self._file)
+        with self.giving_up():
+            write_range(files, self.file, 0, base_head(self.size - HEAD.size, self._checksum))
+            files.sync(self.file)
             if is_floor:
                 remove(files, folder, FLOOR)
                 files.link(folder, NEW, FLOOR)
             files.rename(folder, NEW, FILE)
             files.sync_directory(folder)
-            let_go(files, self._file)
-            self._file = -1
-
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.problem = reason(error)
-            let_go(self.journal.files, self._file)
-            self._file = -1
-            remove(self.journal.files, self.journal.folder, NEW)
+            let_go(files, self.file)
 
 
 def in_pieces(line: bytes, state: Iterator[bytes]) -> Iterator[bytes]:
@@ -188,8 +164,3 @@ def is_prefix(runs: Sequence[Run], of: Sequence[Run]) -> bool:
     there = of[len(whole)]
     begins = (there.view, there.first) == (last.view, last.first)
     return tuple(whole) == tuple(of[: len(whole)]) and begins and last.last <= there.last
-
-
-def until(runs: Sequence[Run], last: int) -> tuple[Run, ...]:
-    """Return the runs of the frames up to this one."""
-    return tuple(Run(run.view, run.first, min(run.last, last)) for run in runs if run.first <= last)

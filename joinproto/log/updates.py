@@ -23,11 +23,11 @@ from collections.abc import Callable, Iterator, Sequence
 from attrs import define, field
 
 from joinproto.durable.journal.journal import Frame, Journal, Run
-from joinproto.durable.journal.records import listed
+from joinproto.durable.journal.records import listed, until
+from joinproto.durable.journal.survey import last_of
 from joinproto.host.ports import EventLoop, Work
 from joinproto.join.inputs import UpdateDone, UpdateProgress
-from joinproto.join.messages import ServeUpdate, StartUpdate
-from joinproto.join.view import Position
+from joinproto.join.messages import StartUpdate
 from joinproto.log.entry import digest_of
 from joinproto.log.messages import (
     THIRD,
@@ -120,34 +120,35 @@ class Updates:
         if self.loop.is_frozen:
             self._stalls_at = self.loop.now() + STALL_SECONDS
         else:
-            self.void()
-            self.loop.give_up_on(update.source, f"no update came for {STALL_SECONDS:g} s")
+            self._give_up(update, f"no update came for {STALL_SECONDS:g} s")
 
     def _is_cut_short(self, update: StartUpdate, have: Have | HaveFrom) -> bool:
         return common_seq(self.journal.runs, _wanted(update, have)) < self.journal.last_seq
 
+    def _give_up(self, update: StartUpdate, why: str) -> None:
+        self.void()
+        self.loop.give_up_on(update.source, why)
+
     def _begin(self, update: StartUpdate, have: Have | HaveFrom) -> Iterator[Work]:
         theirs = _wanted(update, have)
-        if not update.beside and _end_of(theirs) != update.to:
-            self.void()
-            self.loop.give_up_on(update.source, f"it has not what it should: {update.to}")
+        if not update.beside and last_of(theirs) != update.to:
+            self._give_up(update, f"it has not what it should: {update.to}")
             return
         self.goal = theirs[-1].last if theirs else 0
         common = common_seq(self.journal.runs, theirs)
         dropped = have.dropped if isinstance(have, HaveFrom) else 0
         if dropped > self.goal:
             # All that it has to go back to is in one piece.
-            self.void()
-            self.loop.give_up_on(update.source, f"it dropped its frames up to {dropped}")
+            self._give_up(update, f"it dropped its frames up to {dropped}")
             return
         if common < max(dropped, self.journal.first_seq - 1):
             if not dropped:
-                self.void()
-                self.loop.give_up_on(
-                    update.source, "it is of another branch than the frames that were dropped here"
-                )
+                why = "it is of another branch than the frames that were dropped here"
+                self._give_up(update, why)
                 return
-            self._pieces = BasePieces(self.journal, common, _clipped(theirs, dropped), self.kind)
+            self._pieces = BasePieces(
+                journal=self.journal, common=common, runs=until(theirs, dropped), kind=self.kind
+            )
             self._fetch_base(update)
             return
         if common < self.journal.last_seq:
@@ -170,9 +171,7 @@ class Updates:
         else:  # there is no more of it
             yield lambda: pieces.finish(self.before_base)
         if pieces.problem:
-            self._pieces = None
-            self.void()
-            self.loop.give_up_on(update.source, pieces.problem)
+            self._give_up(update, pieces.problem)
             return
         if piece.data:
             self._fetch_base(update)
@@ -206,9 +205,6 @@ class Updates:
         self._stalls_at = self.loop.now() + STALL_SECONDS
 
     # -- the source ----------------------------------------------------------------------------
-
-    def serve(self, update: ServeUpdate) -> None:
-        """Prepare to serve an update; each request is checked again."""
 
     def answer(self, peer: str, message: Ask | Fetch | FetchBase) -> None:
         """Answer a joiner; only a member that is ready in the view that both know."""
@@ -256,12 +252,4 @@ def common_seq(ours: Sequence[Run], theirs: Sequence[Run]) -> int:
 def _wanted(update: StartUpdate, have: Have | HaveFrom) -> tuple[Run, ...]:
     if update.beside:
         return tuple(have.runs)
-    return _clipped(have.runs, 0 if update.to is None else update.to.seq)
-
-
-def _clipped(runs: Sequence[Run], end: int) -> tuple[Run, ...]:
-    return tuple(Run(run.view, run.first, min(run.last, end)) for run in runs if run.first <= end)
-
-
-def _end_of(runs: Sequence[Run]) -> Position | None:
-    return Position(runs[-1].view, runs[-1].last) if runs else None
+    return until(have.runs, 0 if update.to is None else update.to.seq)

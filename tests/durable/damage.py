@@ -131,12 +131,14 @@ def _wrong_bases(disk: Disk) -> None:
         (whole, runs, "another"),
     ):
         journal = Journal.open(PLACE, files=disk.copied())
-        pieces = BasePieces(journal, 0, said, of)
+        pieces = BasePieces(journal=journal, common=0, runs=said, kind=of)
         pieces.take(data)
         pieces.finish(lambda: None)
         if not pieces.problem:
             raise Wrong(f"log: {len(data)} bytes of {said}, {of} were taken for a base")
-    pieces = BasePieces(Journal.open(PLACE, files=disk.copied()), 0, runs, APPLICATION)
+    pieces = BasePieces(
+        journal=Journal.open(PLACE, files=disk.copied()), common=0, runs=runs, kind=APPLICATION
+    )
     pieces.take(bytes(HEAD.size + BASE_BYTES + 1))
     if not pieces.problem:
         raise Wrong("log: a base that is too long was written")

@@ -89,7 +89,7 @@ class LogOpen:
         body = base_line(runs, APPLICATION) + b"".join(map(_framed, texts))
 
         def take() -> None:
-            pieces = BasePieces(self.journal, 0, runs, APPLICATION)
+            pieces = BasePieces(journal=self.journal, common=0, runs=runs, kind=APPLICATION)
             data = base_head(len(body), crc32(body)) + body
             for at in range(0, len(data), 100):
                 pieces.take(data[at : at + 100])
@@ -125,7 +125,7 @@ def open_log(disk: Disk) -> LogOpen:
         seq = frames[-1].seq + 1
     snapshot = load(journal, SNAPSHOT, APPLICATION)
     if snapshot is not None:
-        assert texts[: snapshot.position.seq] == _texts(snapshot.state), "a snapshot of another log"
+        assert texts[: snapshot.last] == _texts(snapshot.state), "a snapshot of another log"
     remove(disk, journal.folder, *LEFTOVERS)
     return LogOpen(journal, texts)
 

@@ -34,6 +34,7 @@ FILES = {
     "joinproto/durable/journal/records.py": ("log",),
     "joinproto/durable/journal/survey.py": ("log", "broker"),
     "joinproto/store/handle.py": ("store", "member"),
+    "joinproto/log/pieces.py": ("log",),
     "joinproto/log/snapshot.py": ("log",),
     "joinproto/log/dropping.py": ("log", "broker"),
     "joinproto/log/rebasing.py": ("log",),
@@ -84,7 +85,7 @@ NOTICED_BY = {
         "dropping:_Copy._go_on:always no:2",
     ),
     "tests/durable/test_chosen.py::test_a_snapshot_that_was_made_is_there_after_a_loss_of_power": (
-        "snapshot:_Writer.write:without sync_data:1",
+        "pieces:PieceFile.write:without sync_data:1",
         "snapshot:_Writer.finish:without sync:1",
         "snapshot:_Writer.finish:without rename:1",
         "snapshot:_Writer.finish:without sync_directory:1",

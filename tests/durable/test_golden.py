@@ -71,7 +71,7 @@ def test_a_journal_with_a_base_and_a_snapshot_is_read_and_continued(files: Path)
     assert b"".join(len(one).to_bytes(4, "big") + one for one in texts[:8]) == journal.state()
     snapshot = load(journal, FILE, "texts")
     assert snapshot is not None
-    assert 8 == snapshot.position.seq
+    assert 8 == snapshot.last
     journal.append([Frame("9" * 64, 13, b"more")])
     journal.close()
     again = Journal.open(files / "log")

@@ -325,13 +325,13 @@ def test_an_error_of_the_disk_leaves_the_journal_as_it_is(
 ) -> None:
     """No snapshot, no dropping; and the member continues."""
 
-    def full(files: object, file: int, at: int, data: bytes) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(snapshot, "write_range", full)
     texts = submit(drops, count=8)
     monkeypatch.undo()
-    monkeypatch.setattr(dropping, "write_range", full)
+    monkeypatch.setattr(dropping._Copy, "write", full)
     texts += submit(drops, count=30, first=9)
 
     assert "no snapshot was made: No space left on device" in caplog.text

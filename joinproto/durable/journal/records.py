@@ -64,6 +64,11 @@ def listed(runs: Sequence[Run]) -> list[list[Any]]:
     return [[run.view, run.first, run.last] for run in runs]
 
 
+def until(runs: Sequence[Run], last: int) -> tuple[Run, ...]:
+    """Return the runs of the frames up to this one."""
+    return tuple(Run(run.view, run.first, min(run.last, last)) for run in runs if run.first <= last)
+
+
 @frozen
 class Base:
     """The beginning of a journal whose first frames were dropped.

@@ -1,0 +1,55 @@
+"""A file next to a journal that is written in pieces, each on the disk before the next one.
+
+The pieces are written between the steps of the log, so a step is short.  The rename that gives the
+file its place rests on this: at the end there is no sync of all, which would hold up the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+from attrs import define
+
+from joinproto.durable.filesystem import let_go, reason, remove, write_range
+from joinproto.durable.journal.journal import Journal
+
+
+@define
+class PieceFile:
+    """`size`: bytes of it that are on the disk.  `problem`: why it was given up, "" if it was not.
+
+    `file`: open from the first piece on, else -1.
+    """
+
+    name: ClassVar[str]
+    journal: Journal
+    size: int = 0
+    problem: str = ""
+    file: int = -1
+
+    def write(self, data: bytes) -> None:
+        """Put the next piece on the disk; raises `OSError`."""
+        files, folder = self.journal.files, self.journal.folder
+        if self.file < 0:
+            remove(files, folder, self.name)
+            self.file = files.create(folder, self.name, 0o640)
+        write_range(files, self.file, self.size, data)
+        files.sync_data(self.file)
+        self.size += len(data)
+
+    def give_up(self, why: str) -> None:
+        """Remove it, because of this problem."""
+        self.problem = why
+        let_go(self.journal.files, self.file)
+        self.file = -1
+        remove(self.journal.files, self.journal.folder, self.name)
+
+    @contextmanager
+    def giving_up(self) -> Iterator[None]:
+        """Give it up where the disk gives an error."""
+        try:
+            yield
+        except OSError as error:
+            self.give_up(reason(error))
