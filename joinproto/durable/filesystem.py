@@ -101,41 +101,33 @@ class JournalFileSystem(FileSystem, Protocol):
         """Give a file a second name; raises `FileExistsError` if that stands for something."""
 
 
-class RealFileSystem:
-    """The port on this machine's disks."""
+class RealFileSystem(JournalFileSystem):
+    """This machine's disks."""
 
     def open_directory(self, path: Path) -> int:
-        """Open a directory; links on the way are followed."""
         return os.open(path, DIRECTORY)
 
     def open_directory_in(self, directory: int, name: str) -> int:
-        """Open a directory in a directory; a link is refused."""
         return os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
 
     def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
-        """Make a directory; raises `FileExistsError` if there is something of this name."""
         os.mkdir(name, mode, dir_fd=directory)
 
     def names(self, directory: int) -> list[str]:
-        """Return the names in a directory, sorted."""
         return sorted(os.listdir(directory))
 
     def create(self, directory: int, name: str, mode: int = 0o644) -> int:
-        """Open a file for reading and writing that did not exist before."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | PLAIN
         return os.open(name, flags, mode, dir_fd=directory)
 
     def open_to_read(self, directory: int, name: str) -> int:
-        """Open a file for reading; a link is refused, and so is anything but a regular file."""
         return _regular(os.open(name, os.O_RDONLY | PLAIN, dir_fd=directory), name)
 
     def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
-        """Open a file for reading and writing, created if it does not exist; a link is refused."""
         flags = os.O_RDWR | os.O_CREAT | PLAIN
         return _regular(os.open(name, flags, mode, dir_fd=directory), name)
 
     def is_same(self, directory: int, name: str, file: int) -> bool:
-        """Return whether the name stands for the open file."""
         try:
             named = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
@@ -143,55 +135,42 @@ class RealFileSystem:
         return os.path.samestat(named, os.fstat(file))
 
     def read(self, file: int, count: int) -> bytes:
-        """Return up to `count` bytes from where the last read ended; none at the end."""
         return os.read(file, count)
 
     def write(self, file: int, data: bytes) -> int:
-        """Write some of `data`, and return how many bytes."""
         return os.write(file, data)
 
     def size(self, file: int) -> int:
-        """Return how many bytes an open file has."""
         return os.fstat(file).st_size
 
     def read_at(self, file: int, at: int, count: int) -> bytes:
-        """Return up to `count` bytes from `at` on; none at the end."""
         return os.pread(file, count, at)
 
     def write_at(self, file: int, at: int, data: bytes | memoryview) -> int:
-        """Write some of `data` at this place, and return how many bytes."""
         return os.pwrite(file, data, at)
 
     def truncate(self, file: int, size: int = 0) -> None:
-        """Cut an open file to this many bytes."""
         os.ftruncate(file, size)
 
     def sync(self, file: int) -> None:
-        """Return once the content of a file is on the disk."""
         os.fsync(file)
 
     def sync_data(self, file: int) -> None:
-        """Return once the content of a file and its size are on the disk; its times may not be."""
         os.fdatasync(file)
 
     def sync_directory(self, directory: int) -> None:
-        """Return once the names in a directory are on the disk."""
         os.fsync(directory)
 
     def rename(self, directory: int, old: str, new: str) -> None:
-        """Give a file another name, in the place of the file that had it."""
         os.rename(old, new, src_dir_fd=directory, dst_dir_fd=directory)
 
     def link(self, directory: int, old: str, new: str) -> None:
-        """Give a file a second name; raises `FileExistsError` if that stands for something."""
         os.link(old, new, src_dir_fd=directory, dst_dir_fd=directory)
 
     def unlink(self, directory: int, name: str) -> None:
-        """Remove a name."""
         os.unlink(name, dir_fd=directory)
 
     def lock(self, file: int, *, shared: bool) -> bool:
-        """Take the lock of an open file; return False at once if another process has it."""
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -199,7 +178,6 @@ class RealFileSystem:
         return True
 
     def close(self, file: int) -> None:
-        """Close a file or a directory; a lock goes with it."""
         os.close(file)
 
 

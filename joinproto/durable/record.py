@@ -289,8 +289,8 @@ def _before(previous: Slot[T]) -> str:
     if previous.validity is not Validity.VALID:
         return f"  {previous.path.name}: {previous.validity.value}\n{_UNCHANGED}"
     return (
-        f"  {previous.path.name} holds generation {previous.generation}, an older one; who went"
-        f" on from it would have forgotten what was promised since\n{_UNCHANGED}"
+        f"  {previous.path.name} holds generation {previous.generation}, an older one: a process"
+        f" that continued from it would have forgotten later promises\n{_UNCHANGED}"
     )
 
 

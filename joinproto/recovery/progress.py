@@ -34,20 +34,17 @@ class Progress(RealFileSystem):
         self._files: dict[int, tuple[str, int, int]] = {}
 
     def open_to_read(self, directory: int, name: str) -> int:
-        """Open a file for reading, as `RealFileSystem` does it."""
         file = super().open_to_read(directory, name)
         self._files[file] = name, self.size(file), 0
         return file
 
     def read(self, file: int, count: int) -> bytes:
-        """Return up to `count` bytes from where the last read ended; none at the end."""
         data = super().read(file, count)
         name, size, at = self._files.get(file, ("", 0, 0))
         self._note(file, name, size, at + len(data), len(data))
         return data
 
     def read_at(self, file: int, at: int, count: int) -> bytes:
-        """Return up to `count` bytes from `at` on; none at the end."""
         data = super().read_at(file, at, count)
         name, size, _ = self._files.get(file, ("", 0, 0))
         self._note(file, name, size, at + len(data), len(data))

@@ -14,7 +14,8 @@ Source: recovery, "The metadata on disk"; join protocol, 3.2.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
@@ -25,12 +26,7 @@ from joinproto.durable.envelope import FORMAT, PLAIN, Validity
 from joinproto.durable.filesystem import REAL, FileSystem, let_go, reason
 from joinproto.durable.lock import LOCK, take_lock
 from joinproto.durable.record import Record, read_slots
-from joinproto.errors import (
-    MisuseError,
-    StoreExists,
-    StoreInUse,
-    StoreMissing,
-)
+from joinproto.errors import MisuseError, StoreExists, StoreInUse, StoreMissing
 from joinproto.join.store import StoreRecord
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import Contents
@@ -44,13 +40,7 @@ class StoreHandle:
     For one thread at a time, and for the process that opened it.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        files: FileSystem,
-        folder: int,
-        lock: int,
-    ) -> None:
+    def __init__(self, path: Path, files: FileSystem, folder: int, lock: int) -> None:
         """Take over the open directory and the lock; for this module alone."""
         self.path = path
         self.problems: tuple[str, ...] = ()
@@ -190,21 +180,13 @@ def open_store(path: Path, *, files: FileSystem = REAL) -> StoreHandle:
     `StoreInUse`, `StoreNewer`, `StoreForeign`, `StoreCorrupt`, `StoreUnreadable`; then the store is
     as it was.
     """
-    folder = open_folder(files, path)
-    lock = -1
-    try:
-        with reading(path / FOLDER):
-            lock = take_lock(files, folder, path)
-            store = StoreHandle(path, files, folder, lock)
-            slots = store._kept.read()
-            if slots.current.contents is None:
-                raise refusal(slots) or StoreMissing(f"{path}: no store", next="check the path")
-            store._kept.recover()
+    with _taken(path, files) as store:
+        slots = store._kept.read()
+        if slots.current.contents is None:
+            raise refusal(slots) or StoreMissing(f"{path}: no store", next="check the path")
+        store._kept.recover()
         store.problems = problems(slots)
         store._contents = slots.current.contents
-    except BaseException:
-        let_go(files, folder, lock)
-        raise
     return store
 
 
@@ -237,27 +219,32 @@ def create_store(
     finally:
         let_go(files, data)
 
+    with _taken(path, files) as store:
+        slots = read_slots(files, store._kept.folder, path / FOLDER, KIND)
+        current, previous = slots.current.validity, slots.previous.validity
+        if {current, previous} != {Validity.ABSENT}:
+            raise StoreExists(
+                f"{path / FOLDER}: has a store already ({CURRENT}: {current.value}, {PREVIOUS}:"
+                f" {previous.value})\n  nothing was changed",
+                next="open it, or give the new store an empty directory",
+            )
+        store._kept.recover()
+        store.write_contents(contents)
+    return store
+
+
+@contextmanager
+def _taken(path: Path, files: FileSystem) -> Iterator[StoreHandle]:
+    """Give the handle of a store's directory, with its lock; after an error it is closed again."""
     folder = open_folder(files, path)
     lock = -1
     try:
         with reading(path / FOLDER):
             lock = take_lock(files, folder, path)
-            store = StoreHandle(path, files, folder, lock)
-            slots = read_slots(files, folder, path / FOLDER, KIND)
-            both = {slots.current.validity, slots.previous.validity}
-            if both != {Validity.ABSENT}:
-                raise StoreExists(
-                    f"{path / FOLDER}: has a store already ({CURRENT}:"
-                    f" {slots.current.validity.value}, {PREVIOUS}:"
-                    f" {slots.previous.validity.value})\n  nothing was changed",
-                    next="open it, or give the new store an empty directory",
-                )
-            store._kept.recover()
-        store.write_contents(contents)
+            yield StoreHandle(path, files, folder, lock)
     except BaseException:
         let_go(files, folder, lock)
         raise
-    return store
 
 
 def _misuse(path: Path, malformed: Malformed) -> MisuseError:
