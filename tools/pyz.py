@@ -22,7 +22,7 @@ from pathlib import Path
 import click
 
 from joinproto.errors import EnvironmentProblem, LimitReached
-from joinproto.recovery.pack import script
+from tools.pack_script import script
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 BYTES_MAX = 1_500_000

@@ -1,7 +1,7 @@
 """A pack: the files that `joinproto-pack.sh` reads of a store where no Python of ours runs.
 
-The script is made here from the readers' lists of files, so that it packs exactly their files.  It
-needs a POSIX shell with `cat`, `cksum` and `uname`, writes only its output, and locks nothing.
+The script is made from the readers' lists of files (`tools/pack_script.py`), so it packs exactly
+these.  It needs a POSIX shell with `cat`, `cksum` and `uname`, and writes only its output.
 
     joinproto-pack 1
     host NAME
@@ -26,12 +26,10 @@ from typing import BinaryIO
 
 from attrs import define, evolve, field
 
-from joinproto.durable.journal.journal import FILE as JOURNAL
 from joinproto.errors import StoreCorrupt, StoreNewer
-from joinproto.recovery.foreign.others import TELLING
 from joinproto.recovery.foreign.ra.folders import BESIDE, FLAGS
-from joinproto.recovery.found import Format, Raw
-from joinproto.recovery.gather import gather, reader_of
+from joinproto.recovery.found import Raw
+from joinproto.recovery.gather import gather
 
 MAGIC = b"joinproto-pack "
 VERSION = b"1"
@@ -42,106 +40,6 @@ STRETCH = 1 << 20
 UNSEEN = "whether a process has a store open: the script that packed it does not see that"
 
 _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-
-_SCRIPT = """\
-#!/bin/sh
-# Packs the files that `joinproto recover` reads, on a machine without a Python for it:
-#     sh joinproto-pack.sh DIR... > NAME.pack       then, elsewhere: joinproto recover pick *.pack
-# It reads, and writes to standard output only.  Quorum queues keep their messages in these files.
-# Made by `make pyz` from what the readers of joinproto ask for.
-set -u
-LC_ALL=C
-export LC_ALL
-set -f
-
-fail() {
-    printf 'joinproto-pack: %s\\n' "$1" >&2
-    exit 2
-}
-
-usage() {
-    printf '%s\\n' "usage: sh joinproto-pack.sh DIR... > NAME.pack" \
-        "  DIR: the data directory of a stopped broker or member on this machine, such as" \
-        "  /var/lib/broker, /var/lib/mysql, /var/lib/rabbitmq/mnesia/NODE or /var/lib/etcd" \
-        "  Nothing is changed there.  Then, on a machine with joinproto:" \
-        "  joinproto recover pick *.pack" >&2
-}
-
-pack() {
-    if [ -L "$1" ]; then
-        found=yes
-        printf 'link %s\\n' "$1"
-    elif [ -f "$1" ]; then
-        found=yes
-        [ -r "$1" ] || fail "$PWD/$1: may not be read by this user; run it with sudo"
-        sum=$(cksum < "$1") || fail "$PWD/$1: cannot be read"
-        printf 'file %s %s %s\\n' ${sum} "${2-$1}"
-        cat "$1" || fail "$PWD/$1: cannot be read"
-        printf '\\n'
-    elif [ -e "$1" ] && [ ! -d "$1" ]; then
-        fail "$PWD/$1: is no regular file"
-    fi
-}
-
-case ${1-} in
-'') usage; exit 2 ;;
--h | --help) usage; exit 0 ;;
-esac
-[ ! -t 1 ] || fail 'standard output is a terminal: write it to a file, > NAME.pack'
-here=$PWD
-for directory in "$@"; do
-    cd "$here" && [ -d "$directory" ] || fail "$directory: is not a directory"
-done
-printf 'joinproto-pack 1\\nhost %s\\n' "$(uname -n)"
-for directory in "$@"; do
-    cd "$here" && cd "$directory" || fail "$directory: may not be entered by this user"
-    called=$(pwd -L)
-    case $called$(pwd -P) in *"
-"*) fail "$directory: there is a line break in its path" ;; esac
-    cd "$(pwd -P)" || fail "$directory: may not be entered by this user"
-    printf 'directory %s\\ncalled %s\\n' "$(pwd -P)" "${called##*/}"
-    set +f
-    for each in . @FOLDERS@; do
-        [ ! -d "$each" ] || { [ -r "$each" ] && [ -x "$each" ]; } ||
-            fail "$PWD/$each: may not be read by this user; run it with sudo"
-    done
-    found=
-    for each in @TELLING@; do
-        [ ! -e "$each" ] || { printf 'there %s\\n' "$each"; found=yes; }
-    done
-    for each in @FILES@; do
-        pack "$each"
-    done
-    # A blank disk is a fact; a directory of something else is a wrong path.
-    others=
-    for each in *; do
-        [ ! -e "$each" ] || [ "$each" = lost+found ] || others="$others $each"
-    done
-    [ -n "$found" ] || [ -z "$others" ] ||
-        fail "$PWD: holds nothing that recover reads, but:$others; give the data directory itself"
-    # RabbitMQ's feature flags lie next to a node's directory.
-    [ ! -f "$called@NEXT_TO_IT@" ] || pack "$called@NEXT_TO_IT@" @FLAGS@
-    set -f
-done
-printf 'end\\n'
-"""
-
-
-def script() -> str:
-    """Return the shell script: it packs the files that the readers of this version need."""
-    files, marks = {JOURNAL}, set(TELLING)
-    for kind in Format:
-        reader = reader_of(kind)
-        # Large files are packed themselves: their summary is made where they are read.
-        files |= set() if hasattr(reader, "digest") else {*reader.NAMES}
-        files |= {*getattr(reader, "GLOBS", ())}
-        marks |= {*getattr(reader, "MARKS", ())}
-    folders = {str(above) for name in files for above in PurePosixPath(name).parents} - {"."}
-    lists = {"@FOLDERS@": folders, "@TELLING@": marks - files, "@FILES@": files}
-    text = _SCRIPT.replace("@NEXT_TO_IT@", BESIDE).replace("@FLAGS@", FLAGS)
-    for word, names in lists.items():
-        text = text.replace(word, " ".join(sorted(names)))
-    return text
 
 
 def is_pack(beginning: bytes) -> bool:

@@ -18,6 +18,7 @@ from joinproto.recovery.gather import gather
 from joinproto.recovery.sources import look
 from tests.recovery.foreign.directories import DATA
 from tests.recovery.foreign.test_etcd import written
+from tools import pack_script
 from tools.histories.trees import loaded
 
 OF_OURS = Path(__file__).parent / "written" / "0.1.0"
@@ -26,7 +27,7 @@ OF_OURS = Path(__file__).parent / "written" / "0.1.0"
 def packed(tmp_path: Path, *directories: Path, code: int = 0) -> Path:
     """Return the pack of these directories; no variable of the environment is there."""
     script, made = tmp_path / "joinproto-pack.sh", tmp_path / "all.pack"
-    script.write_text(pack.script())
+    script.write_text(pack_script.script())
     with made.open("wb") as output:
         done = subprocess.run(
             ["/bin/sh", str(script), *map(str, directories)], stdout=output, env={}, check=False
@@ -69,7 +70,7 @@ def test_a_store_of_ours_in_a_pack_may_be_open(tmp_path: Path) -> None:
 
 def said(tmp_path: Path, *words: str | Path) -> tuple[int, str, str]:
     """Return how the script ends, and what it prints."""
-    (tmp_path / "joinproto-pack.sh").write_text(pack.script())
+    (tmp_path / "joinproto-pack.sh").write_text(pack_script.script())
     command = ["/bin/sh", "joinproto-pack.sh", *map(str, words)]
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, env={}, check=False, text=True

@@ -14,10 +14,10 @@ from joinproto.recovery.foreign.ra.folders import BESIDE
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import Judgement
-from joinproto.recovery.pack import script
 from joinproto.recovery.sources import look
 from tests.recovery.foreign import ra_files
 from tests.recovery.foreign.ra_files import NODES, command, node, real
+from tools.pack_script import script
 
 A, B, C = NODES
 

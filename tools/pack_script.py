@@ -1,0 +1,34 @@
+"""The script that packs stores on a machine without a Python for `joinproto recover`.
+
+`joinproto-pack.sh` next to this file has words such as `@FILES@` in place of the readers' lists of
+files.  `joinproto/recovery/pack.py` reads a pack.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from joinproto.durable.journal.journal import FILE as JOURNAL
+from joinproto.recovery.foreign.others import TELLING
+from joinproto.recovery.foreign.ra.folders import BESIDE, FLAGS
+from joinproto.recovery.found import Format
+from joinproto.recovery.gather import reader_of
+
+TEMPLATE = Path(__file__).with_name("joinproto-pack.sh")
+
+
+def script() -> str:
+    """Return the shell script: it packs the files that the readers of this version need."""
+    files, marks = {JOURNAL}, set(TELLING)
+    for kind in Format:
+        reader = reader_of(kind)
+        # Large files are packed themselves: their summary is made where they are read.
+        files |= set() if hasattr(reader, "digest") else {*reader.NAMES}
+        files |= {*getattr(reader, "GLOBS", ())}
+        marks |= {*getattr(reader, "MARKS", ())}
+    folders = {str(above) for name in files for above in PurePosixPath(name).parents} - {"."}
+    lists = {"@FOLDERS@": folders, "@TELLING@": marks - files, "@FILES@": files}
+    text = TEMPLATE.read_text("utf-8").replace("@NEXT_TO_IT@", BESIDE).replace("@FLAGS@", FLAGS)
+    for word, names in lists.items():
+        text = text.replace(word, " ".join(sorted(names)))
+    return text
