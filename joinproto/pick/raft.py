@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
+from typing import Annotated
 
 from attrs import frozen
 
@@ -40,10 +41,10 @@ class Configuration:
     `index`: of the entry, or of the snapshot that holds it; `term`: of that entry, 0 if not known.
     """
 
-    index: int
-    term: int = 0
-    voters: frozenset[str]
-    learners: frozenset[str] = frozenset()
+    index: Annotated[int, "of the entry, or of the snapshot"]
+    term: Annotated[int, "of that entry; 0: not known"] = 0
+    voters: Annotated[frozenset[str], "members that vote"] = frozenset()
+    learners: Annotated[frozenset[str], "members that only listen"] = frozenset()
 
 
 @frozen(kw_only=True)

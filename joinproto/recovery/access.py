@@ -36,14 +36,11 @@ def require_reachable(raw: Raw, *, near: str = "") -> None:
 
 def require_permitted(raw: Raw) -> None:
     """Raise `UsageProblem` if this user may not read the file."""
-    if not raw.errors & DENIED:
-        return
-    what = [f"{file.name}: {file.problem}" for file in raw.files if file.errno in DENIED]
-    if raw.journal is not None and raw.journal.errno in DENIED:
-        what.append(f"frames.log: {raw.journal.problem}")
-    what += [raw.lock_problem] if raw.lock_problem else []
-    said = what[0] if what else raw.problem.rpartition(": ")[2] or "permission denied"
-    raise UsageProblem(f"{shown(raw.path)}: may not be read by this user: {said}", next=SUDO)
+    for number, said in raw.refusals:
+        if number in DENIED:
+            raise UsageProblem(
+                f"{shown(raw.path)}: may not be read by this user: {said}", next=SUDO
+            )
 
 
 def code_of(error: StoreUnreadable) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Collection, Sequence
 
 from joinproto.join.ids import short
@@ -17,9 +18,9 @@ from joinproto.recovery.foreign.mnesia import LATEST
 from joinproto.recovery.foreign.others import Other, other_in
 from joinproto.recovery.found import EMPTY, Format, Found, State
 from joinproto.recovery.unused import takes_lost
-from joinproto.recovery.words import typed
+from joinproto.recovery.words import WORDS_MAX, collect_on, given, has, typed
 
-WORDS_MAX = 8
+RANDOM = re.compile("[0-9a-f-]{36,}")
 
 
 def sentence(found: Pick, stores: Sequence[Found]) -> str:
@@ -42,7 +43,7 @@ def sentence(found: Pick, stores: Sequence[Found]) -> str:
             ]
             rest = [place for place in places if place not in marked]
             also = (
-                f" {_and(rest)} {_has(rest)} the same, and did not hear of the end." if rest else ""
+                f" {_and(rest)} {has(rest)} the same, and did not hear of the end." if rest else ""
             )
             return f"{_and(marked)} {_is(marked)} clean: there is nothing to recover.{also}"
         case Verdict.CORRUPT if bad:
@@ -127,7 +128,7 @@ def next_step(
 
     `nodes`: how many the cluster of another broker has; None if it was not given.
     """
-    given = _given(words)
+    again = given(words)
     pending = bool(found.findings.pending)
     foreign = {one.format for one in stores} - {Format.JOINPROTO, None}
     match found.verdict:
@@ -139,7 +140,7 @@ def next_step(
             latest = [one.record for one in stores if one.name in found.latest]
             if any(record is not None and record.is_marked for record in latest):
                 return "start all members: a restart from here is permitted already"
-            return f"joinproto recover plan {given} -o plan.json"
+            return f"joinproto recover plan {again} -o plan.json"
         case Verdict.CLEAN if foreign and not found.latest:
             return "look for the stores that have data: these are of new nodes, or of reset ones"
         case Verdict.CLEAN if foreign:
@@ -152,12 +153,12 @@ def next_step(
             bad = next((one for one in stores if not one.state.is_readable), None)
             if bad is not None and errno.EIO in bad.raw.errors:
                 return DISK
-            at = typed(bad.path) if bad else given
+            at = typed(bad.path) if bad else again
             if bad is not None and _lacks_its_state_file(bad):
                 return (
                     f"copy {at}, as its rows may be the latest; there: mariadbd --wsrep-recover (or"
                     " mysqld), which ends with WSREP: Recovered position: UUID:NUMBER; then"
-                    f" joinproto recover pick {given} --position {at}=UUID:NUMBER"
+                    f" joinproto recover pick {again} --position {at}=UUID:NUMBER"
                     f"   (if its rows are lost, too, pick without it and with {_said_lost(stores)})"
                 )
             if bad is not None and EMPTY in bad.problems:
@@ -170,8 +171,7 @@ def next_step(
                 f" without it and with {_said_lost(stores)})"
             )
         case Verdict.DIFFERENT_CLUSTERS:
-            first = found.groups[0].cluster
-            return f"joinproto recover pick --cluster {short(first).rstrip('.')} {given}"
+            return f"joinproto recover pick --cluster {_one_cluster(found, stores)} {again}"
         case Verdict.DIVERGED if Format.GALERA in foreign:
             return (
                 "save all these directories; one side must be chosen, and what only the others have"
@@ -179,7 +179,7 @@ def next_step(
                 " they would be let in, and keep other rows"
             )
         case Verdict.DIVERGED:
-            return f"joinproto recover compare {given}   (shows what each side has beyond)"
+            return f"joinproto recover compare {again}   (shows what each side has beyond)"
         case Verdict.IN_USE:
             return (
                 "look whether it serves; if its members only wait for each other, stop all of them,"
@@ -198,20 +198,19 @@ def next_step(
         return "find out which directory the member really ran on, and name only that one"
     if found.findings.missing:
         names = ", ".join(dict.fromkeys(item.member for item in found.findings.missing))
-        collect = "joinproto recover collect DIR > NAME.info"
-        return f"on the hosts of {names}: {collect}; then pick again, with those files too"
+        return collect_on(f"the hosts of {names}")
     if Format.GALERA in foreign and any(
         one.seq is None and one.state in (State.DIRTY, State.CLEAN) for one in stores
     ):
-        again = " ".join(f"--position {typed(word)}=SEQNO" for word in words[:WORDS_MAX])
+        positions = " ".join(f"--position {typed(word)}=SEQNO" for word in words[:WORDS_MAX])
         return (
             "on each node: mariadbd --wsrep-recover (or mysqld), which ends with WSREP:"
-            f" Recovered position; then joinproto recover pick {given} {again}"
+            f" Recovered position; then joinproto recover pick {again} {positions}"
         )
     if found.case == OTHERS_MAY_HAVE_GONE_ON and Format.GALERA in foreign and nodes is None:
         also = "; with the same --position" if any(one.raw.recovered for one in stores) else ""
         return (
-            f"joinproto recover pick --nodes N {given}   (N: how many nodes the cluster has, which"
+            f"joinproto recover pick --nodes N {again}   (N: how many nodes the cluster has, which"
             f" their files do not say{also})"
         )
     if foreign:
@@ -234,20 +233,22 @@ def without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
     is_ours = found.findings.has_chain and found.verdict is Verdict.UNPROVEN and found.latest
     if not is_ours or not missing or not {item.member for item in missing} <= set(lost):
         return ""
-    given = _given(words)
     if found.loses_nothing:
-        return f"joinproto recover plan --unproven {given} -o plan.json"
+        return f"joinproto recover plan --unproven {given(words)} -o plan.json"
     return (
-        f"joinproto recover plan --electors NAME,NAME {given} -o plan.json"
+        f"joinproto recover plan --electors NAME,NAME {given(words)} -o plan.json"
         "   (what only the lost stores had is lost)"
     )
 
 
-def _given(words: Sequence[str]) -> str:
-    """Return the stores as they are typed again; hundreds are not typed."""
-    if len(words) > WORDS_MAX:
-        return f"[the same {len(words)} directories and files]"
-    return " ".join(map(typed, words)) or "DIR..."
+def _one_cluster(found: Pick, stores: Sequence[Found]) -> str:
+    """Return a word that names one of several clusters, and no other.
+
+    Of an id that is random its beginning; names and numbers of several clusters begin alike.
+    """
+    known = {one.cluster for one in stores if one.cluster}
+    first = found.groups[0].cluster or min(known)
+    return short(first).rstrip(".") if RANDOM.fullmatch(first) else typed(first)
 
 
 def _lacks_its_state_file(one: Found) -> bool:
@@ -342,10 +343,6 @@ def _and(words: Sequence[str]) -> str:
     if len(words) > 4:
         return f"{', '.join(words[:3])} and {len(words) - 3} others"
     return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _has(words: Sequence[object]) -> str:
-    return "has" if len(words) == 1 else "have"
 
 
 def _is(words: Sequence[object]) -> str:

@@ -13,35 +13,22 @@ from pathlib import Path
 from attrs import evolve
 
 from joinproto.apps.standby.keeping import form
-from joinproto.apps.standby.keeping.form import FOLDER, BrokerRecord
+from joinproto.apps.standby.keeping.form import BrokerRecord
 from joinproto.apps.standby.keeping.slots import Slot, Slots, refusal, slot_of
 from joinproto.apps.standby.keeping.views import FRAMES, last_view
 from joinproto.durable.envelope import Validity
-from joinproto.join.ids import short
 from joinproto.pick.candidate import LastView, State
-from joinproto.pick.findings import Findings, Missing, row_of
-from joinproto.pick.pick import Pick, group
+from joinproto.pick.findings import Missing
+from joinproto.pick.pick import Pick
 from joinproto.pick.table import Verdict
-from joinproto.recovery.found import Fact, Format, Found, Raw
-from joinproto.recovery.frames import too_short
-from joinproto.recovery.words import typed
+from joinproto.recovery.found import Fact, Found, Raw
+from joinproto.recovery.frames import Run, too_short
+from joinproto.recovery.judged import Judged, picked
+from joinproto.recovery.words import collect_on, typed
 from joinproto.standby.best import Best, best
 from joinproto.standby.broker import Mark
 from joinproto.standby.messages import View
 
-__all__ = [
-    "FOLDER",
-    "FORMAT",
-    "NAMES",
-    "chain_of",
-    "kept_of",
-    "next_of",
-    "picked",
-    "read",
-    "sentence_of",
-]
-
-FORMAT = Format.STANDBY
 NAMES = (*form.NAMES, FRAMES)
 FORMER = "a former primary may have more"
 STATES = {Mark.CLEAN: State.CLEAN, Mark.DIRTY: State.DIRTY, Mark.EMPTY: State.EMPTY}
@@ -49,11 +36,9 @@ STATES = {Mark.CLEAN: State.CLEAN, Mark.DIRTY: State.DIRTY, Mark.EMPTY: State.EM
 
 def read(raw: Raw) -> Found:
     """Return the contents of a broker's directory; never raises, whatever the bytes are."""
-    if raw.problem:
-        return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
     refused_files = [f"{n}: {raw.file(n).problem}" for n in NAMES if raw.file(n).problem]
     if refused_files:
-        return Found.of(raw, state=State.UNREADABLE, problems=tuple(refused_files))
+        return Found.of(raw, State.UNREADABLE, *refused_files)
     slots = Slots(*(slot_of(Path(raw.path) / name, raw.file(name).data) for name in form.NAMES))
     refused = refusal(slots)
     kept = slots.current.contents
@@ -66,20 +51,21 @@ def read(raw: Raw) -> Found:
         known = kept or slots.previous.contents
         said = str(refused).partition("\n")[0]
         member = "" if known is None else known.broker
-        return Found.of(raw, state=state, member=member, problems=(said,), facts=_left(slots))
-    problems = [raw.lock_problem] if raw.lock_problem else []
+        return Found.of(raw, state, said, member=member, facts=_left(slots))
     state = STATES[kept.mark]
     lost = _lost_frames(raw, kept)
     if lost:
-        problems.insert(0, lost)
         is_unread = raw.journal is not None and raw.journal.is_unread
         state = State.UNREADABLE if is_unread else State.CORRUPT
-    if _chain(raw) is None:
-        problems.insert(0, f"{FRAMES}: what it begins with is damaged")
+    unchained = "" if _chain(raw) is not None else f"{FRAMES}: what it begins with is damaged"
+    if unchained:
         state = State.CORRUPT
     return Found.of(
         raw,
-        state=state,
+        state,
+        unchained,
+        lost,
+        raw.lock_problem,
         member=kept.broker,
         cluster=kept.cluster or "",
         seq=_position(raw, kept),
@@ -88,7 +74,6 @@ def read(raw: Raw) -> Found:
         )
         if kept.cluster is not None
         else None,
-        problems=tuple(problems),
         facts=_facts(raw, slots.current, kept),
     )
 
@@ -120,9 +105,13 @@ def _lost_frames(raw: Raw, kept: BrokerRecord) -> str:
 
 
 def _position(raw: Raw, kept: BrokerRecord) -> int:
-    view = f"{kept.view.generation:064x}"
-    runs = () if raw.journal is None else raw.journal.runs
-    return sum(run.last - run.first + 1 for run in runs if run.view == view)
+    return sum(run.last - run.first + 1 for run in _runs(raw, kept.view.generation))
+
+
+def _runs(raw: Raw, generation: int) -> list[Run]:
+    """Return the frames of a generation that are in its journal."""
+    view = f"{generation:064x}"
+    return [run for run in (raw.journal.runs if raw.journal else ()) if run.view == view]
 
 
 def _facts(raw: Raw, slot: Slot, kept: BrokerRecord) -> tuple[Fact, ...]:
@@ -157,8 +146,11 @@ def _left(slots: Slots) -> tuple[Fact, ...]:
 # -- which is the best ---------------------------------------------------------------------
 
 
-def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
-    """Return the verdict about stores of one kind, and the conclusion of H10."""
+def judged(stores: Sequence[Found], *, lost: Collection[str], words: Sequence[str]) -> Judged:
+    """Return the verdict about stores of hot standby, by H10: the last to be primary is the best.
+
+    `lost`: brokers whose stores are lost.
+    """
     readable = [(one, kept) for one in stores if (kept := kept_of(one)) is not None]
     names = [kept.broker for _, kept in readable]
     known = {name for _, kept in readable for name in (*kept.brokers, *kept.view.members)}
@@ -176,14 +168,24 @@ def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
         if ahead:
             found = _with_rivals(found, [one.member for one in ahead])
             verdict, case = Verdict.UNPROVEN, found.case
-    findings = Findings(
-        rows=tuple(row_of(one.candidate) for one in stores),
-        lines=tuple(f"{one.name}: {_said(kept)}" for one, kept in readable) + _chained(chain),
+    pick = picked(
+        stores,
+        verdict,
+        rule="H10",
+        case=case,
         latest=latest,
         missing=tuple(Missing(name, "", may_know_more=True) for name in missing),
     )
-    groups = group([one.candidate for one in stores])
-    return Pick(verdict=verdict, rule="H10", case=case, groups=groups, findings=findings), found
+    return Judged(
+        pick=pick,
+        sentence=_sentence(pick, found),
+        lines=(*(f"{one.name}: {_said(kept)}" for one, kept in readable), *_chained(chain)),
+        not_examined=(
+            "what is in the messages: only which actions are there was read",
+            "whether a broker runs on a machine that is not named here",
+        ),
+        next=_next(pick, found, stores, words, lost),
+    )
 
 
 def _ahead(
@@ -230,9 +232,7 @@ def _covers(
 
 def _last(found: Found, generation: int) -> int:
     """Return the number of the last frame that a store has of a generation; 0: it has none."""
-    view = f"{generation:064x}"
-    runs = () if found.raw.journal is None else found.raw.journal.runs
-    return max((run.last for run in runs if run.view == view), default=0)
+    return max((run.last for run in _runs(found.raw, generation)), default=0)
 
 
 def _with_rivals(found: Best, names: Sequence[str]) -> Best:
@@ -293,56 +293,35 @@ def _chained(chain: View) -> tuple[str, ...]:
     return (f"the chain of views ends with one in which {said}; only {beside} may be promoted",)
 
 
-def sentence_of(pick: Pick, found: Best) -> str:
-    """Return the verdict in a sentence."""
+def _sentence(pick: Pick, found: Best) -> str:
     match pick.verdict:
-        case Verdict.IN_USE:
-            return "A store is in use: a running broker needs no recovery."
         case Verdict.CORRUPT:
             return "Not one of these stores can be read."
-        case Verdict.DIFFERENT_CLUSTERS:
-            return "These are stores of several clusters."
         case Verdict.CLEAN:
             return "Every store is empty: there is nothing to recover."
         case Verdict.PROVEN:
-            return f"{found.why}: it is to be primary, and that is proven."
+            return f"{found.why}: it must become the primary, and that is proven."
         case Verdict.UNPROVEN if pick.case == "a store is there twice":
             return "Two of these are stores of one broker: an old state, or a copy."
     return f"{found.why}: nothing is proven."
 
 
-def next_of(
-    pick: Pick,
-    found: Best,
-    stores: Sequence[Found],
-    words: Sequence[str],
-    *,
-    lost: Collection[str] = (),
+def _next(
+    pick: Pick, found: Best, stores: Sequence[Found], words: Sequence[str], lost: Collection[str]
 ) -> str:
-    """Return the next command to type, or the next thing to do.
-
-    `lost`: brokers whose stores are lost.
-    """
+    """Return the next command to type, or the next thing to do."""
     best_one = "" if found.store is None else found.store.name
     chosen = [one for one in stores if one.name in pick.latest and one.member == best_one]
     match pick.verdict:
-        case Verdict.IN_USE:
-            return "look at the running broker; if it shall not run, stop it, then ask again"
         case Verdict.CORRUPT:
             return "start the brokers with empty directories; or look for other stores"
-        case Verdict.DIFFERENT_CLUSTERS:
-            first = short(pick.groups[0].cluster).rstrip(".")
-            return f"joinproto recover pick --cluster {first} {' '.join(map(typed, words))}"
         case Verdict.CLEAN:
             return "start the brokers, and have the manager promote one"
         case Verdict.DIVERGED:
             return "look at what each of both confirmed; fence one of them the next time"
         case Verdict.UNPROVEN if {item.member for item in pick.findings.missing} - set(lost):
             names = ", ".join(item.member for item in pick.findings.missing)
-            return (
-                f"on the hosts of {names}: joinproto recover collect DIR > NAME.info; then pick"
-                " again, with those files too"
-            )
+            return collect_on(f"the hosts of {names}")
     if not chosen:
         return "look for the stores that are not here yet, and pick again with them"
     one = chosen[0]

@@ -19,7 +19,7 @@ import click
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "inspect": ("cli_look:inspect", "Show what each store says of itself."),
     "collect": ("cli_look:collect", "The same as a file, to carry from each machine."),
-    "compare": ("cli_look:compare", "Group stores by cluster and chain; who is ahead."),
+    "compare": ("cli_look:compare", "Group stores by cluster and chain; which is ahead."),
     "pick": ("cli_look:pick", "Say which store is the latest, and the proof."),
     "plan": ("cli_do:plan", "Write down what would be written where."),
     "apply": ("cli_do:apply", "Carry out a plan, on the machine of its store."),

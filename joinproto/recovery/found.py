@@ -6,12 +6,12 @@
 Two steps, because `collect` carries a `Raw` to another machine, which reads it again: no text that
 another program wrote about a store is believed.
 
-A format is one module with these names (`joinproto/recovery/foreign/qpid.py`, and so on):
+A format is one module, called as its value (`joinproto/recovery/foreign/qpid.py`; ours are `own.py`
+and `brokers.py`), with these names:
 
-    FORMAT = Format.QPID
     NAMES = ("cluster/store.status",)         # files it reads, relative to the directory given
     def more(entries) -> tuple[str, ...]: ... # not always there: further files of a directory
-    def read(raw: Raw) -> Found: ...          # pure; never raises, whatever the bytes are
+    def read(raw: Raw) -> Found: ...          # pure; never raises; raw.problem is ""
 
 `gather.py` opens the files (read only, links refused, at most `FILE_BYTES_MAX` bytes each) and
 fills a `Raw`.  `--format auto` takes the format that has one of its names in the directory; where
@@ -172,9 +172,17 @@ class Raw:
     @property
     def errors(self) -> frozenset[int]:
         """Return every error of the system in reading it."""
-        found = {*self.errnos, *(file.errno for file in self.files)}
-        found |= set() if self.journal is None else {self.journal.errno}
-        return frozenset(each for each in found if each is not None)
+        return frozenset(number for number, _ in self.refusals)
+
+    @property
+    def refusals(self) -> list[tuple[int, str]]:
+        """Return every error of the system in reading it, with a text."""
+        found = [(file.errno, f"{file.name}: {file.problem}") for file in self.files]
+        if self.journal is not None:
+            found.append((self.journal.errno, f"frames.log: {self.journal.problem}"))
+        said = self.lock_problem or self.problem.rpartition(": ")[2]
+        found += [(number, said) for number in self.errnos]
+        return [(number, text) for number, text in found if number is not None]
 
     def file(self, name: str) -> RawFile:
         """Return the file with this name, an absent one if it was not there."""
@@ -235,10 +243,20 @@ class Found:
     label: str = ""
 
     @classmethod
-    def of(cls, raw: Raw, *, state: State, **more: Any) -> Found:
-        """Return the meaning of `raw`; its state is `IN_USE` if a process has it open."""
-        state = State.IN_USE if raw.in_use else state
-        return cls(path=raw.path, host=raw.host, format=raw.format, state=state, raw=raw, **more)
+    def of(cls, raw: Raw, state: State, *problems: str, **more: Any) -> Found:
+        """Return the meaning of `raw`; its state is `IN_USE` if a process has it open.
+
+        A problem that is empty is none.
+        """
+        return cls(
+            path=raw.path,
+            host=raw.host,
+            format=raw.format,
+            state=State.IN_USE if raw.in_use else state,
+            raw=raw,
+            problems=tuple(filter(None, problems)),
+            **more,
+        )
 
     @property
     def name(self) -> str:

@@ -16,6 +16,8 @@ from attrs import field, frozen
 from joinproto.codec.json_form import Absent, Written
 from joinproto.durable.filesystem import JournalFileSystem, let_go, read_range, reason
 from joinproto.durable.journal.journal import FILE, Run, holds, start_from, survey, too_short
+from joinproto.durable.journal.records import listed
+from joinproto.durable.journal.survey import last_of
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
 
@@ -26,7 +28,7 @@ CHUNK_BYTES = 4 << 20
 
 _RUNS = Written(
     tuple[tuple[str, int, int], ...],
-    lambda runs: [[run.view, run.first, run.last] for run in runs],
+    listed,
     lambda found: tuple(Run(*one) for one in found),
 )
 
@@ -56,7 +58,7 @@ class Journal:
 
     @property
     def last(self) -> Position | None:
-        return Position(self.runs[-1].view, self.runs[-1].last) if self.runs else None
+        return last_of(self.runs)
 
     def holds(self, position: Position) -> bool:
         return holds(self.runs, position)

@@ -6,10 +6,11 @@ and no lock kept.  So it works on a read-only mount and alongside a running brok
 
 from __future__ import annotations
 
+import errno
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,23 +26,14 @@ from joinproto.recovery.foreign.others import NOT_DATA, TELLING, UNKNOWN_PROGRAM
 from joinproto.recovery.foreign.ra import folders as ra
 from joinproto.recovery.foreign.ra.folders import BESIDE, FLAGS
 from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import OnDisk
+from joinproto.recovery.foreign.tree import OnDisk, inside
 from joinproto.recovery.found import EMPTY, FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
 from joinproto.recovery.frames import look_at_journal
-from joinproto.recovery.known import Known
 from joinproto.store.places import open_data_directory
 from joinproto.store.slots import FOLDER, KIND
 
-_READERS = {
-    Format.STANDBY: "joinproto.recovery.brokers",
-    Format.QPID: "joinproto.recovery.foreign.qpid",
-    Format.GALERA: "joinproto.recovery.foreign.galera",
-    Format.RABBITMQ: "joinproto.recovery.foreign.rabbitmq",
-    Format.ETCD: "joinproto.recovery.foreign.etcd",
-    Format.POSTGRESQL: "joinproto.recovery.foreign.postgresql",
-    Format.KRAFT: "joinproto.recovery.foreign.kraft",
-}
-"""Reached when a directory is none of ours: most never are."""
+_OURS = {Format.JOINPROTO: "own", Format.STANDBY: "brokers"}
+"""The readers of our own formats; those of other brokers are called as their format."""
 
 _DIGESTED = (Format.ETCD, Format.POSTGRESQL, Format.KRAFT)
 """Their files are too large to be carried: they are read in place, by a `Tree`."""
@@ -55,28 +47,24 @@ _FOLDERS = {Format.JOINPROTO: FOLDER, Format.STANDBY: "standby"}
 
 def reader_of(kind: Format) -> Any:
     """Return the module that reads this format: see `found.py` for its three names."""
-    return own if kind is Format.JOINPROTO else import_module(_READERS[kind])
+    # Imported when it is needed: most readers never are.
+    return import_module(f"joinproto.recovery.{_OURS.get(kind) or f'foreign.{kind.value}'}")
 
 
-def read(raw: Raw, known: Known | None = None) -> Found:
-    """Return the findings in a directory, by the reader of its format.
-
-    `known`: given with each of many stores, so that common views are decoded once.
-    """
+def read(raw: Raw) -> Found:
+    """Return the findings in a directory, by the reader of its format."""
+    if raw.problem:
+        return Found.of(raw, State.UNREADABLE, raw.problem)
     if raw.format is None:
         if other := other_in([file.name for file in raw.files]):
             said = f"a data directory of {other.name}, which is not read here"
             if other is UNKNOWN_PROGRAM:
                 said = f"holds {', '.join(file.name for file in raw.files)}: of {other.name}"
-            return Found.of(raw, state=State.UNKNOWN, problems=(said,))
+            return Found.of(raw, State.UNKNOWN, said)
         none = EMPTY if not raw.files else "no store of a known format is here"
-        found = (raw.problem or none,)
-        state = State.UNREADABLE if raw.problem else State.NONE
-        return Found.of(raw, state=state, problems=found)
-    if raw.format is Format.JOINPROTO:
-        return own.read(raw, known)
-    found_here: Found = reader_of(raw.format).read(raw)
-    return found_here
+        return Found.of(raw, State.NONE, none)
+    found: Found = reader_of(raw.format).read(raw)
+    return found
 
 
 def gather(
@@ -98,35 +86,16 @@ def gather(
     """
     typed = Path(os.path.abspath(path))  # noqa: PTH100  a link in it is not followed yet
     path = Path(os.path.realpath(typed))
-    shown, called = str(path), typed.name if typed.name != path.name else ""
-    now = time.time()
+    called = typed.name if typed.name != path.name else ""
+    raw = Raw(path=str(path), host=host, format=None, called=called, read_at=time.time())
     try:
         directory = open_data_directory(files, path)
     except StoreError as error:
         problem = error.message.removesuffix("\n  nothing was changed")
-        errno = getattr(error.__cause__, "errno", None)
-        raw = Raw(path=shown, host=host, format=kind, problem=problem, called=called, read_at=now)
-        return evolve(raw, errnos=frozenset({errno}))
+        errnos = frozenset({getattr(error.__cause__, "errno", None)})
+        return evolve(raw, format=kind, problem=problem, errnos=errnos)
     try:
-        there: dict[Format, tuple[RawFile, ...]] = {}
-        for each in [kind] if kind else list(Format):
-            if each in _DIGESTED:
-                if digest := _large(files, directory, each, is_asked=kind is not None):
-                    there[each] = (digest,)
-                continue
-            # The previous generation before the current one: a member may be writing.
-            names = reversed(reader_of(each).NAMES)
-            read_files = tuple(_read(files, directory, name) for name in names)[::-1]
-            is_there = any(not file.is_absent for file in read_files)
-            if is_there or kind or _has_folder(files, directory, each):
-                there[each] = read_files
-        if len(there) > 1 and any(map(_has_data, there.values())):
-            # An error of the disk is not yet a file of another broker.
-            there = {
-                each: found
-                for each, found in there.items()
-                if each is Format.JOINPROTO or _has_data(found)
-            }
+        there = _there(files, directory, kind)
         if len(there) > 1:
             several = ", ".join(each.value for each in there)
             raise UsageProblem(
@@ -141,15 +110,7 @@ def gather(
                 more += _flags(files, typed)
             if each is Format.RABBITMQ and logs:
                 more += _logs(files, directory)
-            raw = Raw(
-                path=shown,
-                host=host,
-                format=each,
-                files=(*found, *more),
-                called=called,
-                recovered=recovered,
-                read_at=now,
-            )
+            raw = evolve(raw, format=each, files=(*found, *more), recovered=recovered)
             if each in _DIGESTED:
                 reader = reader_of(each)
                 user = _user_of(path, reader.LOCKED) or _server_in(path, getattr(reader, "PID", ""))
@@ -158,23 +119,43 @@ def gather(
                 return raw
             raw = evolve(raw, journal=look_at_journal(files, directory))
             return _with_folder(files, directory, raw, _FOLDERS[each])
-        problem = _hint(files, directory, path)
-        telling = () if problem else _telling(files, directory)
-        raw = Raw(path=shown, host=host, format=None, problem=problem, called=called, read_at=now)
-        return evolve(raw, files=telling)
+        if problem := _hint(files, directory, path):
+            return evolve(raw, problem=problem)
+        return evolve(raw, files=_telling(files, directory))
     finally:
         let_go(files, directory)
 
 
+def _there(
+    files: JournalFileSystem, directory: int, kind: Format | None
+) -> dict[Format, tuple[RawFile, ...]]:
+    """Return the files of each format that is there; of `kind` alone, if it is given."""
+    there: dict[Format, tuple[RawFile, ...]] = {}
+    for each in [kind] if kind else list(Format):
+        if each in _DIGESTED:
+            if digest := _large(files, directory, each, is_asked=kind is not None):
+                there[each] = (digest,)
+            continue
+        # The previous generation before the current one: a member may be writing.
+        names = reversed(reader_of(each).NAMES)
+        found = tuple(_read(files, directory, name) for name in names)[::-1]
+        is_there = any(not file.is_absent for file in found)
+        if is_there or kind or _has_folder(files, directory, each):
+            there[each] = found
+    if len(there) > 1 and any(map(_has_data, there.values())):
+        # An error of the disk is not yet a file of another broker.
+        return {
+            each: found
+            for each, found in there.items()
+            if each is Format.JOINPROTO or _has_data(found)
+        }
+    return there
+
+
 def _more(files: JournalFileSystem, directory: int, kind: Format) -> tuple[str, ...]:
     """Return the files of a format that are not always called the same."""
-    more = getattr(reader_of(kind), "more", None)
-    if more is None:
-        return ()
-    try:
-        found: tuple[str, ...] = more(files.names(directory))
-    except OSError:
-        return ()
+    more = getattr(reader_of(kind), "more", lambda _names: ())
+    found: tuple[str, ...] = more(_names(files, directory))
     return found
 
 
@@ -250,10 +231,11 @@ def _flags(files: JournalFileSystem, typed: Path) -> tuple[RawFile, ...]:
 
 def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     """Return the digest of the logs of RabbitMQ's Raft groups, which are also too large."""
-    try:
-        return tuple(RawFile(name, data) for name, data in ra.digests(files, directory))
-    except OSError as error:
-        return (RawFile(ra.UNREAD, problem=reason(error), errno=error.errno),)
+    with closing(OnDisk(files, directory)) as tree:
+        try:
+            return tuple(RawFile(name, data) for name, data in ra.digests(tree))
+        except NotAsWritten as error:
+            return (RawFile(ra.UNREAD, problem=str(error), errno=error.errno),)
 
 
 def _large(
@@ -261,16 +243,13 @@ def _large(
 ) -> RawFile | None:
     """Return the digest of a directory with large files, None if it has another format."""
     reader = reader_of(kind)
-    tree = OnDisk(files, directory)
-    try:
-        if not is_asked and not reader.is_here(tree):
-            return None
-        return RawFile(reader.NAMES[0], reader.digest(tree))
-    except NotAsWritten as error:
-        errno = getattr(error.__cause__, "errno", None)
-        return RawFile(reader.NAMES[0], problem=str(error), errno=errno)
-    finally:
-        tree.close()
+    with closing(OnDisk(files, directory)) as tree:
+        try:
+            if not is_asked and not reader.is_here(tree):
+                return None
+            return RawFile(reader.NAMES[0], reader.digest(tree))
+        except NotAsWritten as error:
+            return RawFile(reader.NAMES[0], problem=str(error), errno=error.errno)
 
 
 def _server_in(path: Path, file: str) -> str:
@@ -316,10 +295,7 @@ def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     """Return the names that identify a directory of an unsupported program, else all names in
     it.
     """
-    try:
-        names = {name for name in files.names(directory) if name[0] != "."} - NOT_DATA
-    except OSError:
-        return ()
+    names = {name for name in _names(files, directory) if name[0] != "."} - NOT_DATA
     known = TELLING & names if other_in(TELLING & names) not in (None, UNKNOWN_PROGRAM) else names
     return tuple(map(RawFile, sorted(known)[:NAMES_MAX]))
 
@@ -342,21 +318,18 @@ def _has_folder(files: JournalFileSystem, directory: int, kind: Format) -> bool:
         return gcache.FILE in _names(files, directory)
     if kind is not Format.JOINPROTO:
         return False
-    try:
-        with _inside(files, directory, (FOLDER,)) as folder:
-            return folder is not None
-    except OSError:
-        return True  # something of this name is there, whatever is wrong with it
+    # Something of this name is there, whatever is wrong with it.
+    return FOLDER in _names(files, directory)
 
 
 def _with_folder(files: JournalFileSystem, directory: int, raw: Raw, name: str) -> Raw:
     """Return `raw` with the facts in a store's directory besides its two files."""
     try:
-        with _inside(files, directory, (name,)) as folder:
-            if folder is None:
-                return raw
+        with inside(files, directory, name) as folder:
             names = files.names(folder)
             lock = look_at_lock(files, folder)
+    except FileNotFoundError:
+        return raw
     except OSError as error:
         problem = f"{name}: {reason(error)}"
         return evolve(raw, lock_problem=problem, errnos=frozenset({error.errno}))
@@ -369,11 +342,9 @@ def _with_folder(files: JournalFileSystem, directory: int, raw: Raw, name: str) 
 
 def _read(files: JournalFileSystem, directory: int, name: str) -> RawFile:
     """Return one file, below the open directory."""
-    *folders, last = name.split("/")
+    above, _, last = name.rpartition("/")
     try:
-        with _inside(files, directory, folders) as folder:
-            if folder is None:
-                return RawFile(name)
+        with inside(files, directory, above) as folder:
             file = files.open_to_read(folder, last)
             try:
                 data = read_all(files, file, bytes_max=FILE_BYTES_MAX)
@@ -383,28 +354,9 @@ def _read(files: JournalFileSystem, directory: int, name: str) -> RawFile:
     except FileNotFoundError:
         return RawFile(name)
     except OSError as error:
-        is_link = getattr(error, "errno", None) == 40
+        is_link = error.errno == errno.ELOOP
         why = "is a symbolic link, which is not followed" if is_link else reason(error)
-        return RawFile(name, problem=why, errno=getattr(error, "errno", None))
+        return RawFile(name, problem=why, errno=error.errno)
     if len(data) > FILE_BYTES_MAX:
         return RawFile(name, problem=f"is larger than {FILE_BYTES_MAX} bytes")
     return RawFile(name, data, modified=modified)
-
-
-@contextmanager
-def _inside(
-    files: JournalFileSystem, directory: int, folders: Sequence[str]
-) -> Iterator[int | None]:
-    """Give the directory below `directory`, None if there is none; raises `OSError`."""
-    opened: list[int] = []
-    try:
-        for folder in folders:
-            try:
-                opened.append(files.open_directory_in(opened[-1] if opened else directory, folder))
-            except FileNotFoundError:
-                yield None
-                return
-        yield opened[-1] if opened else directory
-    finally:
-        for each in reversed(opened):
-            let_go(files, each)

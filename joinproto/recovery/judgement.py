@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from joinproto.codec.json_form import filled
 from joinproto.errors import UsageProblem
 from joinproto.join.ids import short
-from joinproto.pick.findings import Findings, Missing, row_of
+from joinproto.pick.findings import Missing
 from joinproto.pick.pick import Pick, group, pick
 from joinproto.pick.table import Verdict
 from joinproto.recovery import rafts, schema
@@ -21,8 +21,9 @@ from joinproto.recovery.foreign.choice import broker_would
 from joinproto.recovery.foreign.ra.nodes import has_khepri
 from joinproto.recovery.foreign.ra.table import Row, Table
 from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.judged import Judged, picked
 from joinproto.recovery.unused import unused
-from joinproto.recovery.words import typed
+from joinproto.recovery.words import grouped, has
 
 WRITE_SETS_SHOWN = 8
 ELECTS = "each group elects a node that has all that was committed"
@@ -94,56 +95,66 @@ def judge(
     command line, for the next one.
     """
     chosen, others = _of_cluster(stores, cluster)
-    said = unused(chosen, transient=transient, lost=lost, outside=outside, nodes=nodes)
-    found = _judged(
-        chosen,
-        transient=transient,
-        lost=lost,
-        outside=outside,
-        nodes=nodes,
-        notes=(*notes, *others),
-        words=words,
-    )
-    return evolve(found, unused=said)
-
-
-def _judged(
-    chosen: Sequence[Found],
-    *,
-    transient: Collection[str],
-    lost: Collection[str],
-    outside: bool,
-    nodes: int | None,
-    notes: Sequence[str],
-    words: Sequence[str],
-) -> Judgement:
-    """Return the verdict about stores of one cluster, by the rules of their kind."""
-    formats = {found.format for found in chosen if found.state.is_readable}
+    kinds = {one.format for one in chosen}
+    formats = {one.format for one in chosen if one.state.is_readable}
     if len(formats) > 1:
         listed = ", ".join(sorted(one.value for one in formats if one is not None))
         raise UsageProblem(
             f"stores of several brokers ({listed}) cannot be compared",
             next="name the directories of one cluster only",
         )
-    if formats == {Format.STANDBY} or {one.format for one in chosen} == {Format.STANDBY}:
-        return _of_brokers(chosen, lost=lost, notes=notes, words=words)
-    if any(has_khepri(one) for one in chosen if one.state.is_readable):
-        return _of_khepri(chosen, lost=lost, notes=notes, words=words)
-    if {one.format for one in chosen} & set(rafts.FORMATS):
-        group_of = rafts.judged(chosen, lost=lost, words=words)
-        return _of_product(chosen, group_of, lost=lost, notes=notes)
-    if Format.POSTGRESQL in {one.format for one in chosen}:
+    if {Format.STANDBY} in (formats, kinds):
+        from joinproto.recovery import brokers
+
+        found = brokers.judged(chosen, lost=lost, words=words)
+    elif any(has_khepri(one) for one in chosen if one.state.is_readable):
+        found = _of_khepri(chosen, lost)
+    elif kinds & set(rafts.FORMATS):
+        found = rafts.judged(chosen, lost=lost)
+    elif Format.POSTGRESQL in kinds:
         from joinproto.recovery import timelines
 
-        system = timelines.judged(chosen, nodes=nodes, words=words)
-        return _of_product(chosen, system, lost=lost, notes=notes)
-    uncounted = nodes is None and Format.GALERA in formats
+        found = timelines.judged(chosen, nodes=nodes)
+    else:
+        found = _by_table(
+            chosen, transient=transient, lost=lost, outside=outside, nodes=nodes, words=words
+        )
+    said, after = found.sentence, found.next
+    if found.pick.verdict in (Verdict.IN_USE, Verdict.DIFFERENT_CLUSTERS):
+        said, after = sentence(found.pick, chosen), next_step(found.pick, chosen, words)
+    claimed = [f"{name} keeps nothing: that is what you say" for name in transient]
+    claimed += [f"the store of {name} is lost for good: that is what you say" for name in lost]
+    if outside and Format.JOINPROTO in formats:
+        claimed.append("an outside register chooses the views: that is what you say")
+    return Judgement(
+        stores=tuple(chosen),
+        pick=found.pick,
+        sentence=said,
+        evidence=(*found.lines, *claimed, *_problems(chosen)),
+        not_examined=(*notes, *others, *found.not_examined),
+        next=after,
+        raft=found.raft,
+        unused=unused(chosen, transient=transient, lost=lost, outside=outside, nodes=nodes),
+    )
+
+
+def _by_table(
+    chosen: Sequence[Found],
+    *,
+    transient: Collection[str],
+    lost: Collection[str],
+    outside: bool,
+    nodes: int | None,
+    words: Sequence[str],
+) -> Judged:
+    """Return the verdict by the table of `pick`: about our stores, Qpid's, Galera's, RabbitMQ's."""
+    formats = {one.format for one in chosen if one.state.is_readable}
     found = pick(
         [one.candidate for one in chosen],
         without=transient,
         outside=outside,
         nodes=nodes,
-        uncounted=uncounted,
+        uncounted=nodes is None and Format.GALERA in formats,
     )
     told, advice = _told(chosen, lost)
     raft = _groups(chosen)
@@ -151,11 +162,6 @@ def _judged(
     is_sure = found.verdict in (Verdict.PROVEN, Verdict.TIE) or Format.RABBITMQ not in formats
     is_open = found.verdict not in (*settled, Verdict.DIFFERENT_CLUSTERS)
     would = broker_would(chosen) if is_open else ""
-    quiet = _problems(chosen)
-    claimed = [f"{name} keeps nothing: that is what you say" for name in transient]
-    claimed += [f"the store of {name} is lost for good: that is what you say" for name in lost]
-    if outside and Format.JOINPROTO in formats:
-        claimed.append("an outside register chooses the views: that is what you say")
     said = f"{sentence(found, chosen)} {would}".rstrip()
     after = (
         without(found, lost, words)
@@ -172,58 +178,23 @@ def _judged(
         elif set(raft.missing) <= set(lost):
             after = f"{after}; then {raft.advice(lost)}"
         told = (*raft.lines, *told)
-    return Judgement(
-        stores=tuple(chosen),
+    return Judged(
         pick=found,
-        raft=raft,
         sentence=said,
-        evidence=(
+        lines=(
             *found.findings.lines,
             *_safety(found),
             *told,
             *([f"by these lists alone: {advice}"] if advice and not is_sure else []),
             *found.findings.pending,
-            *claimed,
-            *quiet,
         ),
-        not_examined=(*notes, *not_examined(chosen, outside=outside, nodes=nodes)),
+        not_examined=not_examined(chosen, outside=outside, nodes=nodes),
         next=after,
+        raft=raft,
     )
 
 
-def _of_brokers(
-    stores: Sequence[Found],
-    *,
-    lost: Collection[str],
-    notes: Sequence[str],
-    words: Sequence[str],
-) -> Judgement:
-    """Return the verdict about stores of hot standby, where the last to be primary is the best."""
-    from joinproto.recovery import brokers
-
-    found, best = brokers.picked(stores)
-    claimed = [f"the store of {name} is lost for good: that is what you say" for name in lost]
-    return Judgement(
-        stores=tuple(stores),
-        pick=found,
-        sentence=brokers.sentence_of(found, best),
-        evidence=(*found.findings.lines, *claimed, *_problems(stores)),
-        not_examined=(
-            *notes,
-            "what is in the messages: only which actions are there was read",
-            "whether a broker runs on a machine that is not named here",
-        ),
-        next=brokers.next_of(found, best, stores, words, lost=lost),
-    )
-
-
-def _of_khepri(
-    stores: Sequence[Found],
-    *,
-    lost: Collection[str],
-    notes: Sequence[str],
-    words: Sequence[str],
-) -> Judgement:
+def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> Judged:
     """Return the verdict about nodes of RabbitMQ with Khepri: all they keep is in Raft groups."""
     found = _groups(stores)
     assert found is not None
@@ -231,48 +202,33 @@ def _of_khepri(
     names = {one.name: one.member for one in stores}
     metadata = found.khepri
     best = sorted(names[name] for name in latest)
-    has = f"{', '.join(best)} {'have' if best[1:] else 'has'}"
-    next_one = found.advice(lost) or _all_started(names.values(), found)
-    if verdict is Verdict.DIFFERENT_CLUSTERS:
-        clusters = sorted({one.cluster for one in stores if one.cluster})
-        said = f"These are stores of {len(clusters)} different clusters."
-        given = " ".join(map(typed, words))
-        next_one = f"joinproto recover pick --cluster {typed(clusters[0])} {given}"
-    elif verdict is Verdict.IN_USE:
-        said = "A store is in use: a running node needs no recovery."
-    elif metadata is None:
+    if metadata is None:
         said = "No log of the metadata (Khepri) can be read."
     elif found.is_proven:
-        said = f"{has} all that was committed, and that is proven."
+        said = f"{', '.join(best)} {has(best)} all that was committed, and that is proven."
     elif metadata.is_proven:
-        said = f"{has} all metadata, and that is proven. But {found.doubt}"
+        said = f"{', '.join(best)} {has(best)} all metadata, and that is proven. But {found.doubt}"
     else:
         said = f"Nothing is proven: {found.doubt}"
-    rows = tuple(row_of(one.candidate) for one in stores)
     missing = tuple(Missing(node, "", may_know_more=True) for node in found.missing)
-    return Judgement(
-        stores=tuple(stores),
-        pick=Pick(
-            verdict=verdict,
+    return Judged(
+        pick=picked(
+            stores,
+            verdict,
             rule="R1",
             case="every Raft group has its own verdict",
-            groups=group([one.candidate for one in stores]),
-            findings=Findings(rows=rows, latest=latest, missing=missing),
+            latest=latest,
+            missing=missing,
         ),
         raft=found,
         sentence=said,
-        evidence=(
-            *found.lines,
-            *(f"the store of {name} is lost for good: that is what you say" for name in lost),
-            *_problems(stores),
-        ),
+        lines=found.lines,
         not_examined=(
-            *notes,
             "what is in the entries: only which ones are there was read",
             "messages of classic queues and streams",
             "whether a node runs on a machine that is not named here",
         ),
-        next=next_one,
+        next=found.advice(lost) or _all_started(names.values(), found),
     )
 
 
@@ -308,31 +264,9 @@ def _groups(stores: Sequence[Found]) -> Table | None:
     return nodes.groups(stores)
 
 
-def _of_product(
-    stores: Sequence[Found], found: rafts.Judged, *, lost: Collection[str], notes: Sequence[str]
-) -> Judgement:
-    """Return the verdict about stores of a product that has rules of its own."""
-    claimed = [f"the store of {name} is lost for good: that is what you say" for name in lost]
-    return Judgement(
-        stores=tuple(stores),
-        pick=found.pick,
-        sentence=found.sentence,
-        evidence=(*found.lines, *claimed, *_problems(stores)),
-        not_examined=(
-            *notes,
-            "the data themselves: only the log, and what is said of it, was read",
-            "whether a member runs on a machine that is not named here",
-        ),
-        next=found.next,
-    )
-
-
 def _problems(stores: Sequence[Found]) -> list[str]:
     """Return the problems of the stores; one that several share is listed once."""
-    names: dict[str, list[str]] = {}
-    for one in stores:
-        for problem in one.problems:
-            names.setdefault(problem, []).append(one.name)
+    names = grouped((problem, one.name) for one in stores for problem in one.problems)
     return [f"{', '.join(where)}: {problem}" for problem, where in names.items()]
 
 
@@ -367,7 +301,7 @@ def _told(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ..
     if Format.GALERA in formats:
         from joinproto.recovery.foreign import galera
 
-        return tuple(one.line for one in galera.not_last(stores)), ""
+        return galera.not_last(stores), ""
     return (), ""
 
 

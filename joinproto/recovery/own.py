@@ -19,14 +19,12 @@ from joinproto.errors import StoreMissing, StoreNewer, StoreUnreadable
 from joinproto.join.ids import short
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, View
-from joinproto.recovery.found import Fact, Format, Found, Raw, RawFile, State
+from joinproto.recovery.found import Fact, Found, Raw, RawFile, State
 from joinproto.recovery.frames import with_frames
 from joinproto.recovery.history import broken_link
-from joinproto.recovery.known import Known
 from joinproto.store.contents import Contents
-from joinproto.store.slots import CURRENT, FOLDER, PREVIOUS, Slot, Slots, problems, refusal
+from joinproto.store.slots import CURRENT, FOLDER, PREVIOUS, Slot, Slots, judge, problems, refusal
 
-FORMAT = Format.JOINPROTO
 NAMES = (f"{FOLDER}/{CURRENT}", f"{FOLDER}/{PREVIOUS}")
 MARKS = (FOLDER,)
 """It tells a store whose files are gone from a blank disk."""
@@ -35,16 +33,12 @@ SALVAGED_MAX = 120
 """Characters of a damaged value that are shown."""
 
 
-def read(raw: Raw, known: Known | None = None, *, has_log: bool = False) -> Found:
+def read(raw: Raw, *, has_log: bool = False) -> Found:
     """Return the contents of a store's files; never raises, whatever the bytes are.
 
-    `known`: shared by stores that are read together.  `has_log`: its frames are in joinproto's
-    own log, whether it says so or not.
+    `has_log`: its frames are in joinproto's own log, whether it says so or not.
     """
-    known = Known() if known is None else known
-    if raw.problem:
-        return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
-    slots = Slots(_slot(raw, NAMES[0], known), _slot(raw, NAMES[1], known))
+    slots = Slots(*(_slot(raw, name) for name in NAMES))
     refused = refusal(slots)
     found = list(problems(slots))
     if raw.lock_problem:
@@ -66,9 +60,9 @@ def read(raw: Raw, known: Known | None = None, *, has_log: bool = False) -> Foun
     newest = slots.current.contents or slots.previous.contents
     return Found.of(
         raw,
-        state=state,
+        state,
+        *(found or [str(refused).partition("\n")[0]]),
         member="" if newest is None else newest.member,
-        problems=tuple(found) or (str(refused).partition("\n")[0],),
         facts=(*_damaged(slots.current), *_damaged(slots.previous)),
     )
 
@@ -79,9 +73,8 @@ def together(stores: Sequence[Found]) -> tuple[Found, ...]:
     Members of one cluster keep their frames alike, and earlier versions did not write down how.
     """
     with_log = {one.cluster for one in stores if one.raw.journal is not None and one.cluster}
-    known = Known()
     return tuple(
-        read(one.raw, known, has_log=True)
+        read(one.raw, has_log=True)
         if one.record is not None and one.raw.journal is None and one.cluster in with_log
         else one
         for one in stores
@@ -90,7 +83,7 @@ def together(stores: Sequence[Found]) -> tuple[Found, ...]:
 
 def contents_of(found: Found) -> Contents | None:
     """Return all that the current file of a store says, None if it cannot be read."""
-    return Known().judge(Path(found.path), found.raw.file(NAMES[0]).data or b"").contents
+    return judge(Path(found.path), found.raw.file(NAMES[0]).data or b"").contents
 
 
 def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
@@ -116,11 +109,11 @@ def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
         return record, f"--position {seq}: {malformed}"
 
 
-def _slot(raw: Raw, name: str, known: Known) -> Slot:
+def _slot(raw: Raw, name: str) -> Slot:
     file = raw.file(name)
     path = Path(raw.path) / name
     if file.data is not None:
-        return known.judge(path, file.data)
+        return judge(path, file.data)
     validity = Validity.ABSENT if file.is_absent else Validity.UNREADABLE
     return Slot(path=path, validity=validity, problem=file.problem)
 
@@ -157,13 +150,13 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
         found.append(link)
     return Found.of(
         raw,
-        state=state_of(record),
+        state_of(record),
+        *found,
         member=contents.member,
         cluster=str(record.lineage.initial or ""),
         cluster_name=(tip.cluster_name if tip else contents.cluster_name) or "",
         record=record,
         seq=None if record.position is None else record.position.seq,
-        problems=tuple(found),
         facts=_facts(raw, slot, contents),
     )
 
@@ -174,7 +167,7 @@ def _not_taken(
     """Return a store whose metadata is whole, and from which no member may start all the same."""
     facts = tuple(fact for fact in _facts(raw, slot, contents) if fact.name != "state")
     member = contents.member
-    return Found.of(raw, state=state, member=member, problems=tuple(problems), facts=facts)
+    return Found.of(raw, state, *problems, member=member, facts=facts)
 
 
 # -- for people ----------------------------------------------------------------------------

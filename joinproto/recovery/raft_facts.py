@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from attrs import field, frozen
@@ -11,19 +11,12 @@ from joinproto.codec.json_form import Absent, filled
 from joinproto.pick.raft import Configuration, RaftLog
 
 
-@frozen(kw_only=True)
-class Voting:
-    """The voters from an entry on."""
-
-    index: Annotated[int, "of the entry, or of the snapshot"]
-    term: Annotated[int, "of that entry; 0: not known"] = 0
-    voters: Annotated[tuple[str, ...], "members that vote"] = ()
-    learners: Annotated[tuple[str, ...], "members that only listen"] = ()
-
-    @classmethod
-    def of(cls, one: Configuration) -> Voting:
-        voters, learners = sorted(one.voters), sorted(one.learners)
-        return filled(cls, one, voters=tuple(voters), learners=tuple(learners))
+def add_term(terms: list[tuple[int, int]], index: int, term: int) -> None:
+    """Count an entry in the first entries of all terms: it replaces those from its index on."""
+    while terms and terms[-1][0] >= index:
+        terms.pop()
+    if not terms or terms[-1][1] != term:
+        terms.append((index, term))
 
 
 @frozen(kw_only=True)
@@ -45,7 +38,7 @@ class RaftFacts:
     last_term: Annotated[int, "term of its last entry"] = 0
     last_index: Annotated[int, "its last entry"] = 0
     commit: Annotated[int, "entries up to it are known to be committed"] = 0
-    configurations: Annotated[tuple[Voting, ...], "the voters, the newest last"] = ()
+    configurations: Annotated[tuple[Configuration, ...], "the voters, the newest last"] = ()
     terms: Annotated[tuple[Term, ...], Absent(()), "of its entries (etcd), the newest last"] = ()
     names: Annotated[Mapping[str, str], "members by their ids"] = field(factory=dict)
     revision: Annotated[int | None, "revision of its database (etcd)"] = None
@@ -58,14 +51,14 @@ class RaftFacts:
 
     def log(self, name: str) -> RaftLog:
         """Return what is judged."""
-        configurations = tuple(
-            filled(
-                Configuration,
-                one,
-                voters=frozenset(one.voters),
-                learners=frozenset(one.learners),
-            )
-            for one in self.configurations
-        )
         terms = tuple((one.index, one.term) for one in self.terms)
-        return filled(RaftLog, self, name=name, configurations=configurations, terms=terms)
+        return filled(RaftLog, self, name=name, terms=terms)
+
+    @property
+    def newest(self) -> Configuration:
+        """Return the newest voters that it knows, none if it knows of none."""
+        return self.configurations[-1] if self.configurations else Configuration(index=0)
+
+    def named(self, members: Iterable[str]) -> str:
+        """Return the names of members, by their ids."""
+        return " ".join(self.names.get(one, one) for one in sorted(members))

@@ -11,13 +11,13 @@ from collections.abc import Collection, Sequence
 from attrs import frozen
 
 from joinproto.errors import UsageProblem
-from joinproto.pick.findings import Findings, Missing, row_of
-from joinproto.pick.pick import Pick, group
+from joinproto.pick.findings import Missing
 from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
 from joinproto.pick.table import NOT_READ, Verdict
 from joinproto.recovery.foreign.etcd import released
 from joinproto.recovery.found import Format, Found, State
-from joinproto.recovery.words import typed
+from joinproto.recovery.judged import Judged, picked
+from joinproto.recovery.words import and_, collect_on, has, typed
 
 FORMATS = (Format.ETCD, Format.KRAFT)
 TWICE = "a store is there twice"
@@ -25,25 +25,16 @@ BACK = "a store went back"
 PARTED = "two branches"
 EMPTY = "nothing is in their logs"
 UNREAD = (State.CORRUPT, State.UNREADABLE)
+NOT_EXAMINED = (
+    "the data themselves: only the log, and what is said of it, was read",
+    "whether a member runs on a machine that is not named here",
+)
 MISSING = "a majority of the voters is not here"
 MORE = "it may have entries that were acknowledged, and are in no store here"
 ELSEWHERE = "look for other stores of this cluster, or for a snapshot"
-COLLECT = "joinproto recover collect DIR > NAME.info"
 
 
-@frozen(kw_only=True)
-class Judged:
-    """The verdict, with all that is said of it."""
-
-    pick: Pick
-    sentence: str
-    lines: tuple[str, ...]
-    next: str
-
-
-def judged(
-    stores: Sequence[Found], *, lost: Collection[str] = (), words: Sequence[str] = ()
-) -> Judged:
+def judged(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged:
     """Return the verdict about the stores of one product."""
     kind = next((one.format for one in stores if one.format in FORMATS), Format.ETCD)
     logs = [
@@ -61,25 +52,24 @@ def judged(
         Missing(names.get(one, one), "", is_member=True, may_know_more=True, said=MORE)
         for one in found.missing
     )
-    pick = Pick(
-        verdict=verdict,
+    pick = picked(
+        stores,
+        verdict,
         rule="Raft",
         case=case,
-        groups=group([one.candidate for one in stores]),
-        findings=Findings(
-            rows=tuple(row_of(one.candidate) for one in stores),
-            latest=found.latest,
-            covering=found.latest if found.is_proven else (),
-            missing=() if found.is_proven else missing,
-            is_safe=found.is_proven,
-        ),
+        latest=found.latest,
+        covering=found.latest if found.is_proven else (),
+        missing=() if found.is_proven else missing,
+        is_safe=found.is_proven,
     )
-    said = _Words(kind, stores, found, verdict, case, names)
+    words = _Words(kind, stores, found, verdict, case, names)
+    sentence, after = words.said(lost)
     return Judged(
         pick=pick,
-        sentence=said.sentence(),
-        lines=tuple(said.lines()),
-        next=said.next(lost, words),
+        sentence=sentence,
+        lines=tuple(words.lines()),
+        not_examined=NOT_EXAMINED,
+        next=after,
     )
 
 
@@ -135,37 +125,59 @@ class _Words:
     def best(self) -> list[Found]:
         return [one for one in self.stores if one.name in self.found.latest]
 
-    def sentence(self) -> str:
-        best = _and([f"{one.member} ({one.name})" for one in self.best])
+    def said(self, lost: Collection[str]) -> tuple[str, str]:
+        """Return the verdict in a sentence, and the next thing to do."""
+        best = and_([f"{one.member} ({one.name})" for one in self.best])
         match self.verdict:
-            case Verdict.IN_USE:
-                return "A store is in use, so nothing is judged: a cluster that serves is whole."
+            case Verdict.IN_USE | Verdict.DIFFERENT_CLUSTERS:
+                return "", ""
             case Verdict.CORRUPT:
-                return "Each of these stores cannot be read, or has nothing in its log."
-            case Verdict.DIFFERENT_CLUSTERS:
-                return "These are stores of several clusters."
+                said = "Each of these stores cannot be read, or has nothing in its log."
+                return said, ELSEWHERE
             case Verdict.DIVERGED:
-                return f"Two branches, and none has all: {self.found.parted[0]}."
+                return f"Two branches, and none has all: {self.found.parted[0]}.", (
+                    "save all these directories; one member was started alone by force, or a store"
+                    " was put back, or restored from another snapshot. Choose a side, and pick"
+                    " again with the stores of that side alone: what only the other side"
+                    " acknowledged is lost"
+                )
             case Verdict.PROVEN:
-                return f"{best} has every committed entry, and it is proven."
+                return f"{best} has every committed entry, and it is proven.", self._start()
             case Verdict.TIE:
-                return f"{best} have every committed entry, and the same: it is proven."
+                said = f"{best} have every committed entry, and the same: it is proven."
+                return said, self._start()
+        latest = f"{best} {has(self.best)} the latest log of these"
         if self.case == NOT_READ:
-            return "These stores are of a release that is newer than is known here."
+            return "These stores are of a release that is newer than is known here.", (
+                "start the members, each on its directory: where a majority comes, it elects one"
+                " that has all; or use a joinproto that knows this release"
+            )
         if self.case == EMPTY:
-            return (
+            said = (
                 "Nothing is in the logs of these stores: their members are new, or were wiped, and"
                 " other stores have the data."
             )
+            return said, ELSEWHERE
         if self.case == BACK:
-            return f"Nothing is proven: {self.found.went_back[0]}."
-        latest = f"{best} {'has' if len(self.best) == 1 else 'have'} the latest log of these"
+            return f"Nothing is proven: {self.found.went_back[0]}.", (
+                "if they were copied while a member ran, stop all members and copy again; else save"
+                " all these directories, and look for what was put back or wiped: the store as it"
+                " was before may have what these lack"
+            )
         if self.case == TWICE:
-            return f"{latest}, but two of these are stores of one member: an old state, or a copy."
-        return (
+            return (
+                f"{latest}, but two of these are stores of one member: an old state, or a copy.",
+                "find out which directory the member really ran on, and name only that one",
+            )
+        said = (
             f"{latest}, but that is not proven: {self.found.needed} more of"
             f" {self._list(self.found.missing)} would make a majority, and may have more."
         )
+        absent = [self.names.get(one, one) for one in self.found.missing]
+        if absent and set(absent) <= set(lost):
+            return said, self._forced()
+        still = and_([name for name in absent if name not in lost])
+        return said, collect_on(f"the hosts of {still}" if still else "the other hosts")
 
     def lines(self) -> list[str]:
         found, lines = self.found, [*self.found.parted, *self.found.went_back]
@@ -193,59 +205,17 @@ class _Words:
         if found.uncertain:
             lines.append(
                 f"entries {found.uncertain[0]} to {found.uncertain[-1]} may or may not have been"
-                f" acknowledged; {_and([one.member for one in self.best])}"
-                f" {'has' if len(self.best) == 1 else 'have'} them"
+                f" acknowledged; {and_([one.member for one in self.best])} {has(self.best)} them"
             )
         lines.append(f"assumed: {ASSUMED}")
         return lines
-
-    def next(self, lost: Collection[str], words: Sequence[str]) -> str:
-        given = " ".join(map(typed, words)) or "DIR..."
-        absent = [self.names.get(one, one) for one in self.found.missing]
-        match self.verdict:
-            case Verdict.IN_USE:
-                return "look whether it serves; if it does not, stop all of it, then ask again"
-            case Verdict.CORRUPT:
-                return ELSEWHERE
-            case Verdict.DIFFERENT_CLUSTERS:
-                first = next(one.cluster for one in self.stores if one.cluster)
-                return f"joinproto recover pick --cluster {first} {given}"
-            case Verdict.DIVERGED:
-                return (
-                    "save all these directories; one member was started alone by force, or a store"
-                    " was put back, or restored from another snapshot. Choose a side, and pick"
-                    " again with the stores of that side alone: what only the other side"
-                    " acknowledged is lost"
-                )
-            case Verdict.PROVEN | Verdict.TIE:
-                return self._start()
-        if self.case == NOT_READ:
-            return (
-                "start the members, each on its directory: where a majority comes, it elects one"
-                " that has all; or use a joinproto that knows this release"
-            )
-        if self.case == EMPTY:
-            return ELSEWHERE
-        if self.case == TWICE:
-            return "find out which directory the member really ran on, and name only that one"
-        if self.case == BACK:
-            return (
-                "if they were copied while a member ran, stop all members and copy again; else save"
-                " all these directories, and look for what was put back or wiped: the store as it"
-                " was before may have what these lack"
-            )
-        if absent and set(absent) <= set(lost):
-            return self._forced()
-        still = _and([name for name in absent if name not in lost])
-        where = f"the hosts of {still}" if still else "the other hosts"
-        return f"on {where}: {COLLECT}; then pick again, with those files too"
 
     def _start(self) -> str:
         whole = [
             one for one in self.stores if one.raft_log is not None and not one.raft_log.damaged
         ]
         voting = [one for one in whole if one.raft_log and one.raft_log.member in self.found.voters]
-        names = _and([f"{one.member} ({one.name})" for one in voting])
+        names = and_([f"{one.member} ({one.name})" for one in voting])
         start = (
             f"start {names} as always, on these directories: they are a majority, and elect one"
             " that has all; nothing that was acknowledged is lost"
@@ -282,7 +252,7 @@ class _Words:
         return f"{_force(one)}   (what only the lost members had is lost{also})"
 
     def _list(self, members: Collection[str]) -> str:
-        return _and(sorted(self.names.get(one, one) for one in members))
+        return and_(sorted(self.names.get(one, one) for one in members))
 
 
 def _force(one: Found) -> str:
@@ -299,7 +269,3 @@ def _force(one: Found) -> str:
             " then etcd --data-dir NEW"
         )
     return f"on {one.host}: etcd --data-dir {typed(one.path)} --force-new-cluster"
-
-
-def _and(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -18,14 +18,13 @@ from joinproto.recovery import info, own, pack
 from joinproto.recovery.access import SUDO, require_reachable
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.gather import gather, read, stores_inside
-from joinproto.recovery.known import Known
 from joinproto.recovery.words import shown, typed
 
 INFO_BYTES_MAX = info.FILE_BYTES_MAX
 LEVELS_MAX = 3
+"""Levels above a wrong path that are searched for stores."""
 DIRECTORIES_MAX = 1_000
 DIRECTORIES_SHOWN_MAX = 8
-"""Levels above and below a wrong path that are searched for stores."""
 
 
 def this_host() -> str:
@@ -100,9 +99,8 @@ def look(
 def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ...]:
     """Return the store of each; equal names with equal bytes are one store, others are two."""
     found: dict[str, Found] = {}
-    known = Known()
     for raw, source in raws:
-        one = read(raw, known)
+        one = read(raw)
         if one.name in found:
             before = found[one.name].raw
             if (before.digest, before.in_use) == (raw.digest, raw.in_use):
@@ -153,25 +151,19 @@ def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
             next=SUDO,
         )
     is_collected = inside[0].suffix == ".info"
-    what = (
-        "file that collect wrote is"
-        if is_collected and len(inside) == 1
-        else "files that collect wrote are"
+    one, several = (
+        ("file that collect wrote is", "files that collect wrote are")
         if is_collected
-        else "data directory is"
-        if len(inside) == 1
-        else "data directories are"
+        else ("data directory is", "data directories are")
     )
-    given = " ".join(
-        " ".join(typed(str(one)) for one in inside) if each == word else typed(each)
-        for each in words
-    )
-    again = _AGAIN["pick" if is_collected and command == "collect" else command]
     if command == "undo" and len(inside) > 1:
-        again = "joinproto recover undo DIR, with one of these: {}"
+        command = "undo DIR, with one of these:"
+    if command == "collect" and is_collected:
+        command = "pick"
     raise UsageProblem(
-        f"{shown(str(path))}: is not a data directory; {len(inside)} {what} in it",
-        next=again.format(given),
+        f"{shown(str(path))}: is not a data directory;"
+        f" {len(inside)} {one if len(inside) == 1 else several} in it",
+        next=_again(command, words, word, inside),
     )
 
 
@@ -198,23 +190,21 @@ def _require_not_inside(word: str, words: Sequence[str], command: str) -> None:
     path = Path(os.path.realpath(word))
     for above in list(path.parents)[:LEVELS_MAX]:
         if above.parent != above and above in stores_inside(above.parent):
-            given = " ".join(typed(str(above)) if each == word else typed(each) for each in words)
             raise UsageProblem(
                 f"{shown(str(path))}: is a part of the data directory {shown(str(above))}",
-                next=_AGAIN[command].format(given),
+                next=_again(command, words, word, [above]),
             )
 
 
-_AGAIN = {
-    "inspect": "joinproto recover inspect {}",
-    "collect": "joinproto recover collect {} > NAME.info",
-    "compare": "joinproto recover compare {}",
-    "pick": "joinproto recover pick {}",
-    "plan": "joinproto recover plan {} -o plan.json",
-    "rehearse": "joinproto recover rehearse {}",
-    "undo": "joinproto recover undo {}",
-}
-"""The commands to type again, with `{}` in place of the stores."""
+_OUTPUT = {"collect": " > NAME.info", "plan": " -o plan.json"}
+"""Where the output of these commands goes."""
+
+
+def _again(command: str, words: Sequence[str], word: str, stores: Iterable[Path]) -> str:
+    """Return the command to type again, with these stores in the place of `word`."""
+    instead = [typed(str(one)) for one in stores]
+    given = [one for each in words for one in (instead if each == word else [typed(each)])]
+    return f"joinproto recover {command} {' '.join(given)}{_OUTPUT.get(command, '')}"
 
 
 def _place(path: Path) -> tuple[int, int] | None:

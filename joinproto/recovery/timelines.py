@@ -1,7 +1,7 @@
-"""The verdict about directories of PostgreSQL: who has all that the others have, and who forked.
+"""The verdict about directories of PostgreSQL: which has all that the others have, which forked.
 
-A client's answers depend on `synchronous_commit` and on who was the primary, which no file says.
-So it is about the log alone: a directory that has all that each other one has is the latest.
+A client's answers depend on `synchronous_commit` and on which server was the primary: no file says
+that.  So it is about the log alone: a directory that has all that each other one has is the latest.
 
 Source: PostgreSQL, `pg_rewind`; "Timelines" in its manual.
 """
@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from joinproto.errors import UsageProblem
-from joinproto.pick.findings import Findings, Missing, row_of
-from joinproto.pick.pick import Pick, group
+from joinproto.pick.findings import Missing
 from joinproto.pick.table import NOT_READ, Verdict
 from joinproto.recovery.foreign.postgresql import Control, Parting, control_of, parting, place
 from joinproto.recovery.found import Found, State
-from joinproto.recovery.rafts import COLLECT, Judged
-from joinproto.recovery.words import typed
+from joinproto.recovery.judged import Judged, picked
+from joinproto.recovery.rafts import NOT_EXAMINED
+from joinproto.recovery.words import and_, collect_on, has
 
 TWICE = "a store is there twice"
 NOT_KNOWN = (State.NEWER, State.UNKNOWN)
 MORE = "it may have a part of the log that is in no directory here"
 
 
-def judged(stores: Sequence[Found], *, nodes: int | None, words: Sequence[str] = ()) -> Judged:
+def judged(stores: Sequence[Found], *, nodes: int | None) -> Judged:
     """Return the verdict about directories of PostgreSQL.  `nodes`: how many there are."""
     if nodes is not None and len(stores) > nodes:
         raise UsageProblem(
@@ -43,19 +43,14 @@ def judged(stores: Sequence[Found], *, nodes: int | None, words: Sequence[str] =
     lines = [_line(*pair) for pair in pairs]
     absent = 0 if nodes is None else max(nodes - len(read), 0)
     unknown = f"{absent} of {nodes} nodes" if absent else ""
-    given = " ".join(map(typed, words)) or "DIR..."
-    where = " and ".join(one.name for one in latest)
+    where = f"{and_([one.name for one in latest])} {has(latest)}"
+    sentence = after = ""
     match verdict:
-        case Verdict.IN_USE:
-            sentence = "A store is in use, so nothing is judged."
-            after = "look whether it serves; if it does not, stop it, then ask again"
+        case Verdict.IN_USE | Verdict.DIFFERENT_CLUSTERS:
+            pass
         case Verdict.CORRUPT:
             sentence = "Not one of these directories can be read."
             after = "look for other directories of this system, or for a backup"
-        case Verdict.DIFFERENT_CLUSTERS:
-            sentence = "These are directories of several systems."
-            first = next(one.cluster for one in stores if one.cluster)
-            after = f"joinproto recover pick --cluster {first} {given}"
         case Verdict.DIVERGED:
             sentence = "These directories have gone different ways, and none has all of the log."
             after = (
@@ -63,41 +58,36 @@ def judged(stores: Sequence[Found], *, nodes: int | None, words: Sequence[str] =
                 " that has; then pg_rewind --target-pgdata DIR --source-server ... on that one"
             )
         case _ if case == TWICE:
-            twins = " and ".join(one.name for one in _twins(read))
+            twins = and_([one.name for one in _twins(read)])
             sentence = f"{twins} are of one server: an old state, or a copy."
             after = "find out in which of them the server really ran, and name only that one"
         case _ if case == NOT_READ:
-            named = " and ".join(one.name for one in stores if one.state in NOT_KNOWN)
+            named = and_([one.name for one in stores if one.state in NOT_KNOWN])
             sentence = f"{named}: of a PostgreSQL that is not read here; nothing is said of it."
             after = (
                 "with the programs of that release: pg_controldata DIR says each timeline and where"
                 " its last checkpoint is, and pg_rewind --dry-run where two directories part"
             )
         case _ if case == MORE:
-            has = "have" if len(latest) > 1 else "has"
-            sentence = f"{where} {has} all of the log that is here, and that is not proven: {case}."
+            sentence = f"{where} all of the log that is here, and that is not proven: {case}."
             after = (
-                f"on the other hosts: {COLLECT}; then pick again, with those files too, and"
-                " --nodes N: how many there are, which no file says"
+                f"{collect_on('the other hosts')}, and --nodes N: how many there are, which no file"
+                " says"
             )
         case _:
-            has = "have" if len(latest) > 1 else "has"
-            sentence = f"{where} {has} all that any of them has, and it is proven."
+            sentence = f"{where} all that any of them has, and it is proven."
             after = (
                 f"start {latest[0].name} as the primary (pg_ctl promote, if it is a standby); the"
                 " others follow it"
             )
     return Judged(
-        pick=Pick(
-            verdict=verdict,
+        pick=picked(
+            stores,
+            verdict,
             rule="timelines",
             case=case,
-            groups=group([one.candidate for one in stores]),
-            findings=Findings(
-                rows=tuple(row_of(one.candidate) for one in stores),
-                latest=tuple(one.name for one in latest),
-                missing=(Missing(unknown, "", may_know_more=True, said=MORE),) if unknown else (),
-            ),
+            latest=tuple(one.name for one in latest),
+            missing=(Missing(unknown, "", may_know_more=True, said=MORE),) if unknown else (),
         ),
         sentence=sentence,
         lines=(
@@ -105,6 +95,7 @@ def judged(stores: Sequence[Found], *, nodes: int | None, words: Sequence[str] =
             "what a client was told (synchronous_commit) is in none of these files",
             "assumed: that each directory is of another node, and none a copy: no file says it",
         ),
+        not_examined=NOT_EXAMINED,
         next=after,
     )
 

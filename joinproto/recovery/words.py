@@ -1,11 +1,32 @@
-"""Words of a command line: as they are shown, and as they are typed again.  No I/O."""
+"""Words of a command line, as they are shown and as they are typed again; and lists of words."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from shlex import quote
+from typing import Annotated, TypeVar
+
+from joinproto.codec.marks import Written
+
+Key = TypeVar("Key")
+
+WORDS_MAX = 8
+"""Directories and files of a command that are typed again; more are only counted."""
+
+COLLECT = "joinproto recover collect DIR > NAME.info"
 
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
+
+
+def _printable(text: str) -> str:
+    if not text or not text.isprintable():
+        raise ValueError(f"{text!r}")
+    return text
+
+
+Shown = Annotated[str, Written(str, str, _printable)]
+"""A text that messages repeat: nothing in it that a terminal obeys."""
 
 
 def typed(word: str) -> str:
@@ -14,6 +35,35 @@ def typed(word: str) -> str:
         return quote(word)
     # Characters that cannot be printed are written as bash reads them.
     return f"$'{''.join(_escaped(char, quotes=True) for char in word)}'"
+
+
+def given(words: Sequence[str]) -> str:
+    """Return the stores of a command as they are typed again."""
+    if len(words) > WORDS_MAX:
+        return f"[the same {len(words)} directories and files]"
+    return " ".join(map(typed, words)) or "DIR..."
+
+
+def and_(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence."""
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def has(words: Sequence[object]) -> str:
+    return "has" if len(words) == 1 else "have"
+
+
+def grouped(pairs: Iterable[tuple[Key, str]]) -> dict[Key, list[str]]:
+    """Return the words of each key, in their order."""
+    found: dict[Key, list[str]] = {}
+    for key, word in pairs:
+        found.setdefault(key, []).append(word)
+    return found
+
+
+def collect_on(hosts: str) -> str:
+    """Return how the stores of these hosts are supplied."""
+    return f"on {hosts}: {COLLECT}; then pick again, with those files too"
 
 
 def shown(text: str) -> str:

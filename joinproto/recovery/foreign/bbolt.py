@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 from attrs import frozen
 
@@ -142,21 +143,21 @@ def fnv64a(data: bytes) -> int:
     return found
 
 
-def _branches(data: bytes, count: int, name: str) -> Iterator[tuple[bytes, int]]:
-    for at in range(count):
-        place = PAGE.size + at * BRANCH.size
-        if place + BRANCH.size > len(data):
+def _cells(data: bytes, count: int, form: struct.Struct, name: str) -> Iterator[tuple[int, Any]]:
+    """Yield the place and the numbers of each cell of a page."""
+    for place in range(PAGE.size, PAGE.size + count * form.size, form.size):
+        if place + form.size > len(data):
             raise NotAsWritten(f"{name}: a page is cut off")
-        offset, length, page = BRANCH.unpack_from(data, place)
+        yield place, form.unpack_from(data, place)
+
+
+def _branches(data: bytes, count: int, name: str) -> Iterator[tuple[bytes, int]]:
+    for place, (offset, length, page) in _cells(data, count, BRANCH, name):
         yield _piece(data, place + offset, length, name), page
 
 
 def _leaves(data: bytes, count: int, name: str) -> Iterator[tuple[bytes, bytes, bool]]:
-    for at in range(count):
-        place = PAGE.size + at * LEAF.size
-        if place + LEAF.size > len(data):
-            raise NotAsWritten(f"{name}: a page is cut off")
-        flags, offset, key, value = LEAF.unpack_from(data, place)
+    for place, (flags, offset, key, value) in _cells(data, count, LEAF, name):
         found = _piece(data, place + offset, key + value, name)
         if flags & 1 and value < BUCKET.size:
             raise NotAsWritten(f"{name}: a bucket is cut off")

@@ -19,12 +19,11 @@ from attrs import evolve
 from joinproto.codec.json_form import filled
 from joinproto.recovery.foreign import etcd_wal
 from joinproto.recovery.foreign.bbolt import Database
-from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import Tree, packed, reader
-from joinproto.recovery.found import Fact, Format, Found, Raw, State
-from joinproto.recovery.raft_facts import RaftFacts, Term, Voting
+from joinproto.recovery.foreign.text import NotAsWritten, packed
+from joinproto.recovery.foreign.tree import Tree, reader
+from joinproto.recovery.found import Fact, Found, Raw, State
+from joinproto.recovery.raft_facts import RaftFacts, Term
 
-FORMAT = Format.ETCD
 NAMES = ("etcd facts",)
 """The contents of a `Raw` in place of the files, which are too large."""
 
@@ -62,31 +61,29 @@ def facts_of(tree: Tree) -> RaftFacts:
     facts = filled(
         RaftFacts,
         log,
-        configurations=tuple(map(Voting.of, log.configurations)),
+        configurations=tuple(log.configurations),
         terms=tuple(Term(index=index, term=term) for index, term in log.all_terms[-TERMS_MAX:]),
-        damaged=why,
         blank=not log.member and etcd_wal.has_no_log(tree),
     )
     try:
         facts = _with_database(tree, facts)
     except NotAsWritten as error:
-        facts = evolve(facts, damaged=why or str(error))
-    if not facts.damaged and log.is_founding:
-        facts = evolve(facts, damaged=FOUNDED, blank=True)
-    is_older = facts.applied is not None and facts.applied < log.start.index
-    if not facts.damaged and facts.applied is None and log.start.index:
-        facts = evolve(facts, damaged=f"{DATABASE}: is not there, or says nothing")
-    if (
-        not facts.damaged
-        and is_older
-        and f"{log.start.index:016x}.snap.db" not in tree.names(etcd_wal.SNAP)
-    ):
-        said = f"{DATABASE}: is older than the snapshot at {log.start.index}"
-        facts = evolve(facts, damaged=said)
-    if not facts.damaged and (facts.applied or 0) > facts.last_index:
+        why = why or str(error)
+    if not why and log.is_founding:
+        return evolve(facts, damaged=FOUNDED, blank=True)
+    return evolve(facts, damaged=why or _contradiction(tree, log.start.index, facts))
+
+
+def _contradiction(tree: Tree, snapshot: int, facts: RaftFacts) -> str:
+    """Return why the database cannot be of this log and its snapshot, "" if it can."""
+    if facts.applied is None:
+        return f"{DATABASE}: is not there, or says nothing" if snapshot else ""
+    if facts.applied < snapshot and f"{snapshot:016x}.snap.db" not in tree.names(etcd_wal.SNAP):
+        return f"{DATABASE}: is older than the snapshot at {snapshot}"
+    if facts.applied > facts.last_index:
         said = f"{DATABASE} has entry {facts.applied}, and the log ends at {facts.last_index}"
-        facts = evolve(facts, damaged=f"{said}: one of both was put back")
-    return facts
+        return f"{said}: one of both was put back"
+    return ""
 
 
 def _with_database(tree: Tree, facts: RaftFacts) -> RaftFacts:
@@ -129,14 +126,13 @@ def _told(raw: Raw, facts: RaftFacts) -> Found:
     if facts.damaged and released(facts.release) > NEWEST:
         state = State.NEWER
         problem = f"of etcd {facts.release}, which is newer than is known (3.4 to 3.6): {problem}"
-    now = facts.configurations[-1] if facts.configurations else Voting(index=0)
     return Found.of(
         raw,
-        state=State.NONE if facts.blank else state,
+        State.NONE if facts.blank else state,
+        problem,
         member=facts.names.get(facts.member, facts.member),
         cluster=facts.cluster,
         raft_log=facts,
-        problems=(problem,) if problem else (),
         facts=(
             Fact("cluster", facts.cluster),
             Fact("member", facts.member),
@@ -144,8 +140,8 @@ def _told(raw: Raw, facts: RaftFacts) -> Found:
             Fact("last entry", f"{facts.last_index} of term {facts.last_term}"),
             Fact("committed", f"up to {facts.commit}, as far as it knows"),
             Fact("in the database", f"up to {facts.applied}, revision {facts.revision}"),
-            Fact("voters", " ".join(facts.names.get(one, one) for one in now.voters)),
-            Fact("learners", " ".join(facts.names.get(one, one) for one in now.learners) or "none"),
+            Fact("voters", facts.named(facts.newest.voters)),
+            Fact("learners", facts.named(facts.newest.learners) or "none"),
             Fact("release", facts.release or "not written"),
         ),
     )

@@ -22,6 +22,7 @@ import json
 import re
 import struct
 from collections.abc import Iterator, Mapping
+from enum import IntEnum
 
 from attrs import define, field, frozen
 
@@ -30,6 +31,7 @@ from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.foreign.protobuf import Message, fields, varint
 from joinproto.recovery.foreign.text import NotAsWritten
 from joinproto.recovery.foreign.tree import Tree, is_blank
+from joinproto.recovery.raft_facts import add_term
 
 WAL, SNAP = "member/wal", "member/snap"
 SEGMENT = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})\.wal")
@@ -41,18 +43,17 @@ SNAPSHOT_BYTES_MAX = 256 << 20
 SEGMENTS_MAX = 4_096
 SECTOR_BYTES = 512
 CHANGES_MAX = 100_000
-METADATA, ENTRY, STATE, CHECKSUM, MARK = 1, 2, 3, 4, 5
 ADD, REMOVE, UPDATE, LEARN = range(4)
 
 
-@frozen(kw_only=True)
-class Snapshot:
-    """The newest snapshot that is whole; index 0: none, the log has all."""
+class Record(IntEnum):
+    """The kind of a record, as etcd numbers it."""
 
-    index: int = 0
-    term: int = 0
-    voters: frozenset[str] = frozenset()
-    learners: frozenset[str] = frozenset()
+    METADATA = 1
+    ENTRY = 2
+    STATE = 3
+    CHECKSUM = 4
+    SNAPSHOT = 5
 
 
 @frozen
@@ -66,11 +67,13 @@ class Change:
 
 @define
 class Log:
-    """The facts of the log, as far as it was read.  `terms`: first entry and number of each
-    term.
+    """The facts of the log, as far as it was read.
+
+    `start`: the newest snapshot that is whole; index 0: there is none, the log has all.  `terms`:
+    first entry and number of each term.
     """
 
-    start: Snapshot
+    start: Configuration
     member: str = ""
     cluster: str = ""
     term: int = 0
@@ -88,7 +91,7 @@ class Log:
 
     def take(self, kind: int, crc: int, data: bytes) -> None:
         """Take a record; raises `NotAsWritten`."""
-        if kind == CHECKSUM:
+        if kind == Record.CHECKSUM:
             if data or (self.crc and self.crc != crc):
                 raise NotAsWritten("the checksum of a file before this one is another")
             self.crc = crc
@@ -97,21 +100,21 @@ class Log:
         if self.crc != crc:
             raise NotAsWritten("a checksum is wrong")
         match kind:
-            case 1:
+            case Record.METADATA:
                 said = Message.read(data, "1 2")
                 ids = f"{said.number(1):x}", f"{said.number(2):x}"
                 if self.member and ids != (self.member, self.cluster):
                     raise NotAsWritten("the log is of two members")
                 self.member, self.cluster = ids
-            case 2:
+            case Record.ENTRY:
                 self._entry(data)
-            case 3:
+            case Record.STATE:
                 said = Message.read(data, "1 2 3")
                 if said.number(1) < self.term or said.number(3) < self.commit:
                     raise NotAsWritten("a term or a commit goes back")
                 self.term, self.commit = said.number(1), said.number(3)
                 self.vote = f"{said.number(2):x}" if said.number(2) else ""
-            case 5:
+            case Record.SNAPSHOT:
                 self.mark = max(self.mark, Message.read(data, "1 2", "3").number(1))
             case _:
                 raise NotAsWritten(f"a record of kind {kind}")
@@ -134,10 +137,7 @@ class Log:
         self.last_index, self.last_term = index, term
         while self.changes and self.changes[-1].index >= index:
             self.changes.pop()
-        while self.terms and self.terms[-1][0] >= index:
-            self.terms.pop()
-        if not self.terms or self.terms[-1][1] != term:
-            self.terms.append((index, term))
+        add_term(self.terms, index, term)
         if kind:
             self.changes.append(Change(index, term, self._changes(kind, said.text(4))))
             if len(self.changes) > CHANGES_MAX:
@@ -147,10 +147,7 @@ class Log:
         """Take an entry that the snapshot has, too: its term is compared, and nothing else."""
         if index > self._seen + 1:
             self._before.clear()
-        while self._before and self._before[-1][0] >= index:
-            self._before.pop()
-        if not self._before or self._before[-1][1] != term:
-            self._before.append((index, term))
+        add_term(self._before, index, term)
         self._seen = index
 
     @property
@@ -198,9 +195,7 @@ class Log:
         """Yield the voters, from the snapshot or the founding on."""
         voters, learners = self.start.voters, self.start.learners
         if self.start.index:
-            yield Configuration(
-                index=self.start.index, term=self.start.term, voters=voters, learners=learners
-            )
+            yield self.start
         founding = None
         for at, change in enumerate(self.changes, start=1):
             before = voters
@@ -230,7 +225,7 @@ class Log:
 
 def read_log(tree: Tree) -> tuple[Log, str]:
     """Return the facts of the log, and the reason why it cannot be believed ("" if it can)."""
-    start, why = Snapshot(), ""
+    start, why = Configuration(index=0), ""
     try:
         start = _snapshot(tree)
     except NotAsWritten as error:
@@ -291,7 +286,7 @@ def _segment(tree: Tree, name: str, log: Log, *, is_last: bool) -> None:
             if len(data) < count + filled:
                 raise NotAsWritten("the last record is cut off")
             kind, crc, inside = _record(data[:count])
-            if any(data[count:]) or (first and kind != CHECKSUM):
+            if any(data[count:]) or (first and kind != Record.CHECKSUM):
                 raise NotAsWritten("a record is not as etcd writes it")
             log.take(kind, crc, inside)
         except NotAsWritten as error:
@@ -321,7 +316,7 @@ def is_torn(data: bytes, at: int) -> bool:
     return any(not any(data[one:end]) for one, end in zip(begins, [*begins[1:], None], strict=True))
 
 
-def _snapshot(tree: Tree) -> Snapshot:
+def _snapshot(tree: Tree) -> Configuration:
     """Return the newest snapshot that is whole, as etcd chooses it; raises `NotAsWritten`."""
     found = [match for name in tree.names(SNAP) if (match := SNAPSHOT.fullmatch(name))]
     why = ""
@@ -336,10 +331,10 @@ def _snapshot(tree: Tree) -> Snapshot:
             why = why or f"{path}: {error}"
     if why:
         raise NotAsWritten(why)
-    return Snapshot()
+    return Configuration(index=0)
 
 
-def _of_snapshot(tree: Tree, path: str) -> Snapshot:
+def _of_snapshot(tree: Tree, path: str) -> Configuration:
     size = tree.size(path) or 0
     if size > SNAPSHOT_BYTES_MAX:
         raise NotAsWritten(f"has {size} bytes")
@@ -347,11 +342,12 @@ def _of_snapshot(tree: Tree, path: str) -> Snapshot:
     if crc32c(around.text(2)) != around.number(1):
         raise NotAsWritten("its checksum is wrong")
     about = Message.read(Message.read(around.text(2), "", "1 2").text(2), "2 3", "1")
-    who: Mapping[int, set[str]] = {1: set(), 2: set()}
+    who: Mapping[int, set[str]] = {1: set(), 2: set()}  # voters, learners
     for at, value in fields(about.text(1)):
         if at in who and isinstance(value, int):
             who[at].add(f"{value:x}")
         elif value:
             raise NotAsWritten("was taken in the middle of a change of members")
     index, term = about.number(2), about.number(3)
-    return Snapshot(index=index, term=term, voters=frozenset(who[1]), learners=frozenset(who[2]))
+    voters, learners = frozenset(who[1]), frozenset(who[2])
+    return Configuration(index=index, term=term, voters=voters, learners=learners)

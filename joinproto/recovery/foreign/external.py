@@ -79,6 +79,14 @@ _PLAIN = {
     110: (1, 1, 1),  # large integer
     111: (4, 1, 1),
 }
+# tag -> (bytes of a count, terms for each, terms besides): for terms of others.
+_NESTED = {
+    104: (1, 1, 0),  # tuple
+    105: (4, 1, 0),
+    108: (4, 1, 1),  # list, with its tail
+    116: (4, 2, 0),  # map
+    113: (0, 0, 3),  # exported function
+}
 # tag -> bytes after the node's name: processes, ports.
 _NAMED = {103: 9, 88: 12, 102: 5, 89: 8, 120: 12}
 _REFERENCES = {114: 1, 90: 4}
@@ -94,18 +102,10 @@ def end_of(term: bytes, at: int) -> int:
         if tag in _PLAIN:
             counted, each, more = _PLAIN[tag]
             at += counted + more + each * (number(term, at, counted) if counted else 0)
-        elif tag == 104:  # tuple
-            left += number(term, at, 1)
-            at += 1
-        elif tag == 105:
-            left += number(term, at, 4)
-            at += 4
-        elif tag == 108:  # list, with its tail
-            left += number(term, at, 4) + 1
-            at += 4
-        elif tag == 116:  # map
-            left += 2 * number(term, at, 4)
-            at += 4
+        elif tag in _NESTED:
+            counted, each, more = _NESTED[tag]
+            left += more + each * (number(term, at, counted) if counted else 0)
+            at += counted
         elif tag in _NAMED:
             at = _end_of_node(term, at) + _NAMED[tag]
         elif tag in _REFERENCES:
@@ -113,8 +113,6 @@ def end_of(term: bytes, at: int) -> int:
             at = _end_of_node(term, at + 2) + _REFERENCES[tag] + 4 * words
         elif tag == 112:  # function
             at += number(term, at, 4)
-        elif tag == 113:  # exported function
-            left += 3
         else:
             raise NotAsWritten(f"a term with the tag {tag}, which is not known")
         if at > len(term):

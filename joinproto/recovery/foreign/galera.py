@@ -28,10 +28,8 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from joinproto.recovery.foreign import gcache
-from joinproto.recovery.foreign.text import NULL_UUID, UUID, NotAsWritten, shown, text_of
+from joinproto.recovery.foreign.text import NULL_UUID, UUID, NotAsWritten, matched, shown, text_of
 from joinproto.recovery.found import Fact, Format, Found, LastView, Raw, RawFile, State
-
-FORMAT = Format.GALERA
 
 STATE = "grastate.dat"
 VIEW = "gvwstate.dat"
@@ -107,12 +105,10 @@ class Recovered:
 
 def read(raw: Raw) -> Found:
     """Return the contents of a node's directory; never raises, whatever the bytes are."""
-    if raw.problem:
-        return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
     if all(raw.file(name).is_absent for name in (*NAMES, gcache.DIGEST)):
-        return Found.of(raw, state=State.NONE, problems=(f"no {STATE} here",))
+        return Found.of(raw, State.NONE, f"no {STATE} here")
     if why := raw.file(STATE).problem:
-        return Found.of(raw, state=State.UNREADABLE, problems=(f"{STATE}: {why}",))
+        return Found.of(raw, State.UNREADABLE, f"{STATE}: {why}")
 
     problems: list[str] = []
     saved = view = recovered = None
@@ -128,7 +124,7 @@ def read(raw: Raw) -> Found:
         problems.insert(0, f"{STATE}: is not there, next to {near}" if is_absent else str(error))
         if version := _newer_version(raw.file(STATE)):
             problems[0] += f"; its version {version} is newer than is known here (2.1)"
-            return Found.of(raw, state=State.NEWER, problems=tuple(problems))
+            return Found.of(raw, State.NEWER, *problems)
     if saved is None and recovered is not None and recovered.uuid:
         # The server reads both from its rows, as after a kill.
         saved = SavedState(uuid=recovered.uuid, seqno=-1, is_safe=None)
@@ -144,7 +140,7 @@ def read(raw: Raw) -> Found:
     if saved is None:
         state = State.UNREADABLE if raw.file(STATE).is_absent else State.CORRUPT
         facts = _facts(None, view, recovered)
-        return Found.of(raw, state=state, problems=tuple(problems), facts=facts)
+        return Found.of(raw, state, *problems, facts=facts)
     # A view that cannot be read is one all the same: the node was not stopped in order.
     is_open = not raw.file(VIEW).is_absent
     problems += _contradictions(saved, view, recovered, is_open=is_open)
@@ -159,7 +155,8 @@ def read(raw: Raw) -> Found:
         )
     return Found.of(
         raw,
-        state=State.DIRTY if has_rows else _state(saved, is_open=is_open),
+        State.DIRTY if has_rows else _state(saved, is_open=is_open),
+        *problems,
         member=(view.member or view.my_uuid) if view else "",
         cluster=cluster,
         seq=_position(saved, recovered, is_open=is_open),
@@ -177,22 +174,12 @@ def read(raw: Raw) -> Found:
         else gcache.history_in(cache),
         may_be_last=has_rows or _may_be_last(saved, view),
         lost_view=cluster != "" and saved.seqno < 0 and (view is None or not view.is_primary),
-        problems=tuple(problems),
         facts=_facts(saved, view, recovered),
     )
 
 
-@frozen(kw_only=True)
-class NotLast:
-    """A store that was not last, and the one whose later view shows it; both by `Found.name`."""
-
-    store: str
-    by: str
-    line: str
-
-
-def not_last(stores: Sequence[Found]) -> tuple[NotLast, ...]:
-    """Return the stores that were not last, by the view files alone."""
+def not_last(stores: Sequence[Found]) -> tuple[str, ...]:
+    """Return the stores that were not last, by the view files alone, a sentence each."""
     known = [(store, view) for store in stores if (view := _primary(store)) is not None]
     found = []
     for one, mine in known:
@@ -205,11 +192,10 @@ def not_last(stores: Sequence[Found]) -> tuple[NotLast, ...]:
                 and theirs.number > mine.number
             )
             if went_on:
-                line = (
+                found.append(
                     f"{one.name} was not last: {other.name} was with it in its last view"
                     f" ({mine.number}), and later in a view without it ({theirs.number})"
                 )
-                found.append(NotLast(store=one.name, by=other.name, line=line))
                 break
     return tuple(found)
 
@@ -321,15 +307,11 @@ def _values(file: RawFile, line: str, key: str, count: int) -> list[str]:
 
 
 def _uuid(file: RawFile, text: str) -> str:
-    if UUID.fullmatch(text) is None:
-        raise NotAsWritten(f"{file.name}: {shown(text)} is not a UUID")
-    return text
+    return matched(UUID, file, text, "a UUID")
 
 
 def _number(file: RawFile, text: str) -> int:
-    if NUMBER.fullmatch(text) is None:
-        raise NotAsWritten(f"{file.name}: {shown(text)} is not a number")
-    return int(text)
+    return int(matched(NUMBER, file, text, "a number"))
 
 
 # -- conclusions ----------------------------------------------------------------------------

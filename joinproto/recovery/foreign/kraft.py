@@ -27,13 +27,14 @@ from attrs import define, evolve, field
 
 from joinproto.codec.json_text import parsed
 from joinproto.codec.malformed import Malformed
+from joinproto.pick.raft import Configuration
 from joinproto.recovery.foreign.crc32c import crc32c
-from joinproto.recovery.foreign.text import TEXT_BYTES_MAX, NotAsWritten
-from joinproto.recovery.foreign.tree import Tree, packed, reader
-from joinproto.recovery.found import Fact, Format, Found, Raw, State
-from joinproto.recovery.raft_facts import RaftFacts, Voting
+from joinproto.recovery.foreign.protobuf import varint
+from joinproto.recovery.foreign.text import TEXT_BYTES_MAX, NotAsWritten, packed
+from joinproto.recovery.foreign.tree import Tree, reader
+from joinproto.recovery.found import Fact, Found, Raw, State
+from joinproto.recovery.raft_facts import RaftFacts
 
-FORMAT = Format.KRAFT
 NAMES = ("kraft facts",)
 SIGNS = ("__cluster_metadata-0",)
 GLOBS = (
@@ -77,8 +78,8 @@ class Log:
 
     end: int = 0
     epoch: int = 0
-    voting: list[Voting] = field(factory=list)
-    fixed: list[Voting] = field(factory=list)
+    voting: list[Configuration] = field(factory=list)
+    fixed: list[Configuration] = field(factory=list)
     batches: int = 0
 
     def take(self, head: bytes, rest: bytes) -> None:
@@ -113,15 +114,15 @@ def facts_of(tree: Tree) -> RaftFacts:
         committed = _read(tree, log)
     except NotAsWritten as error:
         why = str(error)
-    fixed: tuple[str, ...] = ()
+    fixed: frozenset[str] = frozenset()
     epoch, vote = log.epoch, ""
     try:
         fixed, epoch, vote = _state(tree)
     except NotAsWritten as error:
         why = why or str(error)
-    voting = log.voting or log.fixed or [Voting(index=0, voters=fixed)]
+    voting = log.voting or log.fixed or [Configuration(index=0, voters=fixed)]
     has_ids = any("@" in one for one in voting[-1].voters)
-    if fixed and set(fixed) != _nodes(voting[-1]):
+    if fixed and fixed != _nodes(voting[-1]):
         why = why or f"{STATE}: names other voters than the log"
     member = f"{node}@{own}" if has_ids else node
     anew = ""
@@ -138,13 +139,15 @@ def facts_of(tree: Tree) -> RaftFacts:
         last_index=log.end,
         commit=committed,
         configurations=tuple(voting),
-        names={one: one.partition("@")[0] for each in voting for one in (*each.voters, member)},
+        names={
+            one: one.partition("@")[0] for each in voting for one in (*sorted(each.voters), member)
+        },
         damaged=why or anew,
         blank=not why and anew != "",
     )
 
 
-def _nodes(one: Voting) -> set[str]:
+def _nodes(one: Configuration) -> set[str]:
     return {each.partition("@")[0] for each in one.voters}
 
 
@@ -160,7 +163,7 @@ def _properties(tree: Tree) -> Mapping[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def _state(tree: Tree) -> tuple[tuple[str, ...], int, str]:
+def _state(tree: Tree) -> tuple[frozenset[str], int, str]:
     """Return voters that are fixed, the last epoch, and the vote in it."""
     size = tree.size(STATE)
     if size is None:
@@ -168,7 +171,7 @@ def _state(tree: Tree) -> tuple[tuple[str, ...], int, str]:
     try:
         told = parsed(tree.read(STATE, 0, min(size, TEXT_BYTES_MAX)))
         voters = told.get("currentVoters") or []
-        fixed = tuple(sorted(str(int(one["voterId"])) for one in voters))
+        fixed = frozenset(str(int(one["voterId"])) for one in voters)
         epoch, vote = int(told["leaderEpoch"]), int(told["votedId"])
     except (Malformed, AttributeError, KeyError, TypeError, ValueError):
         raise NotAsWritten(f"{STATE}: is not as Kafka writes it") from None
@@ -246,30 +249,27 @@ def _records(data: bytes, count: int) -> Iterator[tuple[bytes, bytes]]:
         at = end
 
 
-def _number(data: bytes, at: int, *, is_signed: bool = True) -> tuple[int, int]:
-    found = 0
-    for shift, byte in enumerate(data[at : at + 10]):
-        found |= (byte & 127) << (7 * shift)
-        if byte < 128:
-            return ((found >> 1) ^ -(found & 1)) if is_signed else found, at + shift + 1
-    raise NotAsWritten("a number is cut off")
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """Return the signed number at this place, and where the next one begins."""
+    found, at = varint(data, at)
+    return (found >> 1) ^ -(found & 1), at
 
 
-def _voting(voters: Iterator[str], index: int, epoch: int) -> Voting:
+def _voting(voters: Iterator[str], index: int, epoch: int) -> Configuration:
     """Return the voters from a control record on."""
     try:
-        found = tuple(sorted(voters))
+        found = frozenset(voters)
     except (struct.error, IndexError):
         raise NotAsWritten("a control record is cut off") from None
     if not found:
         raise NotAsWritten("a control record names no voters")
-    return Voting(index=index, term=epoch, voters=found)
+    return Configuration(index=index, term=epoch, voters=found)
 
 
 def _leader(value: bytes) -> Iterator[str]:
     """Yield the voters of which a leader was elected; with their directories since version 1."""
     (version,) = struct.unpack_from(">h", value)
-    count, at = _number(value, 6, is_signed=False)
+    count, at = varint(value, 6)
     for _ in range(count - 1):
         (node,) = struct.unpack_from(">i", value, at)
         own = _id(value[at + 4 : at + 20]) if version else NO_ID
@@ -278,14 +278,14 @@ def _leader(value: bytes) -> Iterator[str]:
 
 
 def _voters(value: bytes) -> Iterator[str]:
-    count, at = _number(value, 2, is_signed=False)
+    count, at = varint(value, 2)
     for _ in range(count - 1):
         (node,) = struct.unpack_from(">i", value, at)
         yield f"{node}@{_id(value[at + 4 : at + 20])}"
-        ends, at = _number(value, at + 20, is_signed=False)
+        ends, at = varint(value, at + 20)
         for _ in range(ends - 1):
             for _ in range(2):  # its name, its host
-                length, at = _number(value, at, is_signed=False)
+                length, at = varint(value, at)
                 at += length - 1
             at = _tags(value, at + 2)
         at = _tags(value, _tags(value, at + 4))
@@ -293,10 +293,10 @@ def _voters(value: bytes) -> Iterator[str]:
 
 def _tags(value: bytes, at: int) -> int:
     """Return the tags after the fields, which later versions may have added."""
-    count, at = _number(value, at, is_signed=False)
+    count, at = varint(value, at)
     for _ in range(count):
-        _, at = _number(value, at, is_signed=False)
-        size, at = _number(value, at, is_signed=False)
+        _, at = varint(value, at)
+        size, at = varint(value, at)
         at += size
     return at
 
@@ -310,21 +310,20 @@ def _id(data: bytes) -> str:
 
 def _told(raw: Raw, facts: RaftFacts) -> Found:
     state = State.UNFINISHED if facts.blank else State.CORRUPT if facts.damaged else State.DIRTY
-    now = facts.configurations[-1] if facts.configurations else Voting(index=0)
     return Found.of(
         raw,
-        state=state,
+        state,
+        facts.damaged,
         member=facts.member.partition("@")[0],
         cluster=facts.cluster,
         raft_log=facts,
-        problems=(facts.damaged,) if facts.damaged else (),
         facts=(
             Fact("cluster", facts.cluster),
             Fact("node, directory", facts.member),
             Fact("epoch, vote", f"{facts.term}, {facts.vote or 'none'}"),
             Fact("log ends", f"before offset {facts.last_index}, in epoch {facts.last_term}"),
             Fact("committed", f"before offset {facts.commit}, as far as it knows"),
-            Fact("voters", " ".join(now.voters) or "not written"),
+            Fact("voters", " ".join(sorted(facts.newest.voters)) or "not written"),
         ),
     )
 

@@ -31,11 +31,10 @@ from attrs import evolve, frozen
 from joinproto.codec.json_form import Absent
 from joinproto.recovery.foreign.crc32c import crc32c
 from joinproto.recovery.foreign.postgresql_wal import WAL, Walk
-from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import Tree, packed, reader, unpacked
-from joinproto.recovery.found import Fact, Format, Found, Raw, State
+from joinproto.recovery.foreign.text import NotAsWritten, packed, unpacked
+from joinproto.recovery.foreign.tree import Tree, reader
+from joinproto.recovery.found import Fact, Found, Raw, State
 
-FORMAT = Format.POSTGRESQL
 NAMES = ("postgresql facts",)
 SIGNS = ("global/pg_control",)
 RELEASE = "PG_VERSION"
@@ -145,14 +144,13 @@ def facts_of(tree: Tree) -> Control:
     known = [*before, (control.timeline, 0)]
     walks = [Walk(tree, segment, control.system, known[: at + 1]) for at in range(len(known))]
     end, why, is_damaged = walks[-1].end(checkpoint)
-    if is_damaged:
-        control = evolve(control, damaged=f"{WAL}: at {place(end)}: {why}")
+    faults = [f"{WAL}: at {place(end)}: {why}"] if is_damaged else []
     missing = "from the last checkpoint on" if end <= checkpoint else ""
     if not missing and end + HEAD_BYTES < consistent:
         missing = f"from {place(end)} to {place(consistent)}, without which it does not start,"
     if missing:
         why = f"the log {missing} is not there ({why})"
-        control = evolve(control, damaged=control.damaged or why)
+        faults.append(why)
     begins = [0, *(left for _, left in before)]
     ends = [*(left for _, left in before), max(end, consistent)]
     numbers = [*(number for number, _ in before), control.timeline]
@@ -162,13 +160,12 @@ def facts_of(tree: Tree) -> Control:
     ]
     last = stretches[-1]
     if last.begin and not last.birth and walks[-1].is_there(last.begin):
-        said = f"{WAL}: timeline {last.timeline} does not begin at {place(last.begin)}"
-        control = evolve(control, damaged=control.damaged or said)
+        faults.append(f"{WAL}: timeline {last.timeline} does not begin at {place(last.begin)}")
     # A standby continues to the end of its log, and leaves the timeline only there.
     if before and any(one > last.begin // segment for one in walks[-1].written(before[-1][0])):
-        said = f"{WAL}: timeline {before[-1][0]} goes on behind {place(last.begin)}"
-        control = evolve(control, damaged=control.damaged or said)
-    return evolve(control, history=tuple(stretches), why_end=why)
+        faults.append(f"{WAL}: timeline {before[-1][0]} goes on behind {place(last.begin)}")
+    damaged = faults[0] if faults else ""
+    return evolve(control, history=tuple(stretches), why_end=why, damaged=damaged)
 
 
 def _checksum(data: bytes, places: Sequence[int]) -> str:
@@ -238,17 +235,18 @@ def _told(raw: Raw, control: Control) -> Found:
         is_newer = "newer than is known" in control.not_known
         return Found.of(
             raw,
-            state=State.NEWER if is_newer else State.UNKNOWN,
+            State.NEWER if is_newer else State.UNKNOWN,
+            control.not_known,
             cluster=control.system,
-            problems=(control.not_known,),
         )
     stopped = State.CLEAN if control.state in STOPPED else State.DIRTY
     return Found.of(
         raw,
-        state=State.CORRUPT if control.damaged else stopped,
+        State.CORRUPT if control.damaged else stopped,
+        control.damaged,
+        _copied(raw, control),
         cluster=control.system,
         seq=control.end or None,
-        problems=tuple(filter(None, (control.damaged, _copied(raw, control)))),
         facts=(
             Fact("system", control.system),
             Fact("release", control.release),

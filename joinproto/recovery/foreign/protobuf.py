@@ -46,12 +46,12 @@ class Message(dict[int, Value]):
     """Fields by their number.  A field of another kind, or that is not known, is refused."""
 
     @classmethod
-    def read(cls, data: bytes, numbers: str = "", texts: str = "", more: bool = False) -> Message:
-        """Return a message; `numbers`, `texts`: the digits of such fields; `more`: others, too."""
+    def read(cls, data: bytes, numbers: str, texts: str = "") -> Message:
+        """Return a message; `numbers`, `texts`: the digits of such fields."""
         found = cls()
         for field, value in fields(data):
             known = numbers if isinstance(value, int) else texts
-            if str(field) not in known.split() and not more:
+            if str(field) not in known.split():
                 raise NotAsWritten(f"field {field} is none of this message")
             found[field] = value
         return found

@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import re
 
-from joinproto.recovery.foreign.text import NULL_UUID, UUID, NotAsWritten, shown, text_of
-from joinproto.recovery.found import Fact, Format, Found, Raw, RawFile, State
-
-FORMAT = Format.QPID
+from joinproto.recovery.foreign.text import NULL_UUID, UUID, NotAsWritten, matched, text_of
+from joinproto.recovery.found import Fact, Found, Raw, RawFile, State
 
 STATUS = "cluster/store.status"
 CLUSTER_ID = "cluster/cluster.uuid"
@@ -42,26 +40,19 @@ SEQUENCE = re.compile(r"[0-9]{1,19}")
 
 def read(raw: Raw) -> Found:
     """Return the contents of the status files; never raises, whatever the bytes are."""
-    if raw.problem:
-        return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
-    unreadable = [file for file in _files(raw) if file.problem]
-    if unreadable:
-        said = tuple(f"{file.name}: {file.problem}" for file in unreadable)
-        return Found.of(raw, state=State.UNREADABLE, problems=said)
+    # Next to a `store.status` the older files do not count.
+    is_new = not raw.file(STATUS).is_absent
+    files = [raw.file(name) for name in ((STATUS,) if is_new else OLD)]
+    if said := tuple(f"{file.name}: {file.problem}" for file in files if file.problem):
+        return Found.of(raw, State.UNREADABLE, *said)
     try:
-        if not raw.file(STATUS).is_absent:
+        if is_new:
             return _new(raw)
         if any(not raw.file(name).is_absent for name in OLD):
             return _old(raw)
     except NotAsWritten as error:
-        return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
-    return Found.of(raw, state=State.NONE, problems=(NO_STORE,))
-
-
-def _files(raw: Raw) -> list[RawFile]:
-    """Return the files that count: alongside a `store.status` the older ones do not."""
-    status = raw.file(STATUS)
-    return [raw.file(name) for name in OLD] if status.is_absent else [status]
+        return Found.of(raw, State.CORRUPT, str(error))
+    return Found.of(raw, State.NONE, NO_STORE)
 
 
 def _new(raw: Raw) -> Found:
@@ -100,7 +91,8 @@ def _old(raw: Raw) -> Found:
     number: int | None = None
     more: tuple[Fact, ...] = ()
     if not raw.file(CONFIG_SEQ).is_absent:
-        number = _sequence(raw.file(CONFIG_SEQ))
+        file = raw.file(CONFIG_SEQ)
+        number = int(matched(SEQUENCE, file, text_of(file).removesuffix("\n"), "a count"))
         more = (Fact("config.seq", str(number)),)
     return _said(raw, cluster, shutdown, layout="0.6", seq=number, more=more)
 
@@ -119,11 +111,11 @@ def _said(
     is_clean = shutdown != NULL_UUID
     return Found.of(
         raw,
-        state=State.CLEAN if is_clean else State.DIRTY,
+        State.CLEAN if is_clean else State.DIRTY,
+        "" if is_clean or seq is not None else NO_ORDER,
         cluster=cluster,
         final=shutdown if is_clean else "",
         seq=seq,
-        problems=() if is_clean or seq is not None else (NO_ORDER,),
         facts=(
             Fact("layout", layout),
             Fact("cluster-id", cluster),
@@ -134,13 +126,4 @@ def _said(
 
 
 def _uuid(file: RawFile, text: str) -> str:
-    if UUID.fullmatch(text) is None:
-        raise NotAsWritten(f"{file.name}: {shown(text)} is not a UUID as Qpid writes it")
-    return text
-
-
-def _sequence(file: RawFile) -> int:
-    text = text_of(file).removesuffix("\n")
-    if SEQUENCE.fullmatch(text) is None:
-        raise NotAsWritten(f"{file.name}: {shown(text)} is not a count")
-    return int(text)
+    return matched(UUID, file, text, "a UUID as Qpid writes it")

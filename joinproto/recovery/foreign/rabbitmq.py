@@ -1,4 +1,4 @@
-"""RabbitMQ with Mnesia (up to 4.2): who was in the cluster, and who ran when a node stopped.
+"""RabbitMQ with Mnesia (up to 4.2): the nodes of a cluster, and those that ran when one stopped.
 
     cluster_nodes.config         {AllNodes, DiscNodes}.
     nodes_running_at_shutdown    the nodes that ran, kept up to date while this one runs
@@ -30,9 +30,7 @@ from joinproto.recovery.foreign import mnesia
 from joinproto.recovery.foreign.ra import folders, nodes
 from joinproto.recovery.foreign.text import NotAsWritten, shown, term_of
 from joinproto.recovery.foreign.wait_words import advised, and_, lines
-from joinproto.recovery.found import Fact, Format, Found, LastView, Raw, RawFile, State
-
-FORMAT = Format.RABBITMQ
+from joinproto.recovery.found import Fact, Found, LastView, Raw, RawFile, State
 
 CLUSTER = "cluster_nodes.config"
 RUNNING = "nodes_running_at_shutdown"
@@ -74,8 +72,6 @@ class NodeFiles:
 
 def read(raw: Raw) -> Found:
     """Return the contents of a node's directory; never raises, whatever the bytes are."""
-    if raw.problem:
-        return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
     raft, broken = nodes.raft_of(raw)
     has_lists = any(not raw.file(name).is_absent for name in NAMES)
     other = nodes.of_khepri(raw, raft, broken, has_lists=has_lists, listed=_listed(raw))
@@ -83,31 +79,33 @@ def read(raw: Raw) -> Found:
         return other
     raft = nodes.without_khepri(raft)
     if not has_lists:
-        return Found.of(raw, state=State.NONE, problems=(f"no {CLUSTER} here",))
+        return Found.of(raw, State.NONE, f"no {CLUSTER} here")
     unreadable = [
         f"{one.name}: {one.problem or 'is not there'}"
         for one in map(raw.file, (CLUSTER, RUNNING))
         if one.data is None
     ]
     if unreadable:
-        return Found.of(raw, state=State.UNREADABLE, problems=tuple(unreadable))
+        return Found.of(raw, State.UNREADABLE, *unreadable)
     try:
         said = said_by(raw)
     except NotAsWritten as error:
-        return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
+        return Found.of(raw, State.CORRUPT, str(error))
     ran = None if said.is_ram else said.running
     definitions, unread = (None, "") if said.is_ram else mnesia.definitions_of(raw.files)
     return Found.of(
         raw,
         # A ram node has nothing on its disc that anybody could start from.
-        state=State.EMPTY if said.is_ram else State.DIRTY,
+        State.EMPTY if said.is_ram else State.DIRTY,
+        *_problems(raw, said),
+        unread,
+        *broken,
         member=said.node,
         # With the ram nodes: while one of them ran on, a disc node could come and go.
         last_view=None if ran is None else LastView(members=ran),
         stopped_last=ran == frozenset({said.node}),
         node=_node(said, definitions, is_damaged=unread != ""),
         raft=nodes.of_node(raft, said.node),
-        problems=(*_problems(raw, said), *([unread] if unread else []), *broken),
         facts=_facts(said, definitions),
     )
 
@@ -184,14 +182,7 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
     """
     stores = nodes.clustered(stores)
     stores = _without_blank(stores)
-    groups: list[set[str]] = []
-    for store in stores:
-        if store.node is None:
-            continue
-        mine = set(store.node.members)
-        joined = [group for group in groups if group & mine]
-        groups = [group for group in groups if not group & mine]
-        groups.append(mine.union(*joined))
+    groups = nodes.merged({*store.node.members} for store in stores if store.node is not None)
     names = {name: min(group) for group in groups for name in group}
     return tuple(
         store if store.node is None else evolve(store, cluster=names[store.node.name])

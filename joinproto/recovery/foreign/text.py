@@ -1,14 +1,20 @@
-"""The common part of the foreign readers: bytes to lines, and display of bad bytes."""
+"""The common part of the foreign readers: bytes to texts, terms and facts; display of bad bytes."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from joinproto.codec.erlang_terms import NotTerms, Term, read_terms
+from joinproto.codec.json_form import encoded
+from joinproto.codec.json_form import read as read_as
+from joinproto.codec.json_text import ascii_line, parsed
+from joinproto.codec.malformed import Malformed
 
 if TYPE_CHECKING:
     from joinproto.recovery.found import RawFile
+
+Facts = TypeVar("Facts")
 
 TEXT_BYTES_MAX = 1 << 20
 """These files have some hundred bytes; a cluster of thousands of nodes stays below this."""
@@ -24,7 +30,15 @@ NULL_UUID = "00000000-0000-0000-0000-000000000000"
 
 
 class NotAsWritten(Exception):
-    """A file has another form than its broker writes; the message is for the operator."""
+    """A file has another form than its broker writes, or the system refused to give it.
+
+    The message is for the operator.
+    """
+
+    @property
+    def errno(self) -> int | None:
+        """Return the system's error, None if it gave the file."""
+        return getattr(self.__cause__, "errno", None)
 
 
 def text_of(file: RawFile) -> str:
@@ -55,6 +69,13 @@ def shown(value: str) -> str:
     return ascii(cut)
 
 
+def matched(pattern: re.Pattern[str], file: RawFile, text: str, what: str) -> str:
+    """Return a text of a file that must be such a thing; raises `NotAsWritten`."""
+    if pattern.fullmatch(text) is None:
+        raise NotAsWritten(f"{file.name}: {shown(text)} is not {what}")
+    return text
+
+
 def term_of(file: RawFile) -> Term:
     """Return the one Erlang term of a file; raises `NotAsWritten`."""
     text = text_of(file)
@@ -70,3 +91,17 @@ def term_of(file: RawFile) -> Term:
         said = "more text after the end of the term" if found.all[1:] else "no full stop: cut off"
         raise NotAsWritten(f"{file.name}: {said}")
     return found.all[0]
+
+
+def packed(facts: Any) -> bytes:
+    """Return the facts of large files as they are carried in place of the files."""
+    return ascii_line(encoded(facts))
+
+
+def unpacked(kind: type[Facts], data: bytes) -> Facts:
+    """Return facts that were carried; raises `NotAsWritten`."""
+    try:
+        found: Facts = read_as(kind, parsed(data))
+    except Malformed as error:
+        raise NotAsWritten(f"what was collected cannot be read: {error}") from None
+    return found

@@ -9,19 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 from attrs import define, field
 
-from joinproto.codec.json_form import encoded
-from joinproto.codec.json_form import read as read_as
-from joinproto.codec.json_text import ascii_line, parsed
-from joinproto.codec.malformed import Malformed
 from joinproto.durable.filesystem import JournalFileSystem, let_go, read_range, reason
-from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.foreign.text import Facts, NotAsWritten, unpacked
 from joinproto.recovery.found import Found, Raw, State
-
-Facts = TypeVar("Facts")
 
 PIECE_BYTES = 1 << 20
 BLANK = bytes(PIECE_BYTES)
@@ -40,6 +34,19 @@ class Tree(Protocol):
         """Return `count` bytes from `at`, fewer at the end of the file."""
 
 
+@contextmanager
+def inside(files: JournalFileSystem, directory: int, folder: str) -> Iterator[int]:
+    """Give a folder below an open directory, "": the directory itself; raises `OSError`."""
+    opened: list[int] = []
+    try:
+        for part in filter(None, folder.split("/")):
+            above = opened[-1] if opened else directory
+            opened.append(files.open_directory_in(above, part))
+        yield opened[-1] if opened else directory
+    finally:
+        let_go(files, *opened)
+
+
 @define
 class OnDisk:
     """Files below an open directory.  Links are refused, nothing is written and nothing locked."""
@@ -50,7 +57,7 @@ class OnDisk:
 
     def names(self, folder: str) -> Sequence[str]:
         try:
-            with self._inside(folder) as place:
+            with inside(self.files, self.directory, folder) as place:
                 return sorted(self.files.names(place))
         except FileNotFoundError:
             return []
@@ -81,21 +88,9 @@ class OnDisk:
             return self._file[1]
         self.close()
         folder, _, last = name.rpartition("/")
-        with self._inside(folder) as place:
+        with inside(self.files, self.directory, folder) as place:
             self._file = (name, self.files.open_to_read(place, last))
         return self._file[1]
-
-    @contextmanager
-    def _inside(self, folder: str) -> Iterator[int]:
-        opened: list[int] = []
-        try:
-            for part in filter(None, folder.split("/")):
-                inside = opened[-1] if opened else self.directory
-                opened.append(self.files.open_directory_in(inside, part))
-            yield opened[-1] if opened else self.directory
-        finally:
-            for each in reversed(opened):
-                let_go(self.files, each)
 
 
 def pieces(tree: Tree, name: str, at: int, end: int) -> Iterator[bytes]:
@@ -110,20 +105,6 @@ def is_blank(tree: Tree, name: str, at: int, end: int) -> bool:
     return all(piece == BLANK[: len(piece)] for piece in pieces(tree, name, at, end))
 
 
-def packed(facts: Any) -> bytes:
-    """Return facts as they are carried."""
-    return ascii_line(encoded(facts))
-
-
-def unpacked(kind: type[Facts], data: bytes) -> Facts:
-    """Return facts that were carried; raises `NotAsWritten`."""
-    try:
-        found: Facts = read_as(kind, parsed(data))
-    except Malformed as error:
-        raise NotAsWritten(f"what was collected cannot be read: {error}") from None
-    return found
-
-
 def reader(
     kind: type[Facts], program: str, name: str, told: Callable[[Raw, Facts], Found]
 ) -> Callable[[Raw], Found]:
@@ -135,13 +116,13 @@ def reader(
     def read(raw: Raw) -> Found:
         """Return the collected contents of a directory; never raises, whatever the bytes are."""
         file = raw.file(name)
-        if raw.problem or file.problem or file.data is None:
-            said = raw.problem or file.problem or f"no data of {program} is here"
-            return Found.of(raw, state=State.UNREADABLE, problems=(said,))
+        if file.data is None:
+            said = file.problem or f"no data of {program} is here"
+            return Found.of(raw, State.UNREADABLE, said)
         try:
             facts = unpacked(kind, file.data)
         except NotAsWritten as error:
-            return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
+            return Found.of(raw, State.CORRUPT, str(error))
         return told(raw, facts)
 
     return read

@@ -69,7 +69,7 @@ def advised(graph: WaitGraph) -> str:
     force = ""
     if graph.force and graph.order:
         force = f"rabbitmqctl -n {graph.order[0][0]} force_boot, and this order: {stages}"
-    # Who is not here may have been forced to start after all others.
+    # A node that is not here may have been forced to start after all others.
     kept = (
         f"what is defined here is kept (what {and_(graph.unheard)} had is not known)"
         if graph.unheard

@@ -131,14 +131,14 @@ def _asked(
 
 def _blank(name: str) -> Found:
     raw = Raw(path=PATH, host=name, format=Format.JOINPROTO)
-    return Found.of(raw, state=State.NONE, problems=("there is no store here",))
+    return Found.of(raw, State.NONE, "there is no store here")
 
 
 def _found(name: str, disk: Disk) -> Found:
     record = disk.record
     return Found.of(
         Raw(path=PATH, host=name, format=Format.JOINPROTO),
-        state=state_of(record),
+        state_of(record),
         member=name,
         cluster=str(record.lineage.initial or ""),
         record=record,

@@ -16,12 +16,12 @@ import pytest
 from attrs import evolve
 
 from joinproto.errors import UsageProblem
+from joinproto.pick.raft import Configuration
 from joinproto.pick.table import Verdict
 from joinproto.recovery.cli_look import judgement_of
 from joinproto.recovery.foreign import etcd, etcd_wal
 from joinproto.recovery.foreign.crc32c import crc32c
-from joinproto.recovery.foreign.text import NotAsWritten
-from joinproto.recovery.foreign.tree import packed
+from joinproto.recovery.foreign.text import NotAsWritten, packed
 from joinproto.recovery.found import Format, Found, Raw, RawFile, State
 from joinproto.recovery.judgement import Judgement, judge
 from tests.recovery.asking import ask, ask_json
@@ -251,7 +251,7 @@ def test_a_log_that_is_none_is_refused_in_words(files: dict[str, bytes]) -> None
 def test_an_order_that_raft_never_writes_is_refused(
     kinds: list[tuple[int, int, int]], said: str
 ) -> None:
-    log = etcd_wal.Log(etcd_wal.Snapshot(index=0), last_index=kinds[0][1] - 1)
+    log = etcd_wal.Log(Configuration(index=0), last_index=kinds[0][1] - 1)
 
     def take(kind: int, index: int, term: int) -> None:
         entry = bytes([8, 0, 16, term, 24, index]) if kind == 2 else bytes([8, term, 24, index])

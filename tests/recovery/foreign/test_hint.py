@@ -6,10 +6,9 @@ from joinproto.recovery.found import Format
 from joinproto.recovery.gather import hint, reader_of
 
 
-def test_each_reader_says_its_format() -> None:
+def test_each_format_has_a_reader() -> None:
     """The names of a reader; see found.py."""
-    assert list(Format) == [reader_of(kind).FORMAT for kind in Format]
-    assert all(reader_of(kind).NAMES for kind in Format)
+    assert all(reader_of(kind).NAMES and callable(reader_of(kind).read) for kind in Format)
 
 
 @pytest.mark.parametrize(

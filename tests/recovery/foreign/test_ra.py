@@ -19,10 +19,11 @@ from joinproto.recovery.cli_look import judgement_of
 from joinproto.recovery.foreign.ra import log, segment, snapshot, wal
 from joinproto.recovery.foreign.ra import table as table_of
 from joinproto.recovery.foreign.ra.folders import digests
-from joinproto.recovery.foreign.ra.log import RaSystem, system_from
+from joinproto.recovery.foreign.ra.log import RaSystem
 from joinproto.recovery.foreign.ra.table import table
 from joinproto.recovery.foreign.ra.window import STRETCH, Window
-from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.foreign.text import NotAsWritten, unpacked
+from joinproto.recovery.foreign.tree import OnDisk
 from joinproto.recovery.found import State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import Judgement, told
@@ -142,7 +143,7 @@ KINDS = ("*.wal", "*.segment", "snapshot.dat", "meta.dets", "names.dets", "confi
 def systems(place: Path) -> tuple[RaSystem, ...]:
     directory = REAL.open_directory(place)
     try:
-        return tuple(system_from(data) for _, data in digests(REAL, directory))
+        return tuple(unpacked(RaSystem, data) for _, data in digests(OnDisk(REAL, directory)))
     finally:
         REAL.close(directory)
 

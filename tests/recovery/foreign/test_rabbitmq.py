@@ -8,6 +8,7 @@ from joinproto.pick.wait_graph import Start
 from joinproto.recovery.foreign.rabbitmq import clustered, refused, wait_graphs
 from joinproto.recovery.foreign.wait_words import advised, lines
 from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.judgement import judge
 from tests.recovery.foreign.directories import said, stories, story
 
 ABC = "{[a@h,b@h,c@h],[a@h,b@h,c@h]}.\n"
@@ -19,6 +20,20 @@ def node(running: str, cluster: str = ABC, *, path: str = "a@h", **more: str) ->
 
 
 # -- by example ----------------------------------------------------------------------------
+
+
+def test_of_two_clusters_whose_names_begin_alike_the_next_command_names_one() -> None:
+    """`rabbit@h`, as short ids are shown, is the beginning of both."""
+    cluster = "{{[rabbit@host{0},rabbit@x{0}],[rabbit@host{0},rabbit@x{0}]}}."
+    lone = [
+        node(f"[rabbit@host{at}].", cluster.format(at), path=f"rabbit@host{at}") for at in (1, 2)
+    ]
+    found = judge(clustered(lone), words=["x", "y"])
+
+    assert Verdict.DIFFERENT_CLUSTERS == found.verdict
+    assert "joinproto recover pick --cluster rabbit@host1 x y" == found.next
+    chosen = judge(clustered(lone), cluster="rabbit@host1")
+    assert ("rabbit@host1",) == tuple(one.member for one in chosen.stores)
 
 
 def test_a_list_says_which_nodes_ran() -> None:

@@ -8,18 +8,19 @@ for segments: those that Ra compacts are replaced by links, and hold nothing beh
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from joinproto.durable.filesystem import JournalFileSystem, let_go, read_range, reason
+from joinproto.recovery.access import DENIED
 from joinproto.recovery.foreign.ra import dets, log, members, segment, snapshot, wal
 from joinproto.recovery.foreign.ra.log import Log, RaSystem
 from joinproto.recovery.foreign.ra.members import Config
 from joinproto.recovery.foreign.ra.window import Window
-from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.foreign.text import NotAsWritten, packed
+from joinproto.recovery.foreign.tree import Tree
 
 SYSTEMS = ("coordination", "quorum")
 GLOBS = tuple(
@@ -42,139 +43,117 @@ BESIDE = f"-{FLAGS}"
 directory.
 """
 DIGEST = " digest"
+HEXADECIMAL = re.compile("[0-9a-fA-F]*")
 UNREAD = f"Ra's files{DIGEST}"
 """The key of a digest, and of one that the system refused."""
 
 
-@frozen
-class Folder:
-    """An open folder: `path` is for messages."""
+def digests(tree: Tree) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of a digest for each Ra system in a node's directory.
 
-    files: JournalFileSystem
-    handle: int
-    path: str = ""
-
-    def names(self) -> list[str]:
-        return sorted(self.files.names(self.handle))
-
-    @contextmanager
-    def inside(self, name: str) -> Iterator[Folder | None]:
-        """Give the folder of this name, None if there is none or it is no folder."""
-        try:
-            handle = self.files.open_directory_in(self.handle, name)
-        except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-                raise
-            yield None
-            return
-        try:
-            yield Folder(self.files, handle, f"{self.path}{name}/")
-        finally:
-            let_go(self.files, handle)
-
-    @contextmanager
-    def file(self, name: str) -> Iterator[Window]:
-        handle = self.files.open_to_read(self.handle, name)
-        try:
-            size = self.files.size(handle)
-            yield Window(partial(read_range, self.files, handle), size)
-        finally:
-            let_go(self.files, handle)
-
-    def bytes_of(self, name: str, *, bytes_max: int) -> bytes:
-        with self.file(name) as file:
-            if file.size > bytes_max:
-                raise NotAsWritten(f"{self.path}{name}: is larger than {bytes_max} bytes")
-            return file.read(0, file.size)
-
-
-def digests(files: JournalFileSystem, directory: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the bytes of a digest for each Ra system in a node's directory."""
-    top = Folder(files, directory)
+    Raises `NotAsWritten` where another user may read the files, or a folder cannot be listed.
+    """
     for system in SYSTEMS:
-        with top.inside(system) as above:
-            if above is None:
-                continue
-            for node in above.names():
-                with above.inside(node) as folder:
-                    if folder is not None:
-                        yield f"{system}/{node}{DIGEST}", _system(system, folder).to_bytes()
+        for node in _names(tree, system) or ():
+            folder = f"{system}/{node}"
+            names = _names(tree, folder)
+            if names is not None:
+                yield f"{folder}{DIGEST}", packed(_system(tree, system, folder, names))
 
 
 def says_more(digest: bytes | None) -> bool:
     """Return whether a digest has a log in it, or says why there is none."""
-    return digest is None or digest not in {RaSystem(one).to_bytes() for one in SYSTEMS}
+    return digest is None or digest not in {packed(RaSystem(one)) for one in SYSTEMS}
 
 
-def _system(system: str, folder: Folder) -> RaSystem:
+def _names(tree: Tree, folder: str) -> Sequence[str] | None:
+    """Return the names in a folder, None if it is something else."""
     try:
-        return _read(system, folder)
+        return tree.names(folder)
     except NotAsWritten as error:
-        return RaSystem(system, problem=str(error))
-    except OSError as error:
-        return RaSystem(system, problem=_refused(folder, error))
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+        return None
 
 
-def _refused(folder: Folder, error: OSError) -> str:
-    """Return the system's error; raises it again if another user may read the files."""
-    if error.errno in (errno.EACCES, errno.EPERM):
+def _window(tree: Tree, name: str) -> Window:
+    size = tree.size(name)
+    if size is None:
+        raise NotAsWritten(f"{name}: is not there")
+    return Window(partial(tree.read, name), size)
+
+
+def _bytes_of(tree: Tree, name: str, *, bytes_max: int) -> bytes:
+    file = _window(tree, name)
+    if file.size > bytes_max:
+        raise NotAsWritten(f"{name}: is larger than {bytes_max} bytes")
+    return file.read(0, file.size)
+
+
+def _system(tree: Tree, system: str, folder: str, names: Sequence[str]) -> RaSystem:
+    try:
+        return _read(tree, system, folder, names)
+    except NotAsWritten as error:
+        return RaSystem(system, problem=_refused(error))
+
+
+def _refused(error: NotAsWritten) -> str:
+    """Return the error of a file; raises it again if another user may read the file."""
+    if error.errno in DENIED:
         raise error
-    return f"{folder.path}: {reason(error)}"
+    return str(error)
 
 
-def _read(system: str, folder: Folder) -> RaSystem:
-    there, node = folder.names(), folder.path.split("/")[-2]
+def _read(tree: Tree, system: str, folder: str, there: Sequence[str]) -> RaSystem:
+    node = folder.rpartition("/")[2]
     wals = _by_number(there, ".wal")
     configs: list[Config] = []
     logs: dict[bytes, Log] = {}
     for name in there:
-        with folder.inside(name) as inside:
-            if inside is None or CONFIG not in (inside_names := inside.names()):
-                continue
-            config, made = _log(inside, inside_names)
-            if config.node != node:
-                # `config` has no checksum, but Ra calls this folder by the node's name.
-                wrong = f"{inside.path}{CONFIG}: is of {config.node}, and lies under {node}"
-                made.problem = made.problem or wrong
-                config = evolve(config, node=node)
-            configs.append(config)
-            logs[config.uid] = made
+        inside = f"{folder}/{name}"
+        names = _names(tree, inside)
+        if names is None or CONFIG not in names:
+            continue
+        config, made = _log(tree, inside, names)
+        if config.node != node:
+            # `config` has no checksum, but Ra calls this folder by the node's name.
+            wrong = f"{inside}/{CONFIG}: is of {config.node}, and lies under {node}"
+            made.problem = made.problem or wrong
+            config = evolve(config, node=node)
+        configs.append(config)
+        logs[config.uid] = made
     for name in wals:
-        with folder.file(name) as file:
-            torn = log.fed(logs, name, wal.entries_in(folder.path + name, file))
+        path = f"{folder}/{name}"
+        torn = log.fed(logs, name, wal.entries_in(path, _window(tree, path)))
         for each in logs.values():
             each.torn = each.torn or torn
     if not configs and not {log.META, log.NAMES} <= {*there}:
-        return RaSystem(
-            system, problem="" if not wals else f"{folder.path}: {log.META} is not there"
-        )
-    meta = log.meta_in(folder.bytes_of(log.META, bytes_max=dets.BYTES_MAX))
-    names = log.names_in(folder.bytes_of(log.NAMES, bytes_max=dets.BYTES_MAX))
-    return RaSystem(system, log.together(system, configs, logs, meta=meta, names=names))
+        return RaSystem(system, problem="" if not wals else f"{folder}: {log.META} is not there")
+    meta = log.meta_in(_bytes_of(tree, f"{folder}/{log.META}", bytes_max=dets.BYTES_MAX))
+    names_of = log.names_in(_bytes_of(tree, f"{folder}/{log.NAMES}", bytes_max=dets.BYTES_MAX))
+    return RaSystem(system, log.together(system, configs, logs, meta=meta, names=names_of))
 
 
-def _log(folder: Folder, names: Sequence[str]) -> tuple[Config, Log]:
+def _log(tree: Tree, folder: str, names: Sequence[str]) -> tuple[Config, Log]:
     """Return a log as far as it is in its own folder; a damaged file is the log's problem."""
-    data = folder.bytes_of(CONFIG, bytes_max=members.CONFIG_BYTES_MAX)
-    config = members.config_in(folder.path + CONFIG, data)
+    data = _bytes_of(tree, f"{folder}/{CONFIG}", bytes_max=members.CONFIG_BYTES_MAX)
+    config = members.config_in(f"{folder}/{CONFIG}", data)
     found = Log()
     found.start_from(0, config.first)
     try:
-        newest = _start(folder, found)
+        newest = _start(tree, folder, found)
         for name in _by_number(names, ".segment"):
+            path = f"{folder}/{name}"
             try:
-                with folder.file(name) as file:
-                    entries = segment.entries_in(folder.path + name, config.uid, file)
-                    found.torn = log.fed({config.uid: found}, name, entries) or found.torn
-            except OSError as error:
+                entries = segment.entries_in(path, config.uid, _window(tree, path))
+                found.torn = log.fed({config.uid: found}, name, entries) or found.torn
+            except NotAsWritten as error:
                 if error.errno != errno.ELOOP:
                     raise
         if found.last[0] < newest:
-            found.problem = f"{folder.path}: its newest snapshot is not as it was written"
+            found.problem = f"{folder}: its newest snapshot is not as it was written"
     except NotAsWritten as error:
-        found.problem = str(error)
-    except OSError as error:
-        found.problem = _refused(folder, error)
+        found.problem = _refused(error)
     return config, found
 
 
@@ -184,30 +163,25 @@ def _by_number(names: Sequence[str], ending: str) -> list[str]:
     return sorted(found, key=lambda name: (len(name.lstrip("0")), name.lstrip("0")))
 
 
-def _start(folder: Folder, found: Log) -> int:
-    """Begin the log behind its newest snapshot that is whole; returns the range that a damaged one
-    stood for.
+def _start(tree: Tree, folder: str, found: Log) -> int:
+    """Begin the log behind its newest snapshot that is whole; return the index that a damaged one
+    stood for, 0 if none is damaged.
 
     A kill leaves one that was being written; then the entries that it stands for are still there.
     """
     damaged = 0
-    with folder.inside("snapshots") as snapshots:
-        if snapshots is None:
-            return 0
-        for name in reversed(snapshots.names()):
-            index = int("0" + name.rpartition("_")[2], 16) if _is_hexadecimal(name) else 0
-            with snapshots.inside(name) as one:
-                if one is None:
-                    continue
-                try:
-                    with one.file("snapshot.dat") as file:
-                        found.start_from(*snapshot.snapshot_in(f"{one.path}snapshot.dat", file))
-                except (NotAsWritten, FileNotFoundError):
-                    damaged = max(damaged, index)
-                else:
-                    return damaged
+    for name in reversed(_names(tree, f"{folder}/snapshots") or ()):
+        path = f"{folder}/snapshots/{name}"
+        if _names(tree, path) is None:
+            continue
+        file = f"{path}/snapshot.dat"
+        try:
+            found.start_from(*snapshot.snapshot_in(file, _window(tree, file)))
+        except NotAsWritten as error:
+            if error.errno is not None:
+                raise
+            digits = name.rpartition("_")[2]
+            damaged = max(damaged, int(f"0{digits}", 16) if HEXADECIMAL.fullmatch(digits) else 0)
+        else:
+            break
     return damaged
-
-
-def _is_hexadecimal(name: str) -> bool:
-    return all(char in "0123456789abcdefABCDEF" for char in name.rpartition("_")[2])

@@ -12,14 +12,13 @@ from typing import Annotated
 
 from attrs import define, evolve, field, frozen
 
-from joinproto.codec.json_form import Absent, Written, encoded, filled
-from joinproto.codec.json_form import read as read_as
+from joinproto.codec.json_form import Absent, Written, filled
 from joinproto.pick.raft import Configuration, RaftLog
 from joinproto.recovery.foreign import external
 from joinproto.recovery.foreign.ra import dets, members
 from joinproto.recovery.foreign.ra.members import Config
 from joinproto.recovery.foreign.ra.wal import Entry
-from joinproto.recovery.foreign.text import NotAsWritten
+from joinproto.recovery.raft_facts import add_term
 
 META, NAMES = "meta.dets", "names.dets"
 CHANGES_MAX = 10_000
@@ -96,25 +95,6 @@ class RaSystem:
     logs: Annotated[tuple[GroupLog, ...], "one for each group"] = ()
     problem: Annotated[str, "why none of them counts"] = ""
 
-    def to_bytes(self) -> bytes:
-        """Return it as it is carried: JSON."""
-        import json
-
-        return json.dumps(encoded(self), separators=(",", ":")).encode()
-
-
-def system_from(data: bytes) -> RaSystem:
-    """Return the system that `to_bytes` wrote; raises `NotAsWritten`."""
-    import json
-
-    from joinproto.codec.malformed import Malformed
-
-    try:
-        found: RaSystem = read_as(RaSystem, json.loads(data))
-    except (ValueError, RecursionError, Malformed) as error:
-        raise NotAsWritten(f"the digest of Ra's files: {error}") from None
-    return found
-
 
 @define
 class Log:
@@ -147,13 +127,10 @@ class Log:
                 del self.prints[old]
             while self.configurations[-1].index >= index and len(self.configurations) > 1:
                 self.configurations.pop()
-            while self.terms and self.terms[-1][0] >= index:
-                self.terms.pop()
         self.torn = ""
         self.last = index, entry.term
-        if not self.terms or self.terms[-1][1] != entry.term:
-            self.terms.append(self.last)
-            del self.terms[:-TERMS_MAX]
+        add_term(self.terms, index, entry.term)
+        del self.terms[:-TERMS_MAX]
         if entry.print is not None:
             self.prints[index] = entry.term, entry.print
         if entry.command:
@@ -243,14 +220,11 @@ def _whole(
     elif not damaged and log.last[0] == 0:
         damaged = "has no entry: it never heard of one, or was made anew on an emptied disk"
     row = row or MetaRow()
-    return GroupLog(
+    return filled(
+        GroupLog,
+        config,
+        row,
         system=system,
-        group=config.group,
-        node=config.node,
-        queue=config.queue,
-        vhost=config.vhost,
-        term=row.term,
-        vote=row.vote,
         last_index=log.last[0],
         last_term=log.last[1],
         commit=max(row.applied, log.base[0]),
@@ -258,7 +232,6 @@ def _whole(
         prints=tuple((index, *log.prints[index]) for index in sorted(log.prints)),
         terms=tuple(log.terms),
         damaged=damaged,
-        made=config.made,
         founders=tuple(sorted(config.first.voters)) if config.made else (),
     )
 

@@ -13,16 +13,16 @@ Source: RabbitMQ 3.13 to 4.3, `rabbit_khepri` (`khepri_db_migration_enable`, `..
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from attrs import evolve
 
 from joinproto.codec.erlang_terms import Atom, List
 from joinproto.recovery.foreign import mnesia
 from joinproto.recovery.foreign.ra.folders import DIGEST, FLAGS
-from joinproto.recovery.foreign.ra.log import GroupLog, RaSystem, system_from
+from joinproto.recovery.foreign.ra.log import GroupLog, RaSystem
 from joinproto.recovery.foreign.ra.table import KHEPRI, Table, table
-from joinproto.recovery.foreign.text import NotAsWritten, term_of
+from joinproto.recovery.foreign.text import NotAsWritten, term_of, unpacked
 from joinproto.recovery.found import Fact, Found, Raw, State
 
 FLAG = "khepri_db"
@@ -45,7 +45,7 @@ def raft_of(raw: Raw) -> tuple[tuple[RaSystem, ...], tuple[str, ...]]:
             broken.append(f"{file.name.removesuffix(DIGEST)}: {file.problem}")
             continue
         try:
-            found.append(system_from(file.data))
+            found.append(unpacked(RaSystem, file.data))
         except NotAsWritten as error:
             broken.append(str(error))
     return tuple(found), tuple(broken)
@@ -135,22 +135,22 @@ def of_khepri(
             return None
         said = tuple(one.problem for one in raft if one.problem)
         problems = (*said, *broken) or (NONE,)
-        return Found.of(raw, state=State.UNKNOWN, raft=raft, problems=problems)
+        return Found.of(raw, State.UNKNOWN, *problems, raft=raft)
     if has_tables or has_lists:
         counts = is_khepri(raw, metadata, listed)
         if counts is None:
-            return Found.of(raw, state=State.UNKNOWN, problems=(BOTH, *broken))
+            return Found.of(raw, State.UNKNOWN, BOTH, *broken)
         if not counts:
             return None
     newest = metadata.configurations[-1] if metadata.configurations else None
     members = sorted(newest.voters | newest.learners) if newest else []
     return Found.of(
         raw,
-        state=State.CORRUPT if broken else State.DIRTY,
+        State.CORRUPT if broken else State.DIRTY,
+        *broken,
         member=metadata.node,
         cluster=min(members, default=metadata.node),
         raft=raft,
-        problems=broken,
         facts=(
             Fact("node", metadata.node),
             Fact("metadata", "Khepri"),
@@ -158,6 +158,15 @@ def of_khepri(
             Fact("Raft groups", str(sum(len(each.logs) for each in raft))),
         ),
     )
+
+
+def merged(groups: Iterable[set[str]]) -> list[set[str]]:
+    """Return the groups, those that have a name in common as one."""
+    found: list[set[str]] = []
+    for group in groups:
+        joined = [other for other in found if other & group]
+        found = [*(other for other in found if not other & group), group.union(*joined)]
+    return found
 
 
 def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
@@ -169,16 +178,14 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
         if store.node is None and log is not None:
             named = knows.setdefault(log.node, {log.node})
             named.update(*(one.voters | one.learners for one in log.configurations))
-    groups_of: list[set[str]] = []
-    for node, named in sorted(knows.items()):
-        # A node that is not here is known only by others' records of it.
-        mine = {node} | {one for one in named if node in knows.get(one, {node})}
-        groups_of = [
-            *(group for group in groups_of if not group & mine),
-            mine.union(*(group for group in groups_of if group & mine)),
-        ]
+    # A node that is not here is known only by others' records of it.
+    together = merged(
+        {node} | {one for one in named if node in knows.get(one, {node})}
+        for node, named in sorted(knows.items())
+    )
+    first = {node: min(group) for group in together for node in group}
     return tuple(
-        evolve(store, cluster=min(next(group for group in groups_of if log.node in group)))
+        evolve(store, cluster=first[log.node])
         if store.node is None and (log := _metadata(store.raft)) is not None
         else store
         for store in stores

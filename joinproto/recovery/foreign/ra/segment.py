@@ -10,9 +10,10 @@ An index that goes back replaces the former entries.  The data are written befor
 from __future__ import annotations
 
 from collections.abc import Generator
+from zlib import crc32
 
 from joinproto.recovery.foreign.ra.wal import Entry, entry_of
-from joinproto.recovery.foreign.ra.window import Window, crc32
+from joinproto.recovery.foreign.ra.window import Window
 from joinproto.recovery.foreign.text import NotAsWritten
 
 MAGIC = b"RASG"
@@ -38,7 +39,7 @@ def entries_in(name: str, uid: bytes, file: Window) -> Generator[Entry, None, st
         at = HEADER + record * number
         said = file.at(at, record)
         if not any(said):
-            if _is_written(file, at, HEADER + record * count):
+            if not file.is_blank(at, HEADER + record * count):
                 raise NotAsWritten(f"{name}: an entry is not there, and later ones are")
             break
         if len(said) < record:
@@ -55,12 +56,3 @@ def entries_in(name: str, uid: bytes, file: Window) -> Generator[Entry, None, st
     if file.size > max(data, HEADER + record * count):
         return f"{name}: has data behind its last entry"
     return ""
-
-
-def _is_written(file: Window, at: int, end: int) -> bool:
-    while at < min(end, file.size):
-        piece = file.at(at, min(1 << 16, end - at))
-        if any(piece):
-            return True
-        at += len(piece)
-    return False

@@ -8,10 +8,12 @@ The state is not read but for its checksum.  The meta data are a map with `index
 
 from __future__ import annotations
 
+from zlib import crc32
+
 from joinproto.pick.raft import Configuration
 from joinproto.recovery.foreign import external
 from joinproto.recovery.foreign.ra.members import configuration_of
-from joinproto.recovery.foreign.ra.window import STRETCH, Window, crc32
+from joinproto.recovery.foreign.ra.window import STRETCH, Window
 from joinproto.recovery.foreign.text import NotAsWritten
 
 MAGIC, VERSION = b"RASN", 1

@@ -25,7 +25,7 @@ from attrs import evolve, frozen
 
 from joinproto.pick.raft import ASSUMED, RaftVerdict, judge
 from joinproto.recovery.foreign.ra.log import GroupLog, RaSystem
-from joinproto.recovery.words import typed
+from joinproto.recovery.words import and_, collect_on, grouped, typed
 
 KHEPRI = ("coordination", "rabbitmq_metadata")
 SHOWN_MAX = 20
@@ -122,26 +122,25 @@ class Table:
         times = Counter(node for row in proven for node in row.best)
         best = max(sorted(times), key=lambda node: times[node])
         whole = [node for node in sorted(times) if times[node] == len(proven)]
-        names = _and(whole) if len(whole) > 1 else best
+        names = and_(whole) if len(whole) > 1 else best
         said = f"{names} {'are' if len(whole) > 1 else 'is'} best for"
         said += f" {times[best]} of {_count(self.rows)}"
-        elsewhere: dict[tuple[str, ...], list[str]] = {}
-        for row in proven:
-            if best not in row.best:
-                elsewhere.setdefault(row.best, []).append(row.title)
-        rest = [f"; {_few(titles)} only on {_and(nodes)}" for nodes, titles in elsewhere.items()]
+        elsewhere = grouped((row.best, row.title) for row in proven if best not in row.best)
+        rest = [f"; {_few(titles)} only on {and_(nodes)}" for nodes, titles in elsewhere.items()]
         return [said + "".join(rest), f"assumed: {ASSUMED}"]
 
     def _doubts(self) -> list[str]:
-        return _told(self.unproven, _doubt)
+        doubts = grouped((_doubt(row), row.title) for row in self.unproven)
+        return [f"{_few(titles)}: {why}" for why, titles in doubts.items()]
 
     def _damaged(self) -> list[str]:
-        found: dict[str, list[str]] = {}
-        for row in self.rows:
-            for log in row.logs.values():
-                if log.damaged:
-                    found.setdefault(f"{log.node}: {log.damaged}", []).append(row.title)
-        return [f"{_few(titles)} on {why}" for why, titles in found.items()]
+        damaged = grouped(
+            (f"{log.node}: {log.damaged}", row.title)
+            for row in self.rows
+            for log in row.logs.values()
+            if log.damaged
+        )
+        return [f"{_few(titles)} on {why}" for why, titles in damaged.items()]
 
     def stranded(self, members: Collection[str]) -> str:
         """Return the advice for queues without a majority here, "" if there are none."""
@@ -163,10 +162,7 @@ class Table:
             return "find out first why Ra's files cannot be read, as said above"
         missing = [node for node in self.missing if node not in lost]
         if missing:
-            return (
-                f"on the hosts of {', '.join(missing)}: joinproto recover collect DIR > NAME.info;"
-                " then pick again, with those files too"
-            )
+            return collect_on(f"the hosts of {', '.join(missing)}")
         save = "save all these directories before any node starts"
         if forgotten := [row.title for row in self.unproven if not row.verdict.latest]:
             why = "RabbitMQ starts a queue of which no log counts anew, and empty"
@@ -237,7 +233,7 @@ def _of_one_queue(logs: Mapping[str, GroupLog]) -> tuple[Mapping[str, GroupLog],
     )
     if may_be_new or len(founders & oldest) * 2 <= len(founders):
         times = sorted({(_time(log.made), log.node) for log in first})
-        said = _and([f"{node} {when}" for when, node in times])
+        said = and_([f"{node} {when}" for when, node in times])
         return logs, f"its logs were made at different times ({said})"
     anew = "was made at {}, later than the queue: its node had lost the log, and began anew"
     return {
@@ -274,13 +270,13 @@ def _doubt(row: Row) -> str:
     if shown := (*verdict.parted, *verdict.went_back):
         return f"not proven: {shown[0]}"
     if verdict.twice:
-        return f"not proven: {_and(verdict.twice)} are of one node"
-    missing = f"{verdict.needed} more of {_and(verdict.missing)}"
+        return f"not proven: {and_(verdict.twice)} are of one node"
+    missing = f"{verdict.needed} more of {and_(verdict.missing)}"
     if not verdict.latest and not verdict.missing:
         return "not proven: none of its logs counts, as is said below"
     if not verdict.latest:
         return f"not proven: none of its logs here counts; needed: {missing}"
-    return f"not proven: {_and(row.best)} has the latest log here; needed: {missing}"
+    return f"not proven: {and_(row.best)} has the latest log here; needed: {missing}"
 
 
 def _standalone(row: Row) -> str:
@@ -314,7 +310,7 @@ def _given_up(node: str, rows: Sequence[Row]) -> str:
     unproven = [row for row in rows if not row.is_proven]
     gone = sorted({one for row in unproven for one in row.verdict.missing if one != node})
     given_up = (
-        f"what {_and(gone)} confirmed beyond {node} is given up" if gone else "nothing is given up"
+        f"what {and_(gone)} confirmed beyond {node} is given up" if gone else "nothing is given up"
     )
     if rows[1:]:
         return f"the last entries of {node}, confirmed or not, are kept; {given_up}"
@@ -336,13 +332,6 @@ def _binary(text: str) -> str:
     return f'<<"{plain}"/utf8>>'
 
 
-def _told(rows: Sequence[Row], said: Callable[[Row], str]) -> list[str]:
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        found.setdefault(said(row), []).append(row.title)
-    return [f"{_few(titles)}: {why}" for why, titles in found.items()]
-
-
 def _count(rows: Sequence[Row]) -> str:
     what = "queue" if all(row.any_log.queue for row in rows) else "Raft group"
     return f"{len(rows)} {what}{'s' if len(rows) > 1 else ''}"
@@ -352,7 +341,3 @@ def _few(titles: Sequence[str]) -> str:
     if len(titles) > SHOWN_MAX:
         return f"{', '.join(titles[:SHOWN_MAX])} and {len(titles) - SHOWN_MAX} others"
     return ", ".join(titles)
-
-
-def _and(names: Sequence[str]) -> str:
-    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -15,10 +15,11 @@ Bounds: a command that changes members has at most `COMMAND_BYTES_MAX` bytes.
 from __future__ import annotations
 
 from collections.abc import Generator
+from zlib import adler32
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from joinproto.recovery.foreign.ra.window import Window, adler32
+from joinproto.recovery.foreign.ra.window import Window
 from joinproto.recovery.foreign.text import NotAsWritten
 
 MAGIC, VERSION = b"RAWA", 1
@@ -66,7 +67,7 @@ def entries_in(name: str, file: Window) -> Generator[Entry, None, str]:
                 return _cut(name, at)
             size = int.from_bytes(begin[3:5], "big")
             if number == 0 and not any(file.at(at, 5 + size + 8)[5 + size :]):
-                return _ended(name, file, at)
+                return "" if file.is_blank(at, file.size) else _cut(name, at)
             uid = file.at(at + 5, size)
             names[number & 0x3FFFFF] = uid
             place = at + 5 + size
@@ -99,22 +100,12 @@ def entry_of(name: str, file: Window, entry: Entry, at: int, size: int) -> Entry
         prints = print_of(file.at(at, size))
     elif not command:
         return entry
-    return Entry(entry.uid, entry.index, entry.term, command, prints)
+    return evolve(entry, command=command, print=prints)
 
 
 def print_of(data: bytes) -> int:
     """Return a number for an entry's data: the same in whatever order its maps were written."""
     return adler32(bytes(sorted(data)), 1)
-
-
-def _ended(name: str, file: Window, at: int) -> str:
-    """Return "" if there are nothing but zeros from here on."""
-    while at < file.size:
-        piece = file.at(at, 1 << 16)
-        if any(piece):
-            return _cut(name, at)
-        at += len(piece)
-    return ""
 
 
 def _cut(name: str, at: int) -> str:

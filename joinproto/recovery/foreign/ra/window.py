@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 
 from attrs import define
@@ -46,10 +45,11 @@ class Window:
             count -= len(piece)
         return before
 
-
-def crc32(data: bytes, before: int) -> int:
-    return zlib.crc32(data, before)
-
-
-def adler32(data: bytes, before: int) -> int:
-    return zlib.adler32(data, before)
+    def is_blank(self, begin: int, end: int) -> bool:
+        """Return whether there are only zeros from `begin` to `end`, or to the end of the file."""
+        while begin < min(end, self.size):
+            piece = self.at(begin, min(STRETCH, end - begin))
+            if any(piece):
+                return False
+            begin += len(piece)
+        return True
