@@ -8,14 +8,14 @@ import getpass
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import click
-from attrs import evolve
+from attrs import evolve, frozen
 
 from joinproto import __version__
 from joinproto.codec.json_form import printed
@@ -24,7 +24,7 @@ from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
 from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show, writing
 from joinproto.recovery.access import SUDO, WRITE_ERROR
-from joinproto.recovery.cli_look import AS_OBJECT, judgement_of, judging, looking
+from joinproto.recovery.cli_look import AS_OBJECT, adding, judgement_of, judging, looking
 from joinproto.recovery.found import Format, State
 from joinproto.recovery.judgement import Judgement, judge, store_told, told
 from joinproto.recovery.plan import (
@@ -46,20 +46,48 @@ from joinproto.store.slots import FOLDER
 
 PLAN_BYTES_MAX = 64 << 20
 
-Command = Callable[..., Any]
+
+UNPROVEN = click.option("--unproven", is_flag=True, help="Accept that it is not proven.")
+WHY = click.option("--why", default="", help="For the history in the store.")
+agreeing = adding(
+    click.option("--yes", is_flag=True, help="Do not ask; needs --plan-hash."),
+    click.option("--plan-hash", default="", help="The hash that the plan must have."),
+    UNPROVEN,
+    WHY,
+    AS_OBJECT,
+)
+"""Adds the options with which a script agrees; they are an `Agreement`."""
 
 
-def agreeing(command: Command) -> Command:
-    """Add the options with which a script agrees."""
-    for option in (
-        click.option("--yes", is_flag=True, help="Do not ask; needs --plan-hash."),
-        click.option("--plan-hash", default="", help="The hash that the plan must have."),
-        click.option("--unproven", is_flag=True, help="Accept that it is not proven."),
-        click.option("--why", default="", help="For the history in the store."),
-        AS_OBJECT,
-    ):
-        command = option(command)
-    return command
+@frozen(kw_only=True)
+class Agreement:
+    """How the operator, or a script, agrees to a change."""
+
+    yes: bool
+    plan_hash: str
+    unproven: bool
+    why: str
+    as_object: bool
+
+    def require(self, made: str, *, is_proven: bool, to_type: str) -> None:
+        """Return if the operator agrees to the plan with the hash `made`, by typing `to_type`.
+
+        Raises `Refused` (8) or `Stale` (7) if not.
+        """
+        if not self.yes:
+            _require_typed(to_type, made)
+            return
+        if len(self.plan_hash) < HASH_SHOWN or not made.startswith(self.plan_hash):
+            raise Stale(
+                f"--plan-hash {self.plan_hash or 'is not given'}: the plan's is {made}",
+                next="look at the plan; if it is what you want, give its hash",
+            )
+        if not is_proven and not self.unproven:
+            raise Refused(
+                "this plan is not proven, and --yes alone does not accept that",
+                next="look at what is missing; then, if you must, --unproven",
+                code=DECLINED,
+            )
 
 
 @click.command(epilog="Example: joinproto recover plan a.info b.info c.info -o plan.json")
@@ -68,8 +96,8 @@ def agreeing(command: Command) -> Command:
 @click.option("-o", "--output", help="The plan's file; it must not be there.  Else it is printed.")
 @click.option("--electors", default="", help="For hosts lost for good: who votes from now on.")
 @click.option("--wait-for", type=click.IntRange(min=1), help="N of the new beginning.")
-@click.option("--unproven", is_flag=True, help="Accept that it is not proven.")
-@click.option("--why", default="", help="For the history in the store.")
+@UNPROVEN
+@WHY
 def plan(
     output: str | None,
     electors: str,
@@ -99,7 +127,7 @@ def plan(
             made = plan_for(judgement, unproven=unproven)
     except Refused as refused:
         return _refused(judgement, refused, as_object)
-    made = _signed(made, why)
+    made = evolve(made, made=_maker(why))
     if output is None:
         after = "the same command with -o plan.json writes it down, for recover apply"
     else:
@@ -120,54 +148,45 @@ def plan(
 @click.command(epilog="Example: joinproto recover apply plan.json")
 @click.argument("file", metavar="PLAN")
 @agreeing
-def apply(file: str, yes: bool, plan_hash: str, unproven: bool, why: str, as_object: bool) -> int:
+def apply(file: str, **agreed: Any) -> int:
     """Carry out a plan, on the machine that holds its store.
 
     Shows what changes and asks for the cluster's name.  May be repeated: after an
     interruption it finishes, after success it does nothing.
     """
-    agreed = load(_read(Path(file)), name=file)
-    return _apply(agreed, None, yes, plan_hash, unproven, why, as_object)
+    return _apply(load(_read(Path(file)), name=file), Agreement(**agreed))
 
 
 @click.command(epilog="Example: joinproto recover mark-clean /var/lib/broker")
 @looking(many="DIR [DIR|INFO...]", as_json=False)
 @agreeing
-def mark_clean(
-    words: tuple[str, ...],
-    kind: str,
-    positions: tuple[str, ...],
-    yes: bool,
-    plan_hash: str,
-    unproven: bool,
-    why: str,
-    as_object: bool,
-) -> int:
+def mark_clean(words: tuple[str, ...], kind: str, positions: tuple[str, ...], **agreed: Any) -> int:
     """Write a permission to restart into one store: plan and apply in one, with the same checks.
 
     One store of a cluster of several proves little; pick, with all of them, proves more.  Of a
     broker of hot standby the other stores may follow, as evidence; the first one is marked.
     """
+    agreement = Agreement(**agreed)
     judgement = judgement_of(words=words, kind=kind, positions=positions)
     if any(one.format is Format.STANDBY for one in judgement.stores):
-        return _mark_broker(judgement, words, yes, plan_hash, unproven, why, as_object)
+        return _mark_broker(judgement, words, agreement)
     if len(words) != 1 or os.path.isfile(words[0]):  # noqa: PTH113  never an error
         raise UsageProblem(
             "mark-clean takes one directory on this machine",
             next="for several stores: joinproto recover plan DIR|INFO... -o plan.json",
         )
     try:
-        made = plan_for(judgement, unproven=unproven)
+        made = plan_for(judgement, unproven=agreement.unproven)
     except Refused as refused:
-        return _refused(judgement, refused, as_object)
-    if not as_object:
+        return _refused(judgement, refused, agreement.as_object)
+    if not agreement.as_object:
         click.echo(show.judgement_text(judgement, is_brief=True) + "\n")
-    return _apply(made, judgement, yes, plan_hash, unproven, why, as_object)
+    return _apply(made, agreement)
 
 
 @click.command(epilog="Example: joinproto recover undo /var/lib/broker")
 @click.argument("directory", metavar="DIR")
-@click.option("--why", default="", help="For the history in the store.")
+@WHY
 @AS_OBJECT
 def undo(directory: str, why: str, as_object: bool) -> int:
     """Take back what apply wrote, until a successor of the mark has been accepted.
@@ -177,9 +196,8 @@ def undo(directory: str, why: str, as_object: bool) -> int:
     path = Path(os.path.realpath(directory))
     _require_ours(path, directory)
     done = writing.undo(path, host=this_host(), made=_maker(why))
-    _said(
-        done, [directory], None, "joinproto recover pick, with the stores of all members", as_object
-    )
+    after = "joinproto recover pick, with the stores of all members"
+    _said(done, [directory], after, as_object)
     return 0
 
 
@@ -199,58 +217,40 @@ def _require_ours(path: Path, word: str) -> None:
 # -- agreeing ----------------------------------------------------------------------------------
 
 
-def _apply(
-    agreed: Plan,
-    judgement: Judgement | None,
-    yes: bool,
-    plan_hash: str,
-    unproven: bool,
-    why: str,
-    as_object: bool,
-) -> int:
+def _apply(agreed: Plan, agreement: Agreement) -> int:
     host = this_host()
     after = (
         f"start all members of {agreed.cluster_name}; then"
         " joinproto recover verify --config node.toml"
     )
     if writing.check(agreed, host=host) is None:
-        for line in describe(agreed):
-            click.echo(show.clean(line), err=as_object)
-        for line in _not_again(agreed, host):
-            click.echo(show.clean(line), err=as_object)
-        _agree(agreed.hash, agreed.is_proven, agreed.to_type, yes, plan_hash, unproven)
-    done = writing.apply(agreed, host=host, made={**agreed.made, **_maker(why)})
-    _said(done, [agreed.step.path], agreed, after, as_object)
+        for line in (*describe(agreed), *_not_again(agreed, host)):
+            click.echo(show.clean(line), err=agreement.as_object)
+        agreement.require(agreed.hash, is_proven=agreed.is_proven, to_type=agreed.to_type)
+    done = writing.apply(agreed, host=host, made={**agreed.made, **_maker(agreement.why)})
+    _said(done, [agreed.step.path], after, agreement.as_object, agreed=agreed)
     return 0
 
 
-def _mark_broker(
-    judgement: Judgement,
-    words: Sequence[str],
-    yes: bool,
-    plan_hash: str,
-    unproven: bool,
-    why: str,
-    as_object: bool,
-) -> int:
+def _mark_broker(judgement: Judgement, words: Sequence[str], agreement: Agreement) -> int:
     from joinproto.recovery import brokers_mark
 
     try:
         one = brokers_mark.target_of(judgement, Path(os.path.realpath(words[0])))
     except Refused as refused:
-        return _refused(judgement, refused, as_object)
+        return _refused(judgement, refused, agreement.as_object)
     after = f"start the brokers, and promote {one.member} first"
     is_proven = judgement.verdict is Verdict.PROVEN
     if brokers_mark.is_clean(one):
         done = Done(outcome=Outcome.NOTHING, said=(f"{one.name} is clean already",))
     else:
-        if not as_object:
+        if not agreement.as_object:
             click.echo(show.judgement_text(judgement, is_brief=True) + "\n")
         to_type = one.member if is_proven else f"{one.member} unproven"
         made = brokers_mark.hash_of(judgement, one)
-        _agree(made, is_proven, to_type, yes, plan_hash, unproven)
-        done = brokers_mark.mark(one, _maker(why), is_proven=is_proven)
-    _said(done, words, None, after, as_object, kind=None)
+        agreement.require(made, is_proven=is_proven, to_type=to_type)
+        done = brokers_mark.mark(one, _maker(agreement.why), is_proven=is_proven)
+    _said(done, words, after, agreement.as_object, kind=None)
     return 0
 
 
@@ -266,23 +266,7 @@ def _not_again(agreed: Plan, host: str) -> list[str]:
     return [f"not examined again: {', '.join(far)}"] if far else []
 
 
-def _agree(
-    made: str, is_proven: bool, to_type: str, yes: bool, plan_hash: str, unproven: bool
-) -> None:
-    """Return if the operator agrees; raises `Refused` (8) or `Stale` (7) if not."""
-    if yes:
-        if len(plan_hash) < HASH_SHOWN or not made.startswith(plan_hash):
-            raise Stale(
-                f"--plan-hash {plan_hash or 'is not given'}: the plan's is {made}",
-                next="look at the plan; if it is what you want, give its hash",
-            )
-        if not is_proven and not unproven:
-            raise Refused(
-                "this plan is not proven, and --yes alone does not accept that",
-                next="look at what is missing; then, if you must, --unproven",
-                code=DECLINED,
-            )
-        return
+def _require_typed(to_type: str, made: str) -> None:
     if not sys.stdin.isatty():
         raise Refused(
             "confirmation is impossible: standard input is not a terminal; nothing was changed",
@@ -291,10 +275,10 @@ def _agree(
         )
     click.echo(f"\nTo go on, type: {show.clean(to_type)}", err=True)
     try:
-        typed = click.prompt(">", prompt_suffix=" ", default="", show_default=False, err=True)
+        answer = click.prompt(">", prompt_suffix=" ", default="", show_default=False, err=True)
     except click.Abort:
-        typed = ""
-    if str(typed).strip() != to_type:
+        answer = ""
+    if str(answer).strip() != to_type:
         raise Refused("not confirmed; nothing was changed", next="run it again", code=DECLINED)
 
 
@@ -310,10 +294,6 @@ def _maker(why: str) -> dict[str, str]:
         "tool": __version__,
     }
     return {**made, "why": show.clean(why)} if why else made
-
-
-def _signed(made: Plan, why: str) -> Plan:
-    return evolve(made, made=_maker(why))
 
 
 # -- files and words ---------------------------------------------------------------------------
@@ -334,10 +314,10 @@ def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
 def _said(
     done: Done,
     words: Sequence[str],
-    agreed: Plan | None,
     after: str,
     as_object: bool,
     *,
+    agreed: Plan | None = None,
     kind: Format | None = Format.JOINPROTO,
 ) -> None:
     if not as_object:
@@ -388,6 +368,3 @@ def _write_new(path: Path, text: str) -> None:
             next="look at the disk, then run it again",
             code=WRITE_ERROR,
         ) from error
-
-
-__all__ = ["Outcome", "apply", "mark_clean", "plan", "undo"]

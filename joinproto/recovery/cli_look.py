@@ -39,10 +39,11 @@ def _keep(context: click.Context, _parameter: click.Parameter, wanted: bool | No
     context.meta[_PROGRESS] = wanted
 
 
-def look_with_progress(words: Sequence[str], **how: Any) -> Sources:
+def look_with_progress(words: Sequence[str], *, kind: str, **how: Any) -> Sources:
     """Return the findings of `look`, with a line of progress if requested, or on a terminal.
 
-    With `--json` it is not there unless it is asked for: such a call is a program's.
+    `kind`: the format that was asked for, "auto" means whatever is there.  With `--json` the line
+    is not there unless it is asked for: such a call is a program's.
     """
     context = click.get_current_context(silent=True)
     wanted = None if context is None else context.meta.get(_PROGRESS)
@@ -50,82 +51,76 @@ def look_with_progress(words: Sequence[str], **how: Any) -> Sources:
         is_program = context is not None and bool(context.params.get("as_object"))
         wanted = sys.stderr.isatty() and not is_program
     with progress.shown(sys.stderr if wanted else None) as files:
-        return look(words, files=files, **how)
+        return look(words, kind=None if kind == "auto" else Format(kind), files=files, **how)
 
 
-def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Command], Command]:
-    """Return a decorator that adds the options of all commands that read stores."""
+def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that adds these options to a command."""
 
     def add(command: Command) -> Command:
-        for option in (
-            click.argument("words", metavar=many, nargs=-1, required=True),
-            click.option(
-                "--format",
-                "kind",
-                type=click.Choice(FORMATS),
-                default="auto",
-                show_default=True,
-                help="What the directories are of.",
-            ),
-            click.option(
-                "--position",
-                "positions",
-                metavar="DIR=SEQNO",
-                multiple=True,
-                help="A recovered position; or DIR=LOGFILE that holds one (galera).",
-            ),
-            click.option(
-                "--progress/--no-progress",
-                default=None,
-                expose_value=False,
-                callback=_keep,
-                help="Show on standard error how far reading is, or not; else on a terminal.",
-            ),
-        ):
+        for option in options:
             command = option(command)
-        if as_json:
-            command = AS_OBJECT(command)
         return command
 
     return add
 
 
-def judging(command: Command) -> Command:
-    """Add the options of commands that judge stores."""
-    for option in (
+def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Command], Command]:
+    """Return a decorator that adds the options of all commands that read stores."""
+    return adding(
+        click.argument("words", metavar=many, nargs=-1, required=True),
         click.option(
-            "--cluster", default="", help="Of several: a name, or how a signature begins."
+            "--format",
+            "kind",
+            type=click.Choice(FORMATS),
+            default="auto",
+            show_default=True,
+            help="What the directories are of.",
         ),
         click.option(
-            "--transient",
+            "--position",
+            "positions",
+            metavar="DIR=SEQNO",
             multiple=True,
-            metavar="NAME",
-            help="A member that keeps nothing, so its store cannot be supplied.",
+            help="A recovered position; or DIR=LOGFILE that holds one (galera).",
         ),
         click.option(
-            "--lost",
-            multiple=True,
-            metavar="NAME",
-            help="A member whose store is lost for good.  Proves nothing.",
+            "--progress/--no-progress",
+            default=None,
+            expose_value=False,
+            callback=_keep,
+            help="Show on standard error how far reading is, or not; else on a terminal.",
         ),
-        click.option(
-            "--nodes",
-            type=click.IntRange(min=1),
-            help="How many nodes a cluster of Qpid, Galera or PostgreSQL has: no file says it.",
-        ),
-        click.option(
-            "--register",
-            is_flag=True,
-            help="An outside register (etcd, Consul) chooses the views of this cluster.",
-        ),
-    ):
-        command = option(command)
-    return command
+        *([AS_OBJECT] if as_json else []),
+    )
 
 
-def format_of(kind: str) -> Format | None:
-    """Return the format that was asked for, None means whatever is there."""
-    return None if kind == "auto" else Format(kind)
+judging = adding(
+    click.option("--cluster", default="", help="Of several: a name, or how a signature begins."),
+    click.option(
+        "--transient",
+        multiple=True,
+        metavar="NAME",
+        help="A member that keeps nothing, so its store cannot be supplied.",
+    ),
+    click.option(
+        "--lost",
+        multiple=True,
+        metavar="NAME",
+        help="A member whose store is lost for good.  Proves nothing.",
+    ),
+    click.option(
+        "--nodes",
+        type=click.IntRange(min=1),
+        help="How many nodes a cluster of Qpid, Galera or PostgreSQL has: no file says it.",
+    ),
+    click.option(
+        "--register",
+        is_flag=True,
+        help="An outside register (etcd, Consul) chooses the views of this cluster.",
+    ),
+)
+"""Adds the options of commands that judge stores."""
 
 
 def judgement_of(
@@ -133,60 +128,48 @@ def judgement_of(
     words: Sequence[str],
     kind: str,
     positions: Sequence[str],
-    cluster: str = "",
-    transient: Sequence[str] = (),
-    lost: Sequence[str] = (),
     register: bool = False,
-    nodes: int | None = None,
     command: str = "pick",
+    **asked: Any,
 ) -> Judgement:
     """Return the verdict about the stores on the command line, in the words of `judging`.
 
     `command`: the one to type again where a word is a directory of several stores.
     """
-    found = look_with_progress(words, kind=format_of(kind), positions=positions, command=command)
-    return judge(
-        found.stores,
-        cluster=cluster,
-        transient=transient,
-        lost=lost,
-        outside=register,
-        nodes=nodes,
-        notes=found.notes,
-        words=words,
-    )
+    found = look_with_progress(words, kind=kind, positions=positions, command=command)
+    return judge(found.stores, outside=register, notes=found.notes, words=words, **asked)
 
 
 @click.command(epilog="Example: joinproto recover inspect /var/lib/broker")
 @looking()
-def inspect(words: tuple[str, ...], kind: str, positions: tuple[str, ...], as_object: bool) -> int:
+def inspect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
     """Show what each store says of itself.
 
     Read-only: no lock file is made, a read-only mount will do.  A damaged store is shown
     field by field, as far as it can be read.
     """
-    found = look_with_progress(words, kind=format_of(kind), positions=positions, command="inspect")
-    for line in unused(found.stores):
-        click.echo(show.warning_text(line), err=True)
-    if as_object:
-        click.echo(printed(_inspected(found)))
-    else:
+    found = _inspected(words, as_object, command="inspect", **how)
+    if not as_object:
         click.echo("\n\n".join(map(show.store_text, found.stores)))
         for note in found.notes:
             show.say(f"note: {note}")
     return _looked(found.stores)
 
 
-def _inspected(found: Sources) -> Result:
-    return Result(
-        stores=tuple(map(store_told, found.stores)),
-        groups=groups_told(found.stores),
-        verdict=None,
-        latest=(),
-        evidence=tuple(found.notes),
-        missing=(),
-        next="joinproto recover pick, with the stores of all members",
-    )
+def _inspected(words: Sequence[str], as_object: bool, **how: Any) -> Sources:
+    """Return the findings, which are printed here as an object if that is wanted."""
+    found = look_with_progress(words, **how)
+    for line in unused(found.stores):
+        click.echo(show.warning_text(line), err=True)
+    if as_object:
+        result = Result(
+            stores=tuple(map(store_told, found.stores)),
+            groups=groups_told(found.stores),
+            evidence=tuple(found.notes),
+            next="joinproto recover pick, with the stores of all members",
+        )
+        click.echo(printed(result))
+    return found
 
 
 def _looked(stores: Sequence[Found]) -> int:
@@ -199,26 +182,14 @@ def _looked(stores: Sequence[Found]) -> int:
 @click.command(epilog="Example: ssh b joinproto recover collect /var/lib/broker > b.info")
 @looking(many="DIR...")
 @click.option("--host", default=None, help="The name of this machine, if it has no good one.")
-def collect(
-    words: tuple[str, ...],
-    kind: str,
-    positions: tuple[str, ...],
-    host: str | None,
-    as_object: bool,
-) -> int:
+def collect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
     """Write what was read to standard output, to be carried to another machine.
 
     It holds the bytes themselves and a checksum: where it arrives, everything is judged
     again.  With --json, what `inspect --json` prints; not the file.
     """
-    found = look_with_progress(
-        words, kind=format_of(kind), positions=positions, host=host, command="collect"
-    )
-    for line in unused(found.stores):
-        click.echo(show.warning_text(line), err=True)
-    if as_object:
-        click.echo(printed(_inspected(found)))
-    else:
+    found = _inspected(words, as_object, command="collect", **how)
+    if not as_object:
         click.echo(info.write([one.raw for one in found.stores], tool=__version__), nl=False)
         for one in found.stores:
             for problem in one.problems:

@@ -57,14 +57,12 @@ class Live:
     """The parts of a running member's status that are used here: see `joinproto status`."""
 
     member: Annotated[str, "its name"]
-    store_id: Annotated[str, "of its store"]
     cluster_name: Annotated[str, Key("cluster"), "the cluster's name"]
     initial: Annotated[str | None, "the initial signature; null: it has none yet"]
     phase: Annotated[str, "where it is between its start and its end"]
     serves: Annotated[bool, "whether it serves clients now"]
     view: Annotated[LiveView | None, "the newest view it knows"]
     position: Annotated[LiveFrame | None, "the last frame on its disk"]
-    committed: Annotated[int, "number of the last frame that it knows to be committed"]
     peers: Annotated[tuple[str, ...], "those that it has a connection to"]
     waiting: Annotated[LiveWait | None, "why the next view is not chosen"]
 

@@ -6,16 +6,29 @@ The rest of the file is the node's own business, and the reader of all of it nee
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from attrs import frozen
 
+from joinproto.codec.json_form import Absent, read
+from joinproto.codec.malformed import Malformed
 from joinproto.codec.toml_file import read_toml
 from joinproto.errors import UsageProblem
+from joinproto.recovery.words import Shown
 
 CONTROL = "control.sock"
+
+
+@frozen(kw_only=True)
+class NodeSettings:
+    """The settings that are used here; paths are relative to the file's directory."""
+
+    member: Annotated[Shown, "its name"]
+    cluster: Annotated[Shown, "the cluster's name"]
+    data: Annotated[Shown, "its data directory"]
+    electors: Annotated[tuple[str, ...], "members that choose views"]
+    control: Annotated[Shown | None, Absent(), "its control socket"] = None
 
 
 @frozen(kw_only=True)
@@ -32,33 +45,20 @@ class NodeFile:
 
 def read_node_file(path: Path) -> NodeFile:
     """Return the file's settings; raises `UsageProblem` that names the place in it."""
-    tree = read_toml(path)
+    try:
+        found: NodeSettings = read(NodeSettings, read_toml(path))
+    except Malformed as error:
+        raise UsageProblem(
+            f"{path}: {error}",
+            next="give the file that joinproto node --config was started with",
+        ) from None
     top = path.resolve().parent
-    data = top / _text(path, tree, "data")
-    electors = tree.get("electors")
-    if not isinstance(electors, list) or not all(isinstance(name, str) for name in electors):
-        raise _wrong(path, "electors", electors, "a list of names")
-    control = _text(path, tree, "control") if "control" in tree else ""
+    data = top / found.data
     return NodeFile(
         file=str(path),
-        member=_text(path, tree, "member"),
-        cluster=_text(path, tree, "cluster"),
+        member=found.member,
+        cluster=found.cluster,
         data=data,
-        control=top / control if control else data / CONTROL,
-        electors=tuple(sorted(electors)),
-    )
-
-
-def _text(path: Path, tree: Mapping[str, Any], key: str) -> str:
-    value = tree.get(key)
-    if not isinstance(value, str) or not value.isprintable() or not value:
-        raise _wrong(path, key, value, "a text")
-    return value
-
-
-def _wrong(path: Path, key: str, value: object, expected: str) -> UsageProblem:
-    found = "is not there" if value is None else f"is {value!r}"
-    return UsageProblem(
-        f"{path}: {key} {found}, expected {expected}",
-        next="give the file that joinproto node --config was started with",
+        control=data / CONTROL if found.control is None else top / found.control,
+        electors=tuple(sorted(found.electors)),
     )

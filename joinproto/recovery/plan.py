@@ -18,7 +18,7 @@ from typing import Annotated
 
 from attrs import evolve, field, frozen
 
-from joinproto.codec.json_form import Absent, Key, Written, canonical_hash, encoded, read
+from joinproto.codec.json_form import Absent, Key, Written, canonical_hash, encoded, filled, read
 from joinproto.codec.malformed import Malformed
 from joinproto.errors import JoinprotoError, StoreCorrupt, StoreNewer, UsageProblem
 from joinproto.join.ids import short
@@ -28,7 +28,7 @@ from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.own import NAMES
-from joinproto.recovery.words import shown
+from joinproto.recovery.words import Shown, shown
 
 MAGIC = "joinproto-plan"
 VERSION = 2
@@ -42,14 +42,6 @@ class Refused(JoinprotoError):
     """There is no plan for these stores; the verdict's exit code says why."""
 
 
-def _shown(text: str) -> str:
-    """Return a text that messages repeat: nothing in it that a terminal obeys."""
-    if not text.isprintable():
-        raise ValueError(f"{text!r} cannot be shown")
-    return text
-
-
-Shown = Annotated[str, Written(str, str, _shown)]
 _SEATS = Written(
     Mapping[str, str],
     lambda seats: {seat.member: seat.store_id for seat in seats},
@@ -83,11 +75,10 @@ class Input:
         """Return the store `name` with the contents read."""
         before = raw.file(NAMES[1])
         rest = evolve(raw, files=tuple(file for file in raw.files if file.name != NAMES[1]))
-        return cls(
+        return filled(
+            cls,
+            raw,
             name=name,
-            host=raw.host,
-            path=raw.path,
-            format=raw.format,
             recovered=raw.recovered.decode("latin-1"),
             sha256=rest.digest,
             previous=before.problem if before.data is None else sha256(before.data).hexdigest(),
@@ -196,11 +187,7 @@ def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
     # restart begins with, the members find out themselves (the mark permits, never chooses).
     here = [one for one in latest if _tip(one) == tip.id]
     everywhere = [one for one in judgement.stores if _tip(one) == tip.id]
-    target = (here or everywhere)[0]
-    record = target.record
-    assert record is not None
-    step = _step(target, tip)
-    return _plan(judgement, step)
+    return _plan(judgement, _step((here or everywhere)[0], tip))
 
 
 def forced_plan(
@@ -257,9 +244,11 @@ def forced_plan(
     # The options that must match (I2) end with N; see `Config.digest`.
     options = tip.options_digest.removesuffix(f"/{tip.wait_for}")
     digest = tip.options_digest if options == tip.options_digest else f"{options}/{count}"
+    # A store that is clean has all that the cluster's orderly stop closed.
+    is_closed = not tip.is_open and judgement.pick.findings.clean
     force = Force(
         electors=seats,
-        position=tip.position if not tip.is_open and one_is_clean(judgement) else source.position,
+        position=tip.position if is_closed else source.position,
         parent=str(tip.id),
         wait_for=count,
         options_digest=digest,
@@ -274,11 +263,6 @@ def forced_plan(
             next="name enough electors, or give --wait-for with what they are started with",
         ) from malformed
     return _plan(judgement, evolve(_step(target, tip), force=force))
-
-
-def one_is_clean(judgement: Judgement) -> bool:
-    """Return whether a store has all that the cluster's orderly stop closed."""
-    return bool(judgement.pick.findings.clean)
 
 
 def forced_view(lineage: Lineage, force: Force) -> View:
@@ -319,11 +303,10 @@ def _step(target: Found, tip: View) -> Step:
     data = target.raw.file(NAMES[0]).data
     assert record is not None
     assert data is not None
-    return Step(
-        host=target.host,
-        path=target.path,
-        member=target.member,
-        store_id=record.store_id,
+    return filled(
+        Step,
+        target,
+        record,
         before=sha256(data).hexdigest(),
         tip=str(tip.id),
         accepted=None if record.accepted is None else str(record.accepted.view.id),

@@ -1,5 +1,4 @@
-"""The object that every `joinproto recover ... --json` prints. --json` prints: one object,
-whichever command.
+"""The one object that every command of `joinproto recover` prints with `--json`.
 
 A failure is {"error": {"code", "message", "next"}}, as with every command of joinproto.
 """
@@ -81,12 +80,12 @@ class Asked:
 
     member: Annotated[str, "its name"]
     answers: Annotated[bool, "whether it does"]
-    problem: Annotated[str | None, "why it does not answer"]
-    phase: Annotated[str | None, "its phase; null: it does not answer"]
-    serves: Annotated[bool, "whether it serves clients"]
-    view: Annotated[str | None, "the newest view it knows of"]
-    seq: Annotated[Count | None, "its last frame; null: it does not answer"]
-    peers: Annotated[tuple[str, ...], "members it is connected to"]
+    problem: Annotated[str | None, "why it does not answer"] = None
+    phase: Annotated[str | None, "its phase; null: it does not answer"] = None
+    serves: Annotated[bool, "whether it serves clients"] = False
+    view: Annotated[str | None, "the newest view it knows of"] = None
+    seq: Annotated[Count | None, "its last frame; null: it does not answer"] = None
+    peers: Annotated[tuple[str, ...], "members it is connected to"] = ()
 
 
 @frozen(kw_only=True)
@@ -149,6 +148,8 @@ class Rehearsed:
 
 @frozen
 class Done:
+    """The change that was made."""
+
     outcome: Annotated[str, "only of apply, undo and mark-clean: what was done"]
     backup: Annotated[str | None, "only of those: where the former metadata is"]
 
@@ -173,10 +174,10 @@ class Result:
     groups: Annotated[tuple[Group, ...], "by cluster, the largest first"]
     verdict: Annotated[
         Verdict | None, "null: nothing was judged (inspect, collect), or it runs (verify)"
-    ]
-    latest: Annotated[tuple[str, ...], "the latest stores; several have the same data"]
+    ] = None
+    latest: Annotated[tuple[str, ...], "the latest stores; several have the same data"] = ()
     evidence: Annotated[tuple[str, ...], "the verdict in a sentence, then what it rests on"]
-    missing: Annotated[tuple[Missing, ...], "stores that are still needed for a proof"]
+    missing: Annotated[tuple[Missing, ...], "stores that are still needed for a proof"] = ()
     next: Annotated[str, "the next command to type, or the next thing to do"]
     plan: Annotated[Planned | None, Absent(), "Only of plan, apply and mark-clean."] = None
     members: Annotated[

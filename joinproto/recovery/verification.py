@@ -21,6 +21,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from joinproto.codec.json_form import filled
 from joinproto.codec.malformed import Malformed
 from joinproto.join.ids import short
 from joinproto.join.lineage import Lineage, Order, compare
@@ -258,7 +259,6 @@ def told(found: Verification) -> schema.Result:
         stores=tuple(map(store_told, stores)),
         groups=groups_told(stores),
         verdict=found.verdict,
-        latest=(),
         evidence=(found.sentence, *found.evidence),
         missing=tuple(schema.Missing(member=name, why=why) for name, why in found.missing),
         next=found.next,
@@ -268,13 +268,8 @@ def told(found: Verification) -> schema.Result:
 
 def _asked(item: AskedMember) -> schema.Asked:
     live = item.live
-    return schema.Asked(
-        member=item.name,
-        answers=live is not None,
-        problem=item.problem or None,
-        phase=None if live is None else live.phase,
-        serves=live is not None and live.serves,
-        view=None if live is None or live.view is None else live.view.id,
-        seq=None if live is None else live.seq,
-        peers=() if live is None else tuple(sorted(live.peers)),
-    )
+    if live is None:
+        return schema.Asked(member=item.name, answers=False, problem=item.problem or None)
+    view = None if live.view is None else live.view.id
+    peers = tuple(sorted(live.peers))
+    return filled(schema.Asked, live, member=item.name, answers=True, view=view, peers=peers)

@@ -23,7 +23,6 @@ from joinproto.durable.filesystem import REAL, JournalFileSystem, Progress, let_
 from joinproto.durable.record import Record
 from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreWriteFailed
 from joinproto.join.store import StoreRecord
-from joinproto.join.view import View
 from joinproto.recovery.access import (
     ABSENT,
     DISK,
@@ -38,7 +37,7 @@ from joinproto.recovery.found import Format, Found, Raw, State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.history import chained
 from joinproto.recovery.own import NAMES, contents_of
-from joinproto.recovery.plan import STALE, Input, Plan, backup_name, forced_view
+from joinproto.recovery.plan import STALE, Force, Input, Plan, backup_name, forced_view
 from joinproto.recovery.words import shown
 from joinproto.store.contents import Contents
 from joinproto.store.handle import Store, open_store
@@ -254,12 +253,11 @@ def _require_target_same(plan: Plan, files: JournalFileSystem) -> bytes:
 
 def _require_given(name: str, raw: Raw) -> None:
     """Raise `StoreUnreadable` if the disk gave an error instead of the content."""
-    if raw.errors - ABSENT:
-        why = next((file.problem for file in raw.files if file.errno is not None), "")
-        why = why or (raw.journal.problem if raw.journal else "") or raw.lock_problem or raw.problem
-        raise StoreUnreadable(
-            f"{name}: {why}\n  nothing was changed by this", next=DISK, code=WRITE_ERROR
-        )
+    for number, why in raw.refusals:
+        if number not in ABSENT:
+            raise StoreUnreadable(
+                f"{name}: {why}\n  nothing was changed by this", next=DISK, code=WRITE_ERROR
+            )
 
 
 def _again(one: Input, raw: Raw) -> Input:
@@ -322,26 +320,21 @@ def _written(plan: Plan, store: Store, made: Mapping[str, str]) -> Contents:
     }
     if step.accepted is not None:
         fields["accepted"] = step.accepted
+    tip = record.tip
+    if tip is None or str(tip.id) != step.tip:
+        raise Stale(f"{step.path}: its tip is not that of the plan", next="plan again")
     if step.force is None:
-        tip = record.tip
-        if tip is None or str(tip.id) != step.tip:
-            raise Stale(f"{step.path}: its tip is not that of the plan", next="plan again")
         record = evolve(record, mark=tip.id)
     else:
-        record = _forced(plan, record)
+        record = _forced(step.path, record, step.force)
     return evolve(contents, record=record, history=chained(contents.history, fields))
 
 
-def _forced(plan: Plan, record: StoreRecord) -> StoreRecord:
-    force = plan.step.force
-    assert force is not None
-    tip: View | None = record.tip
-    if tip is None or str(tip.id) != force.parent:
-        raise Stale(f"{plan.step.path}: its tip is not that of the plan", next="plan again")
+def _forced(path: str, record: StoreRecord, force: Force) -> StoreRecord:
     try:
         return record.learn(record.lineage.append(forced_view(record.lineage, force)))
     except Malformed as malformed:
-        raise Stale(f"{plan.step.path}: {malformed}", next="plan again") from malformed
+        raise Stale(f"{path}: {malformed}", next="plan again") from malformed
 
 
 def _make_durable(path: Path, files: JournalFileSystem) -> None:

@@ -211,11 +211,11 @@ def test_nothing_is_changed_by_asking(
     ("text", "said"),
     [
         ("[node", "is not a TOML file"),
-        ('cluster = "c"\ndata = "d"\nelectors = []\n', "member is not there"),
-        ('member = 5\ncluster = "c"\ndata = "d"\nelectors = []\n', "member is 5"),
-        ('member = "a"\ncluster = "c"\nelectors = []\n', "data is not there"),
-        ('member = "a"\ncluster = "c"\ndata = "d"\nelectors = "a"\n', "electors is 'a'"),
-        ('member = "a\\u001b[2J"\ncluster = "c"\ndata = "d"\nelectors = []\n', "member is"),
+        ('cluster = "c"\ndata = "d"\nelectors = []\n', "member: found no such field"),
+        ('member = 5\ncluster = "c"\ndata = "d"\nelectors = []\n', "member: found 5"),
+        ('member = "a"\ncluster = "c"\nelectors = []\n', "data: found no such field"),
+        ('member = "a"\ncluster = "c"\ndata = "d"\nelectors = "a"\n', "electors: found 'a'"),
+        ('member = "a\\u001b[2J"\ncluster = "c"\ndata = "d"\nelectors = []\n', "member: found"),
     ],
 )
 def test_a_file_that_is_no_configuration_is_2(
