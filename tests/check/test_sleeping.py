@@ -15,7 +15,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from joinproto.check.engine import space as space_room
-from joinproto.check.engine.expansion import deferred_rows
 from joinproto.check.engine.expansion import deliveries as deliveries_room
 from joinproto.check.engine.expansion import workers as workers_room
 from joinproto.check.engine.rows.marks import Marks
@@ -109,7 +108,7 @@ def test_several_workers_leave_out_as_much_and_no_more(
     with (
         asleep_if_possible(),
         mock.patch.object(workers_room, "ROWS_MIN", 1),
-        mock.patch.object(deferred_rows, "SUCCESSORS_MAX", aside),
+        mock.patch.object(workers_room, "DEFERRED_MAX", aside),
     ):
         search = Search(world, stop_at_violation=False, workers=2)
         search.run()

@@ -54,27 +54,14 @@ class Combinations:
         picked: Ints | None = None,
     ) -> Ints:
         """Return the number of each row's combination."""
-        source, layout = arrays.layout, self._layout
+        source, layout = arrays.layout.places, self._layout
         numbers = np.empty(end - begin, np.int64)
         out = np.empty((min(end - begin, _BLOCK), layout.words), np.uint64)
         chosen = np.empty(0, np.int64) if picked is None else picked
         for at in range(begin, end, _BLOCK):
             upto = min(end, at + _BLOCK)
-            combine(
-                rows,
-                chosen,
-                at,
-                upto,
-                source.word,
-                source.shift,
-                source.mask,
-                arrays.per_value.off,
-                arrays.per_value.arrays["shown"],
-                self.parts,
-                layout.word,
-                layout.shift,
-                out,
-            )
+            observed = arrays.per_value.off, arrays.per_value.arrays["shown"], self.parts
+            combine(rows, chosen, at, upto, source, *observed, layout.places, out)
             numbers[at - begin : upto - begin] = self._sets.insert(out, upto - at)
         return numbers
 
@@ -96,7 +83,7 @@ class Combinations:
         layout, rows = self._layout, self._sets.rows[first:end]
         found = np.empty((len(rows), self.parts), np.int64)
         for f in range(self.parts):
-            found[:, f] = (rows[:, layout.word[f]] >> layout.shift[f]) & layout.mask[f]
+            found[:, f] = layout.values(rows, f)
         return found
 
     def shown(self, number: int) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from joinproto.check.engine.rows.layout import Places, get
 from joinproto.check.engine.rows.threads import Workers
 from joinproto.check.engine.shapes import Flags, Ints, Keys, Masks, Rows, SmallInts
 from joinproto.check.engine.tables.arrays import Arrays
@@ -41,7 +42,7 @@ def watch(
 
     def watched_with(begin: int, end: int, room: int) -> tuple[Ints, Flags, int]:
         bad = np.empty(room, np.int64)
-        where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
+        where = (rows, begin, end, layout.places, off)
         if is_few:
             mask, found = watch_few(*where, watched, bit, feared, bad)
             bits = np.uint64(mask) >> np.arange(total, dtype=np.uint64)
@@ -69,9 +70,7 @@ def watch_few(
     rows: Rows,
     begin: Any,
     end: Any,
-    word: Ints,
-    shift: Keys,
-    mask: Keys,
+    places: Places,
     off: Ints,
     members: Any,
     bit: Keys,
@@ -89,7 +88,7 @@ def watch_few(
         here = np.uint64(0)
         danger = np.uint64(0)
         for member in range(members):
-            at = off[member] + np.int64((rows[r, word[member]] >> shift[member]) & mask[member])
+            at = off[member] + get(rows, r, places, member)
             here |= bit[at]
             danger |= feared[at]
         seen |= here
@@ -105,9 +104,7 @@ def watch_many(
     rows: Rows,
     begin: Any,
     end: Any,
-    word: Ints,
-    shift: Keys,
-    mask: Keys,
+    places: Places,
     off: Ints,
     shown: SmallInts,
     base: Ints,
@@ -123,7 +120,7 @@ def watch_many(
     for r in range(begin, end):
         wrong = np.uint64(0)
         for member in range(members):
-            value = np.int64((rows[r, word[member]] >> shift[member]) & mask[member])
+            value = get(rows, r, places, member)
             number = np.int64(base[member] + shown[off[member] + value])
             numbers[member] = number
             seen[number] = 1
@@ -144,14 +141,11 @@ def combine(
     picked: Ints,
     begin: Any,
     end: Any,
-    word: Ints,
-    shift: Keys,
-    mask: Keys,
+    places: Places,
     off: Ints,
     shown: SmallInts,
     parts: Any,
-    to_word: Ints,
-    to_shift: Keys,
+    to: Places,
     out: Rows,
 ) -> None:
     """Write each row's combination of observations, packed."""
@@ -161,6 +155,5 @@ def combine(
             out[p - begin, w] = 0
         out[p - begin, 0] = np.uint64(1) << np.uint64(63)
         for f in range(parts):
-            value = np.int64((rows[r, word[f]] >> shift[f]) & mask[f])
-            number = np.uint64(shown[off[f] + value])
-            out[p - begin, to_word[f]] |= number << to_shift[f]
+            number = np.uint64(shown[off[f] + get(rows, r, places, f)])
+            out[p - begin, to.word[f]] |= number << to.shift[f]

@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows
+from joinproto.check.engine.expansion.buffers import Loop
 from joinproto.check.engine.expansion.own_steps import count_sleeping_prefixes
 from joinproto.check.engine.expansion.sleeping import delivery_sleeps, led_by, list_asleep
-from joinproto.check.engine.rows.bits import mix, prefetch
-from joinproto.check.engine.shapes import Ints, Questions, Rows, SmallInts, Table
-from joinproto.check.engine.tables.grids import find
+from joinproto.check.engine.rows.bits import prefetch
+from joinproto.check.engine.rows.layout import get
+from joinproto.check.engine.shapes import Ints, Table
+from joinproto.check.engine.tables.grids import find, move, place_of
 from joinproto.check.engine.tables.kernel import (
     CHOICE,
     NUMBER_BITS,
@@ -37,16 +38,10 @@ from joinproto.check.engine.tables.kernel import (
     SLEEPS,
     SPENDS,
     UNKNOWN,
-    Blocks,
-    Fields,
-    Lookup,
     Sets,
-    Shape,
-    TakeTables,
     cell,
-    get,
     is_hearer,
-    want_cell,
+    look_up,
 )
 
 LOW = (1 << 32) - 1
@@ -80,11 +75,6 @@ def key_of(link: Any, content: Any, local: Any) -> Any:
     return (((link << NUMBER_BITS) + content) << NUMBER_BITS) + local + 1
 
 
-@njit(inline="always")
-def place_of(key: Any) -> Any:
-    return np.int64(mix(np.uint64(key)) >> np.uint64(24))
-
-
 @njit(cache=True, _nrt=False)
 def slot_of(slots: Table, link: Any, content: Any, local: Any) -> Any:
     """Return the slot of a content and a receiver's state, or the empty slot for it."""
@@ -99,50 +89,42 @@ def slot_of(slots: Table, link: Any, content: Any, local: Any) -> Any:
 
 
 @njit(inline="always")
-def prefetch_slots(
-    fields: Fields, heard_by: Ints, s: Shape, slots: Table, rows: Rows, r: Any, locals_: Ints
-) -> None:
-    """Prefetch the slots of the next row.
-
-    `heard_by`: int64 (value,); `slots`: `DeliveryTables.slots`; `rows`: uint64 (row, word);
-    `locals_`: int64 (member,), written.  Which links are up makes no difference.
-    """
+def prefetch_slots(loop: Loop, r: Any) -> None:
+    """Prefetch the slots of row r, the next one.  Which links are up makes no difference."""
+    fields, s, rows, coming = loop.t.fields, loop.s, loop.given.rows, loop.listed.coming
+    slots = loop.deliveries.slots
     for member in range(s.members):
-        locals_[member] = get(rows, r, fields, member)
+        coming[member] = get(rows, r, fields, member)
     last = np.int64(len(slots) - 1)
     for q in range(s.members):
         content = get(rows, r, fields, s.queues + q)
         place = fields.off[s.queues + q] + content
         for member in range(s.members):
-            if not is_hearer(heard_by, place, member):
+            if not is_hearer(loop.t.takes.heard_by, place, member):
                 continue
-            key = key_of(q * s.members + member, content, locals_[member])
+            key = key_of(q * s.members + member, content, coming[member])
             prefetch(slots, place_of(key) & last)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def fill_slot(
-    fields: Fields,
-    takes: TakeTables,
-    blocks: Blocks,
+    loop: Loop,
     cells: Any,
-    horizon: SmallInts,
     sets: Sets,
-    deliveries: DeliveryTables,
     slot: Any,
-    place: Any,
     link: Any,
     content: Any,
     member: Any,
     local: Any,
-    ask: Questions,
     asked: Any,
 ) -> Any:
-    """Fill an empty slot: list the deliveries of a content to a receiver's state.
+    """Fill an empty slot: list the deliveries of a sender's content to a receiver's state.
 
-    `place`: of the content in per-value arrays; `horizon`: int32 (value,), of each local state;
-    `ask`: int64 (question, 4).  Returns (0, `NOT_KNOWN` or `TABLE_FULL`; asked).
+    Returns (0, `NOT_KNOWN` or `TABLE_FULL`; asked).
     """
+    fields, takes, blocks, deliveries = loop.t.fields, loop.t.takes, loop.t.blocks, loop.deliveries
+    horizon, ask = loop.t.of_use.horizon, loop.lacking.ask
+    place = fields.off[loop.s.queues + link // loop.s.members] + content
     slots, items, used = deliveries.slots, deliveries.items, deliveries.used
     first, count = np.int64(takes.first[place]), np.int64(takes.counts[place])
     # Space for all of them, as if each were addressed to the receiver.
@@ -152,10 +134,9 @@ def fill_slot(
     known = True
     for k in range(first, first + count):
         if sets.member[k] == member:
-            o = cell(blocks, cells, member, local, sets.column[k])
+            o, asked = look_up(blocks, cells, ask, asked, member, local, sets.column[k])
             if o < 0 and o != REFUSED:
                 known = False
-                asked = want_cell(blocks, cells, ask, asked, o, member, local, sets.column[k])
     if not known:
         return NOT_KNOWN, asked
     end = begin = used[1]
@@ -210,22 +191,15 @@ def left_by(kind: Any, member: Any, item: Any, is_silent: Any) -> Any:
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def list_deliveries(
-    t: Lookup,
+    loop: Loop,
     cells: Any,
-    s: Shape,
     sets: Sets,
-    deliveries: DeliveryTables,
-    given: SourceRows,
     r: Any,
     env: Any,
     mark: Any,
-    listed: Listed,
     steps: Any,
     n_loops: Any,
-    room: Any,
-    lacking: MissingAnswers,
     asked: Any,
-    quiet: Any,
 ) -> Any:
     """List all deliveries of a row that are steps; where `quiet`, count those that change nothing.
 
@@ -234,43 +208,28 @@ def list_deliveries(
     Returns (steps, loops, slots put into `heard`, asked, whether all is known, whether a table
     was full).
     """
-    rows, here, heard = given.rows, listed.here, listed.heard
-    todo, looped, ask = listed.todo, listed.looped, lacking.ask
-    fields, takes, blocks, outcomes = t.fields, t.takes, t.blocks, t.outcomes
-    spend, link_up, horizon = t.environment.spend, t.environment.link_up, t.of_use.horizon
+    t, s, rows, room = loop.t, loop.s, loop.given.rows, len(loop.written.rows)
+    here, heard, looped = loop.listed.here, loop.listed.heard, loop.listed.looped
+    fields, outcomes, deliveries, quiet = t.fields, t.outcomes, loop.deliveries, loop.quiet
     met = 0
     whole = True
     full = False
     for q in range(s.members):
         content = get(rows, r, fields, s.queues + q)
         place = fields.off[s.queues + q] + content
-        if takes.counts[place] == 0:
+        if t.takes.counts[place] == 0:
             continue
         before = steps
         for member in range(s.members):
-            if not is_hearer(takes.heard_by, place, member):
-                continue
-            if s.splits and link_up[env, q * s.members + member] == 0:
+            if not is_hearer(t.takes.heard_by, place, member):
                 continue
             link, local = q * s.members + member, here[member]
+            if s.splits and t.environment.link_up[env, link] == 0:
+                continue
             slot = slot_of(deliveries.slots, link, content, local)
             if deliveries.slots[slot, 0] == 0:
                 status, asked = fill_slot(
-                    fields,
-                    takes,
-                    blocks,
-                    cells,
-                    horizon,
-                    sets,
-                    deliveries,
-                    slot,
-                    place,
-                    link,
-                    content,
-                    member,
-                    local,
-                    ask,
-                    asked,
+                    loop, cells, sets, slot, link, content, member, local, asked
                 )
                 if status == TABLE_FULL:
                     full = True
@@ -295,7 +254,7 @@ def list_deliveries(
                 o = deliveries.items[j] & OUTCOME
                 to = sets.leads[o]
                 if asleep and sets.sleeps[o] & SLEEPS and n_loops + OUTCOMES_MAX <= room:
-                    n_loops = list_asleep(outcomes, spend, env, o, looped, n_loops)
+                    n_loops = list_asleep(outcomes, t.environment.spend, env, o, looped, n_loops)
                     continue
                 if quiet and n_loops < room and to > LOW and to & LOW == local:
                     mine = get(rows, r, fields, s.queues + member)
@@ -304,7 +263,7 @@ def list_deliveries(
                         n_loops += 1
                         outcomes.taken[o] += 1
                         continue
-                steps = list_delivery(todo, before, steps, member, deliveries.items[j])
+                steps = list_delivery(loop.listed.todo, before, steps, member, deliveries.items[j])
     return steps, n_loops, met, asked, whole, full
 
 
@@ -335,19 +294,6 @@ def _count(deliveries: Any, taken: Ints) -> None:
             for j in range(first + steps, first + steps + (packed >> 48)):
                 taken[items[j] & OUTCOME] += idle + whole
             slots[slot, TIMES] = slots[slot, TIMES + 1] = 0
-
-
-@njit(cache=True, _nrt=False)
-def _move(old: Table, slots: Table) -> None:
-    """Put all slots into a larger, empty table."""
-    last = np.int64(len(slots) - 1)
-    for i in range(len(old)):
-        if old[i, 0] != 0:
-            slot = place_of(old[i, 0]) & last
-            while slots[slot, 0] != 0:
-                slot = (slot + 1) & last
-            for part in range(4):
-                slots[slot, part] = old[i, part]
 
 
 class Deliveries:
@@ -387,7 +333,7 @@ class Deliveries:
             return False
         self._claim(2 * (slots.nbytes + items.nbytes))
         more = np.zeros((2 * len(slots), 4), np.int64)
-        _move(slots, more)
+        move(slots, more)
         used[2] = 0
         grown = np.concatenate([items, np.empty_like(items)])
         self.arrays = self.arrays._replace(slots=more, items=grown)

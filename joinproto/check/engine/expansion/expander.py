@@ -10,10 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from attrs import define
+from attrs import define, frozen
 
 from joinproto.check.engine.expansion import expansion
-from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
+from joinproto.check.engine.expansion.buffers import (
+    Listed,
+    Loop,
+    MissingAnswers,
+    SourceRows,
+    Written,
+)
 from joinproto.check.engine.expansion.deliveries import Deliveries
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.rows.marks import MARK, NO_MARKS
@@ -28,6 +34,10 @@ ASKS_ENOUGH = 1 << 10
 """Questions put together, about: one pass more fits in the tables (`ASKS_MAX`)."""
 
 
+_NONE = np.empty(0, np.int64)
+_NO_QUESTIONS = np.empty((0, 4), np.int64)
+
+
 @define
 class Batch:
     """Successors as they come: `rows[i]` by step `info[i]` from row `source[i]`.
@@ -39,6 +49,19 @@ class Batch:
     info: Ints
     source: Ints
     via: RowMarks
+
+
+@frozen
+class _Pass:
+    """What one pass of the loop found, until place `after`.
+
+    `redo`: rows that lack answers; `asked`: the questions about them that no pass put before.
+    """
+
+    after: int
+    batch: Batch
+    redo: Ints
+    asked: Questions
 
 
 class Expander:
@@ -77,11 +100,7 @@ class Expander:
         self._lacking = MissingAnswers(
             np.empty((grids.ASKS_MAX, 4), np.int64), np.empty(1 << 15, np.int64)
         )
-        self._listed = Listed.of(
-            np.zeros((self._room, 5), np.int64),
-            np.zeros(self._room, np.int64),
-            np.zeros((4, (self.shape.members + 1) ** 2), np.int64),
-        )
+        self._listed = Listed.of(self._room, self._room, self.shape.members)
 
     def _batch(self, count: int) -> Batch:
         rows, info, source, via = self._written
@@ -103,28 +122,26 @@ class Expander:
         self._buffers()
 
     def _expand(
-        self,
-        rows: Rows,
-        chosen: Ints,
-        at: int,
-        upto: int,
-        joint: Ints,
-        joint_base: int,
-    ) -> Any:
-        return expansion.expand(
+        self, rows: Rows, chosen: Ints, at: int, upto: int, joint: Ints | None, joint_base: int
+    ) -> _Pass:
+        """Expand the rows from place `at` on, as far as the buffers last."""
+        cells, bits, queued = self.tables.looked_up()
+        loop = Loop(
             self.lookup,
-            *self.tables.looked_up(),
-            self.sets,
-            None if self.sets is None else self._deliveries.arrays,
             self.shape,
-            SourceRows(rows, chosen, joint_base, joint, self.marks),
-            at,
-            upto,
+            SourceRows(rows, chosen, joint_base, _NONE if joint is None else joint, self.marks),
             self._written,
             self._lacking,
             self._listed,
+            None if self.sets is None else self._deliveries.arrays,
             self.quiet,
         )
+        after, n, asks, redone, loops = expansion.expand(
+            loop, cells, bits, queued, self.sets, at, upto
+        )
+        self.loops += loops
+        redo, ask = self._lacking.redo[:redone].copy(), self._lacking.ask[:asks].copy()
+        return _Pass(after, self._batch(n), redo, ask)
 
     def count_up(self) -> int:
         """Count the steps that changed nothing into the tables; return how many since the last."""
@@ -137,7 +154,7 @@ class Expander:
         return loops
 
     def _more_room(self) -> None:
-        """Enlarge the buffers that were full."""
+        """Enlarge the buffers or the tables of deliveries that were full."""
         if not self._deliveries.grow_if_full():
             self._room *= 2
             self._buffers()
@@ -155,55 +172,42 @@ class Expander:
         Returns those of `picked` of which they lack some; the missing cells, (kind, x, y, z) each,
         unless asked for before; and the number of successors.
         """
-        lacking, asked, taken, asks = [picked[:0]], [self._lacking.ask[:0]], 0, 0
-        joint = picked[:0] if joint is None else joint
-        at = 0
+        lacking, asked, taken = [_NONE], [_NO_QUESTIONS], 0
+        for done in self._passes(rows, picked, joint, joint_base):
+            taken += len(done.batch.rows)
+            if len(done.batch.rows):
+                take(done.batch)
+            lacking.append(done.redo)
+            asked.append(done.asked)
+        return np.concatenate(lacking), np.concatenate(asked), taken
+
+    def _passes(
+        self, rows: Callable[[], Rows], picked: Ints, joint: Ints | None, joint_base: int = 0
+    ) -> Iterator[_Pass]:
+        """Yield what each pass over the rows `picked` finds; the batch is good until the next."""
+        at, asks = 0, 0
         while at < len(picked):
             if asks:
                 # The tables have space for the questions of one pass.
                 self._read()
-            after, n, asks, redone, loops = self._expand(
-                rows(), picked, at, len(picked), joint, joint_base
-            )
-            self.loops += loops
-            taken += n
-            if n:
-                take(self._batch(n))
-            lacking.append(self._lacking.redo[:redone].copy())
-            asked.append(self._lacking.ask[:asks].copy())
-            if after == at:
+            done = self._expand(rows(), picked, at, len(picked), joint, joint_base)
+            yield done
+            if done.after == at:
                 self._more_room()
-            at = after
-        return np.concatenate(lacking), np.concatenate(asked), taken
+            at, asks = done.after, len(done.asked)
 
-    def lacking(
-        self,
-        rows: Rows,
-        picked: Ints,
-        joint: Ints | None,
-    ) -> Ints:
+    def lacking(self, rows: Rows, picked: Ints, joint: Ints | None) -> Ints:
         """Return those of the rows `picked` whose successors the tables do not know yet."""
         self._deliveries.forget()
-        found = [np.empty(0, np.int64)]
-        joint = found[0] if joint is None else joint
-        at = 0
-        while at < len(picked):
-            after, _, _, redone, _ = self._expand(rows, picked, at, len(picked), joint, 0)
-            found.append(self._lacking.redo[:redone].copy())
-            if after == at:
-                self._more_room()
-            at = after
-        return np.concatenate(found)
+        found = [done.redo for done in self._passes(lambda: rows, picked, joint)]
+        return np.concatenate([_NONE, *found])
 
     def asked_by(self, row: Rows, joint: Ints | None) -> Questions:
         """Return the cells that the tables lack for the successors of one row, (kind, x, y, z)
         each.
         """
         self._deliveries.forget()
-        picked = np.zeros(1, np.int64)
-        joint = picked[:0] if joint is None else joint
-        asked = self._expand(row, picked, 0, 1, joint, 0)[2]
-        return self._lacking.ask[:asked].copy()
+        return self._expand(row, np.zeros(1, np.int64), 0, 1, joint, 0).asked
 
     def successors(
         self,
@@ -219,27 +223,21 @@ class Expander:
         `joint`: the number of each row's combination of observations, from `begin` on, or from
         `joint_base`.  `picked`: row numbers, of which begin and end are then places.
         """
-        nothing = np.empty(0, np.int64)
-        joint = nothing if joint is None else joint
         if joint_base is None:
             joint_base = begin if picked is None else 0
-        waiting = [(nothing if picked is None else picked, begin, end)]
+        waiting = [(_NONE if picked is None else picked, begin, end)]
         while waiting:
             chosen, at, upto = waiting.pop()
-            lacking, asked, asks = [nothing], [self._lacking.ask[:0]], 0
+            lacking, asked, asks = [_NONE], [_NO_QUESTIONS], 0
             while at < upto and asks < ASKS_ENOUGH:
-                after, n, more, redone, loops = self._expand(
-                    rows(), chosen, at, upto, joint, joint_base
-                )
-                self.loops += loops
-                if n:
-                    yield self._batch(n)
-                if after == at:
+                done = self._expand(rows(), chosen, at, upto, joint, joint_base)
+                if len(done.batch.rows):
+                    yield done.batch
+                if done.after == at:
                     self._more_room()
-                at, asks = after, asks + more
-                if redone:
-                    lacking.append(self._lacking.redo[:redone].copy())
-                    asked.append(self._lacking.ask[:more].copy())
+                at, asks = done.after, asks + len(done.asked)
+                lacking.append(done.redo)
+                asked.append(done.asked)
             again = np.concatenate(lacking)
             # Else those rows, and all behind them, would be missing without a word.
             assert asks or not len(again), "rows lack answers that are not asked for"

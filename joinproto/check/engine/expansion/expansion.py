@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
+from joinproto.check.engine.expansion.buffers import Loop
 from joinproto.check.engine.expansion.deliveries import list_deliveries, note_slots, prefetch_slots
 from joinproto.check.engine.expansion.listing import (
     list_choices,
@@ -31,48 +31,26 @@ from joinproto.check.engine.expansion.own_steps import note_sleeping_prefixes
 from joinproto.check.engine.expansion.receive_lists import list_takes
 from joinproto.check.engine.expansion.writing import write_listed
 from joinproto.check.engine.rows.bits import prefetch
-from joinproto.check.engine.tables.kernel import (
-    MOVE,
-    Lookup,
-    Shape,
-    get,
-    horizons_of,
-    take_back,
-)
+from joinproto.check.engine.rows.layout import get
+from joinproto.check.engine.tables.kernel import MOVE, horizons_of, take_back
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def expand(
-    t: Lookup,
-    cells: Any,
-    bits: Any,
-    queued: Any,
-    sets: Any,
-    deliveries: Any,
-    s: Shape,
-    given: SourceRows,
-    begin: Any,
-    end: Any,
-    written: Written,
-    lacking: MissingAnswers,
-    listed: Listed,
-    quiet: Any,
-) -> Any:
+def expand(loop: Loop, cells: Any, bits: Any, queued: Any, sets: Any, begin: Any, end: Any) -> Any:
     """Write the successors of rows begin to end (of `given.picked`, where it is not empty).
 
     Returns (first state not done, successors, asked, to redo, loops).  A state whose
     successors do not fit any more is not begun; where not even one state fits, the first is
-    `begin`, and the caller comes back with larger buffers.  `quiet`: plain steps that lead
-    back to where they began are counted (loops), not written.
+    `begin`, and the caller comes back with larger buffers.
 
     `cells`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
     `bits`: of a world whose messages have a bit each; `queued`: of one with queues or a bag;
-    `sets`, `deliveries`: of one whose contents are numbered (see `Sets`, `DeliveryTables`).  None
-    compiles a loop that knows no such messages.
+    `sets`: of one whose contents are numbered.  None compiles a loop that knows no such messages.
 
     Two-dimensional indexing throughout: a view of a row costs more than a step.
     """
-    fields, blocks, outcomes, environment = t.fields, t.blocks, t.outcomes, t.environment
+    s, given, listed, lacking = loop.s, loop.given, loop.listed, loop.lacking
+    fields, outcomes, deliveries = loop.t.fields, loop.t.outcomes, loop.deliveries
     n = asked = redone = loops = np.int64(0)
     for p in range(begin, end):
         r = np.int64(p)
@@ -87,66 +65,43 @@ def expand(
         env = get(given.rows, r, fields, s.env)
         for member in range(s.members):
             listed.here[member] = get(given.rows, r, fields, member)
-        # fmt: off
         steps, n, n_loops, prefixes, asked, whole = list_choices(
-            t, cells, s, sets, deliveries, given, r, env, mark, written, n, listed, lacking,
-            asked, quiet,
+            loop, cells, sets, r, env, mark, n, asked
         )
-        # fmt: on
         vector = np.int64(0)
         if sets is not None:
             if p + 1 < end:
                 following = np.int64(p + 1)
                 if len(given.picked) > 0:
                     following = given.picked[p + 1]
-                # fmt: off
-                prefetch_slots(
-                    fields, t.takes.heard_by, s, deliveries.slots, given.rows, following,
-                    listed.coming,
-                )
-                # fmt: on
+                prefetch_slots(loop, following)
             if s.expires:
-                vector = horizons_of(fields, t.of_use.horizon, sets.vector_shift, given.rows, r)
+                horizon = loop.t.of_use.horizon
+                vector = horizons_of(fields, horizon, sets.vector_shift, given.rows, r)
                 prefetch(sets.vector, vector)
-            # fmt: off
             steps, n_loops, met, asked, known, full = list_deliveries(
-                t, cells, s, sets, deliveries, given, r, env, mark, listed, steps, n_loops,
-                len(written.rows), lacking, asked, quiet,
+                loop, cells, sets, r, env, mark, steps, n_loops, asked
             )
-            # fmt: on
             whole = whole and known
         if bits is not None:
-            # fmt: off
             steps, n, n_loops, asked, known = list_messages(
-                t, cells, bits, s, given, r, env, written, n, listed, steps, n_loops, lacking,
-                asked, quiet,
+                loop, cells, bits, r, env, n, steps, n_loops, asked
             )
-            # fmt: on
             whole = whole and known
         if queued is not None:
-            steps, asked, known = list_takes(
-                t, cells, queued, s, given, r, env, listed, steps, lacking, asked
-            )
+            steps, asked, known = list_takes(loop, cells, queued, r, env, steps, asked)
             whole = whole and known
-        steps, healed = list_moves(environment, env, mark, listed, steps)
+        steps, healed = list_moves(loop, env, mark, steps)
         if s.joint:
-            shown = given.joint[r - given.base]
-            # fmt: off
-            steps, asked, known = list_joint(
-                t.joint, blocks, outcomes.last, cells, shown, listed, steps, lacking, asked
-            )
-            # fmt: on
+            steps, asked, known = list_joint(loop, cells, r, steps, asked)
             whole = whole and known
         full = full or steps > len(listed.todo)
         if whole and not full:
-            # fmt: off
             n, asked, whole, full = write_listed(
-                t, cells, queued, sets, s, given, r, vector, written, n, listed, steps, lacking,
-                asked,
+                loop, cells, queued, sets, r, vector, n, steps, asked
             )
-            # fmt: on
         if full or not whole:
-            take_back(t, cells, written.info, start, n, listed.here)
+            take_back(loop.t, cells, loop.written.info, start, n, listed.here)
             for i in range(n_loops):
                 outcomes.taken[listed.looped[i]] -= 1
             n = start
@@ -159,7 +114,7 @@ def expand(
                 return p + 1, n, asked, redone, loops
         else:
             loops += np.int64(n_loops + healed)
-            t.event_taken[MOVE] += healed
+            loop.t.event_taken[MOVE] += healed
             if sets is not None:
                 loops += note_sleeping_prefixes(deliveries, listed.idle, prefixes)
                 loops += note_slots(deliveries, listed.heard, met)

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
+from joinproto.check.engine.expansion.buffers import Loop
 from joinproto.check.engine.expansion.own_steps import find_sleeping_prefix, outcome_of
 from joinproto.check.engine.expansion.sleeping import healing_sleeps, list_asleep, sleeps
 from joinproto.check.engine.rows.bits import trailing_zeros
-from joinproto.check.engine.shapes import Ints, SmallFlags, SmallInts
 from joinproto.check.engine.tables.kernel import (
     CHOICE,
     MOVE,
@@ -26,51 +25,31 @@ from joinproto.check.engine.tables.kernel import (
     REFUSED,
     SLEEPS,
     TOGETHER,
+    UNKNOWN,
     Bits,
-    Blocks,
-    EnvironmentTables,
-    Fields,
-    Joint,
-    Lookup,
-    OfUse,
-    Outcomes,
-    Shape,
     cell,
     expire,
     list_step,
+    look_up,
     put,
-    want_cell,
 )
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)
-def take_plain(
-    fields: Fields,
-    outcomes: Outcomes,
-    of_use: OfUse,
-    s: Shape,
-    given: SourceRows,
-    r: Any,
-    written: Written,
-    n: Any,
-    listed: Listed,
-    n_loops: Any,
-    member: Any,
-    o: Any,
-    info: Ints,
-    quiet: Any,
-) -> Any:
+def take_plain(loop: Loop, r: Any, n: Any, n_loops: Any, member: Any, o: Any, info: Any) -> Any:
     """Write a plain step, or count one that changes nothing; return (successors, loops)."""
+    fields, outcomes, s = loop.t.fields, loop.t.outcomes, loop.s
+    listed, written = loop.listed, loop.written
     outcomes.taken[o] += 1
-    if quiet and outcomes.adds[o] == 0 and outcomes.next[o] == listed.here[member]:
+    if loop.quiet and outcomes.adds[o] == 0 and outcomes.next[o] == listed.here[member]:
         listed.looped[n_loops] = o
         n_loops += 1
     else:
         for w in range(outcomes.added.shape[1]):
-            written.rows[n, w] = given.rows[r, w] | outcomes.added[o, w]
+            written.rows[n, w] = loop.given.rows[r, w] | outcomes.added[o, w]
         put(written.rows, n, fields, member, outcomes.next[o])
         if s.expires:
-            expire(fields, of_use, s.members, written.rows, n)
+            expire(fields, loop.t.of_use, s.members, written.rows, n)
         written.info[n] = (np.int64(o) << 32) | info
         written.source[n] = r
         n += 1
@@ -79,32 +58,18 @@ def take_plain(
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def list_choices(
-    t: Lookup,
-    cells: Any,
-    s: Shape,
-    sets: Any,
-    deliveries: Any,
-    given: SourceRows,
-    r: Any,
-    env: Any,
-    mark: Any,
-    written: Written,
-    n: Any,
-    listed: Listed,
-    lacking: MissingAnswers,
-    asked: Any,
-    quiet: Any,
+    loop: Loop, cells: Any, sets: Any, r: Any, env: Any, mark: Any, n: Any, asked: Any
 ) -> Any:
     """List members' own steps, crashes included.
 
     Returns (steps, successors, loops, sleeping prefixes, asked, whether all is known).
     """
+    t, listed, deliveries = loop.t, loop.listed, loop.deliveries
     fields, choices, blocks, outcomes = t.fields, t.choices, t.blocks, t.outcomes
-    of_use, spend = t.of_use, t.environment.spend
     steps = n_loops = prefixes = np.int64(0)
     whole = True
-    room = len(written.rows)
-    for member in range(s.members):
+    room = len(loop.written.rows)
+    for member in range(loop.s.members):
         local, asleep = listed.here[member], sleeps(mark, member)
         at = fields.off[member] + local
         first = np.int64(choices.first[at])
@@ -112,128 +77,106 @@ def list_choices(
         if sets is not None and asleep and first < end:
             prefix = deliveries.sleeping_prefix[first, 0]
             if prefix == 0:
-                # fmt: off
                 prefix = find_sleeping_prefix(
-                    blocks, cells, choices.column, sets.sleeps, deliveries.outcomes,
-                    deliveries.sleeping_prefix,
-                    member, local, first, end,
+                    blocks,
+                    cells,
+                    choices.column,
+                    sets.sleeps,
+                    deliveries,
+                    member,
+                    local,
+                    first,
+                    end,
                 )
-                # fmt: on
             if prefix > 1:
                 listed.idle[prefixes] = first
                 prefixes += 1
                 first += prefix - 1
         for k in range(first, end):
             column = choices.column[k]
+            o = np.int64(UNKNOWN)
             if sets is not None:
                 o = outcome_of(blocks, cells, choices.column, deliveries.outcomes, member, local, k)
-            else:
-                o = cell(blocks, cells, member, local, column)
+            if o == UNKNOWN:
+                o, asked = look_up(blocks, cells, loop.lacking.ask, asked, member, local, column)
             if o >= 0:
                 if outcomes.plain[o] != 0 and n < room and n_loops < room:
-                    # fmt: off
-                    n, n_loops = take_plain(
-                        fields, outcomes, of_use, s, given, r, written, n, listed, n_loops, member,
-                        o, np.int64(CHOICE), quiet,
-                    )
-                    # fmt: on
+                    n, n_loops = take_plain(loop, r, n, n_loops, member, o, np.int64(CHOICE))
                     continue
                 may_sleep = sets is not None and asleep and sets.sleeps[o] & SLEEPS
                 if may_sleep and n_loops + OUTCOMES_MAX <= room:
+                    spend = t.environment.spend
                     n_loops = list_asleep(outcomes, spend, env, o, listed.looped, n_loops)
                     continue
                 steps = list_step(listed.todo, steps, o, member, CHOICE)
             elif o != REFUSED:
                 whole = False
-                asked = want_cell(blocks, cells, lacking.ask, asked, o, member, local, column)
     return steps, n, n_loops, prefixes, asked, whole
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def list_messages(
-    t: Lookup,
+    loop: Loop,
     cells: Any,
     under_way: Bits,
-    s: Shape,
-    given: SourceRows,
     r: Any,
     env: Any,
-    written: Written,
     n: Any,
-    listed: Listed,
     steps: Any,
     n_loops: Any,
-    lacking: MissingAnswers,
     asked: Any,
-    quiet: Any,
 ) -> Any:
     """List deliveries of a set's messages, where each has a bit.
 
     Returns (steps, successors, loops, asked, whether all is known).
     """
-    fields, blocks, outcomes, of_use = t.fields, t.blocks, t.outcomes, t.of_use
-    link_up = t.environment.link_up
+    blocks, outcomes, listed = loop.t.blocks, loop.t.outcomes, loop.listed
     whole = True
-    room = len(written.rows)
-    for w in range(t.words):
-        bits = given.rows[r, w] & under_way.mask[w]
+    room = len(loop.written.rows)
+    for w in range(loop.t.words):
+        bits = loop.given.rows[r, w] & under_way.mask[w]
         while bits != 0:
             bit = np.int64(trailing_zeros(bits))
             bits &= bits - np.uint64(1)
             m = np.int64(under_way.at[w * 64 + bit])
             first = under_way.first[m]
             for k in range(first, first + under_way.counts[m]):
-                if s.splits and link_up[env, under_way.link[k]] == 0:
+                if loop.s.splits and loop.t.environment.link_up[env, under_way.link[k]] == 0:
                     continue
                 member = np.int64(under_way.member[k])
                 local, column = listed.here[member], under_way.column[k]
-                o = cell(blocks, cells, member, local, column)
+                o, asked = look_up(blocks, cells, loop.lacking.ask, asked, member, local, column)
                 info = (m << 4) | RECEIVE
                 if o >= 0:
                     if outcomes.plain[o] != 0 and n < room and n_loops < room:
-                        # fmt: off
-                        n, n_loops = take_plain(
-                            fields, outcomes, of_use, s, given, r, written, n, listed, n_loops,
-                            member, o, info, quiet,
-                        )
-                        # fmt: on
+                        n, n_loops = take_plain(loop, r, n, n_loops, member, o, info)
                         continue
                     steps = list_step(listed.todo, steps, o, member, info)
                 elif o != REFUSED:
                     whole = False
-                    asked = want_cell(blocks, cells, lacking.ask, asked, o, member, local, column)
     return steps, n, n_loops, asked, whole
 
 
 @njit(inline="always")
-def list_moves(
-    environment: EnvironmentTables, env: Any, mark: Any, listed: Listed, steps: Any
-) -> Any:
+def list_moves(loop: Loop, env: Any, mark: Any, steps: Any) -> Any:
     """List how the world splits or heals; return how many steps there are, and how many sleep."""
+    environment = loop.t.environment
     first = environment.move_first[env]
     healed = np.int64(environment.is_split[env] != 0 and healing_sleeps(mark))
     for k in range(first + healed, first + environment.move_count[env]):
-        steps = list_step(listed.todo, steps, environment.move_env[k], 0, (np.int64(k) << 4) | MOVE)
+        info = (np.int64(k) << 4) | MOVE
+        steps = list_step(loop.listed.todo, steps, environment.move_env[k], 0, info)
     return steps, healed
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)
-def list_joint(
-    joint: Joint,
-    blocks: Blocks,
-    last: SmallFlags,
-    cells: Any,
-    shown: SmallInts,
-    listed: Listed,
-    steps: Any,
-    lacking: MissingAnswers,
-    asked: Any,
-) -> Any:
+def list_joint(loop: Loop, cells: Any, r: Any, steps: Any, asked: Any) -> Any:
     """List joint steps: of several members at once, only if each of them can.
 
-    `last`: int8 (outcome,), see `Outcomes`; `shown`: the combination.  Returns (steps, asked,
-    whether all is known).
+    Returns (steps, asked, whether all is known).
     """
+    joint, blocks, last, listed = loop.t.joint, loop.t.blocks, loop.t.outcomes.last, loop.listed
+    shown = loop.given.joint[r - loop.given.base]
     whole = True
     first = joint.first[shown]
     for k in range(first, first + joint.counts[shown]):
@@ -242,12 +185,11 @@ def list_joint(
         for j in range(part, part + joint.part_count[k]):
             member = np.int64(joint.part_member[j])
             local, column = listed.here[member], joint.part_column[j]
-            o = cell(blocks, cells, member, local, column)
+            o, asked = look_up(blocks, cells, loop.lacking.ask, asked, member, local, column)
             if o < 0:
                 possible = False
                 if o != REFUSED:
                     whole = False
-                    asked = want_cell(blocks, cells, lacking.ask, asked, o, member, local, column)
         if not possible:
             continue
         info = (np.int64(k) << 4) | TOGETHER

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.shapes import Ints, SmallFlags, SmallInts, Table
+from joinproto.check.engine.shapes import Ints, SmallFlags, SmallInts
 from joinproto.check.engine.tables.kernel import REFUSED, SLEEPS, SPENDS, UNKNOWN, Blocks, cell
 
 
@@ -40,8 +40,7 @@ def find_sleeping_prefix(
     cells: Any,
     column: SmallInts,
     sleeps: SmallFlags,
-    known: Ints,
-    sleeping_prefix: Table,
+    deliveries: Any,
     member: Any,
     local: Any,
     first: Any,
@@ -49,17 +48,17 @@ def find_sleeping_prefix(
 ) -> Any:
     """Return 1 + the length of the sleeping prefix from `first` on; 1 if it is not known yet.
 
-    `sleeps`: `Sets.sleeps`; `sleeping_prefix`: of `DeliveryTables`; the others as for `outcome_of`.
+    `sleeps`: `Sets.sleeps`; `deliveries`: `DeliveryTables`; the others as for `outcome_of`.
     """
     found = np.int64(1)
     for k in range(first, end):
-        o = outcome_of(blocks, cells, column, known, member, local, np.int64(k))
+        o = outcome_of(blocks, cells, column, deliveries.outcomes, member, local, np.int64(k))
         if o < 0 and o != REFUSED:
             return np.int64(1)
         if o < 0 or sleeps[o] & (SLEEPS | SPENDS) != SLEEPS:
             break
         found += 1
-    sleeping_prefix[first, 0] = found
+    deliveries.sleeping_prefix[first, 0] = found
     return found
 
 

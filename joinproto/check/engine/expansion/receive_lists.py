@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows
-from joinproto.check.engine.tables.grids import find
+from joinproto.check.engine.expansion.buffers import Loop
+from joinproto.check.engine.rows.layout import get
 from joinproto.check.engine.tables.kernel import (
     ASK_ADD,
     ASK_REST,
@@ -18,40 +18,26 @@ from joinproto.check.engine.tables.kernel import (
     LOSE,
     REFUSED,
     TAKE,
-    Lookup,
     Queued,
-    Shape,
-    cell,
-    get,
     list_at_queue,
-    want_cell,
-    want_content,
+    look_up,
+    look_up_content,
 )
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def list_takes(
-    t: Lookup,
-    cells: Any,
-    queued: Queued,
-    s: Shape,
-    given: SourceRows,
-    r: Any,
-    env: Any,
-    listed: Listed,
-    steps: Any,
-    lacking: MissingAnswers,
-    asked: Any,
+    loop: Loop, cells: Any, queued: Queued, r: Any, env: Any, steps: Any, asked: Any
 ) -> Any:
     """List the possible steps of a row's messages; return (steps, asked, whether all is known)."""
     whole = True
-    fields, takes, blocks = t.fields, t.takes, t.blocks
-    spend, link_up = t.environment.spend, t.environment.link_up
-    here, todo, ask = listed.here, listed.todo, lacking.ask
+    fields, takes, blocks, s = loop.t.fields, loop.t.takes, loop.t.blocks, loop.s
+    spend, link_up = loop.t.environment.spend, loop.t.environment.link_up
+    here, todo, ask = loop.listed.here, loop.listed.todo, loop.lacking.ask
     may_lose, may_double = spend[COST_LOSE, env], spend[COST_DOUBLE, env]
     for q in range(s.queue_count):
         field = s.queues + q
-        content = get(given.rows, r, fields, field)
+        content = get(loop.given.rows, r, fields, field)
         if content == 0:
             continue
         member = np.int64(queued.member[q])
@@ -66,33 +52,28 @@ def list_takes(
             o = np.int64(REFUSED)
             if up:
                 column = queued.column[q, message]
-                o = cell(blocks, cells, member, here[member], column)
+                o, asked = look_up(blocks, cells, ask, asked, member, here[member], column)
                 if o < 0 and o != REFUSED:
                     whole = False
-                    asked = want_cell(blocks, cells, ask, asked, o, member, here[member], column)
             if o >= 0 or may_lose >= 0:
                 # The remaining contents are numbered on demand: a bag has as many contents as it
                 # has parts, and few of them are reached.
-                rest = find(queued.rests, q, content, k - first)
+                rest, asked = look_up_content(
+                    queued.rests, ask, asked, ASK_REST, q, content, k - first
+                )
                 if rest < 0:
                     whole = False
-                    asked = want_content(
-                        queued.rests, ask, asked, ASK_REST, rest, q, content, k - first
-                    )
                     continue
                 if o >= 0:
                     steps = list_at_queue(todo, steps, o, member, (k << 4) | TAKE, field, rest)
                 if may_lose >= 0:
                     steps = list_at_queue(todo, steps, may_lose, 0, (k << 4) | LOSE, field, rest)
             if may_double >= 0:
-                more = find(queued.adds, q, content, message)
+                more, asked = look_up_content(queued.adds, ask, asked, ASK_ADD, q, content, message)
                 if more >= 0:
                     steps = list_at_queue(
                         todo, steps, may_double, 0, (k << 4) | DOUBLE, field, more
                     )
                 elif more != REFUSED:
                     whole = False
-                    asked = want_content(
-                        queued.adds, ask, asked, ASK_ADD, more, q, content, message
-                    )
     return steps, asked, whole

@@ -34,11 +34,11 @@ class Done:
 
 
 class WorkQueue:
-    """Rows `at` to `upto`, handed out to `workers` of them.
+    """Hands out rows `at` to `upto` to so many `workers`.
 
-    Until there are none, or at least `least` were, and a worker has more to do: the first worker
-    has answered (`is_answered`) all questions (`is_asked`), or rows lack an answer (`lacks`).
-    `waits`: some worker has no more work.
+    It ends when no rows are left.  It also ends once `least` rows were handed out and other work
+    waits: the first worker has answered (`is_answered`) questions (`is_asked`), or rows lack an
+    answer (`lacks`).  `waits`: some worker has no more work.
     """
 
     def __init__(self, at: int, upto: int, least: int, workers: int) -> None:

@@ -14,19 +14,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from joinproto.check.engine.expansion import expansion
-from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
-from joinproto.check.engine.expansion.deferred_rows import DeferredRows
+from joinproto.check.engine.expansion.buffers import (
+    Listed,
+    Loop,
+    MissingAnswers,
+    SourceRows,
+    Written,
+)
 from joinproto.check.engine.expansion.deliveries import Deliveries
 from joinproto.check.engine.expansion.work_queue import ROWS_MAX, Done, WorkQueue
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.rows.shared_inserts import SharedInserts
 from joinproto.check.engine.rows.threads import LINE, Workers, given_way
-from joinproto.check.engine.shapes import Ints, Questions, Rows
+from joinproto.check.engine.shapes import Ints, Questions, RowMarks, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.memory import Budget, TooMany
 
 if TYPE_CHECKING:
-    from joinproto.check.engine.expansion.expander import Expander
+    from joinproto.check.engine.expansion.expander import Batch, Expander
     from joinproto.check.engine.symmetry.symmetry import Symmetry
 
 
@@ -50,12 +55,42 @@ next.
 _QUESTIONS = 64
 """Questions answered before the first worker checks whether others wait for it."""
 
+DEFERRED_MAX = 1 << 18
+"""The most rows to put aside: where nearly all must wait, their order makes no difference."""
+
 _NONE = np.empty(0, np.int64)
 
 
 def _apart(counters: Ints) -> Ints:
     """Return zeros like these, in lines of memory that nothing else is in."""
     return np.zeros(len(counters) + 2 * LINE, counters.dtype)[LINE:-LINE]
+
+
+class DeferredRows:
+    """Successors of rows that had to wait for answers, put aside to stand at a level's end.
+
+    The next level expands them first.  `states`: the set to which they are added at last; with
+    `renaming`, as the representatives of their renamings.
+    """
+
+    def __init__(self, states: RowSet, renaming: Symmetry | None) -> None:
+        self._states, self._renaming = states, renaming
+        self._waiting: list[tuple[Rows, RowMarks]] = []
+
+    def put(self, batch: Batch) -> None:
+        """Put a batch aside, as rows are packed now: `take` before they are packed again."""
+        rows = batch.rows.copy()
+        if self._renaming is not None:
+            self._renaming.canonical(rows)
+        self._waiting.append((rows, batch.via.copy()))
+        if sum(len(via) for _, via in self._waiting) > DEFERRED_MAX:
+            self.take()
+
+    def take(self) -> None:
+        """Put all of it into the set."""
+        for rows, via in self._waiting:
+            self._states.insert(rows, len(rows), via)
+        self._waiting.clear()
 
 
 class ParallelLevels:
@@ -84,10 +119,9 @@ class ParallelLevels:
     def _buffers(self) -> None:
         count = self._workers.count
         self._inserts = SharedInserts(self._workers, self._states, _PIECE)
-        self._info = np.empty((count, _PIECE), np.int64)
-        self._source = np.empty((count, _PIECE), np.int64)
-        self._todo = np.zeros((count, _LISTED, 5), np.int64)
-        self._looped = np.zeros((count, _PIECE), np.int64)
+        info, source = np.empty((2, count, _PIECE), np.int64)
+        parts = zip(self._inserts.out, info, source, self._inserts.via, strict=True)
+        self._written = [Written(*part) for part in parts]
         self._redo = np.empty((count, ROWS_MAX + 1), np.int64)
         # Not asked for: a worker that lacks an answer only says for which row.
         self._ask = np.empty((1, 4), np.int64)
@@ -115,8 +149,8 @@ class ParallelLevels:
         if not self._deliveries:
             claim = tables.claim
             self._deliveries = [Deliveries(claim) for _ in range(self._workers.count)]
-            links = (self._expander.shape.members + 1) ** 2
-            self._scratch = np.zeros((self._workers.count, 4, links + LINE), np.int64)
+            members = self._expander.shape.members
+            self._listed = [Listed.of(_LISTED, _PIECE, members) for _ in self._deliveries]
         for one in self._deliveries:
             one.fit(tables.choice_column.count)
         outcomes = self._lookup.outcomes
@@ -267,20 +301,17 @@ class ParallelLevels:
                 if not inserts.has_room():
                     rows.give_back(at, end)
                     return
-                after, n, _, again, idle = expansion.expand(
+                loop = Loop(
                     self._lookups[k],
-                    *self._looked_up,
-                    sets,
-                    None if sets is None else self._deliveries[k].arrays,
                     expander.shape,
                     SourceRows(states.rows, self._chosen, base, joint, expander.marks),
-                    at,
-                    end,
-                    Written(inserts.out[k], self._info[k], self._source[k], inserts.via[k]),
+                    self._written[k],
                     MissingAnswers(self._ask, self._redo[k, done.redone :]),
-                    Listed.of(self._todo[k], self._looped[k], self._scratch[k]),
+                    self._listed[k],
+                    None if sets is None else self._deliveries[k].arrays,
                     expander.quiet,
                 )
+                after, n, _, again, idle = expansion.expand(loop, *self._looked_up, sets, at, end)
                 done.add(n, again, idle)
                 if self._canonical is not None:
                     self._canonical(inserts.out[k, :n])

@@ -7,48 +7,95 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.expansion.buffers import Listed, MissingAnswers, SourceRows, Written
+from joinproto.check.engine.expansion.buffers import Loop
 from joinproto.check.engine.expansion.deliveries import left_by
-from joinproto.check.engine.expansion.plain_steps import NOT_LOOKED_UP, write_lead
 from joinproto.check.engine.expansion.sleeping import SPLIT
-from joinproto.check.engine.shapes import Block, Questions, Rows, SmallFlags, SmallInts
-from joinproto.check.engine.tables.grids import find
+from joinproto.check.engine.rows.layout import get
 from joinproto.check.engine.tables.kernel import (
     ASK_ADD,
     ASK_TRIM,
     COST_CRASH,
     COST_NONE,
+    LOCAL,
     LOSE,
     MARKS,
     MOVE,
+    MOVES,
     RECEIVE,
     REFUSED,
+    SENT,
     TAKE,
     TOGETHER,
-    Blocks,
-    Fields,
-    Joint,
-    Lookup,
-    Outcomes,
     Queued,
     Sets,
-    Shape,
     cell,
     expire,
-    get,
     horizons_of,
+    look_up,
+    look_up_content,
+    look_up_vector,
     put,
-    want_cell,
-    want_content,
-    want_vector,
 )
+
+NOT_LOOKED_UP = -9
+"""Neither the number of a row's horizons nor a code in its place."""
+
+
+@njit(forceinline=True, nogil=True, _nrt=False)
+def write_lead(
+    loop: Loop, sets: Sets, r: Any, n: Any, member: Any, to: Any, vector: Any, own: Any, asked: Any
+) -> Any:
+    """Write the successor of a member's plain step in row r, where contents are numbered.
+
+    `to`: see `Sets.leads`; `vector`: the horizons of the row, packed; `own`: their number, or
+    `NOT_LOOKED_UP`.  Returns (whether all is known, whether nothing is sent that was not under way,
+    own, asked).
+    """
+    fields, horizon, s, ask = loop.t.fields, loop.t.of_use.horizon, loop.s, loop.lacking.ask
+    rows, out = loop.given.rows, loop.written.rows
+    whole = silent = True
+    for w in range(rows.shape[1]):
+        out[n, w] = rows[r, w]
+    put(out, n, fields, member, to & LOCAL)
+    moves = s.expires and to & MOVES != 0
+    sent = ((to >> 32) & SENT) - 1
+    if sent >= 0:
+        content = get(rows, r, fields, s.queues + member)
+        more, asked = look_up_content(sets.adds, ask, asked, ASK_ADD, member, content, sent)
+        silent = more == content
+        if more < 0:
+            whole = False
+        else:
+            put(out, n, fields, s.queues + member, more)
+    # While no horizon moves, only sent messages may be useless.
+    if whole and s.expires and (moves or not silent):
+        number = own
+        if moves:
+            off = fields.off[member]
+            further = horizon[off + (to & LOCAL)] - horizon[off + loop.listed.here[member]]
+            after = vector + (np.int64(further) << sets.vector_shift[member])
+            number, asked = look_up_vector(sets.vector, ask, asked, after)
+        elif own == NOT_LOOKED_UP:
+            number, asked = look_up_vector(sets.vector, ask, asked, vector)
+            own = number
+        whole = number >= 0
+        for q in range(s.members):
+            if whole and (moves or q == member):
+                content = get(out, n, fields, s.queues + q)
+                more, asked = look_up_content(sets.trims, ask, asked, ASK_TRIM, q, content, number)
+                if more < 0:
+                    whole = False
+                else:
+                    put(out, n, fields, s.queues + q, more)
+    return whole, silent, own, asked
 
 
 @njit(inline="always")
-def part_of(joint: Joint, blocks: Blocks, cells: Any, listed: Listed, i: Any, j: Any) -> Any:
+def part_of(loop: Loop, cells: Any, i: Any, j: Any) -> Any:
     """Return the member and the outcome of part j of the joint step that is listed at i."""
+    joint, listed = loop.t.joint, loop.listed
     member = np.int64(joint.part_member[j])
-    o = cell(blocks, cells, member, listed.here[member], joint.part_column[j])
+    o = cell(loop.t.blocks, cells, member, listed.here[member], joint.part_column[j])
     if listed.todo[i, 0] >= 0 and listed.todo[i, 1] == j:
         o = listed.todo[i, 0]
     return member, o
@@ -56,18 +103,10 @@ def part_of(joint: Joint, blocks: Blocks, cells: Any, listed: Listed, i: Any, j:
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def send_queued(
-    fields: Fields,
-    cost: Any,
-    s: Shape,
-    queued: Queued,
-    rows: Rows,
-    n: Any,
-    member: Any,
-    o: Any,
-    ask: Questions,
-    asked: Any,
+    loop: Loop, queued: Queued, cost: Any, n: Any, member: Any, o: Any, asked: Any
 ) -> Any:
     """Put the messages of an outcome of this cost into queues; returns as `perform` does."""
+    fields, rows, s = loop.t.fields, loop.written.rows, loop.s
     if cost == COST_CRASH and s.fifo:
         for q in range(s.queue_count):
             if queued.member[q] == member:
@@ -76,9 +115,10 @@ def send_queued(
     for k in range(first, first + queued.send_count[o]):
         q, message = queued.send_queue[k], queued.send_message[k]
         content = get(rows, n, fields, s.queues + q)
-        more = find(queued.adds, q, content, message)
+        more, asked = look_up_content(
+            queued.adds, loop.lacking.ask, asked, ASK_ADD, q, content, message
+        )
         if more < 0:
-            asked = want_content(queued.adds, ask, asked, ASK_ADD, more, q, content, message)
             return False, more == REFUSED, asked
         put(rows, n, fields, s.queues + q, more)
     return True, True, asked
@@ -86,29 +126,17 @@ def send_queued(
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def perform(
-    fields: Fields,
-    blocks: Blocks,
-    outcomes: Outcomes,
-    spend: Block,
-    cells: Any,
-    queued: Any,
-    sets: Any,
-    s: Shape,
-    rows: Rows,
-    n: Any,
-    member: Any,
-    o: Any,
-    ask: Questions,
-    asked: Any,
+    loop: Loop, cells: Any, queued: Any, sets: Any, n: Any, member: Any, o: Any, asked: Any
 ) -> Any:
-    """Write the successor of row n by an outcome of a member.
+    """Write the successor of the row written at n by an outcome of a member.
 
-    `spend`: int32 (cost, env); `rows`: uint64 (row, word); `ask`: int64 (question, 4).  Returns
-    (whether that is possible, whether all is known, asked).
+    Returns (whether that is possible, whether all is known, asked).
     """
+    fields, outcomes, s = loop.t.fields, loop.t.outcomes, loop.s
+    rows, ask = loop.written.rows, loop.lacking.ask
     cost = outcomes.cost[o]
     if cost != COST_NONE:
-        after = spend[cost, get(rows, n, fields, s.env)]
+        after = loop.t.environment.spend[cost, get(rows, n, fields, s.env)]
         if after < 0:
             return False, True, asked
         put(rows, n, fields, s.env, after)
@@ -120,110 +148,78 @@ def perform(
         else:
             content = get(rows, n, fields, s.queues + member)
             sent = np.int64(sets.sends[o])
-            more = find(sets.adds, member, content, sent)
+            more, asked = look_up_content(sets.adds, ask, asked, ASK_ADD, member, content, sent)
             if more < 0:
-                asked = want_content(sets.adds, ask, asked, ASK_ADD, more, member, content, sent)
                 return False, False, asked
             put(rows, n, fields, s.queues + member, more)
     tells = outcomes.tells[o]
     if tells >= 0:
         local = get(rows, n, fields, s.monitor)
-        told = cell(blocks, cells, s.monitor, local, tells)
+        told, asked = look_up(loop.t.blocks, cells, ask, asked, s.monitor, local, tells)
         if told < 0:
-            if told != REFUSED:
-                asked = want_cell(
-                    blocks, cells, ask, asked, told, s.monitor, local, outcomes.tells[o]
-                )
             return False, told == REFUSED, asked
         put(rows, n, fields, s.monitor, outcomes.next[told])
     if queued is not None:
-        return send_queued(fields, cost, s, queued, rows, n, member, o, ask, asked)
+        return send_queued(loop, queued, cost, n, member, o, asked)
     return True, True, asked
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)
-def trim_numbered(
-    fields: Fields,
-    horizon: SmallInts,
-    s: Shape,
-    sets: Sets,
-    given: SourceRows,
-    r: Any,
-    rows: Rows,
-    n: Any,
-    vector: SmallInts,
-    ask: Questions,
-    asked: Any,
-) -> Any:
-    """Remove useless messages from row n's contents; return (whether known, asked).
+def trim_numbered(loop: Loop, sets: Sets, r: Any, n: Any, vector: Any, asked: Any) -> Any:
+    """Remove useless messages from the contents of the row written at n.
 
-    `horizon`: int32 (value,), of each local state; `vector`: the horizons of row r, which it
-    follows, packed.
+    `vector`: the horizons of row r, which it follows, packed.  Returns (whether known, asked).
     """
-    after = horizons_of(fields, horizon, sets.vector_shift, rows, n)
-    number = np.int64(sets.vector[after]) - 1
+    fields, s, rows, ask = loop.t.fields, loop.s, loop.written.rows, loop.lacking.ask
+    after = horizons_of(fields, loop.t.of_use.horizon, sets.vector_shift, rows, n)
+    number, asked = look_up_vector(sets.vector, ask, asked, after)
     if number < 0:
-        return False, want_vector(sets.vector, ask, asked, number, after)
+        return False, asked
     for q in range(s.members):
         content = get(rows, n, fields, s.queues + q)
-        if after == vector and content == get(given.rows, r, fields, s.queues + q):
+        if after == vector and content == get(loop.given.rows, r, fields, s.queues + q):
             continue
-        more = find(sets.trims, q, content, number)
+        more, asked = look_up_content(sets.trims, ask, asked, ASK_TRIM, q, content, number)
         if more < 0:
-            return False, want_content(sets.trims, ask, asked, ASK_TRIM, more, q, content, number)
+            return False, asked
         put(rows, n, fields, s.queues + q, more)
     return True, asked
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)
-def write_of_world(
-    fields: Fields,
-    is_split: SmallFlags,
-    s: Shape,
-    given: SourceRows,
-    r: Any,
-    written: Written,
-    n: Any,
-    listed: Listed,
-    i: Any,
-) -> None:
-    """Write a step of the world: a message is lost or doubled, the network splits or heals.
-
-    `is_split`: int8 (env,).
-    """
-    kind, env = listed.todo[i, 2] & 15, listed.todo[i, 0]
+def write_of_world(loop: Loop, r: Any, n: Any, i: Any) -> None:
+    """Write a step of the world: a message is lost or doubled, the network splits or heals."""
+    fields, given, written, todo = loop.t.fields, loop.given, loop.written, loop.listed.todo
+    kind, env = todo[i, 2] & 15, todo[i, 0]
     for w in range(given.rows.shape[1]):
         written.rows[n, w] = given.rows[r, w]
-    put(written.rows, n, fields, s.env, env)
+    put(written.rows, n, fields, loop.s.env, env)
     if kind != MOVE:
-        put(written.rows, n, fields, listed.todo[i, 3], listed.todo[i, 4])
-    written.info[n] = listed.todo[i, 2]
+        put(written.rows, n, fields, todo[i, 3], todo[i, 4])
+    written.info[n] = todo[i, 2]
     written.source[n] = r
     if len(given.marks) > 0:
-        written.via[n] = SPLIT if kind == MOVE and is_split[env] else 0
+        written.via[n] = SPLIT if kind == MOVE and loop.t.environment.is_split[env] else 0
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def write_listed(
-    t: Lookup,
+    loop: Loop,
     cells: Any,
     queued: Any,
     sets: Any,
-    s: Shape,
-    given: SourceRows,
     r: Any,
-    vector: SmallInts,
-    written: Written,
+    vector: Any,
     n: Any,
-    listed: Listed,
     steps: Any,
-    lacking: MissingAnswers,
     asked: Any,
 ) -> Any:
-    """Write the steps listed of row r; returns (successors, asked, whether all is known, full)."""
-    out, todo, ask = written.rows, listed.todo, lacking.ask
-    fields, blocks, outcomes, joint = t.fields, t.blocks, t.outcomes, t.joint
-    spend, is_split, of_use = t.environment.spend, t.environment.is_split, t.of_use
+    """Write the steps listed of row r; returns (successors, asked, whether all is known, full).
+
+    `vector`: the members' horizons in the row, packed.
+    """
+    t, s, given, written, todo = loop.t, loop.s, loop.given, loop.written, loop.listed.todo
+    fields, outcomes, joint, out = t.fields, t.outcomes, t.joint, written.rows
     room = len(out)
     own = np.int64(NOT_LOOKED_UP)
     whole = True
@@ -240,12 +236,9 @@ def write_listed(
         if sets is not None and kind <= RECEIVE:
             to = sets.leads[o]
             if to >= 0:
-                # fmt: off
                 whole, silent, own, asked = write_lead(
-                    fields, of_use.horizon, s, sets, given.rows, r, out, n, member,
-                    listed.here[member], to, vector, own, ask, asked,
+                    loop, sets, r, n, member, to, vector, own, asked
                 )
-                # fmt: on
                 if not whole:
                     break
                 written.info[n] = (o << 32) | todo[i, 2]
@@ -257,7 +250,7 @@ def write_listed(
                 n += 1
                 continue
         if LOSE <= kind <= MOVE:
-            write_of_world(fields, is_split, s, given, r, written, n, listed, i)
+            write_of_world(loop, r, n, i)
             t.event_taken[kind] += 1
             n += 1
             continue
@@ -278,23 +271,16 @@ def write_listed(
             possible = True
             for j in range(part, part + parts):
                 if kind == TOGETHER:
-                    member, o = part_of(joint, blocks, cells, listed, i, j)
-                # fmt: off
-                possible, known, asked = perform(
-                    fields, blocks, outcomes, spend, cells, queued, sets, s, out, n, member, o,
-                    ask, asked,
-                )
-                # fmt: on
+                    member, o = part_of(loop, cells, i, j)
+                possible, known, asked = perform(loop, cells, queued, sets, n, member, o, asked)
                 whole = whole and known
                 if not possible:
                     break
             if possible and s.expires:
                 if sets is None:
-                    expire(fields, of_use, s.members, out, n)
+                    expire(fields, t.of_use, s.members, out, n)
                 else:
-                    possible, asked = trim_numbered(
-                        fields, of_use.horizon, s, sets, given, r, out, n, vector, ask, asked
-                    )
+                    possible, asked = trim_numbered(loop, sets, r, n, vector, asked)
                     whole = whole and possible
             if possible:
                 written.source[n] = r
@@ -306,7 +292,7 @@ def write_listed(
                     written.info[n] = ((todo[i, 0] + 1) << 32) | todo[i, 2]
                     t.event_taken[TOGETHER] += 1
                     for j in range(part, part + parts):
-                        member, o = part_of(joint, blocks, cells, listed, i, j)
+                        member, o = part_of(loop, cells, i, j)
                         outcomes.taken[o] += 1
                 else:
                     written.info[n] = (o << 32) | todo[i, 2]

@@ -13,7 +13,7 @@ from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from joinproto.check.engine.shapes import Keys, Rows
+from joinproto.check.engine.shapes import Flags, Keys, Rows
 
 
 @intrinsic
@@ -124,6 +124,12 @@ def _at_once(operation: str) -> Any:
 
 add_at_once, or_at_once = _at_once("add"), _at_once("or")
 """Add to item `at` of an array, or set bits of it, atomically; return its former value."""
+
+
+def has_bit(flags: Keys, bit: int) -> Flags:
+    """Return whether each of the numbers has this bit."""
+    found: Flags = (flags >> np.uint64(bit)) & np.uint64(1) != 0
+    return found
 
 
 def fingerprints(rows: Rows) -> Keys:

@@ -1,12 +1,12 @@
 """Rows put into a set, by one thread, or by several at once.
 
-Several take an empty place of the table by an exchange that only one wins: one that finds it
-writes the row, then puts its number there, so a worker that reads the number reads the row, too.
-Rows are written in stretches that each worker takes for itself, so that those which follow from one
-row stand together: they meet the same answers, which are in the processor's cache.  Where stretches
-end before they are full, `close` moves the last rows there.
+Several threads take an empty place of the table by an atomic exchange, which only one of them wins.
+A thread first writes the row and then puts its number into the table, so a thread that reads the
+number reads the row as well.  Each thread writes rows in stretches of its own, so that the
+successors of one row stand together: they need the same answers, which are in the processor's
+cache.  Where a stretch ends before it is full, `close` moves the last rows there.
 
-So the order of rows depends on which thread came first.  Nothing that is told depends on it.
+So the order of rows depends on which thread came first.  No result depends on that order.
 
 The look-ups of a block are started before the first is needed, so that the processor waits for
 memory once a block and not once a row.
@@ -220,3 +220,58 @@ def close(
                 place = (place + 1) & last
             table[place] = ((h >> high) << high) | np.uint64(hole + 1)
     return left
+
+
+# -- the hash table, filled again or doubled in place --------------------------------------
+
+
+@njit(cache=True)
+def refill(rows: Rows, begin: Any, end: Any, table: Keys, shift: Any, direct: Any) -> None:
+    """Put rows begin to end into the table; `direct`: it holds rows of one word, and no numbers."""
+    last = np.int64(table.size - 1)
+    high = np.uint64(32)
+    for i in range(begin, end):
+        h = hash_of(rows, i)
+        place = np.int64(h >> shift)
+        while table[place] != 0:
+            place = (place + 1) & last
+        table[place] = rows[i, 0] if direct else ((h >> high) << high) | np.uint64(i + 1)
+
+
+@njit(cache=True, nogil=True)
+def spread(table: Keys, begin: Any, end: Any, shift: Any, left: Keys, direct: Any) -> Any:
+    """Move slots begin to end of a table that is doubled in place to where they belong now.
+
+    A key's place is the top bits of its hash, so keys move up to about twice their place:
+    going down from the top, each lands where nothing is moved from any more.  The few that
+    would not, or not between twice `begin` and twice `end`, are put into `left`; returns how
+    many, or -1 where there are too many.
+    """
+    aside = 0
+    for i in range(end - 1, begin - 1, -1):
+        key = table[i]
+        if key == 0:
+            continue
+        place = np.int64((mix(key) if direct else key) >> shift)
+        least = max(i + 1, 2 * begin)
+        while place < 2 * end and place >= least and table[place] != 0:
+            place += 1
+        if place >= least and place < 2 * end:
+            table[place] = key
+        else:
+            if aside == len(left):
+                return -1
+            left[aside] = key
+            aside += 1
+        table[i] = 0
+    return aside
+
+
+@njit(cache=True)
+def put_back(table: Keys, shift: Any, left: Keys, count: Any, direct: Any) -> None:
+    last = np.int64(table.size - 1)
+    for i in range(count):
+        place = np.int64((mix(left[i]) if direct else left[i]) >> shift)
+        while table[place] != 0:
+            place = (place + 1) & last
+        table[place] = left[i]

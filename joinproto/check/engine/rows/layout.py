@@ -8,18 +8,30 @@ gives its field more bits, and `space.py` packs all rows again.  A row always ho
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from joinproto.check.engine.shapes import Ints, Keys, Row, Rows
+from joinproto.check.engine.shapes import Ints, Keys, Row, Rows, SmallInts
 
 OCCUPIED = np.uint64(1 << 63)
 """Set in word 0 of every row, so that no row is all zero."""
 
 WIDTH_MAX = 32
 """More bits than any field needs."""
+
+
+class Places(NamedTuple):
+    """The place of each field and of each message slot, as `Layout` has them."""
+
+    word: Ints  # (field,): which word of the row
+    shift: Keys  # (field,): how far left in it
+    mask: Keys  # (field,): its bits, once they are shifted back
+    slot_word: Ints  # (slot,): the word of its bit
+    slot_bit: Keys  # (slot,): the number of its bit
+    slot_mask: Row  # which bits of a row's words are slots
+    slot_at: SmallInts  # (64 * word + bit,) -> slot or -1
 
 
 class Layout:
@@ -35,7 +47,6 @@ class Layout:
         free = [64] * words
         free[0] = 63
         used = [0] * words
-        at: list[tuple[int, int]] = []
         # Widest first wastes least; ties in order, so that the same widths lie the same way.
         order = sorted(range(len(self.widths)), key=lambda f: (-self.widths[f], f))
         places: dict[int, tuple[int, int]] = {}
@@ -56,22 +67,22 @@ class Layout:
         self.word = np.array([w for w, _ in at] or [0], np.int64)
         self.shift = np.array([s for _, s in at] or [0], np.uint64)
         self.mask = np.array([(1 << width) - 1 for width in self.widths] or [0], np.uint64)
-        slot_word, slot_bit = [], []
-        for w in range(words):
-            top = 63 if w == 0 else 64
-            for bit in range(used[w], top):
-                slot_word.append(w)
-                slot_bit.append(bit)
-        self.slot_word = np.array(slot_word, np.int64)
-        self.slot_bit = np.array(slot_bit, np.uint64)
-        self.capacity = len(slot_word)
+        tops = [63] + [64] * (words - 1)
+        slots = [(w, bit) for w in range(words) for bit in range(used[w], tops[w])]
+        self.slot_word = np.array([w for w, _ in slots], np.int64)
+        self.slot_bit = np.array([bit for _, bit in slots], np.uint64)
+        self.capacity = len(slots)
         self.slot_mask = np.zeros(words, np.uint64)
-        for w, bit in zip(slot_word, slot_bit, strict=True):
-            self.slot_mask[w] |= np.uint64(1 << bit)
         self.slot_at = np.full(words * 64, -1, np.int32)
-        for m, (w, bit) in enumerate(zip(slot_word, slot_bit, strict=True)):
+        for m, (w, bit) in enumerate(slots):
+            self.slot_mask[w] |= np.uint64(1 << bit)
             self.slot_at[w * 64 + bit] = m
         return True
+
+    @property
+    def places(self) -> Places:
+        """The places as the compiled loops read them."""
+        return Places(*(getattr(self, name) for name in Places._fields))
 
     def grown(self, counts: list[int], slots: int | None = None) -> Layout:
         """Return a layout with room for `counts` values in each field and `slots` messages.
@@ -120,6 +131,11 @@ class Layout:
             for f in range(len(self.widths))
         ]
 
+    def values(self, rows: Rows, field: int) -> Ints:
+        """Return the number in a field of each row."""
+        found = (rows[:, self.word[field]] >> self.shift[field]) & self.mask[field]
+        return found.astype(np.int64)
+
     def messages(self, row: Row) -> list[int]:
         found = []
         for w in range(self.words):
@@ -143,41 +159,19 @@ class Layout:
             fresh = into
         elif self.words != old.words:
             fresh = np.empty((count, self.words), np.uint64)
-        _repack(
-            rows,
-            count,
-            fresh,
-            old.word,
-            old.shift,
-            old.mask,
-            old.slot_word,
-            old.slot_bit,
-            self.word,
-            self.shift,
-            self.slot_word,
-            self.slot_bit,
-            messages,
-            len(self.widths),
-        )
+        _repack(rows, count, fresh, old.places, self.places, messages, len(self.widths))
         return fresh[:count]
+
+
+@njit(inline="always")
+def get(rows: Rows, r: Any, places: Any, field: Any) -> Any:
+    """Return the number in a field of row r, int64.  `places`: `Places`, or what has its fields."""
+    return np.int64((rows[r, places.word[field]] >> places.shift[field]) & places.mask[field])
 
 
 @njit(cache=True)
 def _repack(
-    rows: Rows,
-    count: Any,
-    fresh: Rows,
-    word: Ints,
-    shift: Keys,
-    mask: Keys,
-    slot_word: Ints,
-    slot_bit: Keys,
-    new_word: Ints,
-    new_shift: Keys,
-    new_slot_word: Ints,
-    new_slot_bit: Keys,
-    messages: Any,
-    fields: Any,
+    rows: Rows, count: Any, fresh: Rows, old: Places, new: Places, messages: Any, fields: Any
 ) -> None:
     one = np.uint64(1)
     row = np.zeros(fresh.shape[1], np.uint64)
@@ -185,10 +179,9 @@ def _repack(
         row[:] = 0
         row[0] = one << np.uint64(63)
         for f in range(fields):
-            value = (rows[i, word[f]] >> shift[f]) & mask[f]
-            row[new_word[f]] |= value << new_shift[f]
+            row[new.word[f]] |= np.uint64(get(rows, i, old, f)) << new.shift[f]
         for m in range(messages):
-            bit = (rows[i, slot_word[m]] >> slot_bit[m]) & one
-            row[new_slot_word[m]] |= bit << new_slot_bit[m]
+            bit = (rows[i, old.slot_word[m]] >> old.slot_bit[m]) & one
+            row[new.slot_word[m]] |= bit << new.slot_bit[m]
         for w in range(len(row)):
             fresh[i, w] = row[w]

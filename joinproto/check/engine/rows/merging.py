@@ -10,16 +10,16 @@ from joinproto.check.engine.shapes import Column, Ints, Keys
 
 def merged(one: Keys, other: Keys) -> Keys:
     """Return two sorted arrays as one."""
-    found = np.empty(len(one) + len(other), np.uint64)
-    _merge(_own(one), _own(other), found)
-    return found
+    keys = np.empty(len(one) + len(other), np.uint64)
+    _merge(_own(one), None, _own(other), None, keys, None)
+    return keys
 
 
 def merged_pairs(one: Keys, ones: Ints, other: Keys, others: Ints) -> tuple[Keys, Ints]:
     """The same with a number alongside each key."""
     keys = np.empty(len(one) + len(other), np.uint64)
     numbers = np.empty(len(keys), np.int64)
-    _merge_pairs(_own(one), _own(ones), _own(other), _own(others), keys, numbers)
+    _merge(_own(one), _own(ones), _own(other), _own(others), keys, numbers)
     return keys, numbers
 
 
@@ -46,43 +46,30 @@ def _own(array: Column) -> Column:
 
 
 @njit(cache=True)
-def _merge(one: Keys, other: Keys, found: Keys) -> None:
-    i = 0
-    j = 0
-    k = 0
-    while i < len(one) and j < len(other):
-        a = one[i]
-        b = other[j]
-        first = a <= b
-        found[k] = a if first else b
-        i += first
-        j += not first
-        k += 1
-    while i < len(one):
-        found[k] = one[i]
-        i += 1
-        k += 1
-    while j < len(other):
-        found[k] = other[j]
-        j += 1
-        k += 1
-
-
-@njit(cache=True)
-def _merge_pairs(
-    one: Keys, ones: Ints, other: Keys, others: Ints, found: Keys, numbers: Ints
+def _merge(
+    one: Keys,
+    ones: Ints,
+    other: Keys,
+    others: Ints,
+    keys: Keys,
+    numbers: Ints,
 ) -> None:
+    """Write two sorted arrays into `keys`, and the numbers alongside them into `numbers`.
+
+    `ones`, `others`, `numbers`: None where there are no numbers.
+    """
     i = 0
     j = 0
-    for k in range(len(found)):
-        first = j == len(other) or (i < len(one) and one[i] <= other[j])
-        if first:
-            found[k] = one[i]
-            numbers[k] = ones[i]
+    for k in range(len(keys)):
+        if j == len(other) or (i < len(one) and one[i] <= other[j]):
+            keys[k] = one[i]
+            if numbers is not None:
+                numbers[k] = ones[i]
             i += 1
         else:
-            found[k] = other[j]
-            numbers[k] = others[j]
+            keys[k] = other[j]
+            if numbers is not None:
+                numbers[k] = others[j]
             j += 1
 
 

@@ -18,9 +18,14 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.rows.bits import are_same, hash_of
-from joinproto.check.engine.rows.inserting import insert_single, insert_wide
+from joinproto.check.engine.rows.inserting import (
+    insert_single,
+    insert_wide,
+    put_back,
+    refill,
+    spread,
+)
 from joinproto.check.engine.rows.marks import NO_MARKS, Marks
-from joinproto.check.engine.rows.rehash import put_back, refill_single, refill_wide, spread
 from joinproto.check.engine.rows.row_file import RowFiles
 from joinproto.check.engine.shapes import Ints, Keys, RowMarks, Rows
 from joinproto.check.memory import Budget, TooMany
@@ -209,9 +214,8 @@ class RowSet:
         return True
 
     def _refill(self) -> None:
-        refill = refill_single if self.is_direct else refill_wide
         for begin, end in self.pieces(self.count):
-            refill(self.rows, begin, end, self.table, self.shift)
+            refill(self.rows, begin, end, self.table, self.shift, self.is_direct)
 
     def pieces(self, count: int) -> Iterator[tuple[int, int]]:
         """Yield the begin and end of pieces of `count` rows, all of which are to be looked at.
@@ -229,16 +233,30 @@ class RowSet:
         """
         self.room_for(count)
         self._own[0] = self.count
-        where = (self.table, self.shift, self.rows, self._own, None, 0)
         numbers = np.empty(count if self._numbered else 0, np.int64)
-        if self.is_direct:
-            insert_single(candidates, count, *where, self._recent)
-        else:
-            marked = via if via is not None and self.marks.are_kept else NO_MARKS
-            marks = (marked, self.marks.found, self.marks.begin)
-            insert_wide(candidates, count, *where, *marks, numbers)
+        self.write(candidates, count, self._own, None, 0, self._recent, via, numbers)
         self.count = int(self._own[0])
         return numbers
+
+    def write(
+        self,
+        candidates: Rows,
+        count: int,
+        own: Ints,
+        taken: Ints | None,
+        stretch: int,
+        recent: Keys,
+        via: RowMarks | None,
+        numbers: Ints,
+    ) -> None:
+        """Insert rows for which there is room, as `insert_single` and `insert_wide` do."""
+        where = (self.table, self.shift, self.rows, own, taken, stretch)
+        if self.is_direct:
+            insert_single(candidates, count, *where, recent)
+            return
+        marked = via if via is not None and self.marks.are_kept else NO_MARKS
+        marks = (marked, self.marks.found, self.marks.begin)
+        insert_wide(candidates, count, *where, *marks, numbers)
 
     def find(self, candidates: Rows, count: int) -> Ints:
         """Return the row number of each of `candidates[:count]`, -1 where it is not there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from joinproto.check.engine.rows import inserting
-from joinproto.check.engine.rows.marks import MARK, NO_MARKS
+from joinproto.check.engine.rows.marks import MARK
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.rows.threads import LINE, Workers
 from joinproto.check.engine.shapes import Rows
@@ -68,14 +68,8 @@ class SharedInserts:
 
     def put(self, k: int, count: int) -> None:
         """Put the first `count` rows that worker k has written into the set."""
-        states = self._states
-        where = (states.table, states.shift, states.rows, self._owns[k], self._taken, STRETCH)
-        if states.is_direct:
-            inserting.insert_single(self.out[k], count, *where, self._recent[k])
-        else:
-            via = self.via[k] if states.marks.are_kept else NO_MARKS
-            marks = (via, states.marks.found, states.marks.begin)
-            inserting.insert_wide(self.out[k], count, *where, *marks, _NO_NUMBERS)
+        own = self._owns[k], self._taken, STRETCH, self._recent[k]
+        self._states.write(self.out[k], count, *own, self.via[k], _NO_NUMBERS)
 
     def end(self) -> None:
         """Close the gaps between the rows."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from joinproto.check.engine.rows.bits import trailing_zeros
-from joinproto.check.engine.shapes import Ints, Row, Rows
-
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
+from joinproto.check.engine.rows.layout import Places
+from joinproto.check.engine.shapes import (
+    Block,
+    Ints,
+    Row,
+    Rows,
+    SmallFlags,
+    SmallInts,
+    Table,
+)
 
 
 class Swaps(NamedTuple):
@@ -22,71 +26,72 @@ class Swaps(NamedTuple):
     """
 
     fields: int
-    word: I64
-    shift: U64
-    mask: U64
-    off: I64
-    swap_field: I64  # (j, field) -> field
-    swap_value: I32  # (j, off[field] + value) -> value
-    slot_mask: U64
-    slot_at: I32
-    slot_word: I64
-    slot_bit: U64
-    swap_message: I32  # (j, message of a set) -> message
+    places: Places
+    off: Ints
+    swap_field: Table  # (j, field) -> field
+    swap_value: Block  # (j, off[field] + value) -> value
+    swap_message: Block  # (j, message of a set) -> message
 
 
 class Order(NamedTuple):
     """The facts that distinguish members of the group, in the order of comparison."""
 
-    group: I64  # their fields
-    own: I32  # (off[field] + value): colour of the member's own state
-    in_group: npt.NDArray[np.int8]  # of each field
-    colour: I32  # (member of the group, off[field] + value)
-    classes: I64  # (class, member of the group) -> message of a set
+    group: Ints  # their fields
+    own: SmallInts  # (off[field] + value): colour of the member's own state
+    in_group: SmallFlags  # of each field
+    colour: Block  # (member of the group, off[field] + value)
+    classes: Table  # (class, member of the group) -> message of a set
 
 
 # No counts of references (_nrt) in these loops, as in those of the expansion: their output arrays
 # are given.  `room`: uint64, shape (2, words).
 
 
+@njit(inline="always")
+def _place_of(row: Row, f: Any, s: Any) -> Any:
+    """Return where the value of a field is in arrays of shape (off[field] + value,)."""
+    at = s.places
+    return s.off[f] + np.int64((row[at.word[f]] >> at.shift[f]) & at.mask[f])
+
+
 @njit(cache=True, _nrt=False)
 def swap(row: Row, other: Row, j: Any, s: Any) -> None:
     """Write `row` with members j and j + 1 of the group exchanged into `other`."""
+    places = s.places
     for w in range(len(row)):
         other[w] = 0
     other[0] = np.uint64(1) << np.uint64(63)
     for f in range(s.fields):
-        value = np.int64((row[s.word[f]] >> s.shift[f]) & s.mask[f])
         to = s.swap_field[j, f]
-        moved = np.uint64(s.swap_value[j, s.off[f] + value])
-        other[s.word[to]] |= moved << s.shift[to]
+        moved = np.uint64(s.swap_value[j, _place_of(row, f, s)])
+        other[places.word[to]] |= moved << places.shift[to]
     for w in range(len(row)):
-        bits = row[w] & s.slot_mask[w]
+        bits = row[w] & places.slot_mask[w]
         while bits != 0:
             at = w * 64 + np.int64(trailing_zeros(bits))
-            m = s.swap_message[j, s.slot_at[at]]
-            other[s.slot_word[m]] |= np.uint64(1) << s.slot_bit[m]
+            m = s.swap_message[j, places.slot_at[at]]
+            other[places.slot_word[m]] |= np.uint64(1) << places.slot_bit[m]
             bits &= bits - np.uint64(1)
 
 
 @njit(_nrt=False)
 def _differ(row: Row, j: Any, o: Any, s: Any) -> Any:
     """Compare members j and j + 1 of the group: below 0, 0 or above 0."""
+    places = s.places
     one, two = o.group[j], o.group[j + 1]
-    a = o.own[s.off[one] + np.int64((row[s.word[one]] >> s.shift[one]) & s.mask[one])]
-    b = o.own[s.off[two] + np.int64((row[s.word[two]] >> s.shift[two]) & s.mask[two])]
+    a, b = o.own[_place_of(row, one, s)], o.own[_place_of(row, two, s)]
     if a != b:
         return a - b
     for f in range(s.fields):
         if o.in_group[f] == 0:
-            value = s.off[f] + np.int64((row[s.word[f]] >> s.shift[f]) & s.mask[f])
+            value = _place_of(row, f, s)
             a, b = o.colour[j, value], o.colour[j + 1, value]
             if a != b:
                 return a - b
     for c in range(o.classes.shape[0]):
         m, n = o.classes[c, j], o.classes[c, j + 1]
-        x = (row[s.slot_word[m]] >> s.slot_bit[m]) & np.uint64(1)
-        y = (row[s.slot_word[n]] >> s.slot_bit[n]) & np.uint64(1)
+        x = (row[places.slot_word[m]] >> places.slot_bit[m]) & np.uint64(1)
+        y = (row[places.slot_word[n]] >> places.slot_bit[n]) & np.uint64(1)
         if x != y:
             return np.int32(np.int64(x) - np.int64(y))
     return np.int32(0)

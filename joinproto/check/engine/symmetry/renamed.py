@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from joinproto.check.freeze import rename
 from joinproto.check.frozen import Frozen
 from joinproto.check.local import LocalState, Outcome
 from joinproto.check.view import Seen
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+def orbit(start: Item, images: Callable[[Item], Iterable[Item]]) -> list[Item]:
+    """Return all that `images` make of one, again and again, that one first."""
+    found, known = [start], {start}
+    for item in found:
+        for other in images(item):
+            if other not in known:
+                known.add(other)
+                found.append(other)
+    return found
 
 
 class Renamed:

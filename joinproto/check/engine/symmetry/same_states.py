@@ -60,10 +60,8 @@ class StateKeys:
         known = int(numbers.max(initial=-1)) + 1
         self._said += [self._answer(number) for number in range(len(self._said), known)]
         said = np.array(self._said, np.uint64)[numbers]
-        keys = [said, *(rows & self._unseen(layout)).T]
-        for field in range(tables.members):
-            value = (rows[:, layout.word[field]] >> layout.shift[field]) & layout.mask[field]
-            keys.append(self._disk(field)[value.astype(np.int64)])
+        disks = (self._disk(at)[layout.values(rows, at)] for at in range(tables.members))
+        keys = [said, *(rows & self._unseen(layout)).T, *disks]
         return np.ascontiguousarray(np.stack(keys, axis=1))
 
     def _answer(self, number: int) -> int:

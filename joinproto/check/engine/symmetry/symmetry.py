@@ -10,7 +10,7 @@ That members are interchangeable is checked at every step (`interchangeable.py`)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -28,6 +28,7 @@ from joinproto.check.engine.symmetry.interchangeable import (
     CodeComparison,
     refuse_claims_about_names,
 )
+from joinproto.check.engine.symmetry.renamed import orbit
 from joinproto.check.engine.tables.growing import Growing
 from joinproto.check.engine.tables.queues import numbers_in, packed
 from joinproto.check.engine.tables.tables import Tables
@@ -210,6 +211,9 @@ class Symmetry:
             return -1, int(self._message_images[j].array[v])
         return int(self.swap_field[j, f]), self._images[j][f][v]
 
+    def _images_of(self, node: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        return (self._image(j, *node) for j in range(self.swaps))
+
     def _transposed(self, a: int, b: int, f: int, v: int) -> tuple[int, int]:
         """Return (field, value) with group members a < b exchanged."""
         path = [*range(a, b), *range(b - 2, a - 1, -1)]
@@ -226,19 +230,12 @@ class Symmetry:
         for node in nodes:
             if node in self._colours:
                 continue
-            orbit = [node]
-            found = {node}
-            for item in orbit:
-                for j in range(self.swaps):
-                    moved = self._image(j, *item)
-                    if moved not in found:
-                        found.add(moved)
-                        orbit.append(moved)
-            self._colour_orbit(orbit)
-            if self.sorted_form and not all(self._independent(item) for item in orbit):
+            every = orbit(node, self._images_of)
+            self._colour_orbit(every)
+            if self.sorted_form and not all(self._independent(item) for item in every):
                 raise Restart
             if node[0] < 0 and self.sorted_form:
-                self._class_messages(orbit)
+                self._class_messages(every)
 
     def _colour_orbit(self, orbit: list[tuple[int, int]]) -> None:
         size = len(self.names)
@@ -351,21 +348,9 @@ class Symmetry:
         self.form()(rows)
 
     def _as_swaps(self) -> Swaps:
-        layout = self.tables.layout
-        return Swaps(
-            self.tables.fields,
-            layout.word,
-            layout.shift,
-            layout.mask,
-            self.tables.per_value.off,
-            self.swap_field,
-            self.swap_value,
-            layout.slot_mask,
-            layout.slot_at,
-            layout.slot_word,
-            layout.slot_bit,
-            self.swap_message,
-        )
+        tables = self.tables
+        where = tables.fields, tables.layout.places, tables.per_value.off
+        return Swaps(*where, self.swap_field, self.swap_value, self.swap_message)
 
 
 def _room(words: int) -> Rows:

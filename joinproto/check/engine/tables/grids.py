@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from joinproto.check.engine.rows.bits import mix
-from joinproto.check.engine.shapes import Block, Column, Ints, SmallInts, Table
+from joinproto.check.engine.shapes import Block, Column, SmallInts, Table
 
 DENSE_MAX = 1 << 18
 """Places of a block that is never worth a second look: a megabyte."""
@@ -28,6 +28,12 @@ SPARSER = 8
 
 ASKS_MAX = 1 << 12
 """New places that a pass may take, at most, before `make_room_for_asks` is called again."""
+
+
+@njit(inline="always")
+def place_of(key: Any) -> Any:
+    """Return where to look for a key first, to be taken modulo the size of the hash table."""
+    return np.int64(mix(np.uint64(key)) >> np.uint64(24))
 
 
 # Without counts of references (_nrt): they are atomic, and took longer than the work here.
@@ -41,7 +47,7 @@ def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
     key = (np.int64(row) << 32) + np.int64(column) + 1
     # Unsigned: a place that may be negative is one more thing to be worked out, each time.
     begin, last = np.uint64(off[field]), np.uint64(-width - 1)
-    slot = (mix(np.uint64(key)) >> np.uint64(24)) & last
+    slot = np.uint64(place_of(key)) & last
     while True:
         there = pairs[begin + slot, 0]
         if there == key:
@@ -60,7 +66,7 @@ def mark(grids: Any, field: Any, row: Any, column: Any, content: Any) -> None:
         array[off[field] + row * width + column] = content
         return
     key = (np.int64(row) << 32) + np.int64(column) + 1
-    slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & (-width - 1)
+    slot = place_of(key) & (-width - 1)
     while pairs[off[field] + slot, 0] != key:
         if pairs[off[field] + slot, 0] == 0:
             pairs[off[field] + slot, 0] = key
@@ -77,21 +83,17 @@ def _mark_all(grids: Any, rows: Table) -> None:
 
 
 @njit(cache=True, _nrt=False)
-def _move(old: Table, pairs: Table) -> None:
-    """Put all of a hash table into a larger, empty one."""
-    last = len(pairs) - 1
+def move(old: Table, larger: Table) -> None:
+    """Put all of a hash table, whose first column are keys, into a larger, empty one."""
+    last = len(larger) - 1
     for i in range(len(old)):
-        key = old[i, 0]
-        if key == 0:
+        if old[i, 0] == 0:
             continue
-        slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & last
-        while pairs[slot, 0] != 0:
+        slot = place_of(old[i, 0]) & last
+        while larger[slot, 0] != 0:
             slot = (slot + 1) & last
-        pairs[slot, 0], pairs[slot, 1] = key, old[i, 1]
-
-
-def _pick(places: Ints, most: int) -> Ints:
-    return np.array(random.sample(places.tolist(), min(most, len(places))), np.int64)
+        for part in range(old.shape[1]):
+            larger[slot, part] = old[i, part]
 
 
 def _no_limit(more_bytes: int) -> None:
@@ -174,7 +176,7 @@ class Grids:
     def _grow_hash(self, field: int, capacity: int, old: Table) -> None:
         self.claim(self.array.nbytes + self.pairs.nbytes + 16 * capacity)
         pairs = np.zeros((capacity, 2), np.int64)
-        _move(old, pairs)
+        move(old, pairs)
         self._replace(field, pairs, -capacity)
 
     def _is_hash(self, field: int) -> bool:
@@ -253,43 +255,28 @@ class Grids:
             self.make_room_for_asks()
             _mark_all(self.arrays, rows[begin : begin + ASKS_MAX])
 
-    def filled(self) -> list[tuple[int, int, int, int]]:
-        """Return (field, row, column, content) of all that is set."""
-        found = []
-        for field in range(len(self.rows)):
-            if self._is_hash(field):
-                pairs = self._hash(field)
-                pairs = pairs[pairs[:, 0] != 0]
-                keys, content = pairs[:, 0] - 1, pairs[:, 1]
-                where = np.stack([keys >> 32, keys & 0xFFFFFFFF], axis=1)
-            else:
-                block = self._block(field)
-                where = np.argwhere(block != self.fill)
-                content = block[where[:, 0], where[:, 1]]
-            found += [
-                (field, row, column, value)
-                for (row, column), value in zip(where.tolist(), content.tolist(), strict=True)
-                if value != self.fill
-            ]
-        return found
-
-    def some(self, field: int, most: int) -> list[tuple[int, int, int]]:
-        """Return (row, column, content) of places that are set, at most this many, at random.
-
-        Fewer, where a hash table has dropped entries.
-        """
+    def _filled(self, field: int) -> Table:
+        """Return (row, column, content) of all that is set in a field."""
         if self._is_hash(field):
             pairs = self._hash(field)
-            at = _pick(np.flatnonzero(pairs[:, 0] != 0), most)
-            rows, columns = divmod(pairs[at, 0] - 1, 1 << 32)
-            contents = pairs[at, 1]
-        else:
-            block = self._block(field)
-            at = _pick(np.flatnonzero(block != self.fill), most)
-            rows, columns = divmod(at, block.shape[1])
-            contents = block.ravel()[at]
-        found = zip(rows.tolist(), columns.tolist(), contents.tolist(), strict=True)
-        return [place for place in found if place[2] != self.fill]
+            pairs = pairs[pairs[:, 0] != 0]
+            rows, columns = divmod(pairs[:, 0] - 1, 1 << 32)
+            found = np.stack([rows, columns, pairs[:, 1]], axis=1)
+            return found[found[:, 2] != self.fill]
+        block = self._block(field)
+        rows, columns = np.nonzero(block != self.fill)
+        return np.stack([rows, columns, block[rows, columns]], axis=1)
+
+    def filled(self) -> list[tuple[int, int, int, int]]:
+        """Return (field, row, column, content) of all that is set."""
+        fields = range(len(self.rows))
+        return [(field, *place) for field in fields for place in self._filled(field).tolist()]
+
+    def some(self, field: int, most: int) -> list[tuple[int, int, int]]:
+        """Return (row, column, content) of places that are set, at most this many, at random."""
+        found = self._filled(field)
+        picked = random.sample(range(len(found)), min(most, len(found)))
+        return [(row, column, content) for row, column, content in found[picked].tolist()]
 
     def forget(self, content: int) -> None:
         """Empty the places that hold `content`."""

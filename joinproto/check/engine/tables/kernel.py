@@ -9,16 +9,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from joinproto.check.engine.shapes import Ints, Questions, Rows, SmallInts, Table
+from joinproto.check.engine.rows.layout import get
+from joinproto.check.engine.shapes import (
+    Block,
+    Ints,
+    Keys,
+    Masks,
+    Questions,
+    Rows,
+    SmallFlags,
+    SmallInts,
+    Table,
+)
 from joinproto.check.engine.tables.grids import find, mark
-
-I8 = npt.NDArray[np.int8]
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 CHOICE, RECEIVE, TAKE, LOSE, DOUBLE, MOVE, TOGETHER = range(7)
 """Kinds of steps: a member's own; a message of a set (a: message); of a queue or bag (a: take);
@@ -55,82 +60,87 @@ OUTCOMES_MAX = 16
 """An event with more outcomes does not sleep."""
 
 
+def parts_of(info: Any) -> tuple[Any, Any, Any]:
+    """Return the kind, `a` and the outcome of steps."""
+    return info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+
+
 class Fields(NamedTuple):
     """The place of each field in a row: members, the monitor if there is one, `env`, then
     queues.
     """
 
-    word: I64  # (field,): which word of the row
-    shift: U64  # (field,): how far left in it
-    mask: U64  # (field,): its bits, once they are shifted back
-    off: I64  # (field + 1,): where the field's values begin in arrays of shape (value,)
+    word: Ints  # (field,): which word of the row
+    shift: Keys  # (field,): how far left in it
+    mask: Keys  # (field,): its bits, once they are shifted back
+    off: Ints  # (field + 1,): where the field's values begin in arrays of shape (value,)
 
 
 class Choices(NamedTuple):
     """Members' own choices."""
 
-    first: I32  # (value,): of a local state, its first choice
-    counts: I32  # (value,)
-    column: I32  # (choice,): the number of the event
+    first: SmallInts  # (value,): of a local state, its first choice
+    counts: SmallInts  # (value,)
+    column: SmallInts  # (choice,): the number of the event
 
 
 class Blocks(NamedTuple):
     """The table (member, local state, column) -> first outcome, a block for each member."""
 
-    content: I32  # (place,): an outcome, `UNKNOWN`, `REFUSED` or `ASKED`
-    off: I64  # (field,): where the field's block begins
-    stride: I64  # (field,): how wide it is
+    content: SmallInts  # (place,): an outcome, `UNKNOWN`, `REFUSED` or `ASKED`
+    off: Ints  # (field,): where the field's block begins
+    stride: Ints  # (field,): how wide it is
 
 
 class Outcomes(NamedTuple):
     """The outcomes of members' steps."""
 
-    next: I32  # (outcome,): local state
-    cost: I8  # (outcome,): which fault it spends
-    last: I8  # (outcome,): whether it is the last one of its step
-    adds: I8  # (outcome,): whether it puts messages into the set
-    plain: I8  # (outcome,): one outcome, and nothing but a local state and messages of a set change
-    tells: I32  # (outcome,): monitor's column or -1
-    taken: I64  # (outcome,): how often it was taken
-    added: U64  # (outcome, word): messages it puts into the set
+    next: SmallInts  # (outcome,): local state
+    cost: SmallFlags  # (outcome,): which fault it spends
+    last: SmallFlags  # (outcome,): whether it is the last one of its step
+    adds: SmallFlags  # (outcome,): whether it puts messages into the set
+    plain: SmallFlags  # (outcome,): one outcome; only a local state and messages of a set change
+    tells: SmallInts  # (outcome,): monitor's column or -1
+    taken: Ints  # (outcome,): how often it was taken
+    added: Masks  # (outcome, word): messages it puts into the set
 
 
 class OfUse(NamedTuple):
     """Messages of a set that expire, see `World.expiry`."""
 
-    horizon: I32  # (value,): of each local state
-    needed: U64  # (member * horizons + horizon, word): the useful messages, and all others
+    horizon: SmallInts  # (value,): of each local state
+    needed: Masks  # (member * horizons + horizon, word): the useful messages, and all others
     horizons: int
 
 
 class TakeTables(NamedTuple):
     """Contents of queues and of sets, each with its deliveries."""
 
-    first: I32  # (value,)
-    counts: I32  # (value,)
-    heard_by: I64  # (value,): of a set, its receivers (see `is_hearer`)
+    first: SmallInts  # (value,)
+    counts: SmallInts  # (value,)
+    heard_by: Ints  # (value,): of a set, its receivers (see `is_hearer`)
 
 
 class EnvironmentTables(NamedTuple):
     """The environment of a world: its states (faults left, split), by number (`env`); its moves."""
 
-    spend: I32  # (cost, env) -> env or -1
-    link_up: I8  # (env, link)
-    is_split: I8  # (env,)
-    move_first: I32  # (env,)
-    move_count: I32  # (env,)
-    move_env: I32  # (move,)
+    spend: Block  # (cost, env) -> env or -1
+    link_up: Any  # int8 (env, link)
+    is_split: SmallFlags  # (env,)
+    move_first: SmallInts  # (env,)
+    move_count: SmallInts  # (env,)
+    move_env: SmallInts  # (move,)
 
 
 class Joint(NamedTuple):
     """Joint steps of each combination of observations, and their parts."""
 
-    first: I32  # (combination,)
-    counts: I32  # (combination,)
-    part_first: I32  # (joint step,)
-    part_count: I32  # (joint step,)
-    part_member: I32  # (part,)
-    part_column: I32  # (part,)
+    first: SmallInts  # (combination,)
+    counts: SmallInts  # (combination,)
+    part_first: SmallInts  # (joint step,)
+    part_count: SmallInts  # (joint step,)
+    part_member: SmallInts  # (part,)
+    part_column: SmallInts  # (part,)
 
 
 class Lookup(NamedTuple):
@@ -148,19 +158,19 @@ class Lookup(NamedTuple):
     takes: TakeTables
     environment: EnvironmentTables
     joint: Joint
-    event_taken: I64  # (kind,): how often messages were taken, the world moved, joint steps were
+    event_taken: Ints  # (kind,): how often messages were taken, the world moved, joint steps were
 
 
 class Bits(NamedTuple):
     """The messages of a set with one bit each, and their possible receivers."""
 
-    mask: U64  # (word,): which bits of a row's words are messages
-    at: I32  # (64 * word + bit,) -> message or -1
-    first: I32  # (message,): its first delivery
-    counts: I32  # (message,)
-    member: I32  # (delivery,)
-    column: I32  # (delivery,): as which event
-    link: I32  # (delivery,)
+    mask: Keys  # (word,): which bits of a row's words are messages
+    at: SmallInts  # (64 * word + bit,) -> message or -1
+    first: SmallInts  # (message,): its first delivery
+    counts: SmallInts  # (message,)
+    member: SmallInts  # (delivery,)
+    column: SmallInts  # (delivery,): as which event
+    link: SmallInts  # (delivery,)
 
 
 class Queued(NamedTuple):
@@ -169,32 +179,34 @@ class Queued(NamedTuple):
     A content's takes are its messages, one after the other; a queue has one, its first.
     """
 
-    message: I32  # (take,): of equal messages of a bag the first one alone is a take
-    column: I32  # (queue, message) -> the event of the member that receives it
-    rests: tuple[npt.NDArray[np.int64], ...]  # (queue, content, place of a take in it) -> content
-    adds: tuple[npt.NDArray[np.int64], ...]  # (queue, content, message) -> content
-    member: I32  # (queue,): the member that receives from it
-    link: I32  # (queue,)
-    send_first: I32  # (outcome,): the first message that it sends to a queue
-    send_count: I32  # (outcome,)
-    send_queue: I32  # (message sent,)
-    send_message: I32  # (message sent,)
+    message: SmallInts  # (take,): of equal messages of a bag the first one alone is a take
+    column: Block  # (queue, message) -> the event of the member that receives it
+    rests: tuple[Any, ...]  # (queue, content, place of a take in it) -> content
+    adds: tuple[Any, ...]  # (queue, content, message) -> content
+    member: SmallInts  # (queue,): the member that receives from it
+    link: SmallInts  # (queue,)
+    send_first: SmallInts  # (outcome,): the first message that it sends to a queue
+    send_count: SmallInts  # (outcome,)
+    send_queue: SmallInts  # (message sent,)
+    send_message: SmallInts  # (message sent,)
 
 
 class Sets(NamedTuple):
     """The messages of a set whose contents are numbered; grids as in `Grids.arrays`."""
 
-    member: I32  # (delivery,): the receiver
-    message: I32  # (delivery,)
-    column: I32  # (delivery,): as which event
-    sends: I32  # (outcome,): the number of the set that it sends, or -1
-    leads: I64  # (outcome,): see `Contents._number_outcomes`
-    sleeps: I8  # (outcome,): `SLEEPS`, `MARKS` (see `expansion/sleeping.py`)
-    until: I32  # (message * members + member,): the last horizon at which it is of use to it
-    adds: tuple[npt.NDArray[np.int64], ...]  # (sender, content, set sent) -> content
-    trims: tuple[npt.NDArray[np.int64], ...]  # (sender, content, horizons) -> content
-    vector: I32  # (horizons of all members, packed,) -> 1 + their number; 0 unknown, -1 asked for
-    vector_shift: I64  # (member,): where its horizon lies in them
+    member: SmallInts  # (delivery,): the receiver
+    message: SmallInts  # (delivery,)
+    column: SmallInts  # (delivery,): as which event
+    sends: SmallInts  # (outcome,): the number of the set that it sends, or -1
+    leads: Ints  # (outcome,): see `Contents._number_outcomes`
+    sleeps: SmallFlags  # (outcome,): `SLEEPS`, `MARKS` (see `expansion/sleeping.py`)
+    until: SmallInts  # (message * members + member,): the last horizon at which it is of use to it
+    adds: tuple[Any, ...]  # (sender, content, set sent) -> content
+    trims: tuple[Any, ...]  # (sender, content, horizons) -> content
+    vector: (
+        SmallInts  # (horizons of all members, packed,) -> 1 + their number; 0 unknown, -1 asked for
+    )
+    vector_shift: Ints  # (member,): where its horizon lies in them
 
 
 class Shape(NamedTuple):
@@ -224,12 +236,6 @@ def is_hearer(heard_by: Ints, place: Any, member: Any) -> Any:
 
 
 @njit(inline="always")
-def get(rows: Rows, r: Any, fields: Fields, field: Any) -> Any:
-    """Return the number in a field of row r, int64.  `rows`: uint64 (row, word)."""
-    return np.int64((rows[r, fields.word[field]] >> fields.shift[field]) & fields.mask[field])
-
-
-@njit(inline="always")
 def put(rows: Rows, r: Any, fields: Fields, field: Any, value: Any) -> None:
     """Write a number into a field of row r.  `rows`: uint64 (row, word)."""
     w = fields.word[field]
@@ -246,14 +252,6 @@ def expire(fields: Fields, of_use: OfUse, members: Any, rows: Rows, r: Any) -> N
             at = fields.off[member] + get(rows, r, fields, member)
             keep |= of_use.needed[member * of_use.horizons + of_use.horizon[at], w]
         rows[r, w] &= keep
-
-
-@njit(inline="always")
-def _ask(ask: Questions, asked: Any, kind: Any, x: Any, y: Any, z: Any) -> Any:
-    ask[asked, 0] = kind
-    ask[asked, 1] = x
-    ask[asked, 2] = y
-    ask[asked, 3] = z
 
 
 @njit(inline="always")
@@ -278,47 +276,53 @@ def horizons_of(fields: Fields, horizon: SmallInts, vector_shift: Ints, rows: Ro
 
 
 @njit(inline="always")
-def want_cell(
-    blocks: Blocks,
-    cells: Any,
-    ask: Questions,
-    asked: Any,
-    found: Any,
-    member: Any,
-    local: Any,
-    column: Any,
+def _ask(ask: Questions, asked: Any, kind: Any, x: Any, y: Any, z: Any) -> Any:
+    """Put a question, for which there is room; return how many there are then."""
+    ask[asked, 0] = kind
+    ask[asked, 1] = x
+    ask[asked, 2] = y
+    ask[asked, 3] = z
+    return asked + 1
+
+
+@njit(inline="always")
+def look_up(
+    blocks: Blocks, cells: Any, ask: Questions, asked: Any, member: Any, local: Any, column: Any
 ) -> Any:
-    """Ask for a cell, unless that was done or there is no room; return how many asks there are."""
+    """Return what `cell` does, and how many questions there are then.
+
+    A cell that is unknown is asked for once, if there is room.
+    """
+    found = cell(blocks, cells, member, local, column)
     if found == UNKNOWN and asked < len(ask) - 1:
-        _ask(ask, asked, ASK_CELL, member, local, column)
-        asked += 1
+        asked = _ask(ask, asked, ASK_CELL, member, local, column)
         if cells is None:
             blocks.content[blocks.off[member] + local * blocks.stride[member] + column] = ASKED
         else:
             mark(cells, member, local, column, ASKED)
-    return asked
+    return found, asked
 
 
 @njit(inline="always")
-def want_content(
-    grids: Any, ask: Questions, asked: Any, kind: Any, found: Any, field: Any, content: Any, by: Any
+def look_up_content(
+    grids: Any, ask: Questions, asked: Any, kind: Any, field: Any, content: Any, by: Any
 ) -> Any:
-    """Ask for the successor of the content of a queue or of a set, as `want_cell` does."""
+    """Return the successor of a content of a queue or of a set, as `look_up` does a cell."""
+    found = find(grids, field, content, by)
     if found == UNKNOWN and asked < len(ask) - 1:
-        _ask(ask, asked, kind, field, content, by)
-        asked += 1
+        asked = _ask(ask, asked, kind, field, content, by)
         mark(grids, field, content, by, ASKED)
-    return asked
+    return found, asked
 
 
 @njit(inline="always")
-def want_vector(vector: SmallInts, ask: Questions, asked: Any, found: Any, packed: Any) -> Any:
-    """Ask for the number of all members' horizons, as `want_cell` does."""
+def look_up_vector(vector: SmallInts, ask: Questions, asked: Any, packed: Any) -> Any:
+    """Return the number of all members' horizons, as `look_up` does a cell."""
+    found = np.int64(vector[packed]) - 1
     if found == UNKNOWN and asked < len(ask) - 1:
-        _ask(ask, asked, ASK_VECTOR, packed, 0, 0)
-        asked += 1
+        asked = _ask(ask, asked, ASK_VECTOR, packed, 0, 0)
         vector[packed] = -1
-    return asked
+    return found, asked
 
 
 @njit(inline="always")
