@@ -9,14 +9,16 @@ import numpy as np
 from attrs import frozen
 
 from joinproto.check.engine.claims.judge import Claim
-from joinproto.check.engine.liveness.duties import Faults
+from joinproto.check.engine.rows.bits import has_bit
 from joinproto.check.engine.runs.findings import Findings, add_result, judge_graph
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Rows
 from joinproto.check.engine.stopping import Limits
+from joinproto.check.engine.tables.outcomes import Faults
 from joinproto.check.memory import available_bytes, resident_bytes
 from joinproto.check.report import Trace
 from spark_explore.frontier import Frontier
-from spark_explore.keys import Rows, padded
+from spark_explore.keys import padded
 from spark_explore.step import BAD_MAX, Task
 from spark_explore.trace import trace_to
 
@@ -110,12 +112,8 @@ class Stuck:
     def look(self, files: list[tuple[int, str]]) -> Iterator[tuple[int, Rows]]:
         """Yield the first level with stuck rows, and those rows."""
         for level, file in files:
-            every = self.task.storage.load(file)
-            stuck = [
-                self._stuck(np.array(every[begin : begin + (1 << 16)]))
-                for begin in range(0, len(every), 1 << 16)
-            ]
-            rows = np.concatenate(stuck)[:BAD_MAX]
+            parts = self.task.storage.chunks(file, 1 << 16)
+            rows = np.concatenate([self._stuck(part) for _, part in parts])[:BAD_MAX]
             if len(rows):
                 yield level, rows
                 return
@@ -128,5 +126,4 @@ class Stuck:
         moves = np.zeros(len(rows), np.bool_)
         for batch in cache.successors(rows, numbers):
             moves[batch.source[~faults.of_steps(batch.info)]] = True
-        done = (flags >> np.uint64(self.bit)) & np.uint64(1) != 0
-        return rows[~moves & ~done]
+        return rows[~moves & ~has_bit(flags, self.bit)]

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 from attrs import define, field, frozen
 
-from spark_explore.keys import Keys, Rows, keys_of, padded, unique
+from joinproto.check.engine.shapes import Keys, Rows
+from spark_explore.keys import keys_of, padded, unique
 
 RANGE_BYTES = 1 << 23
 GATHER_BYTES = 1 << 28

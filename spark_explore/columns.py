@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from attrs import define, field, frozen
 
+from joinproto.check.engine.rows.bits import has_bit
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Ints, Keys, Rows, SmallInts
 from joinproto.check.environment import Surroundings
 from joinproto.check.events import fields_of
 from joinproto.check.faults import words_of_split
@@ -54,7 +55,7 @@ class Columns:
     parts: tuple[Column, ...]
     claims: Mapping[str, int]
     broken: Mapping[str, tuple[tuple[int, ...], ...]]
-    contents: Mapping[int, npt.NDArray[np.int64]]
+    contents: Mapping[int, Ints]
     about: Mapping[str, str]
     names: Mapping[str, str]
     constants: Mapping[str, Any]
@@ -67,10 +68,10 @@ class Columns:
     def table(
         self,
         layout: Layout,
-        rows: npt.NDArray[np.uint64],
-        levels: npt.NDArray[np.int32],
-        flags: npt.NDArray[np.uint64] | None,
-        wrong: Mapping[str, npt.NDArray[np.int64]],
+        rows: Rows,
+        levels: SmallInts,
+        flags: Keys | None,
+        wrong: Mapping[str, Ints],
     ) -> Any:
         """Return rows as an Arrow table.
 
@@ -81,7 +82,7 @@ class Columns:
         local: dict[int, Any] = {}
         for part in self.parts:
             if part.number not in local:
-                local[part.number] = pa.array(_values(layout, rows, part.number), pa.int32())
+                local[part.number] = pa.array(layout.values(rows, part.number), pa.int32())
             names.append(part.name)
             if pa.types.is_string(part.values.type):
                 codes = part.values.dictionary_encode()
@@ -96,7 +97,7 @@ class Columns:
                 continue
             assert flags is not None
             names.append(column_of(claim))
-            found.append(pa.array((flags >> np.uint64(bit)) & np.uint64(1) != 0))
+            found.append(pa.array(has_bit(flags, bit)))
         for claim, broken in self.broken.items():
             if not broken:
                 continue
@@ -106,18 +107,13 @@ class Columns:
             found.append(pa.array(holds))
         return pa.Table.from_arrays(found, names=names)
 
-    def _messages(self, layout: Layout, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    def _messages(self, layout: Layout, rows: Rows) -> Ints:
         count = np.zeros(len(rows), np.int64)
         for w in range(rows.shape[1]):
             count += np.bitwise_count(rows[:, w] & layout.slot_mask[w])
         for number, sizes in self.contents.items():
-            count += sizes[_values(layout, rows, number)]
+            count += sizes[layout.values(rows, number)]
         return count
-
-
-def _values(layout: Layout, rows: npt.NDArray[np.uint64], number: int) -> npt.NDArray[np.int64]:
-    word, shift, mask = layout.word[number], layout.shift[number], layout.mask[number]
-    return ((rows[:, word] >> shift) & mask).astype(np.int64)
 
 
 def column_of(text: str) -> str:
@@ -147,7 +143,7 @@ def columns_of(search: Search) -> Columns:
     claims = {claim.property.name: claim.bit for claim in judge.whole if in_every_state}
     for name, bit in claims.items():
         flags = judge.flags[: judge.met]
-        made.claim(name, set(((flags >> np.uint64(bit)) & np.uint64(1) != 0).tolist()))
+        made.claim(name, set(has_bit(flags, bit).tolist()))
     local = [c.property.name for c in judge.local if c.property.kind == "always"]
     broken = {
         name: tuple(key for key, names in judge.broken.items() if name in names) for name in local

@@ -15,32 +15,41 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from attrs import define, field, frozen
 
 from joinproto.check.engine.claims.watching import watch
 from joinproto.check.engine.expansion.expander import Batch, Expander
-from joinproto.check.engine.liveness.duties import Faults
-from joinproto.check.engine.runs.paths import uncounted
+from joinproto.check.engine.rows.bits import has_bit
+from joinproto.check.engine.runs.paths import move_of, uncounted
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Flags, Ints, Keys, Rows, SmallInts
 from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.claimed import BreakingObservations
+from joinproto.check.engine.tables.outcomes import Faults
+from joinproto.check.steps import said
 from spark_explore import parcels
 from spark_explore.columns import Columns, columns_of
 from spark_explore.forms import leaves, name_of
 from spark_explore.frontier import Frontier, exchanged
-from spark_explore.keys import Rows, padded
-from spark_explore.origins import STEPS, STUCK, Arrived, Item, Outgoing, Own, Owned, Words
+from spark_explore.keys import padded
+from spark_explore.origins import (
+    NONE,
+    STEPS,
+    STUCK,
+    Arrived,
+    Item,
+    Outgoing,
+    Own,
+    Owned,
+    Words,
+)
 from spark_explore.parcels import sent
-from spark_explore.parents import NONE, Parents, with_origin
 from spark_explore.places import Folder, Place
 from spark_explore.query import ABOUT, EDGES, STATES
 from spark_explore.step import Task
-from spark_explore.worker_cache import WorkerCache
-
-Ints = npt.NDArray[np.int64]
+from spark_explore.worker_cache import WorkerCache, set_of
 
 ASCENDING = ("id", "parent", "source", "target")
 """Columns of numbers that grow from row to row, or nearly."""
@@ -103,8 +112,8 @@ def table_of(
     arrays: Arrays,
     shown: list[int],
     rows: Rows,
-    level: npt.NDArray[np.int32],
-    flags: npt.NDArray[np.uint64] | None,
+    level: SmallInts,
+    flags: Keys | None,
 ) -> Any:
     """Return rows as a table; `shown`: how many observations each part has."""
     watched = arrays.members + (arrays.monitor >= 0)
@@ -120,9 +129,9 @@ def stuck_in(
     expander: Expander,
     faults: Faults,
     rows: Rows,
-    joint: npt.NDArray[np.int64] | None,
+    joint: Ints | None,
     note: Callable[[Batch], None] | None = None,
-) -> npt.NDArray[np.bool_]:
+) -> Flags:
     """Return the rows whose only changing steps are faults; `note` gets all steps."""
     moves = np.zeros(len(rows), np.bool_)
     expander.quiet = True
@@ -139,7 +148,7 @@ def stuck_in(
     return ~moves
 
 
-def _with_stuck(table: Any, stuck: npt.NDArray[np.bool_], expanded: npt.NDArray[np.bool_]) -> Any:
+def _with_stuck(table: Any, stuck: Flags, expanded: Flags) -> Any:
     """Add the column; null where the possible steps were not computed.
 
     `stuck`: bool, of each row that is `expanded`.
@@ -162,21 +171,33 @@ def write_local(search: Search, out: Place, *, edges: bool = False) -> None:
         parts, steps = Parts(folder, "part", columns.metadata()), None
         if edges:
             steps = Parts(replacing.enter_context(_Replacing(out / EDGES)), "part")
-        parents = Parents(search, None if steps is None else steps.add)
-        uncounted(search, lambda: _write_rows(search, columns, parts, parents))
+        uncounted(search, lambda: _write_rows(search, columns, parts, steps))
         for written in filter(None, (parts, steps)):
             written.flush()
         _describe(folder, columns, search, ends[-1])
 
 
-def _write_rows(search: Search, columns: Columns, parts: Parts, parents: Parents) -> None:
+def _write_rows(search: Search, columns: Columns, parts: Parts, edges: Parts | None) -> None:
     judge, tables, found = search.judge, search.tables, search.found
     faults, ends = Faults.of(tables), found.levels
     # The last level of a search that ended early was not expanded.
     is_open = bool(found.stopped_by) or found.violated
-    for level, (first, end) in enumerate(itertools.pairwise(found.levels)):
+
+    def ask(info: Ints, sources: Ints) -> list[str]:
+        steps = zip(info.tolist(), search.rows()[sources], strict=True)
+        return [said(move_of(search, one, row)) for one, row in steps]
+
+    def own_of(begin: int, end: int) -> Own:
+        states, every = search.states, end - begin == search.states.count
+        known = states if every and not states.is_direct else set_of(search.rows()[begin:end])
+        return Own(known, np.arange(begin, end), search.begins)
+
+    words, own = Words(ask), own_of(0, ends[1] if edges is None else ends[-1])
+    for level, (first, end) in enumerate(itertools.pairwise(ends)):
         last = is_open and end == ends[-1]
-        parents.look_for(end, end if end == ends[-1] else ends[level + 2])
+        following = own
+        if edges is None:
+            following = own_of(end, end if end == ends[-1] else ends[level + 2])
         for begin in range(first, end, _CHUNK_ROWS):
             rows = np.array(search.rows()[begin : min(begin + _CHUNK_ROWS, end)])
             numbers, world = None, search.world
@@ -188,14 +209,29 @@ def _write_rows(search: Search, columns: Columns, parts: Parts, parents: Parents
             # A state that is not `within` was not expanded.
             expanded = np.ones(len(rows), np.bool_) if not last else np.zeros(len(rows), np.bool_)
             if search.world.within is not None and flags is not None:
-                expanded &= (flags >> np.uint64(judge.within_bit)) & np.uint64(1) != 0
+                expanded &= has_bit(flags, judge.within_bit)
             joint = numbers if search.world.together is not None else None
             if joint is not None:
                 search.expander.refresh()
                 joint = joint[expanded]
-            note = partial(parents.note, begin + np.flatnonzero(expanded))
+            ids = np.arange(begin, begin + len(rows))
+            note = partial(_note, following, words, edges, end, ids[expanded])
             stuck = stuck_in(search.expander, faults, rows[expanded], joint, note)
-            parts.add(parents.with_parents(_with_stuck(table, stuck, expanded), begin))
+            parts.add(own.with_origin(_with_stuck(table, stuck, expanded), ids, words))
+        own = following
+
+
+def _note(
+    own: Own, words: Words, edges: Parts | None, next_level: int, ids: Ints, batch: Batch
+) -> None:
+    """Take in steps of states with these `ids`; `next_level`: where it begins."""
+    source, places = ids[batch.source], own.find(batch.rows)
+    target = np.where(places == NONE, NONE, own.ids[places]) if len(own.ids) else places
+    if edges is not None:
+        kept = (target != NONE) & (target != source)
+        _add_edges(edges, words, source[kept], target[kept], batch.info[kept])
+    # Only those of the next level: elsewhere one state stands for several.
+    own.take(np.where(target < next_level, NONE, places), source, batch.info)
 
 
 # -- of a search on Spark ----------------------------------------------------------------
@@ -236,7 +272,13 @@ class Decoding:
         """Write an owner's states; yields how many."""
         cache, levels = self.task.cache(), self.owned.levels
         cache.catch_up()
-        words, count = Words(cache), 0
+        count = 0
+
+        def ask(info: Ints, _: Ints) -> list[str]:
+            # The driver knows the names of joint steps from `send`; others need no state.
+            return cache.words(info, np.zeros((len(info), cache.tables.layout.words), np.uint64))
+
+        words = Words(ask)
         parts = Parts(self.place, f"part-{owner}", self.columns.value.metadata())
         with Arrived.of(items) as arrived:
             groups = [range(level, level + 1) for level in levels]
@@ -248,9 +290,7 @@ class Decoding:
                 own = self._own(owner, cache, group, arrived, note)
                 for level, begin, ids, rows in self._chunks(owner, cache, group):
                     table = self._table(cache, level, rows, arrived.stuck.get((level, begin)))
-                    parent, info = own.origin(ids)
-                    step = words.of(info[parent != NONE])
-                    parts.add(with_origin(table, ids, parent, step))
+                    parts.add(own.with_origin(table, ids, words))
                     count += len(rows)
             if edges is not None:
                 edges.flush()
@@ -263,9 +303,7 @@ class Decoding:
         """Yield an owner's states: level, where in its file they begin, ids, rows."""
         for level in levels:
             name = self.owned.files[owner][level]
-            every = self.task.storage.load(name) if name else ()
-            for begin in range(0, len(every), _CHUNK_ROWS):
-                rows = np.array(every[begin : begin + _CHUNK_ROWS])
+            for begin, rows in self.task.storage.chunks(name, _CHUNK_ROWS) if name else ():
                 first = int(self.owned.first[level, owner]) + begin
                 ids = np.arange(first, first + len(rows))
                 yield level, begin, ids, padded(rows, cache.tables.layout.words)
@@ -283,7 +321,7 @@ class Decoding:
         chunks = [(none[:0, 0].astype(np.int64), none)]
         chunks += [(ids, rows) for _, _, ids, rows in self._chunks(owner, cache, levels)]
         ids, rows = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
-        own = Own(rows, ids, self.task.wide, self.owned.begins)
+        own = Own(set_of(rows), ids, self.owned.begins)
         for level in range(levels.start - 1, levels.stop if note else levels.stop - 1):
             for targets, source, info in arrived.of_level(level):
                 places = own.find(targets)
@@ -293,9 +331,7 @@ class Decoding:
                     note(source, own.ids[places], info)
         return own
 
-    def _table(
-        self, cache: WorkerCache, level: int, rows: Rows, stuck: npt.NDArray[np.bool_] | None
-    ) -> Any:
+    def _table(self, cache: WorkerCache, level: int, rows: Rows, stuck: Flags | None) -> Any:
         columns: Columns = self.columns.value
         flags = cache.combinations(rows)[1] if columns.claims else None
         levels = np.full(len(rows), level, np.int32)
@@ -307,8 +343,7 @@ class Decoding:
 
 
 def _add_edges(parts: Parts, words: Words, source: Ints, target: Ints, info: Ints) -> None:
-    columns = [pa.array(source), pa.array(target), words.of(info)]
-    parts.add(pa.table(columns, names=["source", "target", "step"]))
+    parts.add(words.edges(source, target, info))
 
 
 def write_frontier(frontier: Frontier, context: Any, out: Place, *, edges: bool = False) -> None:

@@ -1,16 +1,16 @@
 """Whether some fair run breaks a claim, decided on tables of all states and steps.
 
 The local engine looks for parts in which all states lead to one another, which takes all steps in
-one memory (`fair_runs.py` in `joinproto/check/engine/liveness/`).  Reachability within a set needs
-none: each state is told, round by round, the states that its successors can reach.  Of a region in
-which a claim stays unmet
+one memory (`fair_runs.py` in `joinproto/check/engine/liveness/`).  Reachability within a set does
+not: round by round, each state learns which states its successors can reach.  Take a region in
+which a claim stays unmet.  The analysis leaves out
 
-* a state is left out that cannot, within the region, come to a step that fulfils a weak duty or to
-  a state where that is not possible;
-* and one where a strong duty is possible, if it cannot come to a step that fulfils it;
+* a state that cannot, within the region, come to a step that fulfils a weak duty or to a state
+  where that is not possible;
+* a state where a strong duty is possible, if it cannot come to a step that fulfils it.
 
-again and again, until nothing is left out any more: Emerson and Lei's way, with Kesten, Pnueli and
-Raviv's for strong duties.  Of the rest, a last part has all it needs to be fair.  The rest is empty
+It repeats that until it leaves out no state any more (Emerson and Lei; Kesten, Pnueli and Raviv for
+strong duties).  Of the remaining states, a last part has all it needs to be fair.  No state remains
 if no fair run stays in the region.
 
 Duties are bits of a number, 62 at a time.
@@ -18,13 +18,13 @@ Duties are bits of a number, 62 at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, field
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
-from joinproto.check.engine.liveness.duties import Duties
+from joinproto.check.engine.liveness.fair_runs import DutyBits
 from spark_explore.listing import Listed, StoredFrame
 
 BITS = 62
@@ -41,31 +41,6 @@ class TooManyRounds(Exception):
     """The analysis is not at its end after `ROUNDS_MAX` rounds."""
 
 
-@frozen
-class Bits:
-    """Some duties as bits.  `masks`: of each kind of step, those that it fulfils."""
-
-    weak: int
-    strong: int
-    masks: Any
-
-
-def bits_of(duties: list[Duties], kinds: int) -> Iterator[Bits]:
-    """Yield all duties as bits; `kinds`: how many kinds of steps their labels are about."""
-    each = [
-        (group.strong, group.label == label)
-        for group in duties
-        for label in group.open_in(np.arange(kinds))
-    ]
-    for begin in range(0, len(each), BITS):
-        weak = strong = 0
-        masks = np.zeros(kinds, np.int64)
-        for at, (is_strong, fulfils) in enumerate(each[begin : begin + BITS]):
-            masks[fulfils] |= np.int64(1 << at)
-            weak, strong = weak | (not is_strong) << at, strong | is_strong << at
-        yield Bits(weak, strong, masks)
-
-
 @define
 class Analysis:
     """Rounds over the tables.  `kinds`: (info, changes) of every kind of step, by its number."""
@@ -76,8 +51,6 @@ class Analysis:
 
     def _masks(self, masks: Any) -> Any:
         """Return kinds of steps with their masks, small enough for every executor."""
-        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
         rows = [
             (int(info), bool(changes), int(mask))
             for (info, changes), mask in zip(self.kinds, masks, strict=True)
@@ -96,8 +69,6 @@ class Analysis:
 
         `pairs`: source and target of steps, all among the states.
         """
-        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
         pairs = pairs.select("source", "target").filter("source != target").distinct()
         pairs = self.tables.keep(pairs)
         now = self.tables.keep(states.withColumn("fresh", F.col("mask") != 0), F.col("fresh"))
@@ -139,7 +110,7 @@ class Analysis:
 
     # -- fair runs ---------------------------------------------------------------------
 
-    def lasting(self, steps: Any, states: Any, bits: list[Bits], wanted: Any) -> StoredFrame:
+    def lasting(self, steps: Any, states: Any, bits: list[DutyBits], wanted: Any) -> StoredFrame:
         """Return the states (as in `states`) that some fair run can stay among, of a region.
 
         `steps`: those within the region, `states`: of it.  `wanted`: a column, of those that must
@@ -148,7 +119,7 @@ class Analysis:
         alive = self.tables.keep(states)
         inside = self.tables.keep(steps.select("source", "target", "info", "changes"))
         if not bits and wanted is not None:
-            bits = [Bits(0, 0, np.zeros(len(self.kinds), np.int64))]
+            bits = [DutyBits(0, 0, np.zeros(len(self.kinds), np.uint64))]
         possible = [self._possible(alive.frame, one) for one in bits]
         calm = 0
         while calm < len(bits) and alive.rows:
@@ -173,10 +144,8 @@ class Analysis:
         inside.drop()
         return alive
 
-    def _possible(self, alive: Any, bits: Bits) -> StoredFrame:
+    def _possible(self, alive: Any, bits: DutyBits) -> StoredFrame:
         """Return for each state which duties some step out of it fulfils, wherever it leads."""
-        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
         steps = self.steps_with(bits.masks).filter("mask != 0")
         found = steps.groupBy(F.col("source").alias("id"))
         found = found.agg(F.expr("bit_or(mask)").alias("open"))
@@ -186,13 +155,11 @@ class Analysis:
         self,
         alive: StoredFrame,
         inside: StoredFrame,
-        bits: Bits,
+        bits: DutyBits,
         possible: StoredFrame,
         wanted: Any,
     ) -> StoredFrame:
         """Return the states that can come to all they must, within those alive."""
-        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
         taken = inside.frame.join(self._masks(bits.masks), ["info", "changes"])
         taken = taken.filter("mask != 0").groupBy(F.col("source").alias("id"))
         taken = taken.agg(F.expr("bit_or(mask)").alias("taken"))
@@ -213,8 +180,6 @@ class Analysis:
 
     def leading(self, states: Any, pairs: Any, goal: Any) -> StoredFrame:
         """Return those of `states` from which `pairs` lead to where the column `goal` is true."""
-        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
         told = self.spread(states.withColumn("mask", F.when(goal, 1).otherwise(0)), pairs)
         found = self.tables.keep(told.frame.filter("mask != 0").drop("mask", "fresh"))
         told.drop()

@@ -14,18 +14,17 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import Factory, define, evolve, field
 
-from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Rows
 from joinproto.check.engine.stopping import Tick
 from joinproto.check.memory import resident_bytes
 from joinproto.check.report import Growth
 from joinproto.errors import EnvironmentProblem
 from spark_explore import parcels, step
 from spark_explore.homes import Homes
-from spark_explore.keys import Rows, by_owner, keys_of, unique
+from spark_explore.keys import by_owner, keys_of, unique
 from spark_explore.layouts import roomy
 from spark_explore.repack import Repack
 from spark_explore.rpc import packed
@@ -35,8 +34,6 @@ from spark_explore.storage import Share, Storage
 from spark_explore.table_server import Outgrown, RpcServer, TableServer
 from spark_explore.verdicts import Verdicts
 from spark_explore.worker_cache import Address
-
-Ints = npt.NDArray[np.int64]
 
 SMALL = 20_000
 MIDDLE = 250_000
@@ -105,9 +102,9 @@ class Frontier:
 
     # -- from a local search -------------------------------------------------------------
 
-    def take_over(self, rows_of: Callable[[int], Rows], layout: Layout) -> None:
-        """Store all levels: `rows_of` gives the rows of each, packed by `layout`."""
-        self.wide = layout.words > 1
+    def take_over(self, rows_of: Callable[[int], Rows]) -> None:
+        """Store all levels: `rows_of` gives the rows of each."""
+        self.wide = self.search.tables.layout.words > 1
         self.job += 1
         shares = [Share(-1, owner, 0, (), ()) for owner in range(self.owners)]
         for level in range(len(self.levels)):

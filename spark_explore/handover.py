@@ -10,12 +10,13 @@ from typing import Any
 from weakref import proxy
 
 import numpy as np
-import numpy.typing as npt
 from attrs import define, field
 
 from joinproto.check.engine.claims.found import Hit
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.runs.paths import counters_of, put_counters_back
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Ints
 from joinproto.check.report import Growth
 from spark_explore.frontier import Frontier
 from spark_explore.layouts import roomy
@@ -38,13 +39,13 @@ class Seeding:
     paused: bool = field(init=False, default=False)
     _remembered: float = field(init=False, default=0.0)
     _generated: int = field(init=False, default=1)
-    _taken: npt.NDArray[np.int64] = field(init=False, factory=lambda: np.zeros(0, np.int64))
-    _events: npt.NDArray[np.int64] = field(init=False, factory=lambda: np.zeros(8, np.int64))
+    _counters: tuple[Ints, Ints] = field(init=False)
     _ends: list[int] = field(init=False, factory=list)
     _counts: list[list[int]] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
         # Weakly: a cycle would keep all states when the search is over.
+        self._counters = np.zeros(0, np.int64), np.zeros(8, np.int64)
         self.search.pause = partial(Seeding._look, proxy(self))
 
     @property
@@ -68,22 +69,18 @@ class Seeding:
         return self.paused
 
     def _remember(self) -> None:
-        search, tables = self.search, self.search.tables
+        search = self.search
         search.count_up()
         self._generated, self._ends = search.found.generated, list(search.found.levels)
-        self._taken = tables.out["taken"].array.copy()
-        self._events = tables.event_taken.copy()
+        self._counters = counters_of(search)
         self._remembered = time.monotonic()
 
     def settle(self) -> list[int]:
         """Undo later work, an unfinished level at least; return where levels end."""
-        found, tables = self.search.found, self.search.tables
+        found = self.search.found
         if len(found.levels) != len(self._ends) or found.stopped_by:
             found.generated = self._generated
-            taken = tables.out["taken"].array
-            taken[:] = 0
-            taken[: len(self._taken)] = self._taken
-            tables.event_taken[:] = self._events
+            put_counters_back(self.search, self._counters)
             found.levels = self._ends
         found.stopped_by = ""
         return found.levels
@@ -108,20 +105,17 @@ def take_over(
     frontier.verdicts.hits = [Hit(hit.claim, hit.level, none) for hit in found.hits]
     frontier.growth = [Growth(k, n, "local") for k, n in enumerate(frontier.levels)]
     frontier.verdicts.flags_any = int(np.bitwise_or.reduce(search.judge.flags))
-    old = tables.layout
-    layout = roomy(tables, seeding.counts_before)
-    messages = min(old.capacity, tables.slots)
+    first = in_bits(np.array(every[: search.begins]))
+    old = tables.grow_layout(roomy(tables, seeding.counts_before))
 
     def rows_of(level: int) -> Any:
-        part = in_bits(np.array(every[ends[level] : ends[level + 1]]))
-        return layout.repack(part, len(part), old, messages)
+        return tables.repacked(in_bits(np.array(every[ends[level] : ends[level + 1]])), old)
 
     storage.make()
-    frontier.take_over(rows_of, layout)
-    first = in_bits(np.array(every[: search.begins]))
+    frontier.take_over(rows_of)
     search.budget.lift()
     search.states = RowSet(old.words, search.budget, room=1)
     search.states.insert(first, len(first))
-    search.expander.repack(tables.grow_layout(layout))
+    search.expander.repack(old)
     search.expander.refresh()
     return frontier

@@ -22,20 +22,12 @@ import numpy as np
 from attrs import define, field
 
 from joinproto import __version__
+from joinproto.check.engine.checkpoint import differences, numbered, packed, take_back
 from joinproto.check.engine.claims.found import Hit
-from joinproto.check.engine.claims.judge import Judge
-from joinproto.check.engine.expansion.expander import Expander
-from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
-from joinproto.check.engine.tables.kept_values import CannotKeep, Names, read, written
-from joinproto.check.engine.tables.numbering import TablesNumbering
-from joinproto.check.engine.tables.search_code import (
-    code_of,
-    member_codes,
-    names_of,
-    take_numbering,
-)
+from joinproto.check.engine.tables.kept_values import Names, read
+from joinproto.check.engine.tables.search_code import code_of, names_of
 from joinproto.check.report import Growth
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from spark_explore.frontier import Frontier
@@ -189,21 +181,14 @@ class Journal:
         here = json.loads(json.dumps(here))
         differs = [name for name in here if here[name] != state[name]]
         if differs:
-            told = "; ".join(_difference(name, state[name], here[name]) for name in differs)
+            told = differences(*({**of["run"], "version": of["version"]} for of in (state, here)))
+            if "code" in differs:
+                told.append("the model's source has changed since")
             raise UsageProblem(
-                f"{self.out} holds another run: {told}",
+                f"{self.out} holds another run: {'; '.join(told)}",
                 next="give what it was started with, or begin anew in another folder",
             )
         return state
-
-
-def _difference(name: str, there: Any, here: Any) -> str:
-    if name == "code":
-        return "the model's source has changed since"
-    if name == "version":
-        return f"version {there} there, {here} here"
-    keys = [key for key in {**there, **here} if there.get(key) != here.get(key)]
-    return "; ".join(f"{key} {there.get(key)} there, {here.get(key)} here" for key in keys)
 
 
 # -- values and tables -----------------------------------------------------------------
@@ -211,21 +196,9 @@ def _difference(name: str, there: Any, here: Any) -> str:
 
 def _written(frontier: Frontier, names: Names) -> bytes:
     search = frontier.search
-    content = {
-        "numbering": TablesNumbering(search.tables).content(),
-        "seen": search.judge.seen_numbers,
-        "first": np.array(search.rows()[: search.begins]),
-        "targets": frontier.verdicts.targets,
-        "calls": [code.calls for code in member_codes(search.tables)],
-    }
-    try:
-        return written(content, names)
-    except (CannotKeep, RecursionError) as error:
-        raise UsageProblem(
-            f"a value of this model cannot be kept in a file: {error}",
-            next="hold plain values, enums or classes of the model's own modules; or search"
-            " without --out",
-        ) from error
+    first = np.array(search.rows()[: search.begins])
+    content = {**numbered(search), "first": first, "targets": frontier.verdicts.targets}
+    return packed(content, names, without="--out")
 
 
 def _content(place: Place, name: str, names: Names) -> dict[str, Any]:
@@ -239,20 +212,9 @@ def _content(place: Place, name: str, names: Names) -> dict[str, Any]:
 
 
 def _put_back(search: Search, content: dict[str, Any]) -> None:
-    tables = search.tables
     # The driver holds numbers only, as when it took over.
     search.budget.lift()
-    anew = "begin anew in another folder"
-    take_numbering(TablesNumbering(tables), content["numbering"], kept="run", next=anew)
-    tables.bound_by(search.budget)
-    search.judge = Judge(tables, search.budget)
-    search.judge.refresh()
-    search.judge.mark(content["seen"])
-    before, search.expander = search.expander, Expander(tables)
-    search.expander.on_layout, search.expander.on_new = before.on_layout, before.on_new
-    layout: Layout = tables.layout
-    search.states = RowSet(layout.words, search.budget, room=1)
+    take_back(search, content, kept="run", next="begin anew in another folder")
+    search.states = RowSet(search.tables.layout.words, search.budget, room=1)
     search.begins = len(content["first"])
     search.states.insert(content["first"], search.begins)
-    for code, calls in zip(member_codes(search.tables), content["calls"], strict=True):
-        code.objects.calls = calls

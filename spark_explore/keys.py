@@ -14,10 +14,7 @@ import numpy.typing as npt
 
 from joinproto.check.engine.rows.bits import fingerprints
 from joinproto.check.engine.rows.merging import sought
-
-Rows = npt.NDArray[np.uint64]
-Keys = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
+from joinproto.check.engine.shapes import Flags, Ints, Keys, Rows
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
@@ -99,9 +96,7 @@ def unique(keys: Keys, rows: Rows, *, owned: bool = False) -> tuple[Keys, Rows]:
     return keys[keep], rows[order[keep]]
 
 
-def known(
-    keys: Keys, rows: Rows, run: Keys, rows_at: Callable[[Ints], Rows] | None
-) -> npt.NDArray[np.bool_]:
+def known(keys: Keys, rows: Rows, run: Keys, rows_at: Callable[[Ints], Rows] | None) -> Flags:
     """Return a mask of the `rows` in a sorted run.
 
     `keys` are sorted.  `rows_at`: the rows at places of the run; None where keys are rows.

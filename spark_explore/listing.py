@@ -16,12 +16,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from attrs import define, field, frozen
+from pyspark.sql import Observation
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
+from joinproto.check.engine.shapes import Rows
 from joinproto.errors import EnvironmentProblem
 from spark_explore import frames
 from spark_explore.dataset import Parts
 from spark_explore.frontier import Frontier
-from spark_explore.keys import Rows, padded
+from spark_explore.keys import padded
 from spark_explore.places import Place
 from spark_explore.session import frames_of
 from spark_explore.step import Task
@@ -74,9 +77,6 @@ class Listed:
 
         `wanted`: a column; of how many rows it is true is counted.
         """
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
         self._kept += 1
         place = self.place / f"kept-{self._kept}"
         seen = Observation()
@@ -88,8 +88,6 @@ class Listed:
 
     def resolve(self, count: int) -> None:
         """Turn the rows that `count` steps lead to into ids of states."""
-        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
         kinds = f"source long, flags long, key {self._key}, info long, changes boolean"
         states = self.states.select(
             "key", F.col("id").alias("target"), F.col("flags").alias("then")
@@ -130,10 +128,8 @@ class Listing:
         steps = Parts(self.place / "listed", f"part-{number}")
         at, count = number << _OWNER_BITS, 0
         for level, name in files:
-            every = self.task.storage.load(name)
-            for begin in range(0, len(every), _CHUNK_ROWS):
-                rows = np.array(every[begin : begin + _CHUNK_ROWS])
-                rows = padded(rows, cache.tables.layout.words)
+            for _, part in self.task.storage.chunks(name, _CHUNK_ROWS):
+                rows = padded(part, cache.tables.layout.words)
                 numbers, unsigned = cache.combinations(rows)
                 flags = unsigned.view(np.int64)
                 ids = at + np.arange(len(rows), dtype=np.int64)

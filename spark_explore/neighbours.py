@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-import numpy.typing as npt
 
 from joinproto.check.engine.claims.judge import Claim
-from joinproto.check.engine.expansion.expander import Batch
 from joinproto.check.engine.liveness.graph import Graph
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.search import Search
-from spark_explore.keys import Ints, Rows, padded
+from joinproto.check.engine.shapes import Flags, Ints, Rows
+from spark_explore.keys import padded
 from spark_explore.worker_cache import set_of
-
-Flags = npt.NDArray[np.bool_]
 
 
 class Neighbours(Graph):
@@ -28,14 +23,7 @@ class Neighbours(Graph):
         self.search, self._states, self._levels = search, states, levels
         self.begins = 1
         self.count = states.count + 1
-        sources, targets, infos = [], [], []
-        for batch in successors(search, self.rows()):
-            found = states.find(batch.rows, len(batch.rows))
-            sources.append(batch.source.copy())
-            targets.append(np.where(found < 0, states.count, found))
-            infos.append(batch.info.copy())
-        nothing = [np.empty(0, np.int64)]
-        self._ordered(*(np.concatenate(one or nothing) for one in (sources, targets, infos)))
+        self._ordered(search.steps_out_of([self.rows()]), states)
         self.numbers = search.judge.number(self.rows(), 0, states.count)
 
     @classmethod
@@ -54,16 +42,19 @@ class Neighbours(Graph):
             end = found.count
             levels.append(end)
             fresh = np.array(found.rows[begin:end])
-            for batch in successors(search, fresh):
+            for batch in search.steps_out_of([fresh]):
                 rows = np.array(batch.rows)
                 if allowed is not None:
                     rows = rows[allowed.find(rows, len(rows)) >= 0]
                 elif claim.property.kind != "eventually always" and len(rows):
-                    flags = search.judge.flags[search.judge.number(rows, 0, len(rows))]
-                    rows = rows[(flags >> np.uint64(claim.bit)) & np.uint64(1) == 0]
+                    numbers = search.judge.number(rows, 0, len(rows))
+                    rows = rows[~search.judge.have(numbers, claim.bit)]
                 found.insert(np.ascontiguousarray(rows), len(rows))
             begin = end
         return cls(search, found, [*levels, found.count + 1])
+
+    def _number(self, found: Ints) -> Ints:
+        return np.where(found < 0, self._states.count, found)
 
     @property
     def levels(self) -> list[int]:
@@ -74,12 +65,3 @@ class Neighbours(Graph):
 
     def _flag(self, bit: int) -> Flags:
         return np.append(super()._flag(bit), True)
-
-
-def successors(search: Search, rows: Rows) -> Iterator[Batch]:
-    """Return the steps out of rows."""
-    joint: Ints | None = None
-    if search.world.together is not None:
-        joint = search.judge.number(rows, 0, len(rows))
-    search.expander.refresh()
-    return search.expander.successors(lambda: rows, 0, len(rows), joint)

@@ -1,33 +1,39 @@
-"""The origins of states in a search on Spark: the step out of the state with the least id.
+"""The origins of states: the step that found each, out of the state with the least id.
 
-One exchange.  Each owner expands its states and sends every step to the owner of the state that it
-leads to.  That owner knows its states by their keys, and keeps of all steps into a state the one
-from the least id, which is one of the level before.  Rows that arrive are kept in files until
-their level is looked at.  Where all steps are asked for, an owner holds its states in memory (32
-bytes and a row for each), and writes each step that arrives.
+A state's `id` is its number in the search.  Its parent is the first state, one level before it,
+that leads to it.  So a shortest run to a state is read backwards, parent by parent.  Where several
+states were taken for one (`--symmetry`, a world's `same`) a step leads to another state than the
+one that is kept, and there is no parent.
+
+On Spark that takes one exchange.  Each owner expands its states and sends every step to the owner
+of the state that it leads to.  That owner keeps of all steps into a state the one from the least
+id, which is one of the level before.  Rows that arrive are kept in files until their level is
+looked at.  Where all steps are asked for, an owner holds its states in memory (50 bytes and a row
+for each), and writes each step that arrives.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from attrs import define, field, frozen
 
 from joinproto.check.engine.expansion.expander import Batch
+from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.shapes import Flags, Ints, Rows
 from joinproto.check.engine.tables import kernel
-from spark_explore.keys import Ints, Rows, keys_of, owners_of, padded
+from spark_explore.keys import keys_of, owners_of, padded
 from spark_explore.parcels import Parcel, received
-from spark_explore.parents import NONE
 from spark_explore.storage import Storage
 from spark_explore.worker_cache import WorkerCache
 
 STEPS, STUCK = "steps", "stuck"
+NONE = -1
 Item = tuple[int, tuple[Any, ...]]
 """(owner, (STEPS, level, words, Content)) or (owner, (STUCK, level, begin, bytes))."""
 
@@ -116,7 +122,7 @@ class Arrived:
     """The arrived results: `steps[level]`, with file and width; `stuck[level, begin]`."""
 
     steps: dict[int, list[tuple[int, Parcel]]] = field(factory=dict)
-    stuck: dict[tuple[int, int], npt.NDArray[np.bool_]] = field(factory=dict)
+    stuck: dict[tuple[int, int], Flags] = field(factory=dict)
 
     @classmethod
     @contextmanager
@@ -146,48 +152,27 @@ class Arrived:
 
 @define
 class Own:
-    """Some of an owner's states, in the order of their ids: how each was found.
+    """Some states, in the order of their ids: how each was found.
 
-    `begins`: states with lesser ids have no parent.  `parent`, `info`: of each, the least step met.
+    `states`: their rows, each in the place of its id.  `begins`: states with lesser ids have no
+    parent.  `parent`, `info`: of each, the least step met.
     """
 
-    rows: Rows
+    states: RowSet
     ids: Ints
-    wide: bool
     begins: int
     parent: Ints = field(init=False)
     info: Ints = field(init=False)
-    _keys: npt.NDArray[np.uint64] = field(init=False)
-    _order: Ints = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        count = len(self.rows)
+        count = len(self.ids)
         self.parent, self.info = np.full(count, _LATER), np.zeros(count, np.int64)
-        keys = keys_of(self.rows, wide=self.wide)
-        self._order = np.argsort(keys, kind="stable")
-        self._keys = keys[self._order]
-
-    def origin(self, ids: Ints) -> tuple[Ints, Ints]:
-        """Return the parents of states that follow each other, `NONE` for none, and the steps."""
-        at = slice(begin := int(np.searchsorted(self.ids, ids[0])), begin + len(ids))
-        known = (self.parent[at] != _LATER) & (ids >= self.begins)
-        return np.where(known, self.parent[at], NONE), self.info[at]
 
     def find(self, rows: Rows) -> Ints:
         """Return the place of each row, or `NONE`."""
-        rows = padded(rows, self.rows.shape[1])
-        keys, found = keys_of(rows, wide=self.wide), np.full(len(rows), NONE, np.int64)
-        at, asked = np.searchsorted(self._keys, keys), np.arange(len(rows))
-        while len(asked):
-            inside = at < len(self._keys)
-            at, asked = at[inside], asked[inside]
-            hits = self._keys[at] == keys[asked]
-            at, asked = at[hits], asked[hits]
-            same = (self.rows[self._order[at]] == rows[asked]).all(axis=1)
-            found[asked[same]] = self._order[at[same]]
-            # Another row with the same key may stand behind it.
-            at, asked = at[~same] + 1, asked[~same]
-        return found
+        # Loops are compiled for arrays that can be changed, without gaps.
+        wanted = np.array(padded(rows, self.states.words), order="C")
+        return self.states.find(wanted, len(wanted))
 
     def take(self, places: Ints, source: Ints, info: Ints) -> None:
         """Take in steps to the states at `places`."""
@@ -198,20 +183,44 @@ class Own:
         first[1:] &= places[1:] != places[:-1]
         self.parent[places[first]], self.info[places[first]] = source[first], info[first]
 
+    def with_origin(self, table: Any, ids: Ints, words: Words) -> Any:
+        """Return the rows of states that follow each other with columns `id`, `parent`, `step`."""
+        at = slice(begin := int(np.searchsorted(self.ids, ids[0])), begin + len(ids))
+        known = (self.parent[at] != _LATER) & (ids >= self.begins)
+        number = np.zeros(len(ids), np.int32)
+        number[known] = np.arange(known.sum())
+        step = words.of(self.info[at][known], self.parent[at][known])
+        columns = {
+            "id": pa.array(ids),
+            "parent": pa.array(self.parent[at], mask=~known),
+            "step": step.take(pa.array(number, mask=~known)),
+        }
+        for name, values in columns.items():
+            table = table.append_column(name, values)
+        return table
+
 
 @define
 class Words:
-    """The driver's names of steps."""
+    """Names of steps, each asked for once.
 
-    cache: WorkerCache
+    `ask`: names kinds of steps, each given with the id of a state that has such a step.
+    """
+
+    ask: Callable[[Ints, Ints], Iterable[str]]
     _known: dict[int, str] = field(init=False, factory=dict)
 
-    def of(self, info: Ints) -> Any:
-        """Return steps in words, each kind once."""
-        kinds, of = np.unique(info, return_inverse=True)
-        new = [kind for kind in kinds.tolist() if kind not in self._known]
-        if new:
-            rows = np.zeros((len(new), self.cache.tables.layout.words), np.uint64)
-            self._known.update(zip(new, self.cache.words(np.array(new), rows), strict=True))
+    def of(self, info: Ints, sources: Ints) -> Any:
+        """Return steps in words."""
+        kinds, first, of = np.unique(info, return_index=True, return_inverse=True)
+        new = np.array([kind not in self._known for kind in kinds.tolist()], np.bool_)
+        if new.any():
+            named = self.ask(kinds[new], sources[first[new]])
+            self._known.update(zip(kinds[new].tolist(), named, strict=True))
         texts = pa.array([self._known[kind] for kind in kinds.tolist()], pa.string())
         return pa.DictionaryArray.from_arrays(pa.array(of, pa.int32()), texts)
+
+    def edges(self, source: Ints, target: Ints, info: Ints) -> Any:
+        """Return steps as a table."""
+        columns = [pa.array(source), pa.array(target), self.of(info, source)]
+        return pa.table(columns, names=["source", "target", "step"])

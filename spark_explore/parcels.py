@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from attrs import frozen
 
-from spark_explore.keys import Rows
+from joinproto.check.engine.shapes import Rows
 
 FOLDER = "parcels"
 _PIECE_BYTES = 1 << 21

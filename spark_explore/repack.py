@@ -59,10 +59,9 @@ class Repack:
     def send(self, files: Iterable[tuple[int, str]]) -> Iterator[Item]:
         """Yield the rows of some files, packed again, to their owners."""
         for level, name in files:
-            every = self.storage.load(name)
-            for begin in range(0, len(every), _CHUNK_ROWS):
-                part = padded(np.array(every[begin : begin + _CHUNK_ROWS]), self.old.words)
-                rows = self.new.repack(part, len(part), self.old, self.messages)
+            for _, part in self.storage.chunks(name, _CHUNK_ROWS):
+                wide = padded(part, self.old.words)
+                rows = self.new.repack(wide, len(part), self.old, self.messages)
                 for owner, mine in by_owner(rows, self.owners, wide=self.new.words > 1):
                     yield owner, (level, mine.tobytes())
 

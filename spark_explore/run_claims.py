@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 from attrs import define, evolve, field, frozen
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
 from joinproto.check.engine.claims.judge import Claim
-from joinproto.check.engine.liveness.duties import Duties, Faults, duties_of, unheard
+from joinproto.check.engine.liveness.duties import Duties, duties_of, unheard
+from joinproto.check.engine.liveness.fair_runs import DutyBits
 from joinproto.check.engine.runs.findings import Findings, add_result
+from joinproto.check.engine.shapes import Rows
+from joinproto.check.engine.tables.outcomes import Faults
 from joinproto.check.properties import ON_FAIR_RUNS
 from joinproto.check.report import Trace
-from spark_explore.fair import ROUNDS_MAX, Analysis, TooManyRounds, bits_of
+from spark_explore.fair import BITS, ROUNDS_MAX, Analysis, TooManyRounds
 from spark_explore.frontier import Frontier
-from spark_explore.keys import Rows
 from spark_explore.listing import Listed, StoredFrame, listed
 from spark_explore.neighbours import Neighbours
 from spark_explore.step import BAD_MAX
@@ -93,8 +96,6 @@ class _Judging:
 
     def judge(self, claim: Claim, found: Findings) -> None:
         """Add the runs that break one claim."""
-        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
         item = claim.property
         if claim.premise_bit >= 0:
             met = self.tables.states.agg(F.max(_bit("flags", claim.premise_bit)).alias("met"))
@@ -146,8 +147,6 @@ class _Judging:
 
     def _put_off(self, claim: Claim) -> _Entry | None:
         """Return the nearest states where the claim is due and a fair run can put it off."""
-        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
         kind, wanted = claim.property.kind, None
         without, then = ~_bit("flags", claim.bit), ~_bit("then", claim.bit)
         due = F.col("level") == 0 if claim.premise_bit < 0 else _bit("flags", claim.premise_bit)
@@ -157,7 +156,7 @@ class _Judging:
             wanted, without, then = without, F.lit(True), F.lit(True)
         states = self.tables.states.filter(without).select("id", "level", "flags")
         steps = self.tables.steps.filter(without & then)
-        bits = list(bits_of(self._duties, len(self.infos)))
+        bits = DutyBits.of(self._duties, len(self.infos), BITS)
         lasting = self.analysis.lasting(steps, states, bits, wanted)
         if not lasting.rows:
             return None
@@ -195,6 +194,4 @@ class _Judging:
 
 
 def _bit(column: str, bit: int) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
-
     return F.expr(f"getbit({column}, {bit}) = 1")

@@ -27,14 +27,14 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import define, evolve, field, frozen
 
 from joinproto.check.engine.rows.merging import merged, merged_pairs
+from joinproto.check.engine.shapes import Column, Ints, Keys, Rows
 from joinproto.errors import UsageProblem
 from spark_explore import parcels
 from spark_explore.blocks import ranges
-from spark_explore.keys import Ints, Keys, Rows, known, padded
+from spark_explore.keys import known, padded
 from spark_explore.places import Address, Folder, Place, as_place, replacing
 
 _PLACE_BITS = 40
@@ -105,7 +105,7 @@ class Growing:
     shape: tuple[int, ...]
     count: int = 0
 
-    def add(self, piece: npt.NDArray[Any]) -> None:
+    def add(self, piece: Column) -> None:
         """Write more items behind those there are."""
         if not self.count:
             self.head()
@@ -115,7 +115,7 @@ class Growing:
     def head(self) -> None:
         """Write the header; it takes the same room whatever the count is."""
         self.file.seek(0)
-        array: npt.NDArray[Any] = np.empty((0, *self.shape), self.dtype)
+        array: Column = np.empty((0, *self.shape), self.dtype)
         header = np.lib.format.header_data_from_array_1_0(array)
         np.lib.format.write_array_header_1_0(
             self.file, header | {"shape": (self.count, *self.shape)}
@@ -167,11 +167,11 @@ class Storage:
             (self.here / name).unlink()
         self.written(array.count * int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
 
-    def load(self, name: str) -> npt.NDArray[Any]:
+    def load(self, name: str) -> Column:
         """Map an array into memory; it cannot be changed."""
         while True:
             try:
-                found: npt.NDArray[Any] = np.load(self.here / name, mmap_mode="r")
+                found: Column = np.load(self.here / name, mmap_mode="r")
             except FileNotFoundError:
                 if isinstance(self.place, Folder):
                     raise
@@ -179,6 +179,13 @@ class Storage:
                 self.place.fetch(name, self.here / name)
             else:
                 return found
+
+    def chunks(self, name: str, size: int) -> Iterator[tuple[int, Rows]]:
+        """Yield parts of a level's file, with where they begin; they can be changed."""
+        every = self.load(name)
+        for begin in range(0, len(every), size):
+            # Compiled loops take no array that is mapped from a file.
+            yield begin, np.array(every[begin : begin + size])
 
     # -- shares ------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ from attrs import frozen
 from joinproto.check.engine.expansion.expander import Batch
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.runs.paths import Way, forward, uncounted
+from joinproto.check.engine.shapes import Rows
 from spark_explore.frontier import Frontier
-from spark_explore.keys import Rows, padded
-from spark_explore.neighbours import successors
+from spark_explore.keys import padded
 from spark_explore.step import Task
 from spark_explore.worker_cache import set_of
 
@@ -51,7 +51,7 @@ def _leading_here(frontier: Frontier, towards: RowSet, level: int) -> Rows:
     found = [np.zeros((0, words), np.uint64)]
     for file in _files(frontier, level):
         rows = padded(np.array(frontier.storage.load(file)), words)
-        found.append(rows[_sources(successors(search, rows), rows, towards)])
+        found.append(rows[_sources(search.steps_out_of([rows]), rows, towards)])
     return np.concatenate(found)
 
 
@@ -79,9 +79,8 @@ class Backward:
         cache.catch_up()
         words = cache.tables.layout.words
         towards = set_of(padded(np.array(self.targets.value), words))
-        every = self.task.storage.load(file)
-        for begin in range(0, len(every), 1 << 16):
-            rows = padded(np.array(every[begin : begin + (1 << 16)]), words)
+        for _, part in self.task.storage.chunks(file, 1 << 16):
+            rows = padded(part, words)
             leads = _sources(cache.successors(rows), rows, towards)
             if leads.any():
                 yield rows[leads]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from attrs import Factory, define
 
 from joinproto.check.engine.claims.found import Hit
-from joinproto.check.engine.claims.judge import Claim, breaks
+from joinproto.check.engine.claims.judge import Claim
 from joinproto.check.engine.search import Search
-from spark_explore.keys import Rows, padded
+from joinproto.check.engine.shapes import Flags, Rows
+from spark_explore.keys import padded
 from spark_explore.step import Counts
 
 
@@ -68,15 +68,14 @@ class Verdicts:
             self.targets.append(rows)
             self.violated = True
 
-    def _breaking(self, claim: Claim, rows: Rows) -> npt.NDArray[np.bool_]:
+    def _breaking(self, claim: Claim, rows: Rows) -> Flags:
         judge = self.search.judge
         if claim.asked is None and claim.property.scope != "world":
-            return np.array([breaks(judge, claim, row) for row in rows], np.bool_)
+            every = np.arange(len(rows))
+            return np.isin(every, judge.breaking(claim, rows, every))
         if len(rows) == 0:
             return np.zeros(0, np.bool_)
-        numbers = judge.number(rows, 0, len(rows))
-        flags = judge.flags[numbers]
-        return (flags >> np.uint64(claim.bit)) & np.uint64(1) == 0
+        return ~judge.have(judge.number(rows, 0, len(rows)), claim.bit)
 
     def is_open(self, claim: Claim) -> bool:
         """Return whether the claim was neither broken nor reached so far."""

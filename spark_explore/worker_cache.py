@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import define, field, frozen
 
 from joinproto.check.engine.claims.combinations import Combinations
 from joinproto.check.engine.claims.watching import watch
 from joinproto.check.engine.expansion.expander import Batch, Expander
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.shapes import Ints, Keys, Rows
 from joinproto.check.engine.tables.claimed import BreakingObservations
 from joinproto.check.memory import Budget
 from spark_explore import rpc
-from spark_explore.keys import Ints, Rows
 from spark_explore.table_updates import Parts, Replica
 
 SECONDS_MAX = 600.0
@@ -109,7 +108,7 @@ class WorkerCache:
     expander: Expander = field(init=False)
     _combinations: Combinations = field(init=False)
     _numbers: Ints = field(init=False)
-    _flags: npt.NDArray[np.uint64] = field(init=False)
+    _flags: Keys = field(init=False)
     _fears: BreakingObservations = field(init=False)
     _fears_of: tuple[Any, ...] = field(init=False, default=())
 
@@ -139,7 +138,7 @@ class WorkerCache:
         found = self.tables.ask("words", {"info": info, "rows": rows})
         return list(json.loads(found["words"].tobytes()))
 
-    def combinations(self, rows: Rows) -> tuple[Ints, npt.NDArray[np.uint64]]:
+    def combinations(self, rows: Rows) -> tuple[Ints, Keys]:
         """Return the driver's number of each row's combination, and its flags."""
         known = self._combinations.count
         self._combinations.make_room(self.tables.shown[: self._combinations.parts])

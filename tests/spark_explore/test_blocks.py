@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.shapes import Rows
 from spark_explore import blocks, step
 from spark_explore.blocks import Block, ranges
-from spark_explore.keys import Rows, keys_of, unique
+from spark_explore.keys import keys_of, unique
 from spark_explore.repack import Repack
 from spark_explore.step import ROWS, Item, Task
 from spark_explore.storage import Share, Storage

@@ -22,7 +22,7 @@ from joinproto.check.report import Report
 from joinproto.check.world import World
 from spark_explore import analyses, fair, run_claims
 from spark_explore.dataset import Parts
-from spark_explore.fair import Analysis, bits_of
+from spark_explore.fair import BITS, Analysis
 from spark_explore.listing import Listed
 from spark_explore.places import Folder
 from spark_explore.session import frames_of
@@ -201,7 +201,7 @@ def test_lasting_states_are_those_of_the_local_engine(
     steps = tables.steps.filter("flags & 1 = 0 and then & 1 = 0")
     wanted = F.expr("getbit(flags, 1) = 1") if wants else None
 
-    lasting = analysis.lasting(steps, states, list(bits_of(duties, 5)), wanted)
+    lasting = analysis.lasting(steps, states, DutyBits.of(duties, 5, BITS), wanted)
     goal = lasting.frame.select("id", F.lit(True).alias("lasts"))
     leading = analysis.leading(
         states.join(goal, "id", "left"),

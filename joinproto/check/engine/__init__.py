@@ -49,15 +49,15 @@ Why no state is lost
 Compiled loops
 --------------
 
-The inner loops are compiled by numba when they are first used, which takes up to two minutes, and
-kept in a folder for the runs after.  Which folder, is decided here and for these loops alone:
-importing this package imports every module that has some.
+numba compiles the inner loops when they are first used, which takes up to two minutes.  The
+compiled code is kept in a folder for later runs.  This module chooses the folder, for these loops
+alone, and imports every module that has such loops.
 
-numba's own choice is not enough.  It takes kept code for fresh while the one file it was written in
-is unchanged; but loops here are inlined over files, and a search that mixes old and new ones loses
-states without a word.  So the folder's name holds a hash of all of them.  And where numba finds no
-folder it may write to, it refuses to compile at all; here the loops are then compiled without being
-kept, and `KEPT.lasting` says so.
+numba's own choice of a folder is not enough.  numba reuses compiled code while the one file that
+declares a loop is unchanged, but loops here are inlined across files.  A search that mixes old and
+new loops loses states without an error.  So the folder's name holds a hash of all files with loops.
+Where no folder can be written to, numba refuses to compile.  Then the loops are compiled and not
+kept, and `KEPT.lasting` is false.
 """
 
 from __future__ import annotations

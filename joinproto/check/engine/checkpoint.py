@@ -6,16 +6,16 @@
     lock             held while a search uses the folder
 
 `checkpoint.bin` is written under another name and renamed into place, once the rows that it counts
-are on disk; it has their hash, and one of itself.  So a search that is killed at any moment leaves
-the last one that is whole.  Rows behind those that it counts are found again, as is everything
-else of a level that was not done.
+are on disk.  It has their hash, and a hash of itself.  So a search that is killed at any moment
+leaves the last whole checkpoint.  Rows behind those that it counts are found again, as is
+everything else of a level that was not done.
 
-The rest is made again: the table that finds rows, from the rows, and the claims' verdicts on
-combinations, by evaluation.  Runs are found backwards through the levels, as in any search, so the
-counts, the verdict and the shortest run are those of a search that was never killed.
+The rest is made again: the hash table from the rows, and the claims' verdicts on combinations by
+evaluation.  Runs are found backwards through the levels, as in any search, so the counts, the
+verdict and the shortest run are those of a search that was never killed.
 
-A checkpoint belongs to one world, its options and its code.  For any other, the command says why
-not.
+A checkpoint belongs to one world, its options and its code.  For any other search, the command says
+what differs.
 """
 
 from __future__ import annotations
@@ -180,14 +180,7 @@ class Checkpoint:
             "generated": found.generated,
             "digest": self.files.digest(found.levels[-1]),
         }
-        try:
-            body = written(_content(search, found), names)
-        except (CannotKeep, RecursionError) as error:
-            raise UsageProblem(
-                f"a value of this model cannot be kept in a file: {error}",
-                next="hold plain values, enums or classes of the model's own modules; or search"
-                " without --checkpoint",
-            ) from error
+        body = packed(_content(search, found), names, without="--checkpoint")
         text = json.dumps(head).encode()
         whole = len(text).to_bytes(8, "big") + text + body
         self.files.sync()
@@ -255,12 +248,7 @@ class Checkpoint:
         )
 
     def _refuse_other(self, head: dict[str, Any], code: str) -> None:
-        there, here = head["run"], json.loads(json.dumps(dict(self.run)))
-        differs = [
-            f"{key} {there.get(key)} there, {here.get(key)} here"
-            for key in {**there, **here}
-            if there.get(key) != here.get(key)
-        ]
+        differs = differences(head["run"], json.loads(json.dumps(dict(self.run))))
         if head["code"] != code:
             differs.append("the model's source, or joinproto's, has changed since")
         if differs:
@@ -300,40 +288,80 @@ def _sync_folder(folder: Path) -> None:
 # -- values and tables -----------------------------------------------------------------
 
 
-def _content(search: Search, found: Found) -> dict[str, Any]:
-    judge, renaming = search.judge, search.renaming
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """Return texts about the facts in which two runs differ."""
+    return [
+        f"{key} {there.get(key)} there, {here.get(key)} here"
+        for key in {**there, **here}
+        if there.get(key) != here.get(key)
+    ]
+
+
+def packed(content: Any, names: Names, *, without: str) -> bytes:
+    """Return `content` as bytes; raises `UsageProblem` for values that have no form.
+
+    `without`: the option to leave out then.
+    """
+    try:
+        return written(content, names)
+    except (CannotKeep, RecursionError) as error:
+        raise UsageProblem(
+            f"a value of this model cannot be kept in a file: {error}",
+            next="hold plain values, enums or classes of the model's own modules; or search"
+            f" without {without}",
+        ) from error
+
+
+def numbered(search: Search) -> dict[str, Any]:
+    """Return all numbers of a search, for `take_back`."""
+    renaming = search.renaming
     return {
         "numbering": TablesNumbering(search.tables).content(),
-        "seen": judge.seen_numbers,
-        "premises": [claim.property.name for claim in judge.claims if claim.premise_met],
-        "hits": [(hit.claim.property.name, hit.level, hit.rows) for hit in found.hits],
-        "begins": search.begins,
-        "may_number": search.may_number,
+        "seen": search.judge.seen_numbers,
         "sorted": renaming is not None and renaming.sorted_form,
-        "looked_at": search.looked_at,
-        "outside": search.outside,
         "calls": [code.objects.calls for code in member_codes(search.tables)],
     }
 
 
-def _put_back(search: Search, content: dict[str, Any], head: dict[str, Any]) -> None:
+def take_back(search: Search, content: dict[str, Any], *, kept: str, next: str) -> None:
+    """Give `search`, a fresh one of the same world, the numbers of another.
+
+    Raises `UsageProblem` where members answer otherwise now; `kept`, `next`: as `take_numbering`.
+    """
     tables = search.tables
-    anew = "give --checkpoint a new folder, and the search begins anew"
-    take_numbering(TablesNumbering(tables), content["numbering"], kept="search", next=anew)
+    take_numbering(TablesNumbering(tables), content["numbering"], kept=kept, next=next)
     tables.bound_by(search.budget)
     tables.forget_asked()
     search.judge_anew(sorted_form=content["sorted"])
     search.judge.refresh()
     search.judge.mark(content["seen"])
-    for claim in search.judge.claims:
-        claim.premise_met = claim.property.name in content["premises"]
     if search.renaming is not None:
         search.renaming.refresh()
-    search.begins, search.may_number = content["begins"], content["may_number"]
-    search.looked_at, search.outside = content["looked_at"], content["outside"]
     for code, calls in zip(member_codes(tables), content["calls"], strict=True):
         code.objects.calls = calls
     search.expand_anew()
+
+
+def _content(search: Search, found: Found) -> dict[str, Any]:
+    judge = search.judge
+    return {
+        **numbered(search),
+        "premises": [claim.property.name for claim in judge.claims if claim.premise_met],
+        "hits": [(hit.claim.property.name, hit.level, hit.rows) for hit in found.hits],
+        "begins": search.begins,
+        "may_number": search.may_number,
+        "looked_at": search.looked_at,
+        "outside": search.outside,
+    }
+
+
+def _put_back(search: Search, content: dict[str, Any], head: dict[str, Any]) -> None:
+    anew = "give --checkpoint a new folder, and the search begins anew"
+    take_back(search, content, kept="search", next=anew)
+    for claim in search.judge.claims:
+        claim.premise_met = claim.property.name in content["premises"]
+    for name in ("begins", "may_number", "looked_at", "outside"):
+        setattr(search, name, content[name])
     _put_rows_back(search, head["rows"], head["words"], head["levels"][-1])
     search.share_out()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from attrs import define, field
 
@@ -94,10 +95,9 @@ class Search(Space):
             found.generated = self.begins
             found.levels = [0, self.begins]
         self.judge.go_on = stops.while_judging
-        try:
+        with self._noting_stop(stops):
             numbers = self._judge_level()
-        except Ended as ended:
-            found.stopped_by = str(ended)
+        if found.stopped_by:
             return
         while not (found.violated and self.stop_at_violation):
             begin, end = found.levels[-2], found.levels[-1]
@@ -111,32 +111,32 @@ class Search(Space):
             self._keep(now=found.stopped_by != "")
             if found.stopped_by:
                 return
-            try:
+            with self._noting_stop(stops):
                 found.stopped_by = self._expand_level(begin, end, numbers, stops)
                 if found.stopped_by:
                     # The last answers are not read: runs are rebuilt from all of it.
                     self.expander.refresh()
-            except (TooMany, MemoryError):
-                found.stopped_by = stops.of_memory()
-            except Ended as ended:
-                found.stopped_by = str(ended)
             if self.tables.failing:
                 self._raise_failing(begin, end)
             if found.stopped_by:
                 found.frontier = end - begin
                 return
             found.levels.append(self.states.count)
-            try:
+            with self._noting_stop(stops):
                 numbers = self._judge_level()
-            except (TooMany, MemoryError):
-                found.stopped_by = stops.of_memory()
-                return
-            except Ended as ended:
-                found.stopped_by = str(ended)
-                return
-            found.stopped_by = stops.after_level()
+            found.stopped_by = found.stopped_by or stops.after_level()
             if found.stopped_by:
                 return
+
+    @contextmanager
+    def _noting_stop(self, stops: Stops) -> Iterator[None]:
+        """Note in `found` why the search ends, where memory or another limit ends it inside."""
+        try:
+            yield
+        except (TooMany, MemoryError):
+            self.found.stopped_by = stops.of_memory()
+        except Ended as ended:
+            self.found.stopped_by = str(ended)
 
     def _keep(self, *, now: bool) -> None:
         """Write a checkpoint between two levels, where there is one."""

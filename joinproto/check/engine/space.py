@@ -114,8 +114,7 @@ class Space:
         self.judge = Judge(self.tables, self.budget)
         self.judge.workers = self._workers
         if self.symmetry:
-            self.renaming = Symmetry(self.tables, sorted_form=sorted_form)
-            self.judge.renamed = self.renaming.code_comparison.swapped_views
+            self._rename(sorted_form=sorted_form)
 
     def _begin(self) -> None:
         begins = self.tables.initial(self._is_cut)
@@ -124,7 +123,7 @@ class Space:
             try:
                 self.renaming.refresh()
             except Restart:
-                self._by_permutation()
+                self._rename(sorted_form=False).refresh()
         self.tables.grow_layout()
         self.expand_anew()
         self.states = RowSet(self.tables.layout.words, self.budget, files=self.files)
@@ -177,16 +176,15 @@ class Space:
                 next="start them alike, or run with --no-symmetry",
             )
 
-    def _by_permutation(self) -> None:
-        self.renaming = Symmetry(self.tables, sorted_form=False)
+    def _rename(self, *, sorted_form: bool) -> Symmetry:
+        self.renaming = Symmetry(self.tables, sorted_form=sorted_form)
         self.judge.renamed = self.renaming.code_comparison.swapped_views
-        self.renaming.refresh()
+        return self.renaming
 
     def _repack(self, old: Any) -> None:
         layout, tables = self.tables.layout, self.tables
         if self._is_too_wide():
             raise TooWide
-        messages = min(old.capacity, tables.slots)
         count = self.states.count
         rows = self.states.another(layout.words)
         if rows is None and layout.words == old.words:
@@ -195,7 +193,7 @@ class Space:
             rows = np.empty((count, layout.words), np.uint64)
         for begin, end in self.states.pieces(count):
             piece = rows[begin:end]
-            layout.repack(self.states.rows[begin:end], end - begin, old, messages, piece)
+            tables.repacked(self.states.rows[begin:end], old, piece)
             if self.renaming is not None:
                 # Which renaming is the least depends on where the fields lie.
                 self.renaming.canonical(piece)
@@ -217,8 +215,7 @@ class Space:
     def _within(self, begin: int, end: int) -> Ints:
         """Return the rows that the world's `within` allows to continue; count the others once."""
         numbers = self.judge.number(self.rows(), begin, end)
-        flags = self.judge.flags[numbers]
-        inside = begin + np.flatnonzero((flags >> np.uint64(self.judge.within_bit)) & np.uint64(1))
+        inside = begin + np.flatnonzero(self.judge.have(numbers, self.judge.within_bit))
         if begin == self.looked_at:
             self.looked_at = end
             self.outside += end - begin - len(inside)
@@ -259,6 +256,17 @@ class Space:
             if self.renaming is not None:
                 self.renaming.canonical(batch.rows)
             yield batch
+
+    def steps_out_of(self, held: list[Rows]) -> Iterator[Batch]:
+        """Yield the successors of rows that are not the search's own, as they come: not renamed.
+
+        `held`: the rows, alone in a list, where the caller may put them as they are packed again.
+        """
+        count, joint = len(held[0]), None
+        if self.world.together is not None:
+            joint = self.judge.number(held[0], 0, count)
+        self.expander.refresh()
+        yield from self.expander.successors(lambda: held[0], 0, count, joint)
 
     def lacking(self, begin: int, end: int) -> Ints:
         """Return the rows from begin to end with steps whose answers are not known."""
@@ -314,7 +322,7 @@ class Space:
                 self._give_bits()
         if self.renaming is not None:
             # The fields of a row are others now, and members that cannot be sorted are permuted.
-            self._by_permutation()
+            self._rename(sorted_form=False).refresh()
         self.tables.forget_taken()
         # Questions without an answer yet: no worker waits for them any longer.
         self.tables.forget_asked()

@@ -68,15 +68,14 @@ class Found:
         if not (open_claims or judge.implementing or joint):
             return None
         numbers = judge.number(rows, begin, end)
-        flags = judge.flags[numbers]
         for claim in open_claims:
-            holds = (flags >> np.uint64(claim.bit)) & np.uint64(1)
+            holds = judge.have(numbers, claim.bit)
             if claim.property.kind == "always":
-                self.hit(claim, level, begin + np.flatnonzero(holds == 0))
+                self.hit(claim, level, begin + np.flatnonzero(~holds))
             elif claim.property.kind == "sometimes":
                 self.hit(claim, level, begin + np.flatnonzero(holds))
         for claim in judge.implementing:
-            if not (flags >> np.uint64(claim.bit) & np.uint64(1)).all():
+            if not judge.have(numbers, claim.bit).all():
                 # A step no further on than this level is not one of the abstract world's.
                 self.unmapped = self.violated = True
         return numbers if joint else None

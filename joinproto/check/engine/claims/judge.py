@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,15 +21,15 @@ from joinproto.check.engine.claims.pairs import Ids, Pairs
 from joinproto.check.engine.claims.reading import Readings, view_of
 from joinproto.check.engine.claims.renamed import Renamed, ask_renamed, listed_steps
 from joinproto.check.engine.claims.watching import watch
+from joinproto.check.engine.rows.bits import has_bit
 from joinproto.check.engine.rows.threads import Workers
-from joinproto.check.engine.shapes import Ints, Keys, Row, Rows
+from joinproto.check.engine.shapes import Flags, Ints, Keys, Rows
 from joinproto.check.engine.tables.claimed import (
     BreakingObservations,
     Claimed,
     Key,
-    among_of,
     is_kept,
-    pairs_of,
+    places_of,
 )
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.memory import Budget, Ended
@@ -167,10 +166,13 @@ class Judge:
         with suppress(ModelProblem, Ended):
             self.refresh()
 
-    def fields_of(self, item: Property) -> Iterable[int]:
+    def places(self, item: Property) -> list[tuple[int, int]]:
+        """Return the watched fields that a local claim sees, as `places_of` does."""
+        return places_of(item, self.tables.names, self.watched)
+
+    def fields_of(self, item: Property) -> list[int]:
         """Return the watched fields that a claim about one is about."""
-        monitor = range(self.tables.members, self.watched)
-        return monitor if item.scope == "monitor" else self._among(item)
+        return [field for field, _ in self.places(item)]
 
     def wants(self, item: Property, field: int, number: int) -> bool:
         """Return whether an observation satisfies a claim about one member."""
@@ -180,24 +182,19 @@ class Judge:
     def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
         """Evaluate `item` on new observations, alone or paired with all known ones."""
         found = [np.empty((0, 4), np.int64)]
-        if item.scope in ("each", "monitor"):
-            for field in self.fields_of(item):
+        for field, other in self.places(item):
+            if field == other:
                 for number in range(before[field], counts[field]):
                     shown = self._shown(field, number)
                     if shown is not DOWN and not ask(item, item.holds, shown):
                         found.append(np.array([[field, number, field, number]]))
-        else:
-            among, monitor = self._among(item), range(self.tables.members, self.watched)
+                continue
             pairs = self._pairs.setdefault(item.name, Pairs(item, self._ids, self._budget))
-            for field, other in pairs_of(item, among, monitor):
-                for numbers, others in pairs.broken(field, other, before, counts):
-                    self.go_on()
-                    fields = (np.full(len(numbers), at) for at in (field, other))
-                    found.append(np.column_stack([*fields, numbers, others])[:, [0, 2, 1, 3]])
+            for numbers, others in pairs.broken(field, other, before, counts):
+                self.go_on()
+                fields = (np.full(len(numbers), at) for at in (field, other))
+                found.append(np.column_stack([*fields, numbers, others])[:, [0, 2, 1, 3]])
         self.tables.claimed.add(item.name, np.concatenate(found))
-
-    def _among(self, item: Property) -> list[int]:
-        return among_of(item, self.tables.names)
 
     def _shown(self, field: int, number: int) -> Any:
         return self.tables.shown[field][number].shown
@@ -242,28 +239,31 @@ class Judge:
             wanted = [number for number in seen.tolist() if self.wants(item, member, number)]
             if not wanted:
                 continue
-            word, shift = layout.word[member], layout.shift[member]
             first = tables.per_value.off[member]
             # In pieces: a level may be as large as memory allows.
             for at in range(begin, end, 1 << 16):
                 upto = min(end, at + (1 << 16))
-                local = (rows[at:upto, word] >> shift) & layout.mask[member]
-                shown = tables.per_value.arrays["shown"][first + local.astype(np.int64)]
+                local = layout.values(rows[at:upto], member)
+                shown = tables.per_value.arrays["shown"][first + local]
                 found.append(at + np.flatnonzero(np.isin(shown, wanted)))
         return np.unique(np.concatenate(found))
 
     def breaking(self, claim: Claim, rows: Rows, bad: Ints) -> Ints:
-        """Return those of the rows numbered `bad` that break this claim about one or two."""
-        tables, layout = self.tables, self.tables.layout
+        """Return those of the rows numbered `bad`, just watched, that break a local claim."""
+        if len(bad) == 0:
+            return bad
+        tables, wrong, known = self.tables, rows[bad], self.broken
         shown = np.empty((len(bad), self.watched), np.int32)
         for field in range(self.watched):
-            values = (rows[bad, layout.word[field]] >> layout.shift[field]) & layout.mask[field]
-            at = tables.per_value.off[field] + values.astype(np.int64)
+            at = tables.per_value.off[field] + tables.layout.values(wrong, field)
             shown[:, field] = tables.per_value.arrays["shown"][at]
-        # Asked once for all that show the same.
-        _, first, which = np.unique(shown, axis=0, return_index=True, return_inverse=True)
-        broken = np.array([breaks(self, claim, rows[bad[at]]) for at in first.tolist()], np.bool_)
-        return bad[broken[which.reshape(-1)]]
+        every, which = np.unique(shown, axis=0, return_inverse=True)
+        places, name = self.places(claim.property), claim.property.name
+        broken = [
+            any(name in known.get((f, at[f], g, at[g]), ()) for f, g in places)
+            for at in every.tolist()
+        ]
+        return bad[np.array(broken, np.bool_)[which.reshape(-1)]]
 
     # -- claims about the world --------------------------------------------------------
 
@@ -290,6 +290,10 @@ class Judge:
     def _shown_counts(self) -> list[int]:
         return [len(shown) for shown in self.tables.shown[: self.parts]]
 
+    def have(self, numbers: Ints, bit: int) -> Flags:
+        """Return whether each of these combinations has a bit, such as one of a claim."""
+        return has_bit(self.flags[numbers], bit)
+
     def view(self, number: int) -> View:
         """Return the view of one combination."""
         return view_of(self.tables, self._combinations.shown(number))
@@ -307,7 +311,7 @@ class Judge:
                 same = tables.joint[name]
                 same.extend(np.full(times, same.array[0], same.array.dtype))
 
-    def _questions(self) -> Iterator[tuple[int, Callable[[View], int]]]:
+    def questions(self) -> Iterator[tuple[int, Callable[[View], int]]]:
         """Yield the questions about each combination: the bit of the answer, and the function.
 
         Bit -1: the answer is the number of a list of joint steps.
@@ -335,7 +339,7 @@ class Judge:
     def _read_new(self, count: int) -> None:
         """Ask about combinations up to `count`, each question once for each set of values read."""
         if self._readings is None:
-            questions = list(self._questions())
+            questions = list(self.questions())
             self._bits = [bit for bit, _ in questions]
             self._readings = Readings(self.tables, [asked for _, asked in questions])
         while self.met < count:
@@ -351,8 +355,7 @@ class Judge:
                     self.tables.joint_lists.give(given)
             for claim in self.whole:
                 if claim.premise_bit >= 0 and not claim.premise_met:
-                    met = flags >> np.uint64(claim.premise_bit) & np.uint64(1)
-                    claim.premise_met = bool(met.any())
+                    claim.premise_met = bool(has_bit(flags, claim.premise_bit).any())
             self.flags[self.met : end] = flags
             self.met = end
 
@@ -373,27 +376,3 @@ class Judge:
             self._read_new(count)
         else:
             ask_renamed(self, count)
-
-
-def breaks(judge: Judge, claim: Claim, row: Row) -> bool:
-    """Return whether this row breaks a claim about one member or a pair."""
-    item, tables = claim.property, judge.tables
-    fields = tables.layout.fields(row)
-    off, shown = tables.per_value.off, tables.per_value.arrays["shown"]
-
-    def here(fields_of: Iterable[int]) -> list[Any]:
-        values = [judge._shown(f, int(shown[off[f] + fields[f]])) for f in fields_of]
-        return [value for value in values if value is not DOWN]
-
-    members, monitor = here(judge._among(item)), here(range(tables.members, judge.watched))
-    if item.scope in ("each", "monitor"):
-        alone = members if item.scope == "each" else monitor
-        return any(not ask(item, item.holds, value) for value in alone)
-    if item.scope == "beside":
-        pairs = product(members, monitor)
-        return any(not ask(item, item.holds, *pair) for pair in pairs)
-    return any(
-        i != j and not ask(item, item.holds, one, other)
-        for i, one in enumerate(members)
-        for j, other in enumerate(members)
-    )

@@ -145,6 +145,10 @@ def links_of(tables: Tables, shown_by: Callable[[int], Any]) -> dict[tuple[str, 
     return links
 
 
+class _NoTree(Exception):
+    """A function gains nothing by a tree, or its tree would be too large."""
+
+
 @define
 class ViewFunction:
     """One function of a view.  `call`: asks it; the answer is a number from 0 on.
@@ -238,37 +242,35 @@ class Readings:
         view = ReadView(self.tables, numbers)
         answer = asked.call(view)
         asked.calls += 1
-        useless = asked.calls >= TRIES and asked.calls > CALLS_PER_ANSWER * (asked.answers + at)
-        if useless or not self._keep(which, [(part, numbers[part]) for part in view.read], answer):
+        try:
+            if asked.calls >= TRIES and asked.calls > CALLS_PER_ANSWER * (asked.answers + at):
+                raise _NoTree
+            self._keep(which, [(part, numbers[part]) for part in view.read], answer)
+        except _NoTree:
             asked.is_tree, asked.begin = False, at
-        elif asked.calls >= TRIES:
-            asked.calls, asked.answers = 0, -at
+        else:
+            if asked.calls >= TRIES:
+                asked.calls, asked.answers = 0, -at
 
-    def _keep(self, which: int, path: Sequence[tuple[int, int]], answer: int) -> bool:
-        """Make a path of the reads, with the answer at its end; return False if it cannot be
-        kept.
-        """
+    def _keep(self, which: int, path: Sequence[tuple[int, int]], answer: int) -> None:
+        """Make a path of the reads, with the answer at its end; raises `_NoTree`."""
         place = -1  # of the branch that leads on; -1: the root
         for part, number in path:
-            node = int(self._roots[which] if place < 0 else self._branches[place])
-            if node <= _UNKNOWN - 1:
-                return False
+            node = self._at(which, place)
             if node == _UNKNOWN:
                 node = self._new_node(part)
-                if node < 0:
-                    return False
                 self._set(which, place, node)
-            elif self._node_part.array[node] != part:
+            elif node < 0 or self._node_part.array[node] != part:
                 # It reads in another order, as the elements of a set may come.
-                return False
-            if not self._has_room(node, number):
-                return False
+                raise _NoTree
+            self._make_room(node, number)
             place = int(self._node_first.array[node]) + number
-        end = int(self._roots[which] if place < 0 else self._branches[place])
-        if end != _UNKNOWN:
-            return False
+        if self._at(which, place) != _UNKNOWN:
+            raise _NoTree
         self._set(which, place, -2 - answer)
-        return True
+
+    def _at(self, which: int, place: int) -> int:
+        return int(self._roots[which] if place < 0 else self._branches[place])
 
     def _set(self, which: int, place: int, value: int) -> None:
         if place < 0:
@@ -277,36 +279,29 @@ class Readings:
             self._branches[place] = value
 
     def _new_node(self, part: int) -> int:
-        room = len(self.tables.shown[part])
-        first = self._room_for(room + room // 2 + 1)
-        if first < 0:
-            return -1
+        count = len(self.tables.shown[part])
+        room = count + count // 2 + 1
+        self._node_first.append(self._room_for(room))
         self._node_part.append(part)
-        self._node_first.append(first)
-        self._node_room.append(room + room // 2 + 1)
+        self._node_room.append(room)
         return self._node_part.count - 1
 
-    def _has_room(self, node: int, number: int) -> bool:
-        """Add a branch for an observation to a node; False: there are too many branches."""
-        room = int(self._node_room.array[node])
-        if number < room:
-            return True
-        first = self._room_for(2 * number)
-        if first < 0:
-            return False
-        before = int(self._node_first.array[node])
-        self._branches[first : first + room] = self._branches[before : before + room]
-        self._node_first.array[node], self._node_room.array[node] = first, 2 * number
-        return True
+    def _make_room(self, node: int, number: int) -> None:
+        """Add a branch for an observation to a node."""
+        room, before = int(self._node_room.array[node]), int(self._node_first.array[node])
+        if number >= room:
+            first = self._room_for(2 * number)
+            self._branches[first : first + room] = self._branches[before : before + room]
+            self._node_first.array[node], self._node_room.array[node] = first, 2 * number
 
     def _room_for(self, count: int) -> int:
-        """Return where this many new branches begin, or -1: there would be too many."""
-        first, self._used = self._used, self._used + count
-        if self._used > BRANCHES_MAX:
-            self._used = first
-            return -1
-        if self._used > len(self._branches):
-            grown = np.full(2 * self._used, _UNKNOWN, np.int32)
+        """Return where this many new branches begin; raises `_NoTree` where they are too many."""
+        first, used = self._used, self._used + count
+        if used > BRANCHES_MAX:
+            raise _NoTree
+        self._used = used
+        if used > len(self._branches):
+            grown = np.full(2 * used, _UNKNOWN, np.int32)
             grown[:first] = self._branches[:first]
             self._branches = grown
         return first

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from joinproto.check.asking import ask, guard, is_within
+from joinproto.check.asking import guard, is_within
 from joinproto.check.local import freeze_event, rename_event
 from joinproto.check.problems import ModelProblem
 from joinproto.check.view import View
@@ -55,56 +55,39 @@ def _actions(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
     )
 
 
-def _is_within(
-    within: Callable[[View], Any],
-    view: View,
-    renamed: Renamed | None,
-) -> bool:
-    """Return the answer of the world's bound for a view, and for all its renamings."""
-    others = () if renamed is None else renamed(view)
-    said = is_within(within, view)
-    if any(is_within(within, other()) != said for _, other in others):
-        raise ModelProblem(
-            "within(view) changes when members are renamed",
-            next="make it the same for interchangeable members, or run with --no-symmetry",
-        )
-    return said
-
-
 def ask_renamed(judge: Judge, count: int) -> None:
     """Ask all claims about the combinations up to `count` that were not asked about yet."""
     world, renamed = judge.tables.world, judge.renamed
+    questions = [(bit, ask) for bit, ask in judge.questions() if bit >= 0]
     for number in range(judge.met, count):
         if number % 64 == 0:
             judge.met = number
             judge.go_on()
-        judge.flags[number] = _flags_of(judge, number)
+        # A new view each time: a claim may change its view.
+        flags = sum(bool(ask(judge.view(number))) << bit for bit, ask in questions)
+        _refuse_unlike(judge, number, flags)
+        judge.flags[number] = flags
+        for claim in judge.whole:
+            claim.premise_met |= claim.premise_bit >= 0 and bool(flags >> claim.premise_bit & 1)
         if callable(world.together) or (world.together is not None and renamed is not None):
             _list_joint(judge, judge.view(number))
     judge.met = count
 
 
-def _flags_of(judge: Judge, number: int) -> int:
-    """Return the answers about one combination, a bit each."""
-    flags, within, tables = 0, judge.tables.world.within, judge.tables
-    for claim in judge.whole:
-        item = claim.property
-        # A new view each time: a claim may change its view.
-        if ask(item, item.holds, judge.view(number)):
-            flags |= 1 << claim.bit
-        if item.premise is not None and ask(item, item.premise, judge.view(number)):
-            flags |= 1 << claim.premise_bit
-            claim.premise_met = True
-        if item.meanwhile is not None and ask(item, item.meanwhile, judge.view(number)):
-            flags |= 1 << claim.meanwhile_bit
-    for claim in judge.implementing:
-        if claim.is_mapped(judge.view(number)):
-            flags |= 1 << claim.bit
+def _refuse_unlike(judge: Judge, number: int, flags: int) -> None:
+    """Raise `ModelProblem` where claims or the bound say another thing of a renaming."""
+    tables = judge.tables
     if tables.code_comparison is not None and judge.whole:
         tables.code_comparison.check_whole(judge.whole, judge.view(number), flags)
-    if within is not None and _is_within(within, judge.view(number), judge.renamed):
-        flags |= 1 << judge.within_bit
-    return flags
+    within = tables.world.within
+    if within is None or judge.renamed is None:
+        return
+    said = bool(flags >> judge.within_bit & 1)
+    if any(is_within(within, other()) != said for _, other in judge.renamed(judge.view(number))):
+        raise ModelProblem(
+            "within(view) changes when members are renamed",
+            next="make it the same for interchangeable members, or run with --no-symmetry",
+        )
 
 
 def _list_joint(judge: Judge, view: View) -> None:

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from joinproto.check.engine.shapes import Flags, Ints
 from joinproto.check.engine.tables import kernel
+from joinproto.check.engine.tables.outcomes import Faults
 from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.events import Message, plain
 from joinproto.check.fairness import Fair
@@ -93,7 +94,7 @@ def place_of(tables: Tables, info: int) -> int:
 
 def _taken_by(tables: Tables, fair: Fair, info: Ints, label: Ints) -> dict[str, Flags]:
     """Return for each member which steps that `fair` means it takes; "": the world itself."""
-    kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+    kind, a, o = kernel.parts_of(info)
     may = label >= 0
     own, joint = kind <= kernel.TAKE, kind == kernel.TOGETHER
     meant = np.zeros(max(1, len(tables.outcomes)), np.bool_)
@@ -152,7 +153,7 @@ def labels_of(tables: Tables, info: Ints) -> Ints:
             }
         if column in fair[key]:
             choice_of[number] = (member << 24) | column
-    kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+    kind, a, o = kernel.parts_of(info)
     label = np.full(len(info), -1, np.int64)
     chosen = kind == kernel.CHOICE
     label[chosen] = choice_of[o[chosen]]
@@ -206,29 +207,3 @@ def _names(tables: Tables) -> Callable[[int], str]:
         return "heal" if kind == _HEAL else joint_words(joint[rest])
 
     return name
-
-
-@frozen
-class Faults:
-    """The steps that are faults: by outcome, by move of the world, by joint step."""
-
-    outcome: Flags
-    move: Flags
-    joint: Flags
-
-    @classmethod
-    def of(cls, tables: Tables) -> Faults:
-        moves = [action != "heal" for action, _ in tables.moves]
-        joint = [step.fault for step in tables.joint_steps]
-        outcomes = tables.outcomes.are_faults if len(tables.outcomes) else np.zeros(1, np.bool_)
-        return cls(outcomes, *(np.array(items or [False]) for items in (moves, joint)))
-
-    def of_steps(self, info: Ints) -> Flags:
-        kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
-        fault: Flags = (kind == kernel.LOSE) | (kind == kernel.DOUBLE)
-        own, moved, together = kind <= kernel.TAKE, kind == kernel.MOVE, kind == kernel.TOGETHER
-        fault[own] = self.outcome[o[own]]
-        fault[moved] = self.move[a[moved]]
-        # A joint step in which a member crashes is one as well.
-        fault[together] = self.joint[a[together]] | (o[together] > 0)
-        return fault

@@ -2,10 +2,10 @@
 
 A part is a set of states that lead to one another.  A run can stay in it for ever, and be fair, if
 each weak duty is fulfilled there or impossible somewhere there, and each strong duty is fulfilled
-there or possible nowhere there.  A part that breaks a weak duty is of no use, and no smaller one in
-it either.  Of one that breaks a strong duty the states are taken out in which that is possible, and
-the rest falls into smaller parts: Emerson and Lei's, and Streett's, way. A state alone is a part,
-too: a run may end where no duty is left.
+there or possible nowhere there.  A part that breaks a weak duty is of no use, nor is any smaller
+part of it.  From a part that breaks a strong duty, the states in which that duty is possible are
+taken out, and the rest falls into smaller parts (Emerson and Lei; Streett).  A state alone is a
+part as well: a run may end where no duty is left.
 
 The duties that a step fulfils depend on its kind, of which there are few.  So duties are bits of a
 mask for each kind, and one pass over the steps judges 64 duties of all parts.
@@ -22,12 +22,12 @@ from joinproto.check.engine.liveness.duties import Duties
 from joinproto.check.engine.liveness.loops import components, judge_parts, leave_out
 from joinproto.check.engine.shapes import Flags, Ints, Keys, SmallInts
 
-_BITS = 64
+BITS_MAX = 64
 
 
 @frozen
 class DutyBits:
-    """At most 64 duties as bits.  `weak`, `strong`: which of them are so.
+    """Some duties as bits.  `weak`, `strong`: which of them are so.
 
     `masks`: uint64 (kind,): the duties that a step of each kind fulfils.
     """
@@ -37,8 +37,8 @@ class DutyBits:
     masks: Keys
 
     @classmethod
-    def of(cls, duties: Sequence[Duties], kinds: int) -> list[DutyBits]:
-        """Return all duties as bits; their labels are by kind."""
+    def of(cls, duties: Sequence[Duties], kinds: int, most: int = BITS_MAX) -> list[DutyBits]:
+        """Return all duties as bits, `most` at a time; their labels are by kind."""
         every = np.arange(kinds)
         each = [
             (group.strong, group.label == label)
@@ -46,10 +46,10 @@ class DutyBits:
             for label in group.open_in(every)
         ]
         found = []
-        for begin in range(0, len(each), _BITS):
+        for begin in range(0, len(each), most):
             weak = strong = 0
             masks = np.zeros(kinds, np.uint64)
-            for at, (is_strong, fulfils) in enumerate(each[begin : begin + _BITS]):
+            for at, (is_strong, fulfils) in enumerate(each[begin : begin + most]):
                 masks[fulfils] |= np.uint64(1 << at)
                 weak, strong = weak | (not is_strong) << at, strong | is_strong << at
             found.append(cls(weak, strong, masks))

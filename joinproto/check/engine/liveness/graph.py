@@ -15,9 +15,9 @@ to a state in which the claim is due, and stays from there on where it is not me
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -25,15 +25,16 @@ from attrs import define
 
 from joinproto.check.asking import ask, guard
 from joinproto.check.engine.claims.judge import Claim
-from joinproto.check.engine.liveness.duties import Duties, Faults, duties_of, unheard
+from joinproto.check.engine.liveness.duties import Duties, duties_of, unheard
 from joinproto.check.engine.liveness.fair_runs import DutyBits, fair_parts
-from joinproto.check.engine.liveness.lassos import distances, due_in
-from joinproto.check.engine.liveness.loops import incoming
+from joinproto.check.engine.liveness.lassos import due_in
+from joinproto.check.engine.liveness.loops import go_back, incoming
 from joinproto.check.engine.rows.layout import OCCUPIED
 from joinproto.check.engine.rows.rowset import RowSet
 from joinproto.check.engine.runs.paths import move_of, states_text
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Flags, Ints, Rows, SmallInts
+from joinproto.check.engine.tables.outcomes import Faults
 from joinproto.check.lassos import Hunt, Run, close, least_of, shortest_way
 from joinproto.check.memory import TooMany
 from joinproto.check.report import Step
@@ -89,16 +90,10 @@ class Graph:
     def _collect(self) -> None:
         search = self.search
         known = self._known()
-        sources, targets, infos = [], [], []
         is_cut = search.found.violated and search.stop_at_violation
         levels = search.found.levels[: -1 if is_cut else None]
-        for begin, end in pairwise(levels):
-            for batch in search.successors(begin, end):
-                sources.append(batch.source.copy())
-                targets.append(known.find(batch.rows, len(batch.rows)))
-                infos.append(batch.info.copy())
-        nothing = [np.empty(0, np.int64)]
-        self._ordered(*(np.concatenate(one or nothing) for one in (sources, targets, infos)))
+        steps = (search.successors(begin, end) for begin, end in pairwise(levels))
+        self._ordered(chain.from_iterable(steps), known)
 
     def _known(self) -> RowSet:
         """Return the states as a set that knows their numbers."""
@@ -109,12 +104,18 @@ class Graph:
         found.insert(states.rows, states.count)
         return found
 
-    def _ordered(self, source: Ints, target: Ints, info: Ints) -> None:
-        """Take in all steps, by the states that they lead out of.
+    def _ordered(self, steps: Iterable[Any], known: RowSet) -> None:
+        """Take in batches of all steps between `known` states, by the states they lead out of.
 
         `kind`: int32 (step,), the number of its kind.  Of each kind `infos` says which step it is,
         and `changes` whether it leads to another state.
         """
+        columns: list[list[Ints]] = [[np.empty(0, np.int64)] for _ in range(3)]
+        for batch in steps:
+            target = self._number(known.find(batch.rows, len(batch.rows)))
+            for column, part in zip(columns, (batch.source, target, batch.info), strict=True):
+                column.append(part.copy())
+        source, target, info = map(np.concatenate, columns)
         if (np.diff(source) < 0).any():
             order = np.argsort(source, kind="stable")
             source, target, info = source[order], target[order], info[order]
@@ -131,6 +132,10 @@ class Graph:
         self.infos: Ints = (every >> np.uint64(1)).astype(np.int64)
         self.changes: Flags = (every & np.uint64(1)) != 0
         self.faults: Flags = Faults.of(self.search.tables).of_steps(self.infos)
+
+    def _number(self, found: Ints) -> Ints:
+        """Return the numbers of states; `found`: as a set knows them, -1 for none."""
+        return found
 
     @property
     def info(self) -> Ints:
@@ -160,9 +165,7 @@ class Graph:
     # -- claims ------------------------------------------------------------------------
 
     def _flag(self, bit: int) -> Flags:
-        flags = self.search.judge.flags[self.numbers]
-        found: Flags = ((flags >> np.uint64(bit)) & np.uint64(1)) != 0
-        return found
+        return self.search.judge.have(self.numbers, bit)
 
     def states_of(self, claim: Claim) -> Flags:
         """Return the states that break an `always`, or that a `sometimes` waits for."""
@@ -336,5 +339,17 @@ class Graph:
         return found
 
     def distances(self, goal: Flags, allowed: Flags | None, beyond: Ints | None = None) -> Ints:
-        """Return for each state how many steps (of `allowed`) lead to a state of `goal`, or -1."""
-        return distances(self, goal, allowed, beyond)
+        """Return for each state how many steps (of `allowed`) lead to a state of `goal`, or -1.
+
+        `beyond`: how many more from each such state on, -1: it is none after all.
+        """
+        goals = np.flatnonzero(goal if beyond is None else goal & (beyond >= 0))
+        begins = np.zeros(len(goals), np.int64)
+        if beyond is not None:
+            order = np.argsort(beyond[goals], kind="stable")
+            goals = goals[order]
+            begins = beyond[goals]
+        far = np.full(self.count, -1, np.int64)
+        some = np.empty(0, np.bool_) if allowed is None else allowed
+        go_back(*self.incoming(), self.source, some, goals, begins, far)
+        return far

@@ -7,31 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from joinproto.check.engine.liveness.duties import Duties, place_of
-from joinproto.check.engine.liveness.loops import go_back
-from joinproto.check.engine.shapes import Flags, Ints
+from joinproto.check.engine.shapes import Flags
 from joinproto.check.lassos import Due
 
 if TYPE_CHECKING:
     from joinproto.check.engine.liveness.graph import Graph
-
-
-def distances(graph: Graph, goal: Flags, allowed: Flags | None, beyond: Ints | None) -> Ints:
-    """Return for each state how many steps (of `allowed`) lead to a state of `goal`, or -1.
-
-    `beyond`: how many more from each such state on, -1: it is none after all.
-    """
-    goals = np.flatnonzero(goal if beyond is None else goal & (beyond >= 0))
-    begins = np.zeros(len(goals), np.int64)
-    if beyond is not None:
-        begins = beyond[goals]
-        order = np.argsort(begins, kind="stable")
-        goals, begins = goals[order], begins[order]
-    far = np.full(graph.count, -1, np.int64)
-    every = np.empty(0, np.bool_)
-    first_into, into = graph.incoming()
-    some = every if allowed is None else allowed
-    go_back(first_into, into, graph.source, some, goals, begins, far)
-    return far
 
 
 class _DueHere(Due):

@@ -10,6 +10,7 @@ import numpy as np
 from joinproto.check.causes import growing
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Flags, Ints, Table
+from joinproto.check.engine.symmetry.renamed import orbit
 from joinproto.check.engine.symmetry.symmetry import Symmetry
 from joinproto.check.engine.tables import kernel
 from joinproto.check.events import Message
@@ -153,19 +154,14 @@ class _First:
     def of(self, member: str, event: Hashable) -> tuple[str, Hashable]:
         """Return the member, and the event."""
         one = member, event
-        if not self._swaps:
-            return one
-        if one not in self._known:
-            every = {one: _name(member, event)}
-            waiting = [one]
-            for whose, what in waiting:
-                for names in self._swaps:
-                    other = names.get(whose, whose), rename_event(what, names)
-                    if other not in every:
-                        every[other] = _name(*other)
-                        waiting.append(other)
-            self._known |= dict.fromkeys(every, min(every, key=every.__getitem__))
-        return self._known[one]
+        if self._swaps and one not in self._known:
+            every = orbit(one, self._images)
+            self._known |= dict.fromkeys(every, min(every, key=lambda other: _name(*other)))
+        return self._known.get(one, one)
+
+    def _images(self, one: tuple[str, Hashable]) -> Iterator[tuple[str, Hashable]]:
+        whose, event = one
+        return ((names.get(whose, whose), rename_event(event, names)) for names in self._swaps)
 
 
 _DONE = Outcome(LocalState(False, (), ()))

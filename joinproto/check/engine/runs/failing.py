@@ -1,7 +1,7 @@
 """A step that a member's code does not answer: told with the shortest run that leads to it.
 
-The level is completed as if there were no such step; so of several the same one is told on
-every run, whatever was asked first.
+The level is completed as if there were no such step.  So of several such steps every search reports
+the same one, whatever was asked first.
 """
 
 from __future__ import annotations

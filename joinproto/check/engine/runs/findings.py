@@ -138,20 +138,14 @@ def _broken_run(search: Search, graph: Graph, claim: Claim, found: Findings) -> 
         lasso = told.run.loop_at, told.run.fairness, told.run.due_at
         return Trace(item.name, item.kind, told.initial, told.steps, *lasso)
     if item.scope == "step":
-        return _broken_step(graph, claim, found)
+        broken = graph.broken_step(claim)
+        if broken is None:
+            return None
+        found.notes += (broken.abstractly,) if broken.abstractly else ()
+        return Trace(item.name, item.kind, broken.initial, broken.steps)
     bad = graph.deadlocks(claim) if item.kind == "no deadlock" else graph.impossible(claim)
     if len(bad) == 0:
         return None
-    levels = search.found.levels
-    level = next(k for k in range(len(levels) - 1) if bad[0] < levels[k + 1])
-    initial, steps, _ = path_to(search, bad[bad < levels[level + 1]], level)
+    level, end = graph.level_of(int(bad[0]))
+    initial, steps, _ = path_to(search, bad[bad < end], level)
     return Trace(item.name, item.kind, initial, steps)
-
-
-def _broken_step(graph: Graph, claim: Claim, found: Findings) -> Trace | None:
-    item = claim.property
-    told = graph.broken_step(claim)
-    if told is None:
-        return None
-    found.notes += (told.abstractly,) if told.abstractly else ()
-    return Trace(item.name, item.kind, told.initial, told.steps)

@@ -27,10 +27,11 @@ Way = tuple[dict[str, dict[str, str]], tuple[Step, ...], Rows]
 def move_of(search: Search, info: int, row: Rows) -> Move:
     """Return the step that `info` names, taken from `row`."""
     tables = search.tables
-    kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+    kind, a, o = kernel.parts_of(info)
+    name: Kind
     if kind == kernel.MOVE:
         action, surroundings = tables.moves[a]
-        name: Kind = "split" if action == "split" else "heal"
+        name = "split" if action == "split" else "heal"
         return Move(name, split=surroundings.split)
     if kind == kernel.TOGETHER:
         step = tables.joint_steps[a]
@@ -47,21 +48,16 @@ def move_of(search: Search, info: int, row: Rows) -> Move:
             taken.append((name_, tables.outcomes[crashed if first <= crashed <= upto else first]))
         return Move("together", tuple(taken), together=step)
     if kind in (kernel.LOSE, kernel.DOUBLE):
-        return Move(
-            "lose" if kind == kernel.LOSE else "duplicate", message=_taken_message(search, a)
-        )
+        name = "lose" if kind == kernel.LOSE else "duplicate"
+        return Move(name, message=tables.queues.taken(a))
     member, _, column = tables.outcome_cell[o]
     event = tables.columns[member].values[column]
     taken_by = ((tables.names[member], tables.outcomes[o]),)
     if kind == kernel.CHOICE:
         return Move("choice", taken_by, event)
-    message = tables.messages.values[a] if kind == kernel.RECEIVE else _taken_message(search, a)
+    is_of_set = kind == kernel.RECEIVE
+    message = tables.messages.values[a] if is_of_set else tables.queues.taken(a)
     return Move("receive", taken_by, event, message)
-
-
-def _taken_message(search: Search, take: int) -> Any:
-    tables = search.tables
-    return tables.queues.taken(take)
 
 
 def states_text(search: Search, row: Rows) -> dict[str, dict[str, str]]:
@@ -83,26 +79,15 @@ class Steps:
         holder = [row.reshape(1, -1).copy()]
 
         def repack(old: Any) -> None:
-            layout, tables = search.tables.layout, search.tables
-            messages = min(old.capacity, tables.slots)
-            holder[0] = layout.repack(holder[0], 1, old, messages)
-            found[:] = [
-                (info, layout.repack(after.reshape(1, -1), 1, old, messages)[0])
-                for info, after in found
-            ]
+            repacked = search.tables.repacked
+            holder[0] = repacked(holder[0], old)
+            found[:] = [(info, repacked(after.reshape(1, -1), old)[0]) for info, after in found]
 
         found: list[tuple[int, Rows]] = []
         search.expander.on_layout.append(repack)
         try:
-            joint = None
-            if search.world.together is not None:
-                joint = search.judge.number(holder[0], 0, 1)
-            search.expander.refresh()
-            for batch in search.expander.successors(lambda: holder[0], 0, 1, joint):
-                found += [
-                    (int(info), after.copy())
-                    for info, after in zip(batch.info, batch.rows, strict=True)
-                ]
+            for batch in search.steps_out_of(holder):
+                found += zip(batch.info.tolist(), batch.rows.copy(), strict=True)
         finally:
             search.expander.on_layout.remove(repack)
         options = []
@@ -121,7 +106,7 @@ def path_to(search: Search, targets: Ints, level: int) -> Way:
     """
     # A search that memory ended may not have read the last answers.
     search.expander.refresh()
-    counters = _save_counters(search)
+    counters = counters_of(search)
     try:
         towards = [_set_of(search, search.rows()[targets])]
         for k in range(level - 1, -1, -1):
@@ -134,7 +119,7 @@ def path_to(search: Search, targets: Ints, level: int) -> Way:
             towards.insert(0, _set_of(search, search.rows()[picked]))
         return forward(search, towards)
     finally:
-        _restore_counters(search, counters)
+        put_counters_back(search, counters)
 
 
 def forward(search: Search, towards: list[RowSet]) -> Way:
@@ -160,11 +145,13 @@ def _set_of(search: Search, rows: Rows) -> RowSet:
     return found
 
 
-def _save_counters(search: Search) -> tuple[Any, Any]:
+def counters_of(search: Search) -> tuple[Ints, Ints]:
+    """Return how often each step was taken, as the tables count it."""
     return search.tables.out["taken"].array.copy(), search.tables.event_taken.copy()
 
 
-def _restore_counters(search: Search, saved: tuple[Any, Any]) -> None:
+def put_counters_back(search: Search, saved: tuple[Ints, Ints]) -> None:
+    """Count only what was counted when `counters_of` returned this."""
     taken, events = saved
     array = search.tables.out["taken"].array
     array[:] = 0
@@ -175,9 +162,9 @@ def _restore_counters(search: Search, saved: tuple[Any, Any]) -> None:
 def uncounted(search: Search, call: Callable[[], Any]) -> Any:
     """Return the result of `call`; the steps it takes are not part of the coverage."""
     search.count_up()
-    saved = _save_counters(search)
+    saved = counters_of(search)
     try:
         return call()
     finally:
         search.count_up()
-        _restore_counters(search, saved)
+        put_counters_back(search, saved)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 from attrs import Factory, define, frozen
 
@@ -49,27 +51,21 @@ class RunsMet:
     """The facts that each run of a block met."""
 
     def __init__(self, runs: int) -> None:
-        self._runs = runs
         self.broke = np.zeros(runs, np.bool_)
-        self._reached: dict[str, Flags] = {}
-        self._premise: dict[str, Flags] = {}
-        self._broken: dict[str, Flags] = {}
-
-    def _of(self, marks: dict[str, Flags], claim: Claim) -> Flags:
-        name = claim.property.name
-        if name not in marks:
-            marks[name] = np.zeros(self._runs, np.bool_)
-        return marks[name]
+        # By claim, which runs did.
+        self._reached, self._premise, self._broken = (
+            defaultdict[str, Flags](lambda: np.zeros(runs, np.bool_)) for _ in range(3)
+        )
 
     def reach(self, claim: Claim, runs: Ints) -> None:
-        self._of(self._reached, claim)[runs] = True
+        self._reached[claim.property.name][runs] = True
 
     def meet(self, claim: Claim, runs: Ints) -> None:
-        self._of(self._premise, claim)[runs] = True
+        self._premise[claim.property.name][runs] = True
 
     def break_(self, claim: Claim, runs: Ints) -> Ints:
         """Return those of `runs` that had not broken the claim before."""
-        marks = self._of(self._broken, claim)
+        marks = self._broken[claim.property.name]
         fresh = runs[~marks[runs]]
         marks[fresh] = True
         return fresh

@@ -1,11 +1,11 @@
 """Many random runs at once: one row a run, all expanded together, one successor drawn for each.
 
-Which successor, must not depend on the order in which the tables numbered things.  So each
-step has a fixed hash of its words; a run mixes it with its own random number and takes the
-step with the least result.  Every step is equally likely, and the same seed gives the same
-runs whatever else the process did before.
+The choice must not depend on the order in which the tables numbered values.  So each step has a
+fixed hash of its words.  A run mixes that hash with its own random number and takes the step with
+the least result.  Every step is equally likely, and the same seed gives the same runs whatever else
+the process did before.
 
-A step that leads back to the same state is never drawn: a walk would mostly receive old
+A step that leads back to the same state is never drawn, because a walk would mostly receive old
 messages of a set again.  No state is lost by that.
 """
 
@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from joinproto.check.engine.claims.judge import Claim, breaks
+from joinproto.check.engine.claims.judge import Claim
 from joinproto.check.engine.runs.walked import Broken, Retraced, RunsMet, Walked, retraced
 from joinproto.check.engine.runs.walked_steps import Drawn, StepAnswers
 from joinproto.check.engine.search import Search
 from joinproto.check.engine.shapes import Column, Flags, Ints, Keys, Rows, Table
 from joinproto.check.engine.stopping import Limits
 from joinproto.check.engine.tables import kernel
+from joinproto.check.engine.tables.outcomes import Faults
 from joinproto.check.local import freeze_event
 from joinproto.check.world import World
 
@@ -100,10 +101,6 @@ class Walker:
             kernel.MOVE: Answers(self._hash_move, np.uint64),
             kernel.TOGETHER: Answers(self._hash_joint, np.uint64),
         }
-        self._faults = {
-            kernel.MOVE: Answers(lambda k: tables.moves[k][0] == "split", np.bool_),
-            kernel.TOGETHER: Answers(lambda k: tables.joint_steps[k].fault, np.bool_),
-        }
         self._asked = [StepAnswers(self.search, claim) for claim in self.judge.steps]
         self._taken = np.zeros(0, np.int64)
         self._events = np.zeros(8, np.int64)
@@ -128,9 +125,7 @@ class Walker:
         return _hash(stable((step.action, step.detail, events)))
 
     def _repack(self, old: Any) -> None:
-        layout, tables = self.tables.layout, self.tables
-        messages = min(old.capacity, tables.slots)
-        self._standing = [layout.repack(rows, len(rows), old, messages) for rows in self._standing]
+        self._standing = [self.tables.repacked(rows, old) for rows in self._standing]
 
     # -- runs --------------------------------------------------------------------------
 
@@ -196,7 +191,7 @@ class Walker:
             expander.refresh()
         for batch in expander.successors(lambda: self._standing[0], 0, count, joint):
             source, info = batch.source, batch.info
-            stuck[source[~self._is_fault(info)]] = False
+            stuck[source[~Faults.of(self.tables).of_steps(info)]] = False
             before = self._standing[0][source]
             changes = (batch.rows != before).any(axis=1)
             self._count(info[~changes], before[~changes])
@@ -212,7 +207,7 @@ class Walker:
         return chosen, stuck
 
     def _hash_of(self, info: Ints) -> Keys:
-        kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
+        kind, a, o = kernel.parts_of(info)
         found = np.zeros(len(info), np.uint64)
         own = kind <= kernel.TAKE
         found[own] = self._own_hashes.of(o[own])
@@ -224,21 +219,10 @@ class Walker:
         found[crashed] ^= self._own_hashes.of(o[crashed] - 1)
         return found
 
-    def _is_fault(self, info: Ints) -> Flags:
-        """Return the steps that are faults, as in `joinproto.check.steps.Move.is_fault`."""
-        kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32
-        fault: Flags = (kind == kernel.LOSE) | (kind == kernel.DOUBLE)
-        own = kind <= kernel.TAKE
-        fault[own] = self.tables.out["cost"].array[o[own]] != 0
-        for number, answers in self._faults.items():
-            here = kind == number
-            fault[here] = answers.of(a[here])
-        return fault
-
     # -- coverage ----------------------------------------------------------------------
 
     def _count(self, info: Ints, before: Rows) -> None:
-        kind, o = info & 15, info >> 32
+        kind, _, o = kernel.parts_of(info)
         self._room_for_counts()
         np.add.at(self._taken, o[kind <= kernel.TAKE], 1)
         self._events += np.bincount(kind, minlength=8)
@@ -246,7 +230,7 @@ class Walker:
 
     def _count_parts(self, info: Ints, before: Rows) -> None:
         """Count the steps of each member in the joint steps among `info`."""
-        tables, layout = self.tables, self.tables.layout
+        tables = self.tables
         joint = np.flatnonzero((info & 15) == kernel.TOGETHER)
         if len(joint) == 0:
             return
@@ -256,7 +240,7 @@ class Walker:
             for name, event in tables.joint_steps[k].events.items():
                 member = tables.number_of[name]
                 column = tables.column(member, freeze_event(event))
-                local = (rows[:, layout.word[member]] >> layout.shift[member]) & layout.mask[member]
+                local = tables.layout.values(rows, member)
                 for value, count in zip(*np.unique(local, return_counts=True), strict=True):
                     self._taken[tables.cells.get(member, int(value), column)] += count
 
@@ -293,7 +277,7 @@ class Walker:
         bad = judge.watch(rows, 0, count)
         for claim in judge.local:
             if claim.property.kind == "always":
-                wrong = [r for r in bad.tolist() if breaks(judge, claim, rows[r])]
+                wrong = judge.breaking(claim, rows, bad)
                 broke[wrong] = True
                 self._note(claim, active[wrong], step, met, history)
             elif claim.property.kind == "sometimes":
@@ -307,17 +291,15 @@ class Walker:
                 )
                 broke |= wrong_
                 self._note(asked.claim, active[wrong_], step, met, history)
-            flags = judge.flags[numbers]
             for claim in judge.whole:
-                holds = (flags >> np.uint64(claim.bit)) & np.uint64(1) != 0
+                holds = judge.have(numbers, claim.bit)
                 if claim.property.kind == "always":
                     broke |= ~holds
                     self._note(claim, active[~holds], step, met, history)
                 else:
                     met.reach(claim, active[holds])
                 if claim.premise_bit >= 0:
-                    premise = (flags >> np.uint64(claim.premise_bit)) & np.uint64(1) != 0
-                    met.meet(claim, active[premise])
+                    met.meet(claim, active[judge.have(numbers, claim.premise_bit)])
         met.broke[active[broke]] = True
         self._standing = [rows[~broke]]
         return active[~broke], None if numbers is None else numbers[~broke]
@@ -334,10 +316,9 @@ class Walker:
         """Judge the claims that nothing gets stuck; a stuck run may go on by faults alone."""
         if numbers is None or not stuck.any():
             return
-        flags = self.judge.flags[numbers]
         for claim in self.judge.whole:
             if claim.property.kind == "no deadlock":
-                done = (flags >> np.uint64(claim.bit)) & np.uint64(1) != 0
+                done = self.judge.have(numbers, claim.bit)
                 self._note(claim, active[stuck & ~done], step, met, history)
 
     def _note(self, claim: Claim, runs: Ints, step: int, met: RunsMet, history: Table) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from joinproto.check.engine.rows.layout import Layout
-from joinproto.check.engine.shapes import Masks, Questions
+from joinproto.check.engine.shapes import Masks, Questions, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.engine.tables.contents import Contents
 from joinproto.check.engine.tables.grids import Grids
@@ -204,6 +204,11 @@ class Arrays(ABC):
         self.layout = layout
         self._added_upto = 0
         return old
+
+    def repacked(self, rows: Rows, old: Layout, into: Rows | None = None) -> Rows:
+        """Return rows that `old` packed, packed by the present layout (see `Layout.repack`)."""
+        messages = min(old.capacity, self.slots)
+        return self.layout.repack(rows, len(rows), old, messages, into)
 
     def _added_masks(self) -> Masks:
         if self.contents is not None:

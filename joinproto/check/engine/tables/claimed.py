@@ -7,7 +7,7 @@ By number, so that it may be kept with the numbers for the next search of the sa
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,14 @@ class Claimed:
         `names`: of the members; `shown`: the observations of each field.
         """
         claims = [item for item in world.properties if item.name in self.names]
-        places = {item.name: self._places(item, names) for item in claims}
+        places = {
+            item.name: [
+                place
+                for place in places_of(item, names, len(self.counts))
+                if all(self.counts[at] for at in place)
+            ]
+            for item in claims
+        }
         fears, rows = self.fears, self._rows
 
         def holds(item: Property, key: Key) -> bool:
@@ -116,19 +123,18 @@ class Claimed:
             about = [item for item in claims if key[::2] in places[item.name]]
             yield not all(holds(item, key) for item in about)
 
-    def _places(self, item: Property, names: Sequence[str]) -> list[tuple[int, int]]:
-        """Return the fields that a claim sees, twice the same for one alone, if they show any."""
-        among, monitor = among_of(item, names), range(len(names), len(self.counts))
-        if item.scope in ("pair", "beside"):
-            places = pairs_of(item, among, monitor)
-        else:
-            places = [(field, field) for field in (among if item.scope == "each" else monitor)]
-        return [place for place in places if all(self.counts[at] for at in place)]
 
+def places_of(item: Property, names: Sequence[str], watched: int) -> list[tuple[int, int]]:
+    """Return the pairs of watched fields that a claim sees; twice the same for one alone.
 
-def among_of(item: Property, names: Sequence[str]) -> list[int]:
-    """Return the fields of the members that a claim is about."""
-    return [field for field, name in enumerate(names) if name in (item.among or names)]
+    `names`: of the members, whose fields come first; `watched`: how many fields there are.
+    """
+    among = [field for field, name in enumerate(names) if name in (item.among or names)]
+    monitor = range(len(names), watched)
+    if item.scope in ("each", "monitor"):
+        return [(field, field) for field in (among if item.scope == "each" else monitor)]
+    others: Iterable[int] = among if item.scope == "pair" else monitor
+    return [(field, other) for field in among for other in others if field != other]
 
 
 def is_kept(item: Property) -> bool:
@@ -179,9 +185,3 @@ class BreakingObservations:
         """Return the numbers of the seen observations, by watched field."""
         parts = zip(self.base.tolist(), self.counts, strict=True)
         return [np.flatnonzero(seen[at : at + count]).tolist() for at, count in parts]
-
-
-def pairs_of(item: Property, among: list[int], monitor: range) -> list[tuple[int, int]]:
-    """Return the watched fields that a claim about two sees side by side."""
-    others: Any = among if item.scope == "pair" else monitor
-    return [(field, other) for field in among for other in others if field != other]

@@ -141,8 +141,7 @@ class Contents:
             for number, messages in enumerate(contents.values):
                 for m in messages:
                     bits[number, layout.slot_word[m]] |= np.uint64(1) << layout.slot_bit[m]
-            numbers = (rows[:, old.word[field]] >> old.shift[field]) & old.mask[field]
-            found |= bits[numbers.astype(np.int64)]
+            found |= bits[old.values(rows, field)]
         return found
 
     # -- answers -------------------------------------------------------------------------

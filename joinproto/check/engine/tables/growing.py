@@ -104,21 +104,20 @@ class Ragged:
 
     def add_fields(self, count: int) -> None:
         """Append this many fields."""
-        self.room += [8] * count
-        self.off = np.concatenate([[0], np.cumsum(self.room)]).astype(np.int64)
-        for name, array in self.arrays.items():
-            more = np.full(8 * count, self._fills[name], array.dtype)
-            self.arrays[name] = np.concatenate([array, more])
+        self._move([*self.room, *[8] * count])
 
     def make_room(self, field: int, wanted: int) -> None:
         """Extend field `field` to at least `wanted` values."""
-        if wanted <= self.room[field]:
-            return
-        old_off, old_room = self.off, list(self.room)
-        self.room[field] = max(wanted, 2 * self.room[field])
-        self.off = np.concatenate([[0], np.cumsum(self.room)]).astype(np.int64)
+        if wanted > self.room[field]:
+            room = list(self.room)
+            room[field] = max(wanted, 2 * room[field])
+            self._move(room)
+
+    def _move(self, room: list[int]) -> None:
+        off = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
         for name, array in self.arrays.items():
-            grown = np.full(int(self.off[-1]), self._fills[name], array.dtype)
-            for f, room in enumerate(old_room):
-                grown[self.off[f] : self.off[f] + room] = array[old_off[f] : old_off[f] + room]
+            grown = np.full(int(off[-1]), self._fills[name], array.dtype)
+            for f, held in enumerate(self.room):
+                grown[off[f] : off[f] + held] = array[self.off[f] : self.off[f] + held]
             self.arrays[name] = grown
+        self.room, self.off = room, off

@@ -1,6 +1,7 @@
 """The numbers that a search gave to everything, as plain data: for another search to go on with.
 
-Of the same world and the same code: the caller that keeps them makes sure of that.
+The other search must be of the same world and the same code.  The caller that keeps the numbers
+makes sure of that.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ class TablesNumbering:
         self._tables = tables
 
     def content(self) -> dict[str, Any]:
-        """Return it: the attributes of the tables that are no world's, and the horizons."""
+        """Return the tables' attributes that do not come from the world, and the horizons."""
         tables = self._tables
         kept = {name: value for name, value in vars(tables).items() if name not in _NOT_KEPT}
         return {"tables": kept, "horizons": tables.expiry.horizons}
 
     def take(self, content: dict[str, Any]) -> None:
-        """Number all as it was.  A reader of the tables, such as a judge, must read them again.
+        """Give everything the number that it had.  Readers of the tables must read them again.
 
-        They are bound by no memory limit after it (`Arrays.bound_by`), and count the steps that
-        were counted then (`Arrays.forget_taken`).
+        Afterwards no memory limit binds the tables (`Arrays.bound_by`), and they count the steps
+        that the other search counted (`Arrays.forget_taken`).
         """
         tables, expiry = self._tables, self._tables.expiry
         vars(tables).update(content["tables"])

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import Any
 
 from joinproto.check.freeze import is_fixed, thaw
 
 
 class Numbers:
-    """Values of one kind, numbered in the order in which they are first met.
-
-    `of`: the number of each.
-    """
-
-    of: dict[Any, int]
+    """Values of one kind, numbered in the order in which they are first met."""
 
     def __init__(self, values: Sequence[Any] = ()) -> None:
         self.values = list(values)
 
-    def __getattr__(self, name: str) -> Any:
-        if name != "of":
-            raise AttributeError(name)
-        # Made when it is first wanted: a search that meets nothing new wants none.
-        self.of = {value: number for number, value in enumerate(self.values)}
-        return self.of
+    @cached_property
+    def of(self) -> dict[Any, int]:
+        """The number of each.  A search that meets nothing new never needs it."""
+        return {value: number for number, value in enumerate(self.values)}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"values": self.values}

@@ -7,14 +7,19 @@ the cache: so they are stored as numbers, and each is made on first use.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from attrs import frozen
 
-from joinproto.check.engine.shapes import Flags
+from joinproto.check.engine.shapes import Flags, Ints
 from joinproto.check.engine.tables.growing import Growing
+from joinproto.check.engine.tables.kernel import DOUBLE, LOSE, MOVE, TAKE, TOGETHER, parts_of
 from joinproto.check.engine.tables.numbers import Numbers
 from joinproto.check.local import Cost, Outcome
+
+if TYPE_CHECKING:
+    from joinproto.check.engine.tables.tables import Tables
 
 COSTS: dict[Cost, int] = {"": 0, "crash": 1, "wipe": 2}
 """The cost of an outcome, as the compiled loops read it."""
@@ -103,3 +108,30 @@ class Outcomes:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._made = [None] * state["_made"]
+
+
+@frozen
+class Faults:
+    """The steps that are faults: by outcome, by move of the world, by joint step."""
+
+    outcome: Flags
+    move: Flags
+    joint: Flags
+
+    @classmethod
+    def of(cls, tables: Tables) -> Faults:
+        moves = [action != "heal" for action, _ in tables.moves]
+        joint = [step.fault for step in tables.joint_steps]
+        outcomes = tables.outcomes.are_faults if len(tables.outcomes) else np.zeros(1, np.bool_)
+        return cls(outcomes, *(np.array(items or [False]) for items in (moves, joint)))
+
+    def of_steps(self, info: Ints) -> Flags:
+        """Return the steps that are faults, as `joinproto.check.steps.Move.is_fault` has them."""
+        kind, a, o = parts_of(info)
+        fault: Flags = (kind == LOSE) | (kind == DOUBLE)
+        own, moved, together = kind <= TAKE, kind == MOVE, kind == TOGETHER
+        fault[own] = self.outcome[o[own]]
+        fault[moved] = self.move[a[moved]]
+        # A joint step in which a member crashes is one as well.
+        fault[together] = self.joint[a[together]] | (o[together] > 0)
+        return fault

@@ -52,14 +52,6 @@ def member_codes(tables: Tables) -> list[Any]:
     return [*codes.members, *([codes.monitor] if codes.monitor else [])]
 
 
-def answer_as_before(numbering: TablesNumbering, content: dict[str, Any]) -> bool:
-    """Return whether members repeat their answers, for a sample of all of them."""
-    try:
-        return all(numbering.samples(content, SAMPLES))
-    except ModelProblem:
-        return False
-
-
 def take_numbering(
     numbering: TablesNumbering, content: dict[str, Any], *, kept: str, next: str
 ) -> None:
@@ -67,7 +59,11 @@ def take_numbering(
 
     `kept`: what it is of; `next`: what to do then.
     """
-    if not answer_as_before(numbering, content):
+    try:
+        are_same = all(numbering.samples(content, SAMPLES))
+    except ModelProblem:
+        are_same = False
+    if not are_same:
         raise UsageProblem(
             f"the members answer otherwise than in the {kept} that is kept, though their source is"
             " the same: a data file, the environment or a package is another one",
