@@ -6,76 +6,68 @@ connects says the run's password first.
 
 from __future__ import annotations
 
+import io
 import json
 import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from joinproto.check.engine.shapes import Column
 
 _HEADER_MAX = 1 << 24
-Parts = dict[str, npt.NDArray[Any]]
+Parts = dict[str, Column]
 
 
 def send(connection: socket.socket, words: dict[str, Any], parts: Parts | None = None) -> None:
     """Send one frame."""
-    parts = {name: np.ascontiguousarray(part) for name, part in (parts or {}).items()}
-    kinds = [(name, part.dtype.str, part.shape) for name, part in parts.items()]
-    header = json.dumps({"words": words, "parts": kinds}).encode()
-    connection.sendall(len(header).to_bytes(8, "little") + header)
-    for part in parts.values():
-        if part.nbytes:
-            connection.sendall(part.data.cast("B"))
+    for piece in _frame(words, parts or {}):
+        connection.sendall(piece)
 
 
 def receive(connection: socket.socket) -> tuple[dict[str, Any], Parts]:
     """Return the next frame; raises ConnectionError where there is none."""
-    size = int.from_bytes(_exactly(connection, 8), "little")
-    if size > _HEADER_MAX:
-        raise ConnectionError("what arrived is not a frame of ours")
-    header = json.loads(_exactly(connection, size))
-    parts: Parts = {}
-    for name, kind, shape in header["parts"]:
-        array = np.empty(shape, np.dtype(kind))
-        if array.nbytes:
-            _fill(connection, array.data.cast("B"))
-        parts[name] = array
-    return header["words"], parts
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    found = bytearray(size)
-    _fill(connection, memoryview(found))
-    return bytes(found)
-
-
-def _fill(connection: socket.socket, place: memoryview) -> None:
-    at = 0
-    while at < len(place):
-        got = connection.recv_into(place[at:])
-        if got == 0:
-            raise ConnectionError("the other end closed the connection")
-        at += got
+    return _read(connection.recv_into)
 
 
 def packed(parts: Parts) -> bytes:
     """Return arrays as bytes, as a broadcast carries them."""
-    kinds = [(name, part.dtype.str, part.shape) for name, part in parts.items()]
-    header = json.dumps(kinds).encode()
-    return b"".join(
-        [len(header).to_bytes(8, "little"), header, *(part.tobytes() for part in parts.values())]
-    )
+    return b"".join(_frame({}, parts))
 
 
 def unpacked(content: bytes) -> Parts:
     """Return the arrays that `packed` was given."""
-    size = int.from_bytes(content[:8], "little")
-    at = 8 + size
+    return _read(io.BytesIO(content).readinto)[1]
+
+
+def _frame(words: dict[str, Any], parts: Parts) -> Iterator[bytes | memoryview]:
+    arrays = {name: np.ascontiguousarray(part) for name, part in parts.items()}
+    kinds = [(name, part.dtype.str, part.shape) for name, part in arrays.items()]
+    header = json.dumps({"words": words, "parts": kinds}).encode()
+    yield len(header).to_bytes(8, "little") + header
+    yield from (part.data.cast("B") for part in arrays.values() if part.nbytes)
+
+
+def _read(read_into: Callable[[memoryview], int]) -> tuple[dict[str, Any], Parts]:
+    size = int.from_bytes(_filled(read_into, bytearray(8)), "little")
+    if size > _HEADER_MAX:
+        raise ConnectionError("what arrived is not a frame of ours")
+    header = json.loads(_filled(read_into, bytearray(size)))
     parts: Parts = {}
-    for name, kind, shape in json.loads(content[8:at]):
-        array = np.empty(shape, np.dtype(kind))
-        if array.nbytes:
-            array.data.cast("B")[:] = content[at : at + array.nbytes]
-        parts[name] = array
-        at += array.nbytes
-    return parts
+    for name, kind, shape in header["parts"]:
+        parts[name] = np.empty(shape, np.dtype(kind))
+        if parts[name].nbytes:
+            _filled(read_into, parts[name].data.cast("B"))
+    return header["words"], parts
+
+
+def _filled(read_into: Callable[[memoryview], int], place: Any) -> Any:
+    """Return a place in memory once it is filled."""
+    rest = memoryview(place)
+    while rest:
+        got = read_into(rest)
+        if got == 0:
+            raise ConnectionError("the other end closed the connection")
+        rest = rest[got:]
+    return place

@@ -215,9 +215,14 @@ def full_disk(what: str) -> EnvironmentProblem:
 
 
 def _reason(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = lines_of(text)
     said = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Failure)\b", line)]
-    return (said or lines or ["it says nothing"])[-1 if said else 0][:300]
+    return (said or lines)[-1 if said else 0][:300]
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a message that are not empty, at least one."""
+    return [line.strip() for line in text.splitlines() if line.strip()] or ["it says nothing"]
 
 
 def _own_address(master: str) -> str:
@@ -336,6 +341,6 @@ def _quiet(said: list[str]) -> Iterator[None]:
 
 
 def _first_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = lines_of(text)
     told = [line for line in lines if "Exception" in line or "Error" in line]
-    return (told or lines or ["it says nothing"])[0][:300]
+    return (told or lines)[0][:300]

@@ -15,6 +15,7 @@ from attrs import define, frozen
 from joinproto.errors import UsageProblem, not_installed
 from spark_explore.places import Address, Folder, Place
 from spark_explore.query import EDGES, STATES, Dataset
+from spark_explore.session import lines_of
 
 Engine = Literal["duckdb", "spark"]
 
@@ -194,8 +195,7 @@ def _failed(error: Exception) -> UsageProblem:
 
 
 def _said(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines or ["it says nothing"])[0].partition(" SQLSTATE")[0]
+    return lines_of(str(error))[0].partition(" SQLSTATE")[0]
 
 
 def _value(item: Any) -> Any:

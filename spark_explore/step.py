@@ -7,18 +7,19 @@ so that nothing is counted twice or lost when a step runs again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import Factory, define, evolve, field, frozen
 
 from joinproto.check.engine.rows.rowset import RowSet
+from joinproto.check.engine.shapes import Ints, Keys, Rows
 from spark_explore.blocks import Block, BlockBuilder, met
-from spark_explore.keys import Keys, Rows, by_owner, padded
+from spark_explore.keys import by_owner, padded
 from spark_explore.parcels import received, sent
 from spark_explore.session import is_full
 from spark_explore.storage import Share, Storage
@@ -38,7 +39,7 @@ Item = tuple[int, tuple[Any, ...]]
 _CHUNK_BYTES = 1 << 22
 _BLOCK_BYTES = 1 << 24
 BAD_MAX = 1 << 16
-Times = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+Times = tuple[Ints, Ints]
 """Numbers in order, and how often each was met."""
 
 
@@ -63,7 +64,7 @@ class Counts:
     flags_bad: Rows | None = None
     generated: int = 0
     taken: Times | None = None
-    events: npt.NDArray[np.int64] | None = None
+    events: Ints | None = None
     sent: int = 0
     written: int = 0
     expanded: bool = False
@@ -118,19 +119,21 @@ class Task:
 
 def start(task: Task, owner: int, shares: Iterable[Share]) -> Iterator[Item]:
     """Expand the owner's part of the first level; `shares`: the owner's, alone."""
-    yield from _guarded(task, owner, lambda: _expand_stored(task, *shares), [])
+    yield from _guarded(owner, lambda: _expand_stored(task, *shares), [])
 
 
 def middle(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterator[Item]:
     """Take in `level`, and expand it."""
     rest: list[Item] = []
-    yield from _guarded(task, owner, lambda: _middle(task, owner, level, items, rest), rest)
+    work = partial(_arrived, task, owner, level, items, rest, expands=True)
+    yield from _guarded(owner, work, rest)
 
 
 def end(task: Task, level: int, owner: int, items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
     """Take in the last level of the job; yield the counts of all levels."""
     rest: list[Item] = []
-    for _, what in _guarded(task, owner, lambda: _end(task, owner, level, items, rest), rest):
+    work = partial(_arrived, task, owner, level, items, rest, expands=False)
+    for _, what in _guarded(owner, work, rest):
         yield what
 
 
@@ -163,9 +166,7 @@ def _times(one: Times | None, other: Times | None) -> Times | None:
     return which, times
 
 
-def _sum(
-    one: npt.NDArray[np.int64] | None, other: npt.NDArray[np.int64] | None
-) -> npt.NDArray[np.int64] | None:
+def _sum(one: Ints | None, other: Ints | None) -> Ints | None:
     if one is None or other is None:
         return other if one is None else one
     total = np.zeros(max(len(one), len(other)), np.int64)
@@ -174,28 +175,24 @@ def _sum(
     return total
 
 
-def _guarded(task: Task, owner: int, work: Any, rest: list[Item]) -> Iterator[Item]:
+def _guarded(owner: int, work: Callable[[], Iterator[Item]], rest: list[Item]) -> Iterator[Item]:
     """Errors travel to the driver like all results: the driver reports them.
 
     So does what came with the rows, `rest`: where a step before failed, it says why this one does.
     """
     try:
-        yield from _leaving(work())
-    except Stopped:
-        yield from rest
-        yield owner, (PROBLEM, "stopped", "")
-    except OSError as error:
-        yield from rest
-        yield owner, (PROBLEM, "full" if is_full(error) else "system", f"{error}")
-
-
-def _leaving(items: Iterator[Item]) -> Iterator[Item]:
-    """Work that does not come to its end may leave cells marked as asked for."""
-    try:
-        yield from items
-    except BaseException:
+        yield from work()
+    except BaseException as error:
+        # Work that does not come to its end may leave cells marked as asked for.
         forget_worker_caches()
-        raise
+        if isinstance(error, Stopped):
+            what = "stopped", ""
+        elif isinstance(error, OSError):
+            what = "full" if is_full(error) else "system", f"{error}"
+        else:
+            raise
+        yield from rest
+        yield owner, (PROBLEM, *what)
 
 
 def _expand_stored(task: Task, share: Share) -> Iterator[Item]:
@@ -209,24 +206,22 @@ def _expand_stored(task: Task, share: Share) -> Iterator[Item]:
     yield share.owner, (COUNTS, counts)
 
 
-def _middle(
-    task: Task, owner: int, level: int, items: Iterable[Item], rest: list[Item]
+def _arrived(
+    task: Task,
+    owner: int,
+    level: int,
+    items: Iterable[Item],
+    rest: list[Item],
+    *,
+    expands: bool,
 ) -> Iterator[Item]:
     cache = task.cache()
     counts, rows = _take_in(task, cache, owner, level, items, rest)
     yield from rest
     rest.clear()
-    if len(rows):
+    if expands and len(rows):
         yield from _expand(task, cache, rows, counts)
-    counts.expanded = True
-    yield owner, (COUNTS, counts)
-
-
-def _end(
-    task: Task, owner: int, level: int, items: Iterable[Item], rest: list[Item]
-) -> Iterator[Item]:
-    counts, _ = _take_in(task, task.cache(), owner, level, items, rest)
-    yield from rest
+    counts.expanded = expands
     yield owner, (COUNTS, counts)
 
 
@@ -288,7 +283,7 @@ def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
     """Take in what some new rows show."""
     bad, seen = cache.watch(rows)
     if len(bad):
-        counts.bad = _more(counts.bad, rows[bad])
+        counts.bad = _either(counts.bad, rows[bad])
     no_field: list[int] = []
     both = zip_longest(counts.seen, seen, fillvalue=no_field)
     counts.seen = [sorted({*before, *here}) for before, here in both]
@@ -300,12 +295,9 @@ def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
         _, flags = cache.combinations(piece)
         counts.flags_any |= int(np.bitwise_or.reduce(flags))
         broken = piece[flags & always != always]
-        if len(broken):
-            counts.flags_bad = _more(counts.flags_bad, broken)[:BAD_MAX]
-
-
-def _more(rows: Rows | None, others: Rows) -> Rows:
-    return others if rows is None else np.concatenate([rows, others])
+        room = BAD_MAX - (0 if counts.flags_bad is None else len(counts.flags_bad))
+        if len(broken) and room:
+            counts.flags_bad = _either(counts.flags_bad, broken[:room])
 
 
 # -- expanding -------------------------------------------------------------------------

@@ -19,12 +19,12 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from attrs import Factory, define, field
 
 from joinproto.check.engine.rows.layout import Layout
 from joinproto.check.engine.runs.paths import move_of
 from joinproto.check.engine.search import Search
+from joinproto.check.engine.shapes import Ints, Rows
 from joinproto.check.engine.tables import kernel
 from joinproto.check.steps import said
 from joinproto.errors import EnvironmentProblem
@@ -94,19 +94,19 @@ class TableServer:
             found = {"words": np.frombuffer(text.encode(), np.uint8)}
         return {**found, **self._since(parts["position"])}
 
-    def _words_of(self, info: int, row: npt.NDArray[np.uint64]) -> str:
+    def _words_of(self, info: int, row: Rows) -> str:
         found = self._words.get(info)
         if found is None:
             found = self._words[info] = said(move_of(self.search, info, row))
         return found
 
-    def _since(self, position: npt.NDArray[np.int64]) -> Parts:
+    def _since(self, position: Ints) -> Parts:
         tables, judge = self.search.tables, self.search.judge
         judge.refresh()
         shown = [len(numbers) for numbers in tables.shown[: judge.parts]]
         return since(tables, self.log, shown, list(judge.broken), position)
 
-    def _fill(self, asked: npt.NDArray[np.int64], level: int) -> None:
+    def _fill(self, asked: Ints, level: int) -> None:
         tables = self.search.tables
         # Another executor may have asked the same a moment ago.
         new = [row for row in asked.tolist() if self._is_open(row)]

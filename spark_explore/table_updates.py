@@ -7,19 +7,19 @@ that is as far as nothing gets everything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import numpy as np
-import numpy.typing as npt
-from attrs import Factory, define
+from attrs import frozen
 
 from joinproto.check.engine.rows.layout import Layout
+from joinproto.check.engine.shapes import Column, Ints, Keys
 from joinproto.check.engine.tables import kernel
 from joinproto.check.engine.tables.arrays import Arrays
+from joinproto.check.engine.tables.grids import Grids
 from joinproto.check.engine.tables.growing import Growing
 
-Ints = npt.NDArray[np.int64]
-Parts = dict[str, npt.NDArray[Any]]
+Parts = dict[str, Column]
 """An update, or a replica's answer: arrays by name."""
 
 
@@ -30,31 +30,33 @@ def _growing(arrays: Arrays) -> Iterable[Growing]:
         yield from (array for name, array in group.items() if name != "taken")
 
 
-@define
+def _grids(arrays: Arrays) -> dict[str, Grids]:
+    """Return the tables of cells by the names that updates give them."""
+    return {"cells": arrays.cells, "adds": arrays.adds_table, "rests": arrays.rests}
+
+
+@frozen
 class UpdateLog:
-    """The cells that were filled, in order: rows (field, value, column, content).
+    """The cells that were filled, in order, by table: rows (field, value, column, content)."""
 
-    `adds`, `rests`: what a queue holds with a message more, and without one.
-    """
-
-    cells: list[tuple[int, int, int, int]] = Factory(list)
-    adds: list[tuple[int, int, int, int]] = Factory(list)
-    rests: list[tuple[int, int, int, int]] = Factory(list)
+    filled: dict[str, list[tuple[int, int, int, int]]]
 
     @classmethod
     def of(cls, arrays: Arrays) -> UpdateLog:
         """Return all cells that are filled now."""
-        grids = (arrays.cells, arrays.adds_table, arrays.rests)
         return cls(
-            *([c for c in grid.filled() if c[3] >= 0 or c[3] == kernel.REFUSED] for grid in grids)
+            {
+                name: [c for c in grid.filled() if c[3] >= 0 or c[3] == kernel.REFUSED]
+                for name, grid in _grids(arrays).items()
+            }
         )
 
-    def add(self, arrays: Arrays, asked: npt.NDArray[np.int64]) -> None:
+    def add(self, arrays: Arrays, asked: Ints) -> None:
         """Take note of the cells that answer `asked`."""
         for kind, x, y, z in asked.tolist():
-            content = arrays.grid_of(kind).get(x, y, z)
-            of = {kernel.ASK_CELL: self.cells, kernel.ASK_REST: self.rests}.get(kind, self.adds)
-            of.append((x, y, z, content))
+            grid = arrays.grid_of(kind)
+            name = next(name for name, one in _grids(arrays).items() if one is grid)
+            self.filled[name].append((x, y, z, grid.get(x, y, z)))
 
 
 def since(
@@ -72,7 +74,7 @@ def since(
     at = iter(np.zeros(1 << 12, np.int64).tolist() if whole else position.tolist())
     parts: Parts = {}
     values = arrays.value_counts()
-    blocks: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in arrays.per_value.arrays}
+    blocks: dict[str, list[Column]] = {name: [] for name in arrays.per_value.arrays}
     for field, count in enumerate(values):
         begin, off = next(at), int(arrays.per_value.off[field])
         for name, array in arrays.per_value.arrays.items():
@@ -84,10 +86,8 @@ def since(
     messages = arrays.outcome_messages[next(at) :]
     parts["message_counts"] = np.array([len(item) for item in messages], np.int32)
     parts["messages"] = np.array([m for item in messages for m in item], np.int32)
-    parts["cells"] = _rows(log.cells[next(at) :])
-    parts["adds"] = _rows(log.adds[next(at) :])
-    parts["broken"] = _rows(broken[next(at) :])
-    parts["rests"] = _rows(log.rests[next(at) :])
+    for name, rows in {**log.filled, "broken": broken}.items():
+        parts[name] = np.array(rows[next(at) :], np.int64).reshape(-1, 4)
     parts["values"] = np.array(values, np.int64)
     parts["columns"] = np.array(arrays.column_counts(), np.int64)
     parts["shown"] = np.array(shown, np.int64)
@@ -102,10 +102,6 @@ def since(
         )
         parts |= arrays.environment_tables._asdict()
     return {name: np.ascontiguousarray(part) for name, part in parts.items()}
-
-
-def _rows(items: Sequence[Sequence[int]]) -> Ints:
-    return np.array(items, np.int64).reshape(-1, 4)
 
 
 class Replica(Arrays):
@@ -125,7 +121,7 @@ class Replica(Arrays):
         )
         self._values = [0] * self.fields
         self._columns = [0] * self.fields
-        self._counts = [0, 0, 0, 0]  # cells, adds, broken, rests
+        self._counts = dict.fromkeys((*_grids(self), "broken"), 0)
         self.shown: list[int] = []
         self.broken: list[tuple[int, ...]] = []
         self.take_in(parts)
@@ -138,7 +134,7 @@ class Replica(Arrays):
                 *self._values,
                 *(growing.count for growing in _growing(self)),
                 len(self.outcome_messages),
-                *self._counts,
+                *self._counts.values(),
             ],
             np.int64,
         )
@@ -172,12 +168,11 @@ class Replica(Arrays):
             at = int(self.per_value.off[self.queue_field + queue])
             takes = self.per_value.arrays["take_count"][at : at + count]
             self.rests.make_room(queue, count, max(1, int(takes.max())))
-        self.cells.put_all(parts["cells"])
-        self.adds_table.put_all(parts["adds"])
-        self.rests.put_all(parts["rests"])
+        for name, grid in _grids(self).items():
+            grid.put_all(parts[name])
         self.broken += [tuple(row) for row in parts["broken"].tolist()]
-        for number, name in enumerate(("cells", "adds", "broken", "rests")):
-            self._counts[number] += len(parts[name])
+        for name in self._counts:
+            self._counts[name] += len(parts[name])
         self._needed = parts["needed"]
         self.shown = parts["shown"].tolist()
         self._given = parts["layout"].tolist()
@@ -191,7 +186,7 @@ class Replica(Arrays):
     def message_count(self) -> int:
         return self._messages
 
-    def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
+    def needed_messages(self) -> tuple[Keys, int]:
         return self._needed, self._horizons
 
     def outgrown(self) -> bool:
