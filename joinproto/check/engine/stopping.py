@@ -32,7 +32,7 @@ class Limits:
 
 @frozen(kw_only=True)
 class Stops:
-    """Says why a search ends now; nothing where it continues.
+    """Says why a search must end now; an empty text while it may continue.
 
     `began`: by `time.perf_counter`.  Time spent in `compiling` does not count as the search's.
     """

@@ -61,7 +61,7 @@ class ReadView(View):
         self.read: dict[int, None] = {}
 
     def __reduce__(self) -> Any:
-        # A copy is of all that there is, and notes nothing.
+        # A copy holds all values, and records no reads.
         names = self._names
         disks = () if self.disk is NO_DISKS else tuple(map(self.disk.__getitem__, names))
         return View, (names, self._shown, disks, self.monitor, self.split, self._links)

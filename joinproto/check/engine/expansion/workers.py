@@ -179,7 +179,7 @@ class ParallelLevels:
         if picked is not None:
             start, stop, late = 0, len(picked), int(np.searchsorted(picked, late))
             self._chosen = picked
-        # Where the last level lacked nothing, this one may lack as little.
+        # Where the last level lacked no answer, this one may lack none either.
         first, answered = min(stop, late + ROWS_MIN * self._lacked), 0
         left = [(start, late), (first, stop)]
         lacking, asked, found = expander.known(

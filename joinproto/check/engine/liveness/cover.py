@@ -99,7 +99,7 @@ class Cover:
         return Run(state, way)
 
     def _further(self, run: Run, still: dict[Hashable, None]) -> list[int]:
-        """Return a next edge that takes an open goal, or nothing."""
+        """Return a next edge that takes an open goal, alone in a list, or an empty list."""
         last = run.edges[-1]
         for edge in self._out_of(int(self.graph.target[last])):
             if any(taken in still for taken in self._taken((last, edge), 1)):

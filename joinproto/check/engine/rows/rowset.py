@@ -229,7 +229,7 @@ class RowSet:
     def insert(self, candidates: Rows, count: int, via: RowMarks | None = None) -> Ints:
         """Insert `candidates[:count]`, duplicates among them or not, and mark them by `via`.
 
-        Returns their row numbers where the set is `numbered`, else nothing of use.
+        Returns their row numbers where the set is `numbered`, else an empty array.
         """
         self.room_for(count)
         self._own[0] = self.count

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @define
 class Findings:
-    """`whole`: nothing was left out, so a claim that was not reached is unreachable.
+    """`whole`: no state was left out, so a claim that was not reached is unreachable.
 
     `idle`: fairness demands for steps that never are possible.  `notes`: steps taken that abstract
     worlds cannot take.

@@ -33,7 +33,7 @@ class Broken:
 class Walked:
     """Statistics of the runs.  `reached`, `premise`: by claim, runs that did at some time.
 
-    `rested`: runs that ended before their last step, because nothing could change any more.
+    `rested`: runs that ended before their last step, because no step could change them any more.
     `broken`: the shortest run for each claim; `runs_broken`: by claim, how many.
     """
 

@@ -313,7 +313,7 @@ class Walker:
         met: RunsMet,
         history: Table,
     ) -> None:
-        """Judge the claims that nothing gets stuck; a stuck run may go on by faults alone."""
+        """Judge the claims against deadlock; a stuck run may continue by faults alone."""
         if numbers is None or not stuck.any():
             return
         for claim in self.judge.whole:

@@ -8,8 +8,8 @@ and Python's.  A user's own world may import anything, so its answers are never 
 The cache holds the numbers that a finished search by the engine gave them
 (`joinproto/check/engine/tables/numbering.py`).
 
-Nothing is taken on trust: at each run some of the answers are asked for again, and a file in
-which one differs is not used, as little as one that is damaged, or of another user.
+Each run asks for some of the stored answers again.  A file in which one differs is not used, nor is
+a file that is damaged or belongs to another user.
 """
 
 from __future__ import annotations

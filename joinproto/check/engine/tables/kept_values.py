@@ -1,4 +1,4 @@
-"""Values as bytes that hold data and nothing else: to read them calls no function that they name.
+"""Values as bytes that hold data only: reading them calls no function that the bytes name.
 
 The bytes are the length of a JSON text (8 bytes, big endian), that text, the count of the following
 32-bit numbers, those numbers, and the bytes of arrays.  The text holds texts and numbers

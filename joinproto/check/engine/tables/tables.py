@@ -137,7 +137,7 @@ class Tables(Arrays):
         known = self.columns[field].of.get(event)
         if known is not None:
             return known
-        # Room first, here and below: where memory ends, nothing has a number and no more.
+        # Make room first, here and below: if memory ends, no value has a number without room.
         self.cells.make_room(field, len(self.values[field]), len(self.columns[field]) + 1)
         return self.columns[field].add(event)[0]
 
