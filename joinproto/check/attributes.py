@@ -10,12 +10,15 @@ from operator import attrgetter
 from typing import Any
 
 
-def fields(kind: type) -> tuple[str, ...]:
-    """Return the names of the fields of an attrs class or a dataclass."""
-    found = vars(kind).get("__attrs_attrs__")
-    if found is None:
-        found = dataclasses.fields(kind)
-    return tuple(item.name for item in found)
+def fields(kind: type) -> tuple[str, ...] | None:
+    """Return the names of the fields of an attrs class or a dataclass; None of another class."""
+    for base in kind.__mro__:
+        held = vars(base)
+        if "__attrs_attrs__" in held:
+            return tuple(item.name for item in held["__attrs_attrs__"])
+        if "__dataclass_fields__" in held:
+            return tuple(item.name for item in dataclasses.fields(base))
+    return None
 
 
 def parts_getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:

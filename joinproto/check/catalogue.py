@@ -23,25 +23,26 @@ from joinproto.check.world import World
 from joinproto.errors import did_you_mean
 
 
-def entry(name: str) -> Entry:
-    """Return the row of that name; an unknown one is answered with the nearest."""
+def _entries() -> dict[str, Entry]:
     from joinproto_worlds.entries import ENTRIES  # inside: the worlds are made of this package
 
-    for item in ENTRIES:
-        if item.name == name:
-            return item
-    hint = did_you_mean(name, [item.name for item in ENTRIES])
-    raise ModelProblem(
-        f"there is no world called {name!r}",
-        next=f"{hint}joinproto models lists them; a file of your own ends in .py or has a /",
-    )
+    return {item.name: item for item in ENTRIES}
+
+
+def entry(name: str) -> Entry:
+    """Return the row of that name; an unknown one is answered with the nearest."""
+    if not ships(name):
+        raise ModelProblem(
+            f"there is no world called {name!r}",
+            next=f"{did_you_mean(name, _entries())}joinproto models lists them; a file of your own"
+            " ends in .py or has a /",
+        )
+    return _entries()[name]
 
 
 def ships(name: str) -> bool:
     """Return whether a world of this name ships."""
-    from joinproto_worlds.entries import ENTRIES  # inside: as above
-
-    return any(item.name == name for item in ENTRIES)
+    return name in _entries()
 
 
 def parameters(item: Entry) -> dict[str, inspect.Parameter]:

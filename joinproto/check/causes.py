@@ -18,13 +18,13 @@ from attrs import Factory, define
 from joinproto.check.events import fields_of, plain
 from joinproto.check.freeze import thaw, thaw_all
 from joinproto.check.properties import Property
-from joinproto.check.shared import names_in
+from joinproto.check.shared import names_in, variables_around
 from joinproto.check.view import DOWN, Seen, View
 from joinproto.check.world import World
 from joinproto.errors import nearest
 
 TEXTS_MAX = 12
-"""A member that shows more different texts than these is told of with none of them."""
+"""Of a member that shows more different texts than these, none is reported."""
 SHOWN_MAX = 2_000
 """Observations of a member that are searched for texts, at most."""
 GROWN = 10
@@ -80,7 +80,7 @@ def misspelt(world: World, seen: Shown) -> Iterator[str]:
     """Yield each text that a claim names and no member can equal: mostly, it is misspelt."""
     if world.show_disk or world.show_links or world.monitor is not None:
         return  # other parts of the view are not examined
-    named = {item.name: _texts_of(item) for item in world.properties if item.kind in _OF_STATES}
+    named = {item.name: _texts_of(item) for item in world.properties if item.scope != "step"}
     if not any(named.values()) or any(len(values) > SHOWN_MAX for values in seen.values()):
         return
     up = [value for values in seen.values() for value in values if value is not DOWN]
@@ -153,8 +153,7 @@ def looks_outside(world: World) -> Iterator[str]:
     """Yield each claim that looks at a member which is not in the world."""
     for item in world.properties:
         for part in filter(isfunction, item.asks):
-            around = dict(zip(part.__code__.co_freevars, part.__closure__ or (), strict=False))
-            held = {name: getattr(cell, "cell_contents", None) for name, cell in around.items()}
+            held = variables_around(part)
             names = [*names_in(part.__code__)]
             held |= {name: part.__globals__[name] for name in names if name in part.__globals__}
             for name, value in held.items():
@@ -201,19 +200,6 @@ class _Watched(View):
     def __getitem__(self, name: str) -> Any:
         self.is_looked_at = True
         return super().__getitem__(name)
-
-
-_OF_STATES = (
-    "always",
-    "sometimes",
-    "eventually",
-    "leads to",
-    "infinitely often",
-    "eventually always",
-    "until",
-    "always possible",
-    "no deadlock",
-)
 
 
 def _texts_of(item: Property) -> set[str]:

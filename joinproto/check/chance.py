@@ -2,7 +2,7 @@
 
 The graph is read as a Markov chain of discrete time.  In each state one of the steps that change
 it is drawn, all with the same weight where nothing else is said.  That is the draw of `simulate`
-as well, so random runs come near these numbers, and never say them.  A state is absorbing where
+as well, so the shares of random runs approach these numbers.  A state is absorbing where
 no step changes it, and, for each claim, where that claim is broken.
 """
 

@@ -40,15 +40,8 @@ class Environment:
         splits = faults.splits
         if splits is None:
             splits = every_split(tuple(world.members))
-        bag = type(world.network).__name__ == "MessageBag"
-        queues = bag or type(world.network).__name__ == "FifoLinks"
-        first = Surroundings(
-            faults.crashes,
-            faults.wipes,
-            faults.losses if queues else 0,
-            faults.duplicates if bag else 0,
-            faults.partitions,
-        )
+        budgets = faults.crashes, faults.wipes, faults.losses, faults.duplicates, faults.partitions
+        first = Surroundings(*budgets)
         found = cls((), splits)
         states = [first]
         seen = {first}

@@ -6,12 +6,15 @@ in the order given; where the world has crashes, one can fall between any two of
 
 from __future__ import annotations
 
+import enum
 from collections import deque
 from collections.abc import Iterable, Mapping
 from types import FunctionType
 from typing import Any, Final, Protocol, TypeAlias
 
 from attrs import frozen
+
+from joinproto.check.attributes import fields
 
 
 class _NotEnabled:
@@ -115,8 +118,6 @@ class ValueText(str):
 
 def plain(value: object) -> str:
     """Return `value` as an engineer would say it: no quotes, no class noise for enums."""
-    import enum
-
     if isinstance(value, str):
         return value
     if isinstance(value, enum.Enum):
@@ -136,10 +137,10 @@ def plain(value: object) -> str:
     if isinstance(value, FunctionType):
         # Its own text has an address, which is another in each process.
         return value.__qualname__
-    fields = fields_of(value)
-    if fields is None:
+    held = fields_of(value)
+    if held is None:
         return str(value)
-    said = [f"{name} {text}" for name, text in said_of(fields)]
+    said = [f"{name} {text}" for name, text in said_of(held)]
     return f"{type(value).__name__}({', '.join(said)})"
 
 
@@ -153,15 +154,13 @@ def fields_of(value: object) -> dict[str, Any] | None:
     kind: Any = type(value)
     if kind.__str__ is not object.__str__:
         return None
-    named = getattr(kind, "__attrs_attrs__", None)
-    names = [field.name for field in named] if named is not None else None
-    names = getattr(kind, "__dataclass_fields__", names)
+    names = fields(kind)
     return None if names is None else {name: getattr(value, name) for name in names}
 
 
-def said_of(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+def said_of(held: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the fields that hold something, as name and text."""
-    said = [(name, plain(item)) for name, item in fields.items()]
+    said = [(name, plain(item)) for name, item in held.items()]
     return [(name, text) for name, text in said if text not in _EMPTY and text[-2:] != "()"]
 
 

@@ -27,23 +27,20 @@ CLAIMS = {
 
 def hint(error: BaseException, otherwise: str) -> str:
     """Return the advice for an error in a model; `otherwise`: the default."""
-    said = str(error)
+    said, ours = str(error), vars(sys.modules["joinproto.check"])
     if isinstance(error, TypeError) and (found := _MISSING.match(said)):
         kind = found[1].rpartition(".")[2]
-        if hasattr(sys.modules["joinproto.check"], kind):
+        if kind in ours:
             return f"{kind}(...) needs {said.partition(': ')[2]}"
         return f"give it what __init__ takes, in a function: lambda: {kind}(...)"
     if isinstance(error, TypeError) and (found := _KEYWORD.match(said)):
-        made = getattr(sys.modules["joinproto.check"], found[1], None)
-        if made is None:
+        if found[1] not in ours:
             return f"{found[1]} has no {found[2]!r}: look at what it takes"
-        takes = [*inspect.signature(made).parameters]
+        takes = [*inspect.signature(ours[found[1]]).parameters]
         return f"{did_you_mean(found[2], takes)}{found[1]} takes {', '.join(takes)}"
-    if isinstance(error, TypeError) and (found := _ARGUMENTS.match(said)):
-        made = getattr(sys.modules["joinproto.check"], found[1], None)
-        if made is not None:
-            return f"{found[1]} takes {', '.join(inspect.signature(made).parameters)}"
-    if isinstance(error, NameError) and hasattr(sys.modules["joinproto.check"], error.name or ""):
+    if isinstance(error, TypeError) and (found := _ARGUMENTS.match(said)) and found[1] in ours:
+        return f"{found[1]} takes {', '.join(inspect.signature(ours[found[1]]).parameters)}"
+    if isinstance(error, NameError) and error.name in ours:
         return f"import it: from joinproto.check import {error.name}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         package, _, name = error.name.rpartition(".")

@@ -132,11 +132,14 @@ class Linearizable:
     claim: Property = field(init=False, eq=False)
     _kind: type[Orders] = field(init=False, eq=False, repr=False)
 
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "claim", always_monitor(self.name, lambda shown: shown.states))
+    @claim.default
+    def _claimed(self) -> Property:
+        return always_monitor(self.name, lambda shown: shown.states)
+
+    @_kind.default
+    def _of_class(self) -> type[Orders]:
         # An attribute of the class: it never changes, so it is no part of a state.
-        kind = type("Orders", (Orders,), {"apply": staticmethod(self.apply)})
-        object.__setattr__(self, "_kind", kind)
+        return type("Orders", (Orders,), {"apply": staticmethod(self.apply)})
 
     def monitor(self) -> Orders:
         """Return the monitor at the beginning of a run."""

@@ -19,9 +19,9 @@ from joinproto.check.world import World
 @frozen
 class Loaded:
     """A resolved world, with its name and options on the command line.
+
     `target`: its name, or its file.  `options`: those given, by parameter.  `file`, `place`: of
-    a user's own world.
-    `members`: the number given, and `sized` builds it with another number, at
+    a user's own world.  `members`: the number given, and `sized` builds it with another number, at
     least `least`; both None for a world of one size.
     """
 

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _OBJECTS_MORE = 500_000
@@ -28,12 +28,8 @@ def peak_bytes() -> int:
     The kernel's count for this program, where it keeps one: `ru_maxrss` starts with the parent's
     memory when it started this process, and survives exec.
     """
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
+    if most := _told_by_kernel("/proc/self/status", "VmHWM"):
+        return most
     try:
         import resource  # inside: it is missing on systems without processes
     except ModuleNotFoundError:
@@ -46,13 +42,9 @@ def available_bytes() -> int:
     """Return the bytes that may still be allocated: free memory, or the control group's rest if
     less.
     """
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                free = int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
+    free = _told_by_kernel("/proc/meminfo", "MemAvailable")
+    if not free:
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     for limit, used in (
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
         (
@@ -60,12 +52,19 @@ def available_bytes() -> int:
             "/sys/fs/cgroup/memory/memory.usage_in_bytes",
         ),
     ):
-        try:
+        with suppress(OSError, ValueError):
             rest = int(Path(limit).read_text()) - int(Path(used).read_text())
             free = min(free, max(rest, 0))
-        except (OSError, ValueError):
-            continue
     return free
+
+
+def _told_by_kernel(file: str, name: str) -> int:
+    """Return the bytes in a line such as `VmHWM:  1024 kB`; 0 where there is none."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path(file).read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 def default_limit_bytes() -> int:

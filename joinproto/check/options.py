@@ -15,6 +15,8 @@ import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from types import NoneType
 from typing import Any
 
 from joinproto.check.problems import ModelProblem
@@ -56,7 +58,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 class WrongKind(Exception):
-    """The text is no value of that kind; the message names a valid one."""
+    """The text is no value of that kind; the message, if any, names a valid one."""
 
 
 def converted(
@@ -75,10 +77,11 @@ def convert(name: str, text: str, made: Callable[..., Any], *, place: str = "") 
     try:
         return _as(kind, text.strip())
     except WrongKind as misfit:
+        wanted = str(misfit) or _said(kind)
         several = ".." in text or text.startswith(EACH)
         raise ModelProblem(
-            f"--set {name}={text} does not fit: {name} is {misfit}",
-            next=f"--set {name}=...   with {misfit}"
+            f"--set {name}={text} does not fit: {name} is {wanted}",
+            next=f"--set {name}=...   with {wanted}"
             + ("; only joinproto check takes several values" if several else ""),
             place=place,
         ) from None
@@ -112,82 +115,81 @@ def said_kind(name: str, made: Callable[..., Any]) -> str:
 
 def _said(kind: Any) -> str:
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any or kind is object:
+    if kind in (Any, object):
         return "any value"
-    if origin in (typing.Union, types.UnionType):
+    if origin in _UNIONS:
         return " or ".join(map(_said, parts))
     if origin is typing.Literal:
         return "one of " + ", ".join(map(str, parts))
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+    if _is_enum(kind):
         return "one of " + ", ".join(item.name.lower() for item in kind)
     words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-    return "none" if kind is type(None) else words.get(kind, getattr(kind, "__name__", str(kind)))
+    name = getattr(kind, "__name__", kind)
+    return "none" if kind is NoneType else words.get(kind) or f"a value of type {name}"
 
 
 def _as(kind: Any, text: str) -> Any:
+    """Return `text` as a value of that kind; raises `WrongKind`."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any or kind is object:
+    if kind in (Any, object):
         return _literal(text)
-    if origin in (typing.Union, types.UnionType):
-        return _as_one_of(parts, text)
-    if origin is typing.Literal:
-        return _as_literal(parts, text)
-    if kind is type(None):
-        if text.lower() == "none":
-            return None
-        raise WrongKind("none")
-    if kind is bool:
-        if text.lower() in YES:
-            return True
-        if text.lower() in NO:
-            return False
-        raise WrongKind("true or false")
+    if origin in _UNIONS:
+        # Text last: it takes everything.
+        for part in sorted(parts, key=lambda part: part is str):
+            with suppress(WrongKind):
+                return _as(part, text)
+        raise WrongKind
     if kind is str:
         return text
     if kind in (int, float):
-        try:
-            number = kind(text)
-            if number in (math.inf, -math.inf) or number != number:
-                raise ValueError  # JSON has no such number
-        except ValueError:
-            raise WrongKind("a whole number" if kind is int else "a number") from None
-        return number
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return _as_enum(kind, text)
-    found = _literal(text)
-    wanted = origin or kind
-    if not isinstance(wanted, type):
-        return found
+        return _as_number(kind, text)
+    values = _values_of(kind)
+    if values is not None:
+        folded = text.lower() if kind in (bool, NoneType) else text
+        if folded not in values:
+            raise WrongKind
+        return values[folded]
+    found, wanted = _literal(text), origin or kind
     if wanted in (set, frozenset, tuple, list) and isinstance(found, (set, tuple, list)):
         return wanted(found)
-    if not isinstance(found, wanted):
-        raise WrongKind(f"a value of type {getattr(kind, '__name__', kind)}")
+    if isinstance(wanted, type) and not isinstance(found, wanted):
+        raise WrongKind
     return found
 
 
-def _as_one_of(kinds: tuple[Any, ...], text: str) -> Any:
-    said = []
-    # Text last: it takes everything.
-    for kind in sorted(kinds, key=lambda kind: kind is str):
-        try:
-            return _as(kind, text)
-        except WrongKind as misfit:
-            said.append(str(misfit))
-    raise WrongKind(" or ".join(said))
+_UNIONS = (typing.Union, types.UnionType)
 
 
-def _as_literal(values: tuple[Any, ...], text: str) -> Any:
-    for value in values:
-        if str(value) == text:
-            return value
-    raise WrongKind("one of " + ", ".join(map(str, values)))
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, enum.Enum)
 
 
-def _as_enum(kind: type[enum.Enum], text: str) -> enum.Enum:
-    for item in kind:
-        if text in (item.name, item.name.lower(), str(item.value)):
-            return item
-    raise WrongKind("one of " + ", ".join(item.name.lower() for item in kind))
+def _values_of(kind: Any) -> dict[str, Any] | None:
+    """Return the values of a kind that has few, by the texts for each; None of another kind."""
+    if kind is bool:
+        return dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
+    if kind is NoneType:
+        return {"none": None}
+    if typing.get_origin(kind) is typing.Literal:
+        return {str(value): value for value in reversed(typing.get_args(kind))}
+    if _is_enum(kind):
+        texts = (
+            (text, one)
+            for one in reversed(kind)
+            for text in (str(one.value), one.name.lower(), one.name)
+        )
+        return dict(texts)
+    return None
+
+
+def _as_number(kind: type[int | float], text: str) -> Any:
+    try:
+        number = kind(text)
+    except ValueError:
+        raise WrongKind from None
+    if not math.isfinite(number):
+        raise WrongKind  # JSON has no such number
+    return number
 
 
 def _literal(text: str) -> Any:

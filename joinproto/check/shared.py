@@ -18,10 +18,13 @@ import copy
 import enum
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any
 
 from attrs import define, frozen
+
+from joinproto.check.attributes import fields
 
 _ATOMS = (int, float, str, bytes, bool, tuple, frozenset, type(None))
 _CONTAINERS = (list, dict, set, deque)
@@ -104,8 +107,8 @@ def _content(value: Any) -> Any:
 
 
 def _attributes(value: Any) -> list[str]:
-    fields = [item.name for item in getattr(type(value), "__attrs_attrs__", ())]
-    held = [*getattr(value, "__dict__", ()), *(name for name in fields if hasattr(value, name))]
+    slots = [name for name in fields(type(value)) or () if hasattr(value, name)]
+    held = [*getattr(value, "__dict__", ()), *slots]
     return list(dict.fromkeys(held))
 
 
@@ -155,16 +158,11 @@ def _of_function(function: FunctionType, seen: set[int]) -> Iterator[_Place]:
     names = function.__globals__
     module = names.get("__name__")
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    for value in defaults:
-        if isinstance(value, _CONTAINERS):
-            yield _Place(f"a default argument of {function.__qualname__}", None, "", value)
-    for cell in function.__closure__ or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:  # not filled yet
-            continue
-        if isinstance(value, _CONTAINERS):
-            yield _Place(f"a variable around {function.__qualname__}", None, "", value)
+    around = variables_around(function).values()
+    for what, values in (("a default argument of", defaults), ("a variable around", around)):
+        for value in values:
+            if isinstance(value, _CONTAINERS):
+                yield _Place(f"{what} {function.__qualname__}", None, "", value)
     for name in names_in(function.__code__):
         value = names.get(name)
         if isinstance(value, FunctionType) and value.__globals__ is names:
@@ -173,6 +171,15 @@ def _of_function(function: FunctionType, seen: set[int]) -> Iterator[_Place]:
             yield from _of_class(value, seen)
         elif name in names and _is_watched(value, module):
             yield _Place(name, names, name, value)
+
+
+def variables_around(function: FunctionType) -> dict[str, Any]:
+    """Return the variables of a function's closure; one that is not set yet is left out."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
 
 
 def names_in(code: CodeType) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`check(world)` as a model of your own asks for it: in plain Python where that is enough."""
+"""`check(world)` for a model of your own: in plain Python where that is enough."""
 
 from __future__ import annotations
 

@@ -54,6 +54,13 @@ from joinproto.check.problems import ModelProblem
 HOLD = "hold plain values, tuples, lists, dicts, sets, enums, dataclasses or frozen attrs objects"
 
 
+def _made(parts: list[Recipe], make: Callable[[list[Any]], Any]) -> Recipe:
+    """Return the recipe of a value that `make` makes of its parts."""
+    return MAKE, lambda named: make(
+        [it if how == CONST else it() if how == COPY else it(named) for how, it in parts]
+    )
+
+
 class _Bool(TypeHandler):
     is_remembered = True
 
@@ -73,9 +80,7 @@ class _Tuple(TypeHandler):
         parts, fixed = recipes_of(value, backwards)
         if fixed:
             return CONST, same_or(value, [part for _, part in parts], tuple)
-        return MAKE, lambda named: tuple(
-            [it if how == CONST else it() if how == COPY else it(named) for how, it in parts]
-        )
+        return _made(parts, tuple)
 
 
 class _Itself(TypeHandler):
@@ -175,7 +180,7 @@ class _Frozenset(TypeHandler):
         if fixed:
             found = same_or(value, [part for _, part in parts], frozenset)
             return CONST, found if kind is frozenset else kind(found)
-        return MAKE, lambda named: kind([made_by(part, named) for part in parts])
+        return _made(parts, kind)
 
 
 class _BackwardsWay(TypeHandler):
@@ -211,7 +216,7 @@ class _Sequence(TypeHandler):
         parts, fixed = recipes_of(value.parts, backwards)
         if fixed:
             return COPY, make([part for _, part in parts]).copy
-        return MAKE, lambda named: make([made_by(part, named) for part in parts])
+        return _made(parts, make)
 
 
 class _Set(TypeHandler):
@@ -223,7 +228,7 @@ class _Set(TypeHandler):
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         kind = BackwardsSet if backwards and len(value.parts) > 1 else set
         items, _ = recipes_of(in_order(value.parts, lambda item: item), backwards)
-        return MAKE, lambda named: kind([made_by(item, named) for item in items])
+        return _made(items, kind)
 
 
 _KNOWN_MAX = 1 << 16
@@ -360,12 +365,8 @@ class _NamedTuple(TypeHandler):
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         parts, fixed = recipes_of(value.parts, backwards)
-        kind = value.kind
-
-        def make(named: dict[int, Any]) -> Any:
-            return tuple.__new__(kind, [made_by(part, named) for part in parts])
-
-        return (CONST, make({})) if fixed else (MAKE, make)
+        how, make = _made(parts, partial(tuple.__new__, value.kind))
+        return (CONST, make({})) if fixed else (how, make)
 
 
 class _NamedHandler(TypeHandler):
@@ -428,8 +429,9 @@ def found_way(kind: type) -> TypeHandler:
     is_record = is_python(kind) and {"__attrs_attrs__", "__dataclass_fields__"} & vars(kind).keys()
     if is_record and kind.__eq__ is not object.__eq__:
         # With a __dict__, or slots of a base, an object may hold more than its fields.
-        names = fields(kind) if has_only(kind, fields(kind)) else None
-        return _Record(kind, names, can_change=not cannot_change(kind))
+        names = fields(kind)
+        only = names is not None and has_only(kind, names)
+        return _Record(kind, names if only else None, can_change=not cannot_change(kind))
     if kind.__hash__ in (None, object.__hash__) and not issubclass(kind, tzinfo):
         raise _no_part(
             kind, "it is not hashable" if kind.__hash__ is None else "it compares by identity"

@@ -1,4 +1,4 @@
-"""A call of a model's code that does not come back: noticed, ended, and told with its place.
+"""A call of a model's code that does not come back: noticed, ended, and reported with its place.
 
 A thread looks once a second at the present call of the checker.  A call that has taken too long
 gets an exception at whatever line it is just then.  Where no thread can be started, as in
