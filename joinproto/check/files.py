@@ -20,7 +20,7 @@ from attrs import evolve
 
 from joinproto.check.loaded import Loaded
 from joinproto.check.options import converted, listed, typed
-from joinproto.check.problems import ModelProblem
+from joinproto.check.problems import ModelProblem, kind_said
 from joinproto.check.tracebacks import its_own_fault, private_name, short
 from joinproto.check.world import World
 
@@ -106,7 +106,7 @@ def named_in(module: ModuleType, path: str, name: str) -> Any:
             f"{path} defines no {name!r}", next=_one_of(module, path) or f"expected {EXPECTED}"
         )
     if not isinstance(made, World) and (not callable(made) or isinstance(made, type)):
-        found = "a class" if isinstance(made, type) else _a(made)
+        found = "a class" if isinstance(made, type) else kind_said(made)
         place = f"{path}:{_line_of(module, name)}"
         raise ModelProblem(f"{name} is {found}", next=f"expected {EXPECTED}", place=place)
     return made
@@ -316,13 +316,8 @@ def _sound(
         if inspect.iscoroutine(made):
             made.close()  # or Python complains that it was not awaited
         raise ModelProblem(
-            f"{'it returned' if called else 'it is'} {_a(made)}, not a World",
+            f"{'it returned' if called else 'it is'} {kind_said(made)}, not a World",
             next=f"expected {EXPECTED}",
             place=place,
         )
     return evolve(made, source={"file": target, **options})
-
-
-def _a(value: object) -> str:
-    name = "function" if inspect.isroutine(value) else type(value).__name__
-    return "None" if value is None else f"a value of type {name}"

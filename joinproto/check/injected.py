@@ -25,7 +25,7 @@ from attrs import evolve, field, frozen
 
 from joinproto.check.events import NOT_ENABLED
 from joinproto.check.local import DiskBecomes, Offline
-from joinproto.check.problems import ModelProblem, must
+from joinproto.check.problems import ModelProblem, must, refuse_strangers
 from joinproto.check.view import DOWN, View
 from joinproto.check.world import Together, World
 
@@ -162,38 +162,39 @@ def inject(world: World, *faults: Injected) -> World:
     for at, fault in enumerate(faults):
         if fault.action in actions[:at]:
             raise ModelProblem(f"fault {fault.action!r} is injected twice", next="give a budget")
-        for name in fault.of or ():
-            if name not in names:
-                raise ModelProblem(
-                    f"fault {fault.action!r} is one of {name!r}, which is not a member",
-                    next=f"members are {', '.join(names)}",
-                )
-    found = budgeted(world, {fault.action: fault.budget for fault in faults})
-    targets = [name for name in names if name not in world.beside]
+        refuse_strangers(f"fault {fault.action!r} is one of", fault.of or (), names)
+    return inject_more(world, *faults)
+
+
+def inject_more(world: World, *faults: Injected) -> World:
+    """Return the same of a world that may have injected faults; one of these happens once more."""
+    make: Any = world.members.get(FAULTS)
+    left = {} if make is None else dict(make().left)
+    added = [fault for fault in faults if fault.action not in left]
+    for fault in faults:
+        left[fault.action] = left.get(fault.action, 0) + fault.budget
+    targets = [name for name in world.members if name not in (*world.beside, FAULTS)]
 
     def steps(view: View) -> Iterator[Together]:
         yield from world.joint_steps(view)
-        for fault in faults:
+        for fault in added:
             for step in fault.steps(targets, view):
                 yield step if FAULTS in step.events else spending(step)
 
-    copies = any(isinstance(fault, _OlderCopy) for fault in faults)
+    copies = any(isinstance(fault, _OlderCopy) for fault in added)
     disks = (lambda disk: disk) if copies and world.show_disk is None else world.show_disk
-    return evolve(found, together=steps, show_disk=disks)
+    return evolve(
+        budgeted(world, left), together=steps if added else world.together, show_disk=disks
+    )
 
 
 def budgeted(world: World, budgets: Mapping[str, int]) -> World:
-    """Return the world with a member that holds these budgets, by the words of their steps."""
-
-    def make() -> Budgets:
-        return Budgets(budgets)
-
-    never_fails = evolve(world.faults, spared=world.faults.spared | {FAULTS})
+    """Return the world with a member that holds these budgets, by the actions of their steps."""
     return evolve(
         world,
-        members={**world.members, FAULTS: make},
-        beside=(*world.beside, FAULTS),
-        faults=never_fails,
+        members={**world.members, FAULTS: lambda: Budgets(budgets)},
+        beside=tuple(dict.fromkeys((*world.beside, FAULTS))),
+        faults=evolve(world.faults, spared=world.faults.spared | {FAULTS}),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ class ModelProblem(UsageProblem):
         self.place, self.member, self.led_to = place, member, led_to
 
     def order(self) -> tuple[str, str]:
-        """Return the key by which one of several is told: the same in every engine."""
+        """Return the key by which one of several is reported: the same in every engine."""
         return self.member, self.message
 
 
@@ -50,6 +51,21 @@ def must(fits: Callable[[Any], bool], wanted: str) -> Callable[[Any, Any, Any], 
             )
 
     return validate
+
+
+def refuse_strangers(what: str, named: Iterable[Any], members: Collection[str]) -> None:
+    """Raise `ModelProblem` for the first of the `named` that is no member; `what` names them."""
+    for name in named:
+        if name not in members:
+            raise ModelProblem(
+                f"{what} {name!r}, which is not a member", next=f"members are {', '.join(members)}"
+            )
+
+
+def kind_said(value: object) -> str:
+    """Return the kind of a value in words."""
+    name = "function" if inspect.isroutine(value) else type(value).__name__
+    return "None" if value is None else f"a value of type {name}"
 
 
 def place_of(call: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from joinproto.check.beginnings import unsound_beginnings
 from joinproto.check.fairness import unsound_fairness
 from joinproto.check.faults import Faults, is_of_links
 from joinproto.check.network import FifoLinks, MessageBag, MessageSet
+from joinproto.check.problems import kind_said
 from joinproto.check.properties import Property
 from joinproto.check.same import unsound_same
 
@@ -20,7 +20,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         yield f"name is {world.name!r}", "a text"
     if not isinstance(world.members, Mapping):
         yield (
-            f"members is {_a(world.members)}",
+            f"members is {kind_said(world.members)}",
             "a dict of name to a function that makes the member",
         )
         return
@@ -29,14 +29,14 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
             yield f"a member is named {name!r}", "a text for a name"
         elif not callable(make):
             wanted = f"a function that makes it: lambda: {type(make).__name__}(...)"
-            yield f"member {name} is {_a(make)}", wanted
+            yield f"member {name} is {kind_said(make)}", wanted
     for name in ("properties", "fairness", "interchangeable", "labels", "beside"):
         if isinstance(getattr(world, name), Iterator):
-            yield f"{name} is {_a(getattr(world, name))}, gone through once", "a list"
+            yield f"{name} is {kind_said(getattr(world, name))}, gone through once", "a list"
             return
     for item in world.properties:
         if not isinstance(item, Property):
-            yield f"a property is {_a(item)}", "always(...), sometimes(...) and the like"
+            yield f"a property is {kind_said(item)}", "always(...), sometimes(...) and the like"
             continue
         if item.among == ():
             yield (
@@ -46,9 +46,15 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         asked: tuple[Any, ...] = (item.holds, *item.asks)
         for call in asked:
             if not callable(call):
-                yield f"property {item.name!r} asks {_a(call)}", "a function of what is shown"
+                yield (
+                    f"property {item.name!r} asks {kind_said(call)}",
+                    "a function of what is shown",
+                )
         if item.abstract is not None and not isinstance(item.abstract, type(world)):
-            yield f"property {item.name!r} is compared with {_a(item.abstract)}", "a World(...)"
+            yield (
+                f"property {item.name!r} is compared with {kind_said(item.abstract)}",
+                "a World(...)",
+            )
         elif item.abstract is not None:
             for name in ("same", "within"):
                 if getattr(item.abstract, name) is not None:
@@ -58,11 +64,11 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
                     )
     networks = (MessageSet, MessageBag, FifoLinks)
     if not isinstance(world.network, networks):
-        yield f"network is {_a(world.network)}", "MessageSet(), MessageBag() or FifoLinks()"
+        yield f"network is {kind_said(world.network)}", "MessageSet(), MessageBag() or FifoLinks()"
     elif isinstance(world.network, MessageSet) and not world.network.with_sender:
         yield from _unsound_without_senders(world.network, world.faults)
     if not isinstance(world.faults, Faults):
-        yield f"faults is {_a(world.faults)}", "Faults(crashes=1) and the like"
+        yield f"faults is {kind_said(world.faults)}", "Faults(crashes=1) and the like"
     if world.start not in ("up", "down"):
         yield f"start is {world.start!r}", '"up" or "down"'
     for name in ("monitor", "show", "show_disk", "together", "within", "same", "picture"):
@@ -71,7 +77,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
             continue
         if value is not None and not callable(value):
             also = ", or a list of Together(...)" if name == "together" else ""
-            yield f"{name} is {_a(value)}", f"a function{also}"
+            yield f"{name} is {kind_said(value)}", f"a function{also}"
     if world.show_links and isinstance(world.network, MessageSet):
         found = "show_links with a MessageSet, in which everything stays under way"
         yield found, "FifoLinks() or MessageBag(), or a monitor that hears what is sent"
@@ -146,8 +152,3 @@ def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]
             yield f"a split names {strangers[0]!r}, which is not a member", wanted
         if not side or side == members:
             yield f"a split has {'all members' if side else 'no members'} on one side", wanted
-
-
-def _a(value: object) -> str:
-    name = "function" if inspect.isroutine(value) else type(value).__name__
-    return "None" if value is None else f"a value of type {name}"

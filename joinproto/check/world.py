@@ -14,7 +14,7 @@ from joinproto.check.events import WorldMember
 from joinproto.check.fairness import EACH_STEP, Fair
 from joinproto.check.faults import Faults
 from joinproto.check.network import MessageSet, Network
-from joinproto.check.problems import ModelProblem
+from joinproto.check.problems import ModelProblem, refuse_strangers
 from joinproto.check.properties import ON_RUNS, Property
 from joinproto.check.soundness import unsound
 from joinproto.check.view import View
@@ -45,12 +45,7 @@ class Together:
 
     def refuse_strangers(self, names: Collection[str]) -> None:
         """Refuse a step of one that is not among the members `names`."""
-        for name in self.events:
-            if name not in names:
-                raise ModelProblem(
-                    f"joint step {self.action!r} has an event for {name!r}, no member",
-                    next="members are " + ", ".join(names),
-                )
+        refuse_strangers(f"joint step {self.action!r} has an event for", self.events, names)
 
 
 @frozen(kw_only=True)
@@ -116,12 +111,7 @@ class World:
                 next="add a property: always(...), sometimes(...)",
             )
         for field_name in ("interchangeable", "beside"):
-            unknown = [name for name in getattr(self, field_name) if name not in self.members]
-            if unknown:
-                raise ModelProblem(
-                    f"{field_name} names {', '.join(unknown)}, which are not members",
-                    next=f"members are {', '.join(self.members)}",
-                )
+            refuse_strangers(f"{field_name} names", getattr(self, field_name), self.members)
         names = [item.name for item in self.properties]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -139,12 +129,7 @@ class World:
                     f"property {item.name!r} asks the monitor, and there is none",
                     next="give the world a monitor, or use always_each(...)",
                 )
-            for name in item.among or ():
-                if name not in self.members:
-                    raise ModelProblem(
-                        f"property {item.name!r} is among {name!r}, which is not a member",
-                        next=f"members are {', '.join(self.members)}",
-                    )
+            refuse_strangers(f"property {item.name!r} is among", item.among or (), self.members)
 
     def joint_steps(self, view: View) -> Iterable[Together]:
         """Return the joint steps to be tried in a state that shows `view`."""

@@ -160,7 +160,7 @@ def test_a_text_is_no_answer(claim: Property, search: Callable[[World], Any]) ->
 def test_a_joint_step_of_a_stranger_is_reported_by_its_name(search: Callable[[World], Any]) -> None:
     problem = refused(world(Steps, together=[Together("meet", {"c": "go"})]), search)
 
-    assert "joint step 'meet' has an event for 'c', no member" in problem.message
+    assert "joint step 'meet' has an event for 'c', which is not a member" in problem.message
 
 
 # -- the contents of the report -----------------------------------------------------------------
@@ -215,6 +215,16 @@ def test_a_claim_about_an_object_outside_the_world_is_named() -> None:
 
     (said,) = found_in(world(Steps, claim))
     assert "looks at outside, which no step of a search changes" in said
+
+
+def test_a_claim_may_read_a_variable_that_is_not_set_yet() -> None:
+    """No value is there to be looked at; it ended the check with a ValueError of Python."""
+
+    def few_steps(view: Any) -> bool:
+        return len(view) > 0 or bool(set_later)
+
+    assert not found_in(world(Steps, always("few steps", few_steps)))
+    set_later = True
 
 
 def test_an_eventually_that_is_true_where_runs_begin_is_named() -> None:

@@ -380,8 +380,8 @@ def test_a_claim_that_asks_for_a_hidden_attribute_lists_the_shown_ones() -> None
         ({"members": {}}, "has no members"),
         ({"properties": []}, "claims nothing"),
         ({"properties": [TRUE, TRUE]}, "is there twice"),
-        ({"interchangeable": ["a", "c"]}, "interchangeable names c, which are not members"),
-        ({"beside": ["c"]}, "beside names c, which are not members"),
+        ({"interchangeable": ["a", "c"]}, "interchangeable names 'c', which is not a member"),
+        ({"beside": ["c"]}, "beside names 'c', which is not a member"),
         (
             {"properties": [always_each("x", bool, among=["a", "c"])]},
             "property 'x' is among 'c', which is not a member",
@@ -425,7 +425,7 @@ def test_a_joint_step_of_a_stranger_is_refused() -> None:
 
     problem = problem_of(world(Quiet, together=lambda view: steps))
 
-    assert "joint step 'meet' has an event for 'c', no member" in problem.message
+    assert "joint step 'meet' has an event for 'c', which is not a member" in problem.message
     assert "members are a, b" == problem.next
 
 
