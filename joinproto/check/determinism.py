@@ -1,7 +1,7 @@
 """Asked twice: whether a member's code gives one answer to one question.
 
 A member's step must depend on its attributes and the event alone.  Where chance, a clock or an
-object that members share has a say, the table holds one answer out of several, and a search of it
+object that members share decides, the table holds one answer out of several, and a search of it
 may say "holds" of what does not.  So questions are put again, on fresh objects:
 
 * at once: each of a member's first `FIRST`, then one in `EVERY`, because a call of member
@@ -61,29 +61,6 @@ class Question:
 
 
 @define
-class Repetition:
-    """The questions of one member that are put again."""
-
-    _asked: int = 0
-    _kept: dict[str, list[Question]] = Factory(dict)
-
-    def is_due(self) -> bool:
-        """Count a question, and return whether it is put again at once."""
-        self._asked += 1
-        return self._asked <= FIRST or self._asked % EVERY == 0
-
-    def keep(self, question: Question) -> None:
-        kept = self._kept.setdefault(question.method, [])
-        if len(kept) < KEPT:
-            kept.append(question)
-
-    def at_the_end(self) -> list[Question]:
-        """Return the questions to put when the search is over, in their order."""
-        kept = [question for questions in self._kept.values() for question in questions]
-        return kept * max(1, min(ROUNDS_MAX, KEPT // max(1, len(kept))))
-
-
-@define
 class AskedTwice:
     """Puts questions to a member again, and refuses one whose answer is another one then.
 
@@ -93,18 +70,22 @@ class AskedTwice:
 
     objects: MemberObjects
     reach: Shared = Factory(lambda: Shared([]))
-    _repetition: Repetition = Factory(Repetition)
+    _asked: int = 0
+    _kept: dict[str, list[Question]] = Factory(dict)
 
     def is_due(self) -> bool:
         """Count a question that was answered, and return whether it must be put `again`."""
-        return self._repetition.is_due()
+        self._asked += 1
+        return self._asked <= FIRST or self._asked % EVERY == 0
 
     def again(self, question: Question, *, is_settled: bool = False) -> None:
         """Put a question again, and keep it for the end.
 
         `is_settled`: it was put again by now, in another way, and got the same answer.
         """
-        self._repetition.keep(question)
+        kept = self._kept.setdefault(question.method, [])
+        if len(kept) < KEPT:
+            kept.append(question)
         if not is_settled:
             self.compare(question)
 
@@ -114,7 +95,9 @@ class AskedTwice:
         `as_at_first`: shared objects get their first content back before each.
         """
         changed = self.reach.changed()
-        for question in self._repetition.at_the_end():
+        kept = [question for questions in self._kept.values() for question in questions]
+        rounds = max(1, min(ROUNDS_MAX, KEPT // max(1, len(kept))))
+        for question in kept * rounds:
             if as_at_first:
                 self.reach.put_back()
             self.compare(question, changed)

@@ -17,11 +17,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from joinproto.check.events import Message
 from joinproto.check.frozen import text_of
@@ -213,14 +213,3 @@ class Fresh:
 
 def _short(said: str) -> str:
     return said if len(said) <= 80 else f"{said[:77]}..."
-
-
-@frozen
-class Questions:
-    """Questions by now: of each member at most `QUESTIONS`."""
-
-    sample: list[tuple[str, Any, Any]]
-
-    def note(self, kind: str, question: Hashable, answer: Any) -> None:
-        if len(self.sample) < QUESTIONS:
-            self.sample.append((kind, question, answer))

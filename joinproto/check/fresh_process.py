@@ -80,7 +80,7 @@ def main() -> None:
     asked = json.loads(sys.stdin.readline())
     try:
         _ask(asked, out)
-    except Exception as error:  # noqa: BLE001  the search tells it, if it is the model's
+    except Exception as error:  # noqa: BLE001  the search reports it
         print(json.dumps({"ended": f"the model does not load there: {error}"}), file=out)
     else:
         print(json.dumps({"ended": "well"}), file=out)

@@ -114,6 +114,12 @@ def thaw_event(event: Hashable, *, backwards: bool = False) -> Any:
     return thaw(event, backwards=backwards)
 
 
+def bare_event(event: Hashable) -> Any:
+    """Return the event itself as a member gets it, also of one that reaches a stopped member."""
+    given = thaw_event(event)
+    return given.event if isinstance(given, Offline) else given
+
+
 def rename_event(event: Hashable, names: dict[str, str]) -> Hashable:
     """Return a frozen event with members' names exchanged."""
     if type(event) is Message:

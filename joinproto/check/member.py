@@ -17,7 +17,7 @@ from joinproto.check.dropped import MANY, misspelt, too_many, with_return
 from joinproto.check.events import EFFECTS, NOT_ENABLED, Maybe, ValueText, fields_of, plain, said_of
 from joinproto.check.faults import Faults
 from joinproto.check.freeze import freeze, freeze_all, thaw, thaw_all
-from joinproto.check.fresh import Questions, sample_of
+from joinproto.check.fresh import QUESTIONS, sample_of
 from joinproto.check.frozen import Frozen
 from joinproto.check.local import (
     CRASH,
@@ -53,8 +53,7 @@ class MemberCode:
         self.name = name
         # Its answers in an earlier run, if they are cached.
         self.known: Known | None = None
-        sample = sample_of(world.name, name)
-        self._asked = None if sample is None else Questions(sample)
+        self._sample = sample_of(world.name, name)
         self.objects = objects = MemberObjects(name, make)
         self._is_monitor = is_monitor
         self._refuse_idle(world)
@@ -66,8 +65,6 @@ class MemberCode:
         self._wipes = name not in world.faults.spared and world.faults.wipes > 0
         self._has_choices = objects.has("choices")
         self._has_shows = objects.has("shows")
-        self._has_story = objects.has("story")
-        self._has_horizon = objects.has("horizon")
 
     @property
     def calls(self) -> int:
@@ -121,7 +118,7 @@ class MemberCode:
 
     def horizon(self, local: LocalState) -> int:
         """Return how far the member has come, for messages that expire; 0 without the method."""
-        return int(self.once("horizon", local)) if self._has_horizon else 0
+        return int(self.once("horizon", local)) if self.objects.has("horizon") else 0
 
     def once(self, kind: str, question: Any) -> Any:
         """Return the answer: a known one, if answers are kept."""
@@ -132,8 +129,8 @@ class MemberCode:
     def answer(self, kind: str, question: Any) -> Any:
         """Return the answer of the member's code, without use of known answers."""
         found = self._answer(kind, question)
-        if self._asked is not None:
-            self._asked.note(kind, question, found)
+        if self._sample is not None and len(self._sample) < QUESTIONS:
+            self._sample.append((kind, question, found))
         return found
 
     def _answer(self, kind: str, question: Any) -> Any:
@@ -305,7 +302,7 @@ class MemberCode:
         """Return the local state for a person: attribute to text; durable ones end in `*`."""
         text = {} if local.up else {"": "down"}
         for name, value in self.told(local):
-            if self._has_story and not name.endswith("*"):
+            if self.objects.has("story") and not name.endswith("*"):
                 text[name] = ValueText.of(value)
             else:
                 _tell(text, name, value)
@@ -317,7 +314,7 @@ class MemberCode:
 
         A member that has a method `story` names its running state itself.
         """
-        if local.up and self._has_story:
+        if local.up and self.objects.has("story"):
             yield from self.objects.guarded(
                 "story()", self.objects.running(local.values).story
             ).items()
@@ -378,9 +375,9 @@ class Codes:
         monitor = None
         if world.monitor is not None:
             monitor = MemberCode(_without_faults(world), "monitor", world.monitor, is_monitor=True)
-        every = (*members, monitor) if monitor else members
-        reach = Shared.by([code.objects.kind for code in every])
-        for code in every:
+        found = cls(world, tuple(world.members), members, monitor)
+        reach = Shared.by([code.objects.kind for code in found.every])
+        for code in found.every:
             code.twice.reach = reach
         refuse_late_names(members)
         if world.faults.wipes and not any(code.objects.persistent for code in members):
@@ -388,11 +385,11 @@ class Codes:
                 f"wipes={world.faults.wipes}, and no member has a disk",
                 next="name durable attributes: persistent = (...); or leave wipes out",
             )
-        return cls(world, tuple(world.members), members, monitor, reach)
+        return evolve(found, reach=reach)
 
     @property
     def calls(self) -> int:
-        return sum(code.calls for code in self._every)
+        return sum(code.calls for code in self.every)
 
     def beginnings(self) -> Iterator[tuple[tuple[LocalState, Outcome | None], ...]]:
         """Yield for each beginning of the world: every member before its start, and that start."""
@@ -429,14 +426,14 @@ class Codes:
         Raises `ModelProblem` if an answer differs from the first one: then the search used answers
         that are not determined.
         """
-        for code in self._every:
+        for code in self.every:
             code.twice.ask_again()
         if self.reach.changed():
-            for code in self._every:
+            for code in self.every:
                 code.twice.ask_again(as_at_first=True)
 
     @property
-    def _every(self) -> tuple[MemberCode, ...]:
+    def every(self) -> tuple[MemberCode, ...]:
         return (*self.members, self.monitor) if self.monitor else self.members
 
 

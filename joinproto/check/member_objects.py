@@ -215,7 +215,7 @@ class MemberObjects:
             return WATCH.over(f"member {self.name}: {what}", call)
         except ModelProblem:
             raise
-        except Exception as error:  # noqa: BLE001  told to the modeller, with its place
+        except Exception as error:  # noqa: BLE001  reported to the modeller, with its place
             self.raised(error, what)
 
     def raised(self, error: Exception, what: str, event: str = "") -> NoReturn:

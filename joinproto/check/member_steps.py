@@ -39,6 +39,7 @@ from joinproto.check.local import (
     LocalState,
     Offline,
     Outcome,
+    bare_event,
     thaw_event,
 )
 from joinproto.check.member_objects import MemberObjects
@@ -71,8 +72,6 @@ class Steps:
         self._has_joint_steps = world.together is not None
         self._has_monitor = world.monitor is not None
         self.crash_points = objects.name not in world.faults.spared and world.faults.crashes > 0
-        self._has_start = objects.has("start")
-        self._has_offline = objects.has("offline")
 
     def of(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
         """Return the outcomes of `event` in `local`, asked twice where the turn has come."""
@@ -98,7 +97,7 @@ class Steps:
         return outcomes[0] if outcomes else None
 
     def _start_of(self, member: Any) -> Callable[[], Any]:
-        return member.start if self._has_start else tuple
+        return member.start if self.objects.has("start") else tuple
 
     def _run(
         self, local: LocalState, event: Hashable, *, backwards: bool = False
@@ -127,7 +126,7 @@ class Steps:
     ) -> tuple[Outcome, ...] | None:
         if local.up or isinstance(event, DiskBecomes):
             return None if local.up else self.objects.faulty_disk(local, event)
-        if not self._has_offline:
+        if not self.objects.has("offline"):
             raise self.objects.problem(
                 f"{self.objects.kind.__qualname__} has no method offline(event)"
             )
@@ -220,7 +219,7 @@ class Steps:
                 method=what,
                 place=_place_of(answer),
             ) from problem
-        except Exception as error:  # noqa: BLE001  told to the modeller, with its place
+        except Exception as error:  # noqa: BLE001  reported to the modeller, with its place
             self.objects.raised(error, what, event_words(event))
         values = self.objects.values(member)
         labels = tuple(rules)
@@ -379,16 +378,14 @@ def _method(event: Hashable) -> str:
 def _asked(event: Hashable) -> str:
     if event is START:
         return ""
-    given = thaw_event(event)
-    return f" to {plain(given.event if isinstance(given, Offline) else given)!r}"
+    return f" to {plain(bare_event(event))!r}"
 
 
 def event_words(event: Hashable) -> str:
     """Return the event as a problem names it; nothing for a start, which the method says."""
     if isinstance(event, Lifecycle):
         return ""
-    given = thaw_event(event)
-    given = given.event if isinstance(given, Offline) else given
+    given = bare_event(event)
     return str(given) if type(given) is Message else repr(plain(given))
 
 

@@ -33,7 +33,7 @@ from joinproto.check import (
 )
 from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
-from joinproto.check.determinism import EVERY, FIRST, KEPT, Repetition
+from joinproto.check.determinism import EVERY, FIRST, KEPT
 from joinproto.check.member import Codes
 from joinproto.check.simulate import simulate
 
@@ -399,9 +399,9 @@ def test_asking_twice_is_not_counted() -> None:
 
 def test_which_questions_are_put_again_is_known() -> None:
     """All of the first, then one in this many; of each kind the first are kept."""
-    repetition = Repetition()
+    member = Codes.of(load_world("two-phase-commit")).members[0]
 
-    due = [number for number in range(1, FIRST + 10 * EVERY) if repetition.is_due()]
+    due = [number for number in range(1, FIRST + 10 * EVERY) if member.twice.is_due()]
 
     assert [*range(1, FIRST + 1)] == due[:FIRST]
     assert [number for number in range(FIRST + 1, FIRST + 10 * EVERY) if number % EVERY == 0] == (
