@@ -91,21 +91,22 @@ def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
     return answers
 
 
+def asked_of(item: Property, view: View) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
+    """Yield what a claim about states is asked with in one view, and the members that show it."""
+    if item.scope == "world":
+        yield (), (view,)
+    elif item.scope == "monitor":
+        yield (), (view.monitor,)
+    else:
+        here = [name for name in item.among or view if view[name] is not DOWN]
+        beside = (view.monitor,) if item.scope == "beside" else ()
+        for names in permutations(here, 2 if item.scope == "pair" else 1):
+            yield names, (*(view[name] for name in names), *beside)
+
+
 def ask_of_view(item: Property, view: View) -> bool:
-    """Return the verdict of a claim of any scope on one view."""
-    here = [view[name] for name in item.among or view if view[name] is not DOWN]
-    match item.scope:
-        case "world":
-            asked: Iterable[tuple[Any, ...]] = [(view,)]
-        case "monitor":
-            asked = [(view.monitor,)]
-        case "each":
-            asked = [(one,) for one in here]
-        case "beside":
-            asked = [(one, view.monitor) for one in here]
-        case _:
-            asked = permutations(here, 2)
-    answers = (ask(item, item.holds, *shown) for shown in asked)
+    """Return the verdict of a claim about states on one view."""
+    answers = (ask(item, item.holds, *shown) for _, shown in asked_of(item, view))
     return any(answers) if item.kind == "sometimes" else all(answers)
 
 
@@ -115,33 +116,23 @@ def is_within(within: Callable[[View], Any], view: View) -> bool:
 
 
 def truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
-    if answer is None:
-        raise ModelProblem(
-            f"{what} answered None, which is neither yes nor no",
-            next="return what it finds in every case; a function without return gives None",
-            place=place_of(call),
-        )
-    if isinstance(answer, str):
-        raise ModelProblem(
-            f"{what} answered with the text {answer!r}, which is neither yes nor no",
-            next='compare it; for one of two texts write x in ("a", "b"), not x == "a" or "b"',
-            place=place_of(call),
-        )
-    # True whatever is in it.
-    if callable(answer) or isinstance(answer, (Iterator, Awaitable)):
-        raise ModelProblem(
-            f"{what} answered with {answer!r}, which is always true",
-            next="return what it finds: call it, or all(...) or any(...) of its items",
-            place=place_of(call),
-        )
+    """Return a claim's answer as yes or no; raises `ModelProblem` where it is neither."""
     match answer:
+        case None:
+            found = "answered None, which is neither yes nor no"
+            wanted = "return what it finds in every case; a function without return gives None"
+        case str():
+            found = f"answered with the text {answer!r}, which is neither yes nor no"
+            wanted = 'compare it; for one of two texts write x in ("a", "b"), not x == "a" or "b"'
+        case _ if callable(answer) or isinstance(answer, (Iterator, Awaitable)):
+            found = f"answered with {answer!r}, which is always true"
+            wanted = "return what it finds: call it, or all(...) or any(...) of its items"
         case bool(), str():
-            raise ModelProblem(
-                f"{what} answered with the pair {answer!r}, which is always true",
-                next="return the first part alone; the claim's name is its message",
-                place=place_of(call),
-            )
-    return bool(answer)
+            found = f"answered with the pair {answer!r}, which is always true"
+            wanted = "return the first part alone; the claim's name is its message"
+        case _:
+            return bool(answer)
+    raise ModelProblem(f"{what} {found}", next=wanted, place=place_of(call))
 
 
 def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: str = "") -> Any:

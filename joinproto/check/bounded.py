@@ -9,12 +9,13 @@ from joinproto.check.world import World
 
 if TYPE_CHECKING:
     from joinproto.check.engine.search import Search
+    from joinproto.check.engine.stopping import Limits
 
 
 class Bounds(TypedDict, total=False):
     """Limits that end a search early: states, bytes, seconds, or `interrupted` returning true.
 
-    `progress`: told how far it is.
+    `progress`: called with how far the search is.
     """
 
     states_max: int | None
@@ -24,18 +25,28 @@ class Bounds(TypedDict, total=False):
     progress: Callable[[Any], None] | None
 
 
-def searched(world: World, bounds: Bounds) -> tuple[Search, str]:
-    """Return the search, and why it does not have the whole graph, or nothing."""
-    from joinproto.check.engine.search import Search
+def limits_of(bounds: Bounds) -> Limits:
+    """Return the limits as the engine takes them."""
     from joinproto.check.engine.stopping import Limits
 
-    limits = Limits(
+    return Limits(
         states=bounds.get("states_max"),
         memory_bytes=bounds.get("memory_max_bytes"),
         seconds=bounds.get("seconds_max"),
         interrupted=bounds.get("interrupted"),
     )
-    search = Search(world, limits=limits, stop_at_violation=False, progress=bounds.get("progress"))
+
+
+def searched(world: World, bounds: Bounds) -> tuple[Search, str]:
+    """Return the search, and why it does not have the whole graph, or nothing."""
+    from joinproto.check.engine.search import Search
+
+    search = Search(
+        world,
+        limits=limits_of(bounds),
+        stop_at_violation=False,
+        progress=bounds.get("progress"),
+    )
     why = search.run().stopped_by
     search.tables.codes.ask_again()
     if world.same is not None:

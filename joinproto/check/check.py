@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from attrs import evolve
 
-from joinproto.check.exercised import with_open_claims
-from joinproto.check.pictures import with_pictures
-from joinproto.check.properties import ON_FAIR_RUNS
+from joinproto.check.bounded import Bounds, limits_of
+from joinproto.check.exercised import finished
 from joinproto.check.report import Coverage, Report
 from joinproto.check.same import FOUND_FIRST, WARNING
 from joinproto.check.world import World
@@ -26,19 +24,15 @@ def check(
     world: World,
     *,
     symmetry: bool = False,
-    states_max: int | None = None,
-    memory_max_bytes: int | None = None,
-    seconds_max: float | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    progress: Callable[[Any], None] | None = None,
     witnesses: bool = False,
     answers: Answers | None = None,
     workers: int = 1,
     checkpoint: Checkpoint | None = None,
+    **bounds: Unpack[Bounds],
 ) -> Report:
     """Return the report of a breadth-first search of `world`.
 
-    `symmetry`: one state for each renaming of the world's interchangeable members.  The limits end
+    `symmetry`: one state for each renaming of the world's interchangeable members.  `bounds` end
     the search early; the report then says `incomplete`.  `witnesses`: rebuild the shortest run to
     every `sometimes` too.  `answers`: members' known answers. `workers`: threads. `checkpoint`:
     where states lie, and where a search that was killed continues from; its files are removed once
@@ -46,22 +40,15 @@ def check(
     for a checkpoint of another search.
     """
     from joinproto.check.engine.search import Search
-    from joinproto.check.engine.stopping import Limits
 
     began, cpu = time.perf_counter(), time.process_time()
-    limits = Limits(
-        states=states_max,
-        memory_bytes=memory_max_bytes,
-        seconds=seconds_max,
-        interrupted=interrupted,
-    )
     try:
         goes_on = checkpoint is not None and checkpoint.open()
         search = Search(
             world,
-            limits=limits,
+            limits=limits_of(bounds),
             symmetry=symmetry,
-            progress=progress,
+            progress=bounds.get("progress"),
             # Those that the checkpoint holds take their place.
             answers=None if goes_on else answers,
             workers=workers,
@@ -124,34 +111,21 @@ def report_of(
     names of `Report`.
     """
     world = search.world
-    properties = tuple(
-        evolve(item, trace=with_pictures(world, item.trace)) for item in found.results.values()
-    )
-    live = any(item.kind in ON_FAIR_RUNS for item in properties)
-    results = {item.result for item in properties}
-    broken = not results.isdisjoint(("violated", "not-reached"))
-    is_open = found.stopped_by or "unknown" in results
-    notes = [*found.notes, "" if search.answers is None else search.answers.note()]
-    report = Report(
-        world=world.name,
-        about=world.about,
-        result="violated" if broken else "incomplete" if is_open else "holds",
-        depth=len(levels),
+    kept = "" if search.answers is None else search.answers.note()
+    notes = [*found.notes, kept, "" if world.same is None else WARNING]
+    return finished(
+        world,
+        found.results.values(),
+        coverage,
+        idle=found.idle,
         levels=levels,
         calls=search.tables.codes.calls,
         reductions=reductions_of(search),
-        properties=properties,
-        fair_to=tuple(map(str, world.fairness)) if live else (),
-        coverage=evolve(coverage, never=(*coverage.never, *found.idle)),
-        members=world.size,
-        expected=world.expected,
         row_bits=search.row_bits,
-        trace=with_pictures(world, found.shown()),
         stopped_by=found.stopped_by,
-        notes=tuple(filter(None, [*notes, "" if world.same is None else WARNING])),
+        notes=tuple(filter(None, notes)),
         **measured,
     )
-    return with_open_claims(world, report)
 
 
 def reductions_of(search: Any) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def cover(
                 graph,
                 goal,
                 name_of if goal == "pairs" else rows_of,
-                # Of rows, all are looked for: which are taken in no state is told of all.
+                # All rows are looked for: the report lists every row that is taken in no state.
                 lambda move: (
                     goal == "rows" or is_wanted is None or any(map(is_wanted, rows_of(move)))
                 ),

@@ -18,15 +18,16 @@ from attrs import Factory, define, frozen
 from joinproto.check.events import plain
 from joinproto.check.freeze import thaw
 from joinproto.check.injected import FAULTS
+from joinproto.check.plain import search_plainly
 from joinproto.check.plain_steps import Steps
 from joinproto.check.problems import ModelProblem
 from joinproto.check.reference import State
 from joinproto.check.report import MessageText, Step
-from joinproto.check.steps import Move, text_of, to_step
+from joinproto.check.steps import Move, said, text_of, to_step
 from joinproto.check.world import World
 
 Told = Mapping[tuple[str, str], str]
-"""Member and attribute to text; the network and the faults that are left are told so, too."""
+"""Member and attribute to text; also what is under way, and the faults that are left."""
 UNDER_WAY = ("network", "under way")
 Key = frozenset[tuple[tuple[str, str], str]]
 
@@ -72,29 +73,22 @@ class Difference:
 class _Graph:
     """All states of a world, in the order in which they are found, and their steps."""
 
-    world: World
-    states_max: int
-    steps: Steps = Factory(lambda self: Steps(self.world), takes_self=True)
+    steps: Steps
+    out: dict[State, list[tuple[Move, State]]]
     told: dict[State, Told] = Factory(dict)
-    out: dict[State, list[tuple[Move, State]]] = Factory(dict)
     keys: dict[State, Key] = Factory(dict)
 
-    def explore(self) -> None:
-        queue = deque(self.steps.initials())
-        self.told.update({state: self._told(state) for state in queue})
-        while queue:
-            state = queue.popleft()
-            beyond = self.steps.is_beyond(state)
-            self.out[state] = [] if beyond else list(self.steps.successors(state))
-            for _, after in self.out[state]:
-                if after not in self.told:
-                    self.told[after] = self._told(after)
-                    queue.append(after)
-            if len(self.told) > self.states_max:
-                raise ModelProblem(
-                    f"world {self.world.name} has more than {self.states_max:,} states",
-                    next="compare smaller ones (--members, --set), or allow more (--max-states)",
-                )
+    @classmethod
+    def of(cls, world: World, states_max: int) -> _Graph:
+        found = search_plainly(world, (), states_max=states_max)
+        if found is None:
+            raise ModelProblem(
+                f"world {world.name} has more than {states_max:,} states",
+                next="compare smaller ones (--members, --set), or allow more (--max-states)",
+            )
+        graph = cls(found.steps, found.out_of)
+        graph.told = {state: graph._told(state) for state in found.states()}
+        return graph
 
     def _told(self, state: State) -> Told:
         found = {
@@ -126,20 +120,13 @@ class _Graph:
 
     def edges(self) -> set[tuple[Key, str, Key]]:
         return {
-            (self.keys[state], self.label(move, after), self.keys[after])
+            (self.keys[state], said(move), self.keys[after])
             for state, taken in self.out.items()
             for move, after in taken
         }
 
-    def label(self, move: Move, after: State) -> str:
-        step = to_step(move, {})
-        return f"{step.member or ''}: {step.label}" if step.member else step.label
-
     def onward(self, state: State) -> dict[tuple[str, Key], tuple[Move, State]]:
-        return {
-            (self.label(move, after), self.keys[after]): (move, after)
-            for move, after in self.out[state]
-        }
+        return {(said(move), self.keys[after]): (move, after) for move, after in self.out[state]}
 
     def only(self, state: State, those: Iterable[tuple[str, Key]]) -> tuple[Only, ...]:
         """Return steps of a state in words, with the changes of each."""
@@ -173,9 +160,7 @@ def difference(first: World, second: World, *, states_max: int = 20_000) -> Diff
             f"worlds {first.name} and {second.name} have no member in common",
             next="compare two versions of one world",
         )
-    graphs = _Graph(first, states_max), _Graph(second, states_max)
-    for graph in graphs:
-        graph.explore()
+    graphs = _Graph.of(first, states_max), _Graph.of(second, states_max)
     left_out = _left_out(*(graph.values() for graph in graphs))
     for graph in graphs:
         graph.number(set(left_out))
@@ -220,7 +205,7 @@ def _nearest(graph: _Graph, known: set[Key]) -> tuple[str, ...]:
 
 
 def _parting(one: _Graph, other: _Graph) -> Parting | None:
-    """Return the first run on which they part, breadth first over pairs of states told alike."""
+    """Return the first run on which they part, breadth first over pairs of equal keys."""
     begins = {other.keys[state]: state for state in other.steps.initials()}
     firsts = one.steps.initials()
     pairs = [(state, begins[one.keys[state]]) for state in firsts if one.keys[state] in begins]

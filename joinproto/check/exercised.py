@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from attrs import Factory, define, evolve
 
@@ -23,8 +23,10 @@ from joinproto.check.events import Message, plain
 from joinproto.check.freeze import thaw
 from joinproto.check.injected import FAULTS, never_injected
 from joinproto.check.local import WIPE
-from joinproto.check.properties import Property
-from joinproto.check.report import Coverage, Report
+from joinproto.check.pictures import with_pictures
+from joinproto.check.plain_steps import Steps
+from joinproto.check.properties import ON_FAIR_RUNS, Property
+from joinproto.check.report import Coverage, PropertyResult, Report
 from joinproto.check.view import DOWN
 from joinproto.check.world import World
 
@@ -157,8 +159,6 @@ def _sees_more(world: World, item: Property) -> bool:
 
 def _true_at_once(world: World, report: Report) -> Iterator[str]:
     """Yield each `eventually` that holds because it is true where runs begin."""
-    from joinproto.check.plain_steps import Steps  # it stands on this file
-
     held = {item.name for item in report.properties if item.result == "holds"}
     claims = [c for c in world.properties if c.kind == "eventually" and c.name in held]
     if not claims:
@@ -168,6 +168,48 @@ def _true_at_once(world: World, report: Report) -> Iterator[str]:
     for item in claims:
         if all(item.holds(view) for view in views):
             yield f"“{item.name}” is true where runs begin, so no run was put to a test"
+
+
+def finished(
+    world: World,
+    results: Iterable[PropertyResult],
+    coverage: Coverage,
+    *,
+    idle: Sequence[str],
+    levels: tuple[int, ...],
+    **measured: Any,
+) -> Report:
+    """Return the report of a search, wherever its states are.
+
+    `results`: of every claim, in the world's order.  `idle`: demands of fairness for steps that are
+    never possible.  `levels`: distinct states at each depth.  `measured`: the other fields of
+    `Report`: the engine, its counts and costs.
+    """
+    properties = tuple(evolve(item, trace=with_pictures(world, item.trace)) for item in results)
+    broken = [item.trace for item in properties if item.result == "violated" and item.trace]
+    found = {item.result for item in properties}
+    result: Literal["holds", "violated", "incomplete"] = "holds"
+    if not found.isdisjoint(("violated", "not-reached")):
+        result = "violated"
+    elif measured["stopped_by"] or "unknown" in found:
+        result = "incomplete"
+    live = any(item.kind in ON_FAIR_RUNS for item in properties)
+    report = Report(
+        world=world.name,
+        about=world.about,
+        result=result,
+        depth=len(levels),
+        levels=levels,
+        properties=properties,
+        fair_to=tuple(map(str, world.fairness)) if live else (),
+        coverage=evolve(coverage, never=(*coverage.never, *idle)),
+        members=world.size,
+        expected=world.expected,
+        # The shortest; of equals, that of the claim named first.
+        trace=min(broken, key=lambda trace: len(trace.steps), default=None),
+        **measured,
+    )
+    return with_open_claims(world, report)
 
 
 def with_open_claims(world: World, report: Report) -> Report:

@@ -1,16 +1,16 @@
 """A comparison of a log with a world, line by line.
 
-A log tells some steps and not others.  After each line the world is in one of a set of states:
-those that a step as told leads to, after any steps of which the log says nothing.  A line fits if
-that set is not empty.  Several members tell a joint step, each in a line of its own: the first line
-is the step, and each of the others comes before anything else that its member tells.
+A log records some steps and not others.  After each line the world is in one of a set of states:
+those that the recorded step leads to, after any steps that are not recorded.  A line fits if that
+set is not empty.  A joint step is recorded by several members, each in a line of its own: the first
+line is the step, and each of the others comes before anything else that its member records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, field, frozen
 
 from joinproto.check.asking import ask_of_view
 from joinproto.check.plain_steps import Steps
@@ -26,7 +26,7 @@ class TooMany(JoinprotoError):
 
 @frozen
 class LoggedStep:
-    """A step that a log tells.  `sender`, `content`: of the message received; None if not said."""
+    """A step in a log.  `sender`, `content`: of the message received; None if not recorded."""
 
     member: str
     action: str
@@ -34,7 +34,7 @@ class LoggedStep:
     content: str | None = None
 
     def may_mean(self, one: LoggedStep) -> bool:
-        """Return whether this line of a log may mean a step, of which `one` tells all."""
+        """Return whether this line of a log may mean a step, of which `one` is a complete line."""
         return (
             (self.member, self.action) == (one.member, one.action)
             and self.sender in (None, one.sender)
@@ -63,27 +63,19 @@ class Follower:
     it is certain by now that they are false somewhere on the way.
     """
 
-    steps: Steps
+    world: World
     is_logged: Callable[[LoggedStep], bool]
-    states_max: int
-    possible: dict[_At, None]
+    states_max: int = 100_000
+    steps: Steps = field(init=False)
+    possible: dict[_At, None] = field(init=False)
     broken: dict[str, None] = Factory(dict)
     _onward: dict[State, list[tuple[list[LoggedStep], frozenset[LoggedStep], State]]] = Factory(
         dict
     )
 
-    @classmethod
-    def of(
-        cls, world: World, is_logged: Callable[[LoggedStep], bool], *, states_max: int = 100_000
-    ) -> Follower:
-        """Return one that has followed nothing yet; raises `ModelProblem`."""
-        steps = Steps(world)
-        return cls(
-            steps,
-            is_logged,
-            states_max,
-            dict.fromkeys((at, frozenset()) for at in steps.initials()),
-        )
+    def __attrs_post_init__(self) -> None:
+        self.steps = Steps(self.world)
+        self.possible = dict.fromkeys((at, frozenset()) for at in self.steps.initials())
 
     def take(self, told: LoggedStep) -> bool:
         """Follow a line; return whether it fits.  If not, nothing is changed.
@@ -129,7 +121,7 @@ class Follower:
                     yield one, (after, open_ones | logged - {one})
 
     def _before_it(self) -> dict[_At, None]:
-        """Return where the world may be after steps that no log tells."""
+        """Return where the world may be after steps that no log records."""
         found, rest = dict(self.possible), [*self.possible]
         for state, open_ones in rest:
             for ones, _, after in self._out_of(state):
@@ -152,7 +144,7 @@ class Follower:
     def _out_of(self, state: State) -> list[tuple[list[LoggedStep], frozenset[LoggedStep], State]]:
         """Return the steps out of a state: the possible lines, the certain ones, the state after.
 
-        A member that crashes in a joint step may have told it before the others, and not after.
+        A member that crashes in a joint step may have recorded it before the others, but not after.
         """
         if state not in self._onward:
             self._onward[state] = []

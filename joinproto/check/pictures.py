@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from attrs import evolve
 
 from joinproto.check.asking import guard
 from joinproto.check.problems import ModelProblem, place_of
 from joinproto.check.reference import Reference, State
-from joinproto.check.report import Trace
-from joinproto.check.steps import to_step
+from joinproto.check.replay import fitting_runs
+from joinproto.check.report import Step, Trace
+from joinproto.check.steps import Move, to_step
 from joinproto.check.world import World
 
 
@@ -20,18 +23,16 @@ def with_pictures(world: World, trace: Trace | None) -> Trace | None:
     if world.picture is None or trace is None:
         return trace
     reference = Reference(world)
-    runs = [
-        [state] for state in reference.initials() if reference.states_text(state) == trace.initial
-    ]
-    for step in trace.steps:
-        longer: dict[State, list[State]] = {}
-        for run in runs:
-            for move, after in reference.successors(run[-1]):
-                if to_step(move, reference.states_text(after)) == step:
-                    longer.setdefault(after, [*run, after])
-        runs = list(longer.values())
-    # One that cannot be taken again is told without pictures.
-    states = runs[0] if runs else []
+    begins = (one for one in reference.initials() if reference.states_text(one) == trace.initial)
+
+    def options(state: State, step: Step) -> Iterator[tuple[Move, State]]:
+        for move, after in reference.successors(state):
+            if to_step(move, reference.states_text(after)) == step:
+                yield move, after
+
+    runs, fits = fitting_runs(begins, trace.steps, options)
+    # A run that cannot be taken again is shown without pictures.
+    states = runs[0][0] if runs and fits == len(trace.steps) else []
     return evolve(trace, pictures=tuple(_picture(world, reference, state) for state in states))
 
 

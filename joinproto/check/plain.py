@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from attrs import Factory, define, evolve, frozen
+from attrs import Factory, define, frozen
 
-from joinproto.check.asking import ask, ask_of_view, guard, is_within
-from joinproto.check.exercised import with_open_claims
+from joinproto.check.asking import ask, ask_of_view, guard
+from joinproto.check.exercised import finished
 from joinproto.check.folders import has_loops
 from joinproto.check.lassos import Run
 from joinproto.check.memory import collected_seldom, peak_bytes, resident_bytes
-from joinproto.check.pictures import with_pictures
 from joinproto.check.plain_coverage import coverage_of
 from joinproto.check.plain_runs import Edge, Runs, label_of, place_of
 from joinproto.check.plain_steps import Steps
@@ -41,20 +40,19 @@ class Bounds:
     """Limits of a search in plain Python: a larger world is for the engine.
 
     `states`, `steps`: those found.  `calls`: of members' code.  `tries`: events that members were
-    offered, whether they took them or not: a bag of many messages has few steps.
+    offered, whether they took them or not: a bag of many messages has few steps.  `bytes`: that the
+    search adds to the process: the engine numbers large values.
     """
 
     states: int
     steps: int
     calls: int
     tries: int
+    bytes: int = 512 << 20
 
 
 SHIPPED = Bounds(1_000, 20_000, 2_600, 200_000)
 """A few tenths of a second: loading the engine takes not much more."""
-
-BYTES_MAX = 512 << 20
-"""That the search adds to the process: large values are for the engine, which numbers them."""
 
 OWN = Bounds(40_000, 200_000, 40_000, 300_000)
 """Three seconds or so, and 150 MB at most: for a model of your own, while nothing is compiled."""
@@ -109,6 +107,17 @@ def check_small(
         return None
 
 
+def search_plainly(world: World, claims: Sequence[Property], *, states_max: int) -> Small | None:
+    """Return a search up to the first violation of `claims`; None for a world of more states."""
+    many = 1 << 62
+    small = Small(Steps(world), Ends(), Bounds(states_max + 1, many, many, many, many), claims)
+    try:
+        small.run(time.perf_counter())
+    except ForTheEngine:
+        return None
+    return small
+
+
 @define
 class Small:
     """`out_of`: the steps out of each state that was expanded.  `hits`: claim to level, states.
@@ -120,6 +129,7 @@ class Small:
     steps: Steps
     ends: Ends
     bounds: Bounds
+    claims: Sequence[Property] = Factory(lambda self: self.steps.world.properties, takes_self=True)
     levels: list[list[State]] = Factory(list)
     out_of: dict[State, list[tuple[Move, State]]] = Factory(dict)
     hits: dict[str, tuple[int, list[State]]] = Factory(dict)
@@ -135,7 +145,7 @@ class Small:
     idle: tuple[str, ...] = ()
     bytes_before: int = Factory(resident_bytes)
     _seen: set[State] = Factory(set)
-    _answers: dict[tuple[str, Any], bool] = Factory(dict)
+    _answers: dict[tuple[str, Any, Any], bool] = Factory(dict)
 
     def run(self, began: float) -> None:
         """Explore level by level, to the end or to the first level with a violation.
@@ -145,21 +155,21 @@ class Small:
         level = self.steps.initials(lambda: self._ends_now(began))
         self.generated = len(level)
         self._seen.update(level)
-        implementing = [item for item in self._claims if item.abstract is not None]
+        implementing = [item for item in self.claims if item.abstract is not None]
         self.mapped = {item.name: StepClaim(item) for item in implementing}
         while level:
-            self.levels.append(level)
-            self._judge(level)
+            self.add(level)
             if self.violated or self._ends_here(len(self._seen)):
                 break
-            level = self._next(level, began)
+            level = self.after_last(began)
         if not self.stopped_by and (self.unmapped or not self.violated):
-            on_runs = [item for item in self._claims if item.kind in ON_RUNS]
+            on_runs = [item for item in self.claims if item.kind in ON_RUNS]
             self._judge_runs(implementing if self.unmapped else on_runs)
 
-    @property
-    def _claims(self) -> Sequence[Property]:
-        return self.steps.world.properties
+    def add(self, level: list[State]) -> None:
+        """Add a level, and judge its states."""
+        self.levels.append(level)
+        self._judge(level)
 
     def _ends_here(self, count: int) -> bool:
         most = self.ends.states_max
@@ -175,14 +185,14 @@ class Small:
             self.stopped_by = f"the limit of {seconds:g} seconds"
         return bool(self.stopped_by)
 
-    def _next(self, level: list[State], began: float) -> list[State]:
-        """Return the level after `level`; nothing where a limit ends the search."""
+    def after_last(self, began: float) -> list[State]:
+        """Return the level after the last one; nothing where a limit ends the search."""
         found, bounds = [], self.bounds
         failing: Failing = {}
-        within, bytes_max = self.steps.world.within, self.bytes_before + BYTES_MAX
-        for state in level:
+        bytes_max = self.bytes_before + bounds.bytes
+        for state in self.levels[-1]:
             self.out_of[state] = []
-            if within is not None and not is_within(within, self.steps.view(state)):
+            if self.steps.is_beyond(state):
                 self.beyond += 1
                 continue
             self.steps.failing = []
@@ -218,15 +228,15 @@ class Small:
     # -- claims --------------------------------------------------------------------------
 
     def _judge(self, level: list[State]) -> None:
-        for item in self._claims:
+        for item in self.claims:
             if item.premise is not None and item.name not in self.premises:
                 premise = item.premise
-                if any(ask(item, premise, self.steps.view(state)) for state in level):
+                if any(self._answer(item, premise, state) for state in level):
                     self.premises.add(item.name)
             if item.name in self.hits or item.kind in ON_RUNS:
                 continue
             wanted = item.kind == "sometimes"
-            found = [state for state in level if self._holds(item, state) is wanted]
+            found = [state for state in level if self.holds(item, state) is wanted]
             if found:
                 self.hits[item.name] = len(self.levels) - 1, found
                 self.violated |= not wanted
@@ -241,7 +251,7 @@ class Small:
         """Judge claims that some state may break: all states are there, and the steps out of
         each.
         """
-        done = {state for state in self._seen if self._holds(item, state)}
+        done = {state for state in self._seen if self.holds(item, state)}
         onward = {
             state: [after for move, after in steps if not move.is_fault]
             for state, steps in self.out_of.items()
@@ -267,7 +277,7 @@ class Small:
         claims = [item for item in claims if item.kind not in POSSIBLE]
         if not claims:
             return
-        states, runs = list(self._states()), self._runs()
+        states, runs = list(self.states()), self._runs()
         fair = [item for item in claims if item.kind in ON_FAIR_RUNS]
         if fair:
             self.idle = tuple(runs.with_duties().idle)
@@ -275,9 +285,9 @@ class Small:
             if item in fair:
                 run = runs.broken_by(
                     item,
-                    [self._holds(item, state) for state in states],
-                    item.premise and _said(self.steps, item, item.premise, states),
-                    item.meanwhile and _said(self.steps, item, item.meanwhile, states),
+                    [self.holds(item, state) for state in states],
+                    item.premise and [self._answer(item, item.premise, one) for one in states],
+                    item.meanwhile and [self._answer(item, item.meanwhile, one) for one in states],
                 )
             else:
                 run = self._broken_step(item, runs, states)
@@ -286,7 +296,7 @@ class Small:
 
     def _runs(self) -> Runs:
         """Return all steps, with states as numbers."""
-        states, codes = list(self._states()), self.steps.codes
+        states, codes = list(self.states()), self.steps.codes
         number = {state: at for at, state in enumerate(states)}
         edges = []
         for state, steps in self.out_of.items():
@@ -315,35 +325,30 @@ class Small:
         lasso = run.loop_at, run.fairness, run.due_at
         return Trace(item.name, item.kind, text(states[run.begin]), steps, *lasso)
 
-    def _holds(self, item: Property, state: State) -> bool:
+    def holds(self, item: Property, state: State) -> bool:
         """Return the claim's answer, evaluated once for each observation."""
-        key = item.name, self.steps.shown(state)
+        return self._answer(item, None, state)
+
+    def _answer(self, item: Property, part: Callable[[View], Any] | None, state: State) -> bool:
+        """Return the answer of a part of a claim, or of the claim, as above."""
+        key = item.name, part, self.steps.shown(state)
         if key not in self._answers:
-            self._answers[key] = ask_of_view(item, self.steps.view(state))
+            view = self.steps.view(state)
+            self._answers[key] = ask_of_view(item, view) if part is None else ask(item, part, view)
         return self._answers[key]
 
     # -- the report ----------------------------------------------------------------------
 
     def report(self, witnesses: bool, began: float, cpu: float) -> Report:
         world = self.steps.world
-        properties = tuple(self._result(item, witnesses) for item in world.properties)
-        properties = tuple(
-            evolve(item, trace=with_pictures(world, item.trace)) for item in properties
-        )
-        broken = [item.trace for item in properties if item.result == "violated" and item.trace]
-        results = {item.result for item in properties}
-        fails = not results.isdisjoint(("violated", "not-reached"))
-        is_open = self.stopped_by or "unknown" in results
-        live = any(item.kind in ON_FAIR_RUNS for item in properties)
-        coverage = self._coverage()
-        report = Report(
-            world=world.name,
-            about=world.about,
-            result="violated" if fails else "incomplete" if is_open else "holds",
+        return finished(
+            world,
+            [self._result(item, witnesses) for item in world.properties],
+            self._coverage(),
+            idle=self.idle,
+            levels=tuple(map(len, self.levels)),
             distinct=sum(map(len, self.levels)),
             generated=self.generated,
-            depth=len(self.levels),
-            levels=tuple(map(len, self.levels)),
             seconds=time.perf_counter() - began,
             cpu_seconds=time.process_time() - cpu,
             peak_rss_bytes=peak_bytes(),
@@ -351,17 +356,10 @@ class Small:
             engine="local",
             method="plain",
             reductions=("messages of no use are dropped",) if world.expiry else (),
-            properties=properties,
-            fair_to=tuple(map(str, world.fairness)) if live else (),
-            coverage=evolve(coverage, never=(*coverage.never, *self.idle)),
-            members=world.size,
             beyond=self.beyond,
             stopped_by=self.stopped_by,
-            expected=world.expected,
             notes=self.notes,
-            trace=min(broken, key=lambda trace: len(trace.steps), default=None),
         )
-        return with_open_claims(world, report)
 
     def _coverage(self) -> Coverage:
         """Return the coverage; `Direct` counts it its own way."""
@@ -388,17 +386,6 @@ class Small:
         """Return the least of the shortest runs to one of `targets`, and to which."""
         return way_to(self.steps, self.levels, depth, targets, self.out_of.__getitem__)
 
-    def _states(self) -> Iterable[State]:
+    def states(self) -> Iterable[State]:
+        """Return all states, in the order in which they were found."""
         return (state for level in self.levels for state in level)
-
-
-def _said(
-    steps: Steps, item: Property, part: Callable[[View], Any], states: list[State]
-) -> list[bool]:
-    """Return the answer of a claim's part for each state, evaluated once for each observation."""
-    known: dict[Any, bool] = {}
-    for state in states:
-        shown = steps.shown(state)
-        if shown not in known:
-            known[shown] = ask(item, part, steps.view(state))
-    return [known[steps.shown(state)] for state in states]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from attrs import Factory, define
 
 from joinproto.check.causes import growing
 from joinproto.check.events import Message
@@ -18,6 +21,54 @@ if TYPE_CHECKING:
     from joinproto.check.reference import State
 
 
+@define
+class Taken:
+    """How often steps were taken: by outcome, and those that no member takes.
+
+    `outcomes`: by its `id`, an outcome with the member and the event that it was first met with.
+    """
+
+    times: Counter[int] = Factory(Counter)
+    outcomes: dict[int, tuple[str, Hashable, Outcome]] = Factory(dict)
+    others: Counter[str] = Factory(Counter)
+
+    def add(self, move: Move) -> None:
+        """Count a step."""
+        if move.kind in ("lose", "duplicate"):
+            self.others[move.kind] += 1
+        elif move.kind in ("split", "heal"):
+            self.others["split or heal"] += 1
+        for member, outcome in move.outcomes:
+            self.times[id(outcome)] += 1
+            self.outcomes.setdefault(id(outcome), (member, move.event, outcome))
+
+    def counts(self, steps: Steps) -> tuple[Counter[str], Counter[str]]:
+        """Return how often each step and each case of a table was taken; 0 of one that never was.
+
+        A step that is possible counts as one, whether or not a budget for it was left.
+        """
+        actions, rules = Counter(self.others), Counter(dict.fromkeys(steps.world.labels, 0))
+        # Outcomes of a question at which another member's code failed were not kept as asked.
+        rest = dict(self.outcomes)
+
+        def count(member: str, event: Hashable, outcome: Outcome) -> None:
+            times = self.times[id(outcome)]
+            rest.pop(id(outcome), None)
+            actions[name_of(member, event, outcome)] += times
+            for rule in outcome.rules:
+                rules[rule] += times
+
+        for code in steps.codes.members:
+            for (_, event), outcomes in steps.asked[code].items():
+                for outcome in outcomes:
+                    count(code.name, event, outcome)
+                if not outcomes and not isinstance(event, Message):
+                    actions[name_of(code.name, event)] += 0
+        for one in list(rest.values()):
+            count(*one)
+        return actions, rules
+
+
 def coverage_of(
     steps: Steps,
     levels: Sequence[Sequence[State]],
@@ -30,35 +81,17 @@ def coverage_of(
     `levels`: states by depth.  `out_of`: the steps out of each state that was expanded.
     `is_ended`: whether a limit ended the search.
     """
-    actions: dict[str, int] = {}
-    rules = dict.fromkeys(steps.world.labels, 0)
-    arms = Arms()
-    # The possible steps, whether or not a budget was left: the words of each outcome.
-    said: dict[int, str] = {}
+    taken, arms = Taken(), Arms()
+    for onward in out_of.values():
+        for move, _ in onward:
+            taken.add(move)
+    actions, rules = taken.counts(steps)
     for code in steps.codes.members:
         for (local, event), outcomes in steps.asked[code].items():
-            for outcome in outcomes:
-                name = said[id(outcome)] = name_of(code.name, event, outcome)
-                actions.setdefault(name, 0)
-                rules.update({rule: rules.get(rule, 0) for rule in outcome.rules})
             acts = any(
                 (o.after, o.sent, o.recorded, o.rules) != (local, (), (), ()) for o in outcomes
             )
             arms.add(event, takes=bool(outcomes), acts=acts)
-            if not outcomes and not isinstance(event, Message):
-                actions.setdefault(name_of(code.name, event), 0)
-    for taken in out_of.values():
-        for move, _ in taken:
-            names = [said[id(outcome)] for _, outcome in move.outcomes]
-            if move.kind in ("lose", "duplicate"):
-                names = [move.kind]
-            elif move.kind in ("split", "heal"):
-                names = ["split or heal"]
-            for name in names:
-                actions[name] = actions.get(name, 0) + 1
-            for _, outcome in move.outcomes:
-                for rule in outcome.rules:
-                    rules[rule] = rules.get(rule, 0) + 1
     states = [state for level in levels for state in level]
     seen = {
         code.name: [thaw(value) for value in {code.shows(s.locals[at]) for s in states}]

@@ -27,7 +27,7 @@ from joinproto.check.lassos import (
     shortest_way,
     some_words,
 )
-from joinproto.check.local import Offline, thaw_event
+from joinproto.check.local import bare_event, thaw_event
 from joinproto.check.member import Codes
 from joinproto.check.network import MessageSet
 from joinproto.check.properties import Property
@@ -150,7 +150,7 @@ class Runs:
         labelled = [number for number, edge in enumerate(self.edges) if edge.label is not None]
         for fair in world.fairness:
             if fair.each and not _is_narrow(fair):
-                self.groups.append(self._alone(fair, self._counted(fair, labelled)))
+                self.groups.append(self._alone(fair, labelled))
                 continue
             by_member = {
                 name: [edge for edge in labelled if _takes(fair, name, self.edges[edge])]
@@ -160,7 +160,7 @@ class Runs:
                 self.idle.append(f"fairness: {fair}")
             if fair.each:
                 some = {edge for edges in by_member.values() for edge in edges}
-                self.groups.append(self._alone(fair, self._counted(fair, sorted(some))))
+                self.groups.append(self._alone(fair, sorted(some)))
                 continue
             told: list[list[int]] = []
             for name, edges in by_member.items():
@@ -172,16 +172,12 @@ class Runs:
                     self.groups.append([Duty(fair.strong, changing, words)])
         return self
 
-    def _counted(self, fair: Fair, edges: list[int]) -> list[int]:
-        """Return those of the steps that count: of strong fairness, those that change something."""
-        if not fair.strong:
-            return edges
-        return [edge for edge in edges if self.source[edge] != self.target[edge]]
-
     def _alone(self, fair: Fair, edges: Iterable[int]) -> list[Duty]:
-        """Return each step by itself as a duty."""
+        """Return each step by itself as a duty; of strong fairness, those that change something."""
         found: dict[Hashable, list[int]] = {}
         for edge in edges:
+            if fair.strong and self.source[edge] == self.target[edge]:
+                continue
             found.setdefault(self.edges[edge].label, []).append(edge)
         return [Duty(fair.strong, same, partial(words_of, label)) for label, same in found.items()]
 
@@ -409,7 +405,6 @@ def _takes(fair: Fair, name: str, edge: Edge) -> bool:
         return name in move.together.events and fair.takes(move.together.action, name, event)
     if not move.outcomes or move.outcomes[0][0] != name:
         return False
-    event = thaw_event(move.event)
-    bare = event.event if isinstance(event, Offline) else event
+    bare = bare_event(move.event)
     word = "receive" if isinstance(bare, Message) else plain(bare)
-    return fair.takes(word, name, event)
+    return fair.takes(word, name, thaw_event(move.event))

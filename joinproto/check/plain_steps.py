@@ -31,8 +31,7 @@ class Steps(Reference):
         super().__init__(world)
         self.asked: dict[MemberCode, dict[Any, tuple[Outcome, ...]]] = {}
         self.tries = 0
-        every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
-        for code in every:
+        for code in self.codes.every:
             code.known, self.asked[code] = Known(), {}
         self._keys: dict[State, Any] = {}
         self._views: dict[Any, View] = {}
@@ -52,21 +51,10 @@ class Steps(Reference):
         return found
 
     def shown(self, state: State) -> Any:
-        """Return a state's view, as claims get it."""
+        """Return what a state shows, frozen."""
         if state not in self._keys:
-            self._keys[state] = self._shown_in(state)
+            self._keys[state] = super().shown(state)
         return self._keys[state]
-
-    def _shown_in(self, state: State) -> Any:
-        codes, disks = self.codes, self.world.show_disk is not None
-        members = zip(codes.members, state.locals, strict=True)
-        monitor = codes.monitor and codes.monitor.shows(state.monitor)  # type: ignore[arg-type]
-        return (
-            tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
-            monitor,
-            state.surroundings.split,
-            state.links if self.world.show_links else None,
-        )
 
     def view(self, state: State) -> View:
         """Return the view of a state: the same one again if nothing in it can change."""

@@ -1,17 +1,17 @@
-"""The same search, slow and obvious: the yardstick for every engine.
+"""The states and steps of a world, straight from the definitions: the yardstick for every engine.
 
-States are plain Python values in a dictionary, every step calls the member's code, every
-property is asked in every state.  Nothing is numbered, packed or looked up.
+States are plain Python values, and every step calls the member's code.  Nothing is numbered, packed
+or looked up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias
 
-from attrs import Factory, define, evolve, frozen
+from attrs import evolve, frozen
 
-from joinproto.check.asking import ask_of_view
+from joinproto.check.asking import ask_of_view, is_within
 from joinproto.check.environment import Environment, Surroundings
 from joinproto.check.events import Message
 from joinproto.check.faults import reaches
@@ -137,7 +137,7 @@ class Reference:
     def is_beyond(self, state: State) -> bool:
         """Return whether the world's `within` leaves this state without steps."""
         within = self.world.within
-        return within is not None and not within(self.view(state))
+        return within is not None and not is_within(within, self.view(state))
 
     def is_first(self, state: State, keys: set[Any]) -> bool:
         """Return whether the world's `same` tells this state from those of `keys`; adds its own."""
@@ -308,68 +308,33 @@ class Reference:
 
     # -- properties --------------------------------------------------------------------
 
-    def view(self, state: State) -> View:
+    def shown(self, state: State) -> Any:
+        """Return what a state shows, frozen: members, disks, the monitor, the split, the links."""
         codes, world = self.codes, self.world
-        shown = tuple(
-            thaw(code.shows(local)) for code, local in zip(codes.members, state.locals, strict=True)
-        )
-        disks: tuple[Any, ...] = ()
-        if world.show_disk is not None:
-            disks = tuple(
-                thaw(code.shows_disk(local))
-                for code, local in zip(codes.members, state.locals, strict=True)
-            )
+        members = list(zip(codes.members, state.locals, strict=True))
         monitor = None
         if codes.monitor is not None and state.monitor is not None:
-            monitor = thaw(codes.monitor.shows(state.monitor))
-        links = None
-        if world.show_links:
-            links = {link: tuple(map(thaw, held)) for link, held in state.links}
-        return View(codes.names, shown, disks, monitor, state.surroundings.split, links)
+            monitor = codes.monitor.shows(state.monitor)
+        return (
+            tuple(code.shows(local) for code, local in members),
+            () if world.show_disk is None else tuple(code.shows_disk(at) for code, at in members),
+            monitor,
+            state.surroundings.split,
+            state.links if world.show_links else None,
+        )
+
+    def view(self, state: State) -> View:
+        """Return the view of a state, as claims get it."""
+        members, disks, monitor, split, held = self.shown(state)
+        links = None if held is None else {link: tuple(map(thaw, some)) for link, some in held}
+        shown = tuple(map(thaw, members)), tuple(map(thaw, disks)), thaw(monitor)
+        return View(self.codes.names, *shown, split, links)
 
     def holds(self, item: Property, state: State) -> bool:
         return ask_of_view(item, self.view(state))
 
     def states_text(self, state: State) -> dict[str, dict[str, str]]:
         return states_of(self.codes, state.locals, state.monitor)
-
-
-@define
-class Explored:
-    """Everything reachable.  `level_of`: state to depth, those at the outset at 0.
-
-    `edges`: (number, move, number) where `keep_edges` was asked for.  `beyond`: states that the
-    world's `within` leaves without steps.
-    """
-
-    reference: Reference
-    level_of: dict[State, int] = Factory(dict)
-    generated: int = 1
-    edges: list[tuple[int, Move, int]] = Factory(list)
-    stopped: bool = False
-    beyond: int = 0
-
-    @property
-    def distinct(self) -> int:
-        return len(self.level_of)
-
-    @property
-    def levels(self) -> tuple[int, ...]:
-        counts = [0] * (1 + max(self.level_of.values()))
-        for level in self.level_of.values():
-            counts[level] += 1
-        return tuple(counts)
-
-    def way_to(self, hits: Collection[State]) -> Led:
-        """Return the least of the shortest runs to one of `hits`, all equally deep, and which."""
-        reference, levels = self.reference, [list[State]() for _ in self.levels]
-        for state, level in self.level_of.items():
-            levels[level].append(state)
-
-        def out(state: State) -> Iterable[tuple[Move, State]]:
-            return () if reference.is_beyond(state) else reference.successors(state)
-
-        return way_to(reference, levels, self.level_of[next(iter(hits))], hits, out)
 
 
 def way_to(
@@ -395,43 +360,6 @@ def way_to(
         move, state = min(options, key=lambda option: order_of(option[0], reference.codes))
         taken.append(to_step(move, reference.states_text(state)))
     return initial, tuple(taken), state
-
-
-def explore(world: World, *, states_max: int | None = None, keep_edges: bool = False) -> Explored:
-    """Visit every reachable state breadth first, at most about `states_max`."""
-    reference = Reference(world)
-    found = Explored(reference)
-    keys: set[Any] = set()
-    queue = [state for state in reference.initials() if reference.is_first(state, keys)]
-    found.generated = len(queue)
-    found.level_of.update(dict.fromkeys(queue, 0))
-    number = {state: at for at, state in enumerate(queue)}
-    failing: Failing = {}
-    for state in queue:
-        level = found.level_of[state]
-        if (states_max is not None and len(queue) >= states_max) or (
-            failing and level > found.level_of[next(iter(failing))]
-        ):
-            found.stopped = True
-            break
-        reference.failing = []
-        if reference.is_beyond(state):
-            found.beyond += 1
-            continue
-        for move, after in reference.successors(state):
-            found.generated += 1
-            if after not in found.level_of and reference.is_first(after, keys):
-                found.level_of[after] = level + 1
-                number[after] = len(queue)
-                queue.append(after)
-            if keep_edges and after in number:
-                found.edges.append((number[state], move, number[after]))
-        if reference.failing:
-            failing[state] = reference.failing
-    reference.failing = None
-    if failing:
-        raise_failing(failing, found.way_to(failing))
-    return found
 
 
 def raise_failing(failing: Failing, led: Led) -> NoReturn:

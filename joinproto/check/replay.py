@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from typing import TypeVar
 
 from joinproto.check.properties import Property
 from joinproto.check.reference import Reference, State
@@ -11,6 +13,30 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move, taken_of, to_step
 from joinproto.check.view import View
 from joinproto.check.world import World
+
+S = TypeVar("S")
+T = TypeVar("T")
+W = TypeVar("W")
+
+
+def fitting_runs(
+    begins: Iterable[S], wanted: Sequence[W], options: Callable[[S, W], Iterable[tuple[T, S]]]
+) -> tuple[list[tuple[list[S], list[T]]], int]:
+    """Return runs, each its states and its steps, and how many of the `wanted` steps they have.
+
+    Where several runs fit, there is one for each state that they lead to.  `options`: the steps
+    out of a state that fit one that is wanted, and the states that they lead to.
+    """
+    runs: list[tuple[list[S], list[T]]] = [([begin], []) for begin in begins]
+    for place, one in enumerate(wanted):
+        longer: dict[S, tuple[list[S], list[T]]] = {}
+        for states, steps in runs:
+            for step, after in options(states[-1], one):
+                longer.setdefault(after, ([*states, after], [*steps, step]))
+        if not longer:
+            return runs, place
+        runs = list(longer.values())
+    return runs, len(wanted)
 
 
 class Replay:

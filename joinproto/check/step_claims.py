@@ -18,7 +18,6 @@ from joinproto.check.events import ValueText
 from joinproto.check.freeze import freeze, thaw
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property, StepView
-from joinproto.check.reference import explore
 from joinproto.check.view import View
 
 ABSTRACT_MAX = 20_000
@@ -36,25 +35,26 @@ class _Abstract:
 
     @classmethod
     def of(cls, item: Property) -> _Abstract:
-        found = explore(item.abstract, states_max=ABSTRACT_MAX, keep_edges=True)
-        if found.stopped:
+        from joinproto.check.plain import search_plainly  # inside: it asks these claims
+
+        found = search_plainly(item.abstract, (), states_max=ABSTRACT_MAX)
+        if found is None:
             raise ModelProblem(
                 f"property {item.name!r}: the abstract world has more than {ABSTRACT_MAX:,} states",
                 next="let it say less",
             )
-        views = [found.reference.view(state) for state in found.level_of]
-        names = tuple(views[0])
-        keys = [_key(names, view) for view in views]
-        if len(set(keys)) < len(keys):
+        names = found.steps.codes.names
+        keys = {state: _key(names, found.steps.view(state)) for state in found.states()}
+        if len({*keys.values()}) < len(keys):
             raise ModelProblem(
                 f"property {item.name!r}: two states of the abstract world show the same",
                 next="let its members show all that they are",
             )
-        begins = frozenset(
-            key for key, level in zip(keys, found.level_of.values(), strict=True) if level == 0
+        begins = frozenset(keys[state] for state in found.levels[0])
+        steps = frozenset(
+            (keys[state], keys[after]) for state, out in found.out_of.items() for _, after in out
         )
-        steps = frozenset((keys[source], keys[target]) for source, _, target in found.edges)
-        return cls(names, begins, frozenset(keys), steps)
+        return cls(names, begins, frozenset(keys.values()), steps)
 
 
 def _key(names: tuple[str, ...], shown: Any) -> tuple[Any, ...]:
@@ -79,7 +79,13 @@ class StepClaim:
     def abstract_of(self, view: View) -> Any:
         """Return the abstract world's state for which a view stands."""
         assert self._abstract is not None
-        return self._mapped(self._abstract, view)
+        mapped, names = self.item.holds(view), self._abstract.names
+        if not isinstance(mapped, Mapping) or set(mapped) != set(names):
+            raise ModelProblem(
+                f"property {self.item.name!r}: the mapping gives {mapped!r}",
+                next=f"a dict with what each of {', '.join(names)} shows in the abstract world",
+            )
+        return _key(names, mapped)
 
     def told(self, before: View | None, after: View) -> str:
         """Return a text of the step that the abstract world cannot take; nothing for a claim
@@ -110,14 +116,3 @@ class StepClaim:
             answer = self.item.holds(before, taken, after)
             return truth(f"property {self.item.name!r}", self.item.holds, answer)
         return self.allows(self.abstract_of(before), self.abstract_of(after))
-
-    def _mapped(self, abstract: _Abstract, view: View) -> tuple[Any, ...]:
-        mapped = self.item.holds(view)
-        if not isinstance(mapped, Mapping) or set(mapped) != set(abstract.names):
-            raise ModelProblem(
-                f"property {self.item.name!r}: the mapping gives {mapped!r}",
-                next="a dict with what each of "
-                + ", ".join(abstract.names)
-                + " shows in the abstract world",
-            )
-        return _key(abstract.names, mapped)

@@ -10,7 +10,7 @@ from attrs import frozen
 from joinproto.check.events import Message, plain
 from joinproto.check.faults import Split, is_of_links, words_of_split
 from joinproto.check.freeze import thaw
-from joinproto.check.local import Lifecycle, LocalState, Offline, Outcome, thaw_event
+from joinproto.check.local import Lifecycle, LocalState, Outcome, bare_event, thaw_event
 from joinproto.check.member import Codes
 from joinproto.check.member_steps import event_words
 from joinproto.check.properties import StepView
@@ -66,9 +66,7 @@ def words(move: Move) -> tuple[str, str]:
         return "split", how + words_of_split(move.split)
     if move.kind in ("choice", "receive"):
         outcome = move.outcomes[0][1]
-        event = thaw_event(move.event)
-        if isinstance(event, Offline):
-            event = event.event
+        event = bare_event(move.event)
         base = "receive" if isinstance(event, Message) else plain(event)
         if outcome.effects is not None:
             doing = "receiving" if base == "receive" else f"“{base}”"
@@ -123,9 +121,8 @@ def to_step(move: Move, states: Mapping[str, Mapping[str, str]]) -> Step:
 
 
 def said(move: Move) -> str:
-    """Return a step in one line, whose it is and in the words of `Replay.step`."""
-    step = to_step(move, {})
-    return f"{step.member}: {step.label}" if step.member else step.label
+    """Return a step in one line: the member that takes it, and its words."""
+    return to_step(move, {}).line
 
 
 def unanswered(name: str, event: Hashable, initial: States, steps: tuple[Step, ...]) -> Trace:

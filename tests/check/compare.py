@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib import import_module
 from typing import Any
 from unittest import mock
 
@@ -18,11 +17,12 @@ from joinproto.check.events import plain
 from joinproto.check.exercised import with_open_claims
 from joinproto.check.local import Offline
 from joinproto.check.properties import ON_RUNS, Property
-from joinproto.check.reference import Explored, State, explore
+from joinproto.check.reference import State
 from joinproto.check.report import Report, Trace
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import words
 from joinproto.check.world import World
+from tools.slow_search import Explored, explore
 
 GRAPH = ON_RUNS
 
@@ -117,9 +117,10 @@ def counted(found: Explored) -> tuple[Counter[str], Counter[str]]:
 
 def report_as_judged(world: World, **options: Any) -> Report:
     """Return the report of a search in which claims that nothing put to a test are not open."""
-    with mock.patch.object(
-        import_module("joinproto.check.check"), "with_open_claims", lambda world, report: report
-    ):
+    as_judged = mock.patch(
+        "joinproto.check.exercised.with_open_claims", lambda world, report: report
+    )
+    with as_judged:
         return check(world, **options)
 
 

@@ -12,7 +12,8 @@ from joinproto.check.environment import Surroundings
 from joinproto.check.freeze import freeze
 from joinproto.check.frozen import Frozen
 from joinproto.check.local import LocalState
-from joinproto.check.reference import Explored, State
+from joinproto.check.reference import State
+from tools.slow_search import Explored
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:

@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 
 from joinproto.check.properties import Kind, Property
-from joinproto.check.reference import Explored, State
+from joinproto.check.reference import State
 from joinproto.check.report import Trace
 from joinproto.check.steps import Move, order_of, to_step
+from tools.slow_search import Explored
 
 
 class TooLarge(Exception):

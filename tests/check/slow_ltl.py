@@ -16,11 +16,12 @@ from attrs import frozen
 
 from joinproto.check.events import Message, plain
 from joinproto.check.properties import Property
-from joinproto.check.reference import Explored, State
+from joinproto.check.reference import State
 from joinproto.check.report import Trace
 from joinproto.check.steps import Move, to_step
 from joinproto.check.view import View
 from tests.check.slow_liveness import Runs
+from tools.slow_search import Explored
 
 Formula = tuple[Any, ...]
 Node = tuple[int, tuple[bool, ...]]

@@ -11,8 +11,8 @@ from joinproto.check import NOT_ENABLED, Faults, MessageBag, Send, World, always
 from joinproto.check.check import check
 from joinproto.check.engine.search import Search
 from joinproto.check.plain import Bounds, check_small
-from joinproto.check.reference import explore
 from tests.check.compare import same_report, same_search
+from tools.slow_search import explore
 
 
 class Sender:

@@ -21,9 +21,9 @@ from joinproto.check import (
 )
 from joinproto.check.check import check
 from joinproto.check.plain import check_small
-from joinproto.check.reference import explore
 from joinproto.check.simulate import simulate
 from tests.check.compare import same_report, same_search
+from tools.slow_search import explore
 
 
 @define

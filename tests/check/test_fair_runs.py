@@ -30,9 +30,9 @@ from joinproto.check import (
 )
 from joinproto.check.check import check
 from joinproto.check.fairness import Fair
-from joinproto.check.reference import explore
 from tests.check.compare import report_as_judged
 from tests.check.slow_ltl import breaks, is_broken
+from tools.slow_search import explore
 
 
 def walker(table: tuple[tuple[int, ...], ...], whims: frozenset[str]) -> type:

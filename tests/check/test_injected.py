@@ -32,7 +32,7 @@ from joinproto.check import (
     sometimes,
 )
 from joinproto.check.check import check as check_by_engine
-from joinproto.check.reference import explore
+from tools.slow_search import explore
 
 
 class Counter:

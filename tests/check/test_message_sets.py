@@ -25,10 +25,10 @@ from joinproto.check import (
 from joinproto.check.check import check
 from joinproto.check.engine.search import Search
 from joinproto.check.plain import check_small
-from joinproto.check.reference import explore
 from joinproto.check.simulate import simulate
 from joinproto.cli.show.story import tell
 from joinproto.cli.show.words import sentence
+from tools.slow_search import explore
 
 ONE = MessageSet()
 EACH = MessageSet(broadcasts="each")

@@ -8,7 +8,6 @@ from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
 from joinproto.check.fairness import EACH_STEP
 from joinproto.check.properties import ON_FAIR_RUNS
-from joinproto.check.reference import explore
 from joinproto.check.report import Report
 from joinproto.check.world import World
 from tests.check.chosen import CHOSEN, REST, parameters
@@ -16,6 +15,7 @@ from tests.check.compare import GRAPH, same_report, same_search, shortest
 from tests.check.orbits import normal_in, orbits
 from tests.check.slow_liveness import Runs, TooLarge, is_fair_lasso
 from tests.check.slow_ltl import breaks, is_broken
+from tools.slow_search import explore
 
 PRODUCT_MAX = 100
 

@@ -24,8 +24,8 @@ from joinproto.check import (
     until,
 )
 from joinproto.check.check import check
-from joinproto.check.reference import explore
 from tests.check.compare import same_report, same_search
+from tools.slow_search import explore
 
 
 class AliasingMonitor:

@@ -25,11 +25,11 @@ from joinproto.check import (
 )
 from joinproto.check.check import check
 from joinproto.check.properties import Property
-from joinproto.check.reference import explore
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import taken_of
 from joinproto.cli.show.findings import ended_early
 from tests.check.test_fair_runs import Plan, build, plans
+from tools.slow_search import explore
 
 
 @define

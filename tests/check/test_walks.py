@@ -7,9 +7,9 @@ from attrs import evolve
 
 from joinproto.check import Replay, always_step, any_of, implements, load_world
 from joinproto.check.check import check
-from joinproto.check.reference import explore
 from joinproto.check.simulate import simulate
 from tests.check.test_step_claims import by_hours, clock, hours
+from tools.slow_search import explore
 
 WORLDS = [
     ("two-phase-commit", {}),

@@ -17,10 +17,10 @@ from joinproto.check.catalogue import load_world
 from joinproto.check.check import check
 from joinproto.check.entry import Entry
 from joinproto.check.freeze import thaw
-from joinproto.check.reference import explore
 from joinproto_worlds.classics.paxos_founding import Accepted
 from joinproto_worlds.entries import ENTRIES
 from tests.census import searched
+from tools.slow_search import explore
 
 NOTE = "joinproto_worlds.note.world:build"
 JOIN = "joinproto_worlds.join.world:build"

@@ -17,7 +17,6 @@ from joinproto.check.check import check
 from joinproto.check.engine.liveness.duties import Duties
 from joinproto.check.engine.liveness.fair_runs import DutyBits, fair_parts
 from joinproto.check.properties import ON_FAIR_RUNS
-from joinproto.check.reference import explore
 from joinproto.check.report import Report
 from joinproto.check.world import World
 from spark_explore import analyses, fair, run_claims
@@ -29,6 +28,7 @@ from spark_explore.session import frames_of
 from tests.check.slow_ltl import breaks, is_broken
 from tests.check.test_fair_runs import Plan, build, lock, plans
 from tests.spark_explore.compare import on_spark
+from tools.slow_search import explore
 
 
 @pytest.fixture

@@ -11,16 +11,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from attrs import Factory, define, frozen
+from attrs import frozen
 
-from joinproto.check.asking import ask_of_view
 from joinproto.check.environment import FAULTS, Surroundings
 from joinproto.check.events import Message
 from joinproto.check.faults import Split, reaches
 from joinproto.check.local import LocalState, Outcome
 from joinproto.check.member import MemberCode
 from joinproto.check.network import FifoLinks, MessageSet
-from joinproto.check.plain_steps import Steps
+from joinproto.check.plain import search_plainly
+from joinproto.check.properties import Property
 from joinproto.check.reference import State
 from joinproto.check.steps import Sent
 from joinproto.check.tla.text import Value, invariant, module, text_of
@@ -102,11 +102,10 @@ def exported(world: World, *, states_max: int = STATES_MAX) -> Exported:
                 f"world {world.name} has {name}=, which has no form in TLA+",
                 next="export a world without it",
             )
-    search = _Search(Steps(world))
-    search.run(states_max)
+    claims = [item for item in world.properties if item.kind in JUDGED]
+    search = _Search(world, claims, states_max)
     constants = _Data(search).constants()
     name = _module_name(world.name)
-    claims = [item for item in world.properties if item.kind in JUDGED]
     config = ["INIT Init", "NEXT Next"]
     always = [invariant(at, it) for at, it in enumerate(claims, 1) if it.kind == "always"]
     config += [f"INVARIANT {word}" for word in always]
@@ -132,56 +131,39 @@ def _module_name(name: str) -> str:
     return found if is_free and found not in TAKEN else f"World_{found}"
 
 
-@define
 class _Search:
     """The search.  `says`: by the visible parts of a state, such a state, and the numbers of claims
     that are broken (always) or reached (sometimes) there.  `stood`: those that were expanded.
     `steps_to`: how many steps lead to the first such state, by claim.
     """
 
-    steps: Steps
-    levels: list[list[State]] = Factory(list)
-    says: dict[Hashable, tuple[State, frozenset[int]]] = Factory(dict)
-    stood: dict[Hashable, State] = Factory(dict)
-    broken_at: int | None = None
-    steps_to: dict[int, int] = Factory(dict)
-
-    def run(self, states_max: int) -> None:
-        level = self.steps.initials()
-        seen = set(level)
-        while level:
-            self.levels.append(level)
-            for state in level:
-                self._judge(state)
-            if self.broken_at is not None and self.broken_at < len(self.levels) - 1:
-                return  # a caller that searches it level by level may ask for one more
-            found = []
-            for state in level:
-                self.stood.setdefault(seen_of(state), state)
-                for _, after in self.steps.successors(state):
-                    if after not in seen:
-                        seen.add(after)
-                        found.append(after)
-                if len(seen) > states_max:
-                    raise UsageProblem(
-                        f"world {self.steps.world.name} has more than {states_max:,} states",
-                        next="export a smaller one: --members, --set, fewer faults",
-                    )
-            level = found
-
-    def _judge(self, state: State) -> None:
-        key = seen_of(state)
-        if key in self.says:
-            return
-        claims = [item for item in self.steps.world.properties if item.kind in JUDGED]
-        view, said = self.steps.view(state), set[int]()
-        for at, item in enumerate(claims, 1):
-            if ask_of_view(item, view) is (item.kind == "sometimes"):
-                said.add(at)
-                steps = self.steps_to.setdefault(at, len(self.levels) - 1)
-                if item.kind == "always" and self.broken_at is None:
-                    self.broken_at = steps
-        self.says[key] = state, frozenset(said)
+    def __init__(self, world: World, claims: Sequence[Property], states_max: int) -> None:
+        found = search_plainly(world, claims, states_max=states_max)
+        if found is None:
+            raise UsageProblem(
+                f"world {world.name} has more than {states_max:,} states",
+                next="export a smaller one: --members, --set, fewer faults",
+            )
+        # A checker that goes level by level may ask for one level after a violation.
+        if found.violated and (level := found.after_last(0.0)):
+            found.add(level)
+        self.steps, self.levels = found.steps, found.levels
+        self.stood: dict[Hashable, State] = {}
+        for state in found.out_of:
+            self.stood.setdefault(seen_of(state), state)
+        numbered = list(enumerate(claims, 1))
+        self.says: dict[Hashable, tuple[State, frozenset[int]]] = {}
+        for state in found.states():
+            key = seen_of(state)
+            if key not in self.says:
+                said = (
+                    at for at, it in numbered if found.holds(it, state) is (it.kind != "always")
+                )
+                self.says[key] = state, frozenset(said)
+        hits = found.hits
+        self.steps_to = {at: hits[item.name][0] for at, item in numbered if item.name in hits}
+        broken = [self.steps_to.get(at) for at, item in numbered if item.kind == "always"]
+        self.broken_at = min((at for at in broken if at is not None), default=None)
 
 
 def seen_of(state: State) -> Hashable:

@@ -75,7 +75,7 @@ def follow(world: World, patterns: Patterns, logs: Sequence[Path], *, states_max
             next=f"members are {', '.join(world.members)}; [names] in the file of patterns maps"
             " names to them",
         )
-    follower = Follower.of(world, patterns.is_logged, states_max=states_max)
+    follower = Follower(world, patterns.is_logged, states_max=states_max)
     told, fit = Counter(line.kind for line in found), Counter[str]()
     first, why = None, None
     for line in found:

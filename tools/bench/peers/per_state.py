@@ -19,7 +19,7 @@ def main(world_name: str, members: int, states_max: int | None) -> None:
     """Search WORLD and ask every property that must always hold in every state."""
     # Here and not above: code that only reads this module need not have the models' needs.
     from joinproto.check.catalogue import load_world
-    from joinproto.check.reference import explore
+    from tools.slow_search import explore
 
     world = load_world(world_name, members=members)
     found = explore(world, states_max=states_max)
