@@ -33,9 +33,9 @@ def keys_of(given: Json) -> list[Any]:
     return keys
 
 
-def seconds_of(given: Json, usual: float = 0.4) -> float:
+def seconds_of(given: Json) -> float:
     """Return for how long the search may go on, at most `SECONDS_MAX`; raises `UsageProblem`."""
-    seconds = given.get("seconds", usual)
+    seconds = given.get("seconds", 0.4)
     if type(seconds) not in (int, float) or not 0 <= seconds <= 60:
         raise UsageProblem(f"seconds {seconds!r}", next="give a number from 0 to 60")
     return min(float(seconds), SECONDS_MAX)

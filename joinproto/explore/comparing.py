@@ -15,7 +15,7 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
 from joinproto.errors import JoinprotoError, UsageProblem
 from joinproto.explore.arguments import keys_of, number_of
-from joinproto.explore.graph import Json, key_of
+from joinproto.explore.graph import Json, key_of, line_of
 from joinproto.explore.walking import follow
 
 if TYPE_CHECKING:
@@ -83,19 +83,14 @@ def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
         return None, list(found.left_out)
     steps = found.parting.steps
     keys = [key_of(step.member or "", step.label) for step in steps]
-    said = [f"{step.member}: {step.label}" if step.member else step.label for step in steps]
     only = [
         [{"step": one.step, "changes": list(one.changes)} for one in side]
         for side in found.parting.only
     ]
     # A world may begin in several states: the run is one from where the two were compared.
     start = now.graph.beginning(found.parting.initial)
-    run = {"start": start, "keys": keys, "steps": said, "only": only}
+    run = {"start": start, "keys": keys, "steps": [step.line for step in steps], "only": only}
     return run, list(found.left_out)
-
-
-def _said(step: Json) -> str:
-    return f"{step['member']}: {step['label']}" if step["member"] else str(step["label"])
 
 
 def _first_difference(now: Opened, other: Opened) -> Json | None:
@@ -110,19 +105,12 @@ def _first_difference(now: Opened, other: Opened) -> Json | None:
         steps = [now.graph.steps_json(pair[0]), other.graph.steps_json(pair[1])]
         keys = [{step["key"]: step for step in found} for found in steps]
         if keys[0].keys() != keys[1].keys():
-            said = []
-            place: tuple[int, int] = pair
-            while (before := parent[place]) is not None:
-                place, step = before
-                said.append(step)
-            said.reverse()
-            keys_there = [step["key"] for step in said]
-            return {
-                "start": 0,
-                "keys": keys_there,
-                "steps": [_said(step) for step in said],
-                "only": [],
-            }
+            said: list[Json] = []
+            while (before := parent[pair]) is not None:
+                pair, step = before
+                said.insert(0, step)
+            there, lines = [step["key"] for step in said], [line_of(step) for step in said]
+            return {"start": 0, "keys": there, "steps": lines, "only": []}
         for key, step in keys[0].items():
             after = step["to"], keys[1][key]["to"]
             if after not in parent:
@@ -181,7 +169,7 @@ def pair(session: Session, given: Json) -> Json:
             )
             at_end = run["fits"] == len(wanted)
             steps.append(one.graph.steps_json(run["ids"][-1]) if at_end else [])
-            said.append([_said(step) for step in run["steps"]])
+            said.append([line_of(step) for step in run["steps"]])
     known = [{step["key"] for step in found} for found in steps]
     return {
         "sides": sides,
@@ -221,7 +209,7 @@ def two_runs(session: Session, _: Json) -> Json:
             for place in range(len(run["ids"])):
                 here = {claim["name"]: claim["is"] for claim in _claims_at(one, run, place)}
                 says.append([here.get(name) for name in names])
-        steps = [{"key": step["key"], "text": _said(step)} for step in run["steps"]]
+        steps = [{"key": step["key"], "text": line_of(step)} for step in run["steps"]]
         found.append({"steps": steps, "fits": run["fits"], "of": len(keys), "says": says})
     both = zip(found[0]["steps"], found[1]["steps"], strict=False)
     common = 0

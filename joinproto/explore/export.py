@@ -42,18 +42,18 @@ class _Numbered:
         return found
 
 
-def export(session: Session, file: Path, *, states_max: int = STATES_MAX) -> Json:
+def export(session: Session, file: Path) -> Json:
     """Write the page with the world's states; return how many, and how large the file is.
 
-    Raises `LimitReached` where there are more than `states_max`, `EnvironmentProblem` where the
+    Raises `LimitReached` where there are more than `STATES_MAX`, `EnvironmentProblem` where the
     file cannot be written.
     """
     searching = session.now.searching
     while not searching.whole:
         searching.step()
-        if len(searching.order) > states_max:
+        if len(searching.order) > STATES_MAX:
             raise LimitReached(
-                f"the world has more than {states_max:,} states, which one file does not hold",
+                f"the world has more than {STATES_MAX:,} states, which one file does not hold",
                 next="export a smaller one (--members, --set), or explore it without --export",
             )
     text = page(data(session))
@@ -71,34 +71,35 @@ def data(session: Session) -> Json:
     now = session.now
     graph, searching, judging = now.graph, now.searching, now.judging
     place = {at: number for number, at in enumerate(searching.order)}
-    locals_, networks, claims, steps = _Numbered(), _Numbered(), _Numbered(), _Numbered()
-    messages, pictures = _Numbered(), _Numbered()
+    names = ("locals", "networks", "messages", "claims", "steps", "pictures")
+    kept = {name: _Numbered() for name in names}
     columns: dict[str, list[int]] = {
         name: [] for name in ("locals", "networks", "claims", "counts", "steps", "to", "pictures")
     }
+
+    def put(name: str, value: Any) -> None:
+        columns[name].append(kept[name].of(value))
+
     keys = []
     for number, at in enumerate(searching.order):
         state = graph.state_json(at)
         keys.append(state["key"])
         for member in state["members"]:
-            columns["locals"].append(locals_.of([member["up"], member["texts"]]))
+            put("locals", [member["up"], member["texts"]])
         if state["monitor"] is not None:
-            columns["locals"].append(locals_.of([True, state["monitor"]]))
-        network = state["network"]
+            put("locals", [True, state["monitor"]])
+        network, messages = state["network"], kept["messages"]
         sent = [
             messages.of([one["from"], one["to"], one["content"]]) for one in network["under_way"]
         ]
-        columns["networks"].append(networks.of([network["split"], network["left"], sent]))
-        said = [[one["is"], one["says"]] for one in judging.claims(at)]
-        columns["claims"].append(claims.of(said))
-        columns["pictures"].append(pictures.of(state["picture"]))
+        put("networks", [network["split"], network["left"], sent])
+        put("claims", [[one["is"], one["says"]] for one in judging.claims(at)])
+        put("pictures", state["picture"])
         onward = [step for step in graph.steps_json(at) if step["to"] in place]
         columns["counts"].append(len(onward))
         for step in onward:
             columns["to"].append(place[step["to"]] - number)
-            columns["steps"].append(
-                steps.of({k: v for k, v in step.items() if k not in ("index", "to")})
-            )
+            put("steps", {k: v for k, v in step.items() if k not in ("index", "to")})
     world = session.world_json()
     return {
         "world": {
@@ -111,12 +112,7 @@ def data(session: Session) -> Json:
             "form": type(graph.world.network).__name__,
         },
         "levels": searching.counts(),
-        "locals": locals_.values,
-        "networks": networks.values,
-        "messages": messages.values,
-        "claims": claims.values,
-        "steps": steps.values,
-        "pictures": pictures.values,
+        **{name: one.values for name, one in kept.items()},
         "keys": "".join(keys),
         "columns": columns,
         "cover": seeing.cover(searching),

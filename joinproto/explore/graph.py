@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import Factory, define, field
 
-from joinproto.check.asking import guard, is_within
+from joinproto.check.asking import guard
 from joinproto.check.faults import UNLIMITED, words_of_split
 from joinproto.check.pictures import is_svg
 from joinproto.check.plain_steps import Steps
@@ -20,6 +20,8 @@ from joinproto.check.world import World
 from joinproto.errors import UsageProblem
 
 Json = dict[str, Any]
+Place = TypeVar("Place", int, tuple[int, int])
+"""A state's number, or that and another number that a search tells states apart by."""
 
 
 def key_of(*texts: str, size: int = 6) -> str:
@@ -106,8 +108,7 @@ class Graph:
 
     def is_beyond(self, at: int) -> bool:
         """Return whether the world's `within` lets no step be taken from here."""
-        within = self.world.within
-        return within is not None and not is_within(within, self.view(at))
+        return self.steps.is_beyond(self.state(at))
 
     def view(self, at: int) -> View:
         return self.steps.view(self.state(at))
@@ -236,6 +237,24 @@ class Graph:
         """Return a run from its states and the places of its steps."""
         steps = [self.step_json(at, index) for at, index in zip(ids, indices, strict=False)]
         return {"start": ids[0], "ids": list(ids), "steps": steps}
+
+    def run_to(self, place: Place, parent: Mapping[Place, tuple[Place, int] | None]) -> Json:
+        """Return the run that led a search to `place`; `start`: which first state it begins in.
+
+        `parent`: where each place was found from, and the index of the step; None of a first one.
+        """
+        places, indices = [place], list[int]()
+        while (before := parent[places[-1]]) is not None:
+            places.append(before[0])
+            indices.append(before[1])
+        ids = [place if isinstance(place, int) else place[0] for place in places]
+        found = self.run_json(ids[::-1], indices[::-1])
+        return {**found, "start": self.firsts.index(ids[-1])}
+
+
+def line_of(step: Json) -> str:
+    """Return a step in one line: the member that takes it, and its words."""
+    return f"{step['member']}: {step['label']}" if step["member"] else str(step["label"])
 
 
 def _message(sent: Any) -> Json:

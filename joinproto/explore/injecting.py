@@ -6,23 +6,15 @@ have the same words, so the run so far is one of the new world, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from joinproto.check.environment import every_split
 from joinproto.check.faults import UNLIMITED, links_cut
-from joinproto.check.injected import (
-    FAULTS,
-    Budgets,
-    Injected,
-    budgeted,
-    inject,
-    spending,
-)
-from joinproto.check.view import View
-from joinproto.check.world import Together, World
+from joinproto.check.injected import FAULTS, Budgets, Injected, inject_more
+from joinproto.check.world import World
 from joinproto.errors import UsageProblem
 from joinproto.explore.arguments import keys_of, number_of
 from joinproto.explore.disks import KINDS as OF_DISKS
@@ -129,39 +121,16 @@ def _with_disk(world: World, fault: Injected, member: str) -> tuple[World, list[
         return bool(step["action"] == fault.action and member in step["members"])
 
     wanted: list[Wanted] = [_crashes(member), happens]
-    if FAULTS in world.members:
-        return _with_another(world, fault), wanted
-    show = world.show_disk
-    # The member that holds the budgets has no disk that the world knows how to show.
-    shown = None if show is None else lambda disk: show(disk) if disk.values else None
-    return inject(evolve(world, show_disk=shown), fault), wanted
-
-
-def _with_another(world: World, fault: Injected) -> World:
-    """Return a world that has injected faults, by us or by its model, with one more.
-
-    The same fault again gets a budget of one more.
-    """
-    make = world.members[FAULTS]
-    before = make()
-    if not isinstance(before, Budgets):
+    if FAULTS not in world.members:
+        show = world.show_disk
+        # The member that holds the budgets has no disk that the world knows how to show.
+        shown = None if show is None else lambda disk: show(disk) if disk.values else None
+        world = evolve(world, show_disk=shown)
+    elif not isinstance(world.members[FAULTS](), Budgets):
         raise UsageProblem(
             f"the world has a member {FAULTS!r} of its own", next="rename it in the model"
         )
-    left = {**before.left, fault.action: before.left.get(fault.action, 0) + fault.budget}
-    others = {name: made for name, made in world.members.items() if name != FAULTS}
-    beside = tuple(name for name in world.beside if name != FAULTS)
-    fail = evolve(world.faults, spared=world.faults.spared - {FAULTS})
-    made = budgeted(evolve(world, members=others, beside=beside, faults=fail), left)
-    if fault.action in before.left:
-        return made
-    names = tuple(name for name in others if name not in beside)
-
-    def steps(view: View) -> Iterator[Together]:
-        yield from world.joint_steps(view)
-        yield from map(spending, fault.steps(names, view))
-
-    return evolve(made, together=steps)
+    return inject_more(world, fault), wanted
 
 
 def _taken(graph: Graph, run: Json, is_it: Wanted, says: str) -> Json:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import permutations
 from typing import Any
 
 from attrs import Factory, define
 
-from joinproto.check.asking import ask, ask_of_view
+from joinproto.check.asking import ask, ask_of_view, asked_of
 from joinproto.check.properties import ON_FAIR_RUNS, Implied, Parts, Property
 from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import taken_of
-from joinproto.check.view import DOWN, View
+from joinproto.check.view import View
 from joinproto.errors import JoinprotoError, UsageProblem, did_you_mean
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.parts import parts_of, source_of
@@ -124,30 +123,19 @@ class Judging:
     def _asked(
         self, item: Property, view: View, via: Via | None, at: int
     ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        here = [name for name in item.among or view if view[name] is not DOWN]
-        match item.scope:
-            case "world":
-                yield "", (view,)
-            case "monitor":
-                yield "the monitor", (view.monitor,)
-            case "each":
-                yield from ((name, (view[name],)) for name in here)
-            case "beside":
-                yield from (
-                    (f"{name}, and the monitor", (view[name], view.monitor)) for name in here
-                )
-            case "pair":
-                for one, other in permutations(here, 2):
-                    yield f"{one} and {other}", (view[one], view[other])
-            case _ if via is not None and item.abstract is None:
-                move, _ = self.graph.move(*via)
-                yield "the last step", (self.graph.view(via[0]), taken_of(move), view)
+        if item.scope != "step":
+            beside = {"monitor": "the monitor", "beside": ", and the monitor"}.get(item.scope, "")
+            for names, shown in asked_of(item, view):
+                yield " and ".join(names) + beside, shown
+        elif via is not None and item.abstract is None:
+            move, _ = self.graph.move(*via)
+            yield "the last step", (self.graph.view(via[0]), taken_of(move), view)
 
 
 def _truth(call: Callable[..., Any], shown: tuple[Any, ...]) -> bool | None:
     try:
         return bool(call(*shown))
-    except Exception:  # noqa: BLE001  told where the claim is judged
+    except Exception:  # noqa: BLE001  reported where the claim is judged
         return None
 
 

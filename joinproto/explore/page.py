@@ -88,5 +88,5 @@ def bundled(entry: str) -> str:
         )
 
     add(entry)
-    # What stands in a script's text must not end it.
+    # The text of a script must not end it.
     return "\n".join(done.values()).replace("</script", "<\\/script")

@@ -59,13 +59,8 @@ class _Left:
     names: Names
 
 
-def _called(
-    call: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    depth: int,
-    keywords: Mapping[str, Any] | None = None,
-) -> Json | None:
-    keywords = keywords or {}
+def _called(call: Callable[..., Any], arguments: tuple[Any, ...], depth: int) -> Json | None:
+    keywords: Names = {}
     while isinstance(call, partial):
         arguments, keywords = (*call.args, *arguments), {**call.keywords, **keywords}
         call = call.func
@@ -213,15 +208,19 @@ def _value(node: ast.expr, names: Names) -> Any:
     return eval(compile(expression, "<claim>", "eval"), dict(names))
 
 
-def _part(node: ast.expr, names: Names, depth: int) -> Json:
+def _part(node: ast.expr, names: Names, depth: int, *, is_leaf: bool = False) -> Json:
+    """Return a part with its parts; a leaf is a value that is compared, and not yes or no."""
+    found: Json = {"text": ast.unparse(node), "ok": None, "parts": [], "note": ""}
     try:
         value = _value(node, names)
     except Exception as error:  # noqa: BLE001  a part may be meant for other values
-        return _json(node, f"{type(error).__name__}: {error}", ok=None, parts=[])
-    ok = bool(value)
-    if depth >= DEPTH_MAX:
-        return _json(node, value, ok=ok, parts=[])
-    return _json(node, value, ok=ok, parts=list(_inner(node, names, depth + 1, ok)))
+        return {**found, "value": f"{type(error).__name__}: {error}"}
+    found["value"] = value if isinstance(value, str) else _short(value)
+    if not is_leaf:
+        found["ok"] = ok = bool(value)
+        if depth < DEPTH_MAX:
+            found["parts"] = list(_inner(node, names, depth + 1, ok))
+    return found
 
 
 def _inner(node: ast.expr, names: Names, depth: int, ok: bool) -> Iterator[Json]:
@@ -241,21 +240,13 @@ def _inner(node: ast.expr, names: Names, depth: int, ok: bool) -> Iterator[Json]
         case ast.Compare(left, _, others):
             for inner in (left, *others):
                 if not isinstance(inner, ast.Constant):
-                    yield _leaf(inner, names)
+                    yield _part(inner, names, depth, is_leaf=True)
         case ast.Call(
             ast.Name("all" | "any" as how), [ast.GeneratorExp() | ast.ListComp() as over]
         ):
             yield from _items(over, names, depth, decides=how == "any", whole=ok)
         case ast.Call(func, arguments, []):
             yield from _call(func, arguments, names, depth)
-
-
-def _leaf(node: ast.expr, names: Names) -> Json:
-    try:
-        value = _value(node, names)
-    except Exception as error:  # noqa: BLE001  as above
-        value = f"{type(error).__name__}: {error}"
-    return _json(node, value, ok=None, parts=[])
 
 
 def _call(func: ast.expr, arguments: list[ast.expr], names: Names, depth: int) -> Iterator[Json]:
@@ -308,11 +299,6 @@ def _bindings(generators: list[ast.comprehension], names: Names) -> Iterator[Nam
         bound = dict(zip(targets, values, strict=True))
         for more in _bindings(rest, {**names, **bound}):
             yield {**bound, **more}
-
-
-def _json(node: ast.expr, value: Any, *, ok: bool | None, parts: list[Json]) -> Json:
-    said = value if isinstance(value, str) else _short(value)
-    return {"text": ast.unparse(node), "value": said, "ok": ok, "parts": parts, "note": ""}
 
 
 def _short(value: Any) -> str:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from attrs import Factory, define, field, frozen
+from attrs import Factory, define, frozen
 
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
@@ -90,7 +90,7 @@ class Matching:
     pattern: Pattern
     parent: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = Factory(dict)
     _queue: deque[tuple[int, int]] = Factory(deque)
-    _found: tuple[int, int] | None = field(default=None)
+    _found: tuple[int, int] | None = None
 
     def __attrs_post_init__(self) -> None:
         for at in self.graph.firsts:
@@ -104,7 +104,7 @@ class Matching:
             self._expand(self._queue.popleft())
             if time.perf_counter() > until:
                 break
-        return None if self._found is None else self._run(self._found)
+        return None if self._found is None else self.graph.run_to(self._found, self.parent)
 
     @property
     def whole(self) -> bool:
@@ -129,12 +129,3 @@ class Matching:
                 self._found = to, after
                 return
             self._queue.append((to, after))
-
-    def _run(self, place: tuple[int, int]) -> Json:
-        ids, indices = [place[0]], []
-        while (parent := self.parent[place]) is not None:
-            place, index = parent
-            ids.append(place[0])
-            indices.append(index)
-        found = self.graph.run_json(ids[::-1], indices[::-1])
-        return {**found, "start": self.graph.firsts.index(ids[-1])}

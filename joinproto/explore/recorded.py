@@ -21,6 +21,9 @@ from joinproto.explore.session import Session
 LINES_MAX = 5_000
 """Of all logs together, that the page shows."""
 
+STATES_MAX = 20_000
+"""In which the world may be at one line."""
+
 
 @frozen
 class RecordedLine:
@@ -112,15 +115,13 @@ def followed(
     session: Session,
     lines: Sequence[tuple[str, str, LoggedStep]],
     is_logged: Callable[[LoggedStep], bool],
-    *,
-    states_max: int = 20_000,
 ) -> Logs:
     """Return the lines of logs, (node, text, step), with which of them the open world can do.
 
     The run is one that fits, up to the first line that does not.
     """
     graph = session.now.graph
-    follower = Follower.of(graph.world, is_logged, states_max=states_max)
+    follower = Follower(graph.world, is_logged, states_max=STATES_MAX)
     found, says = [], ""
     taken: list[LoggedStep] = []
     for node, text, told in lines:
@@ -146,9 +147,9 @@ def followed(
 def run_of(
     session: Session, told: Sequence[LoggedStep], is_logged: Callable[[LoggedStep], bool]
 ) -> Json | None:
-    """Return one run of the world that tells these lines, and nothing else that is logged."""
+    """Return one run of the world that writes these lines, and nothing else that is logged."""
     graph = session.now.graph
-    # (state, lines told so far): lines of one joint step come one after the other.
+    # (state, lines written so far): lines of one joint step come one after the other.
     start: list[tuple[int, int]] = [(at, 0) for at in graph.firsts]
     parent: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = dict.fromkeys(start)
     queue, best = list(start), start[0]
@@ -171,13 +172,7 @@ def run_of(
             if key not in parent:
                 parent[key] = place, index
                 queue.append(key)
-    ids, indices, place = [best[0]], [], best
-    while (before := parent[place]) is not None:
-        place, index = before
-        ids.append(place[0])
-        indices.append(index)
-    found = graph.run_json(ids[::-1], indices[::-1])
-    return {**found, "start": graph.firsts.index(ids[-1])}
+    return graph.run_to(best, parent)
 
 
 def _same(wanted: list[LoggedStep], logged: list[LoggedStep]) -> bool:

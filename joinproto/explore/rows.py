@@ -35,7 +35,7 @@ from joinproto.machine.terms import (
 )
 
 TABLES_MAX = 40
-"""Readings that are told of one step: a member may settle several times in it."""
+"""Readings that are reported of one step: a member may settle several times in it."""
 
 
 @define

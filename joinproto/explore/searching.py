@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections import Counter
 from typing import Any
 
 from attrs import Factory, define, field
 
-from joinproto.check.local import Outcome
-from joinproto.check.steps import Move
+from joinproto.check.plain_coverage import Taken
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
 from joinproto.explore.walking import Met
@@ -36,8 +34,7 @@ class Searching:
     `order`: their numbers in the graph, level by level.  `levels`: where each level begins in it.
     `parent`: number to the number it was found from, and the place of the step.  `at`: how many of
     `order` were expanded; their steps lead to `edges`, from `begins[i]` on those of `order[i]`.
-    `taken`: how often each outcome was, by its `id`; `outcomes`: its member, its event, and itself.
-    `others`: steps that are no member's.
+    `taken`: how often each step was.
     """
 
     graph: Graph
@@ -47,9 +44,7 @@ class Searching:
     at: int = 0
     begins: array[int] = field(factory=lambda: array("q", [0]))
     edges: array[int] = field(factory=lambda: array("q"))
-    taken: Counter[int] = Factory(Counter)
-    outcomes: dict[int, tuple[str, Any, Outcome]] = Factory(dict)
-    others: Counter[str] = Factory(Counter)
+    taken: Taken = Factory(Taken)
     _keys: set[Any] = Factory(set)
     _asked: dict[str, int] = Factory(dict)
     _level_ends: int = 0
@@ -90,7 +85,7 @@ class Searching:
         graph, source = self.graph, self.order[self.at]
         known = source in graph.out_of
         for index, (move, to) in enumerate(graph.out(source)):
-            self._count(move)
+            self.taken.add(move)
             self.edges.append(to)
             if to not in self.parent and graph.steps.is_first(graph.state(to), self._keys):
                 self._found(to, (source, index))
@@ -107,29 +102,13 @@ class Searching:
         self.parent[at] = parent
         self.order.append(at)
 
-    def _count(self, move: Move) -> None:
-        if move.kind in ("lose", "duplicate"):
-            self.others[move.kind] += 1
-        elif move.kind in ("split", "heal"):
-            self.others["split or heal"] += 1
-        for member, outcome in move.outcomes:
-            number = id(outcome)
-            self.taken[number] += 1
-            if number not in self.outcomes:
-                self.outcomes[number] = member, move.event, outcome
-
     # -- shortest runs -------------------------------------------------------------------
 
     def way(self, at: int) -> Json:
         """Return a shortest run to a state that was found."""
         if at not in self.parent:
             raise UsageProblem(f"state {at} was not found by the search", next="search on first")
-        ids, indices = [at], []
-        while (parent := self.parent[ids[-1]]) is not None:
-            ids.append(parent[0])
-            indices.append(parent[1])
-        found = self.graph.run_json(ids[::-1], indices[::-1])
-        return {**found, "start": self.graph.firsts.index(ids[-1])}
+        return self.graph.run_to(at, self.parent)
 
     def nearest(self, asked: str, met: Met, seconds: float) -> int | None:
         """Return the first state found that is `met`, after searching on for so long at most.
@@ -137,20 +116,21 @@ class Searching:
         `asked`: the question's words; asked again, it continues where it was.
         """
         until = time.perf_counter() + seconds
-        place = self._asked.get(asked, 0)
+        place, found = self._asked.get(asked, 0), None
         while True:
-            while place < len(self.order):
+            if place < len(self.order):
                 if met(self.order[place]):
-                    self._asked[asked] = place
-                    return self.order[place]
+                    found = self.order[place]
+                    break
                 place += 1
-                if place % 64 == 0 and time.perf_counter() > until:
-                    self._asked[asked] = place
-                    return None
-            self._asked[asked] = place
-            if self.whole or self.stopped or time.perf_counter() > until:
-                return None
-            self.step()
+            elif self.whole or self.stopped:
+                break
+            else:
+                self.step()
+            if time.perf_counter() > until:
+                break
+        self._asked[asked] = place
+        return found
 
     def json(self) -> Json:
         """Return how far the search has come."""

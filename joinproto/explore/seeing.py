@@ -1,17 +1,15 @@
-"""The coverage of a search so far (steps taken and never taken), and its graph, projected."""
+"""The coverage of a search so far (steps taken and never taken), its projected graph, questions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from joinproto.check.events import Message, plain
-from joinproto.check.local import Outcome
-from joinproto.check.plain_coverage import name_of
+from joinproto.check.events import plain
 from joinproto.check.view import DOWN
 from joinproto.errors import UsageProblem
-from joinproto.explore.graph import Graph, Json
+from joinproto.explore.graph import Graph, Json, line_of
 from joinproto.explore.judging import Judging
 from joinproto.explore.searching import Searching
 from joinproto.explore.wanted import shown_part, shown_parts
@@ -31,27 +29,7 @@ def cover(searching: Searching) -> Json:
 
     Names and counts are those of the coverage of `joinproto check`.
     """
-    steps = searching.graph.steps
-    rows, actions = Counter(dict.fromkeys(steps.world.labels, 0)), Counter[str]()
-    counted: set[int] = set()
-
-    def count(member: str, event: Hashable, outcome: Outcome) -> None:
-        times = searching.taken[id(outcome)]
-        counted.add(id(outcome))
-        actions[name_of(member, event, outcome)] += times
-        rows.update(dict.fromkeys(outcome.rules, times))
-
-    for code in steps.codes.members:
-        for (_, event), outcomes in steps.asked[code].items():
-            for outcome in outcomes:
-                count(code.name, event, outcome)
-            if not outcomes and not isinstance(event, Message):
-                actions[name_of(code.name, event)] += 0
-    # Questions at which another member's code failed are left out.
-    for number, (member, event, outcome) in searching.outcomes.items():
-        if number not in counted:
-            count(member, event, outcome)
-    actions.update(searching.others)
+    actions, rows = searching.taken.counts(searching.graph.steps)
     return cover_json(len(searching.order), rows, actions, partial=not searching.whole)
 
 
@@ -114,7 +92,12 @@ def projected(
                 times[pair] += 1
                 examples.setdefault(pair, (source, index))
     edges = [
-        {"from": one, "to": other, "count": count, "label": _label(graph, examples[one, other])}
+        {
+            "from": one,
+            "to": other,
+            "count": count,
+            "label": shortened(line_of(graph.step_json(*examples[one, other]))),
+        }
         for (one, other), count in times.items()
     ]
     whole = searching.whole
@@ -152,11 +135,9 @@ def _always(judging: Judging, at: int) -> Iterator[bool]:
             yield judging.holds(item, at)
 
 
-def _label(graph: Graph, step: tuple[int, int]) -> str:
-    at, index = step
-    found = graph.step_json(at, index)
-    text = f"{found['member']}: {found['label']}" if found["member"] else found["label"]
-    return text if len(text) <= EDGE_WORDS else text[: EDGE_WORDS - 1] + "…"
+def shortened(line: str) -> str:
+    """Return the words of a step as the label of an edge."""
+    return line if len(line) <= EDGE_WORDS else line[: EDGE_WORDS - 1] + "…"
 
 
 def questions(graph: Graph, found: Sequence[int]) -> list[Json]:

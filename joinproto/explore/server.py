@@ -14,7 +14,7 @@ import queue
 import re
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -103,11 +103,16 @@ class _Page:
             return _refused(403, "the token is wrong: open the address that the command printed")
         return None
 
+    def guarded(self, answer: Callable[[Request], Awaitable[Response]]) -> Any:
+        """Return a handler that refuses a request, or answers it."""
+
+        async def handler(request: Request) -> Response:
+            return self.refusal(request) or await answer(request)
+
+        return handler
+
     async def page(self, request: Request) -> Response:
         """Answer with the page, and with what it would ask for first."""
-        refused = self.refusal(request)
-        if refused is not None:
-            return refused
         asked = self._ask("world", {}), self._ask("state", {"id": 0})
         begin = {}
         with suppress(TimeoutError):
@@ -120,9 +125,6 @@ class _Page:
         return Response(found.text, media_type="text/html; charset=utf-8", headers=headers)
 
     async def file(self, request: Request) -> Response:
-        refused = self.refusal(request)
-        if refused is not None:
-            return refused
         name = request.path_params["name"]
         if not _NAME.fullmatch(name):
             return _refused(404, "there is no such file in the page")
@@ -132,9 +134,6 @@ class _Page:
         return Response(file.read_bytes(), media_type=KINDS[file.suffix], headers=HEADERS)
 
     async def ask(self, request: Request) -> Response:
-        refused = self.refusal(request)
-        if refused is not None:
-            return refused
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _refused(415, "ask with JSON")
         body = b""
@@ -195,10 +194,10 @@ def listen(answer: Answer, *, token: str, at: Taken) -> Listening:
     page = _Page(answer, token, at.names)
     app = Starlette(
         routes=[
-            Route("/{token}/ask", page.ask, methods=["POST"]),
-            Route("/{token}/", page.page),
-            Route("/{token}/{name:path}", page.file),
-            Route("/{token}", page.page),
+            Route("/{token}/ask", page.guarded(page.ask), methods=["POST"]),
+            Route("/{token}/", page.guarded(page.page)),
+            Route("/{token}/{name:path}", page.guarded(page.file)),
+            Route("/{token}", page.guarded(page.page)),
         ]
     )
     server = uvicorn.Server(

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
 from joinproto.check import catalogue
+from joinproto.check.events import plain
 from joinproto.check.loaded import Loaded
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
@@ -27,57 +29,17 @@ from joinproto.explore.graph import Graph, Json
 from joinproto.explore.injecting import inject_here
 from joinproto.explore.judging import Judging, Via
 from joinproto.explore.patterns import Matching
-from joinproto.explore.reloading import reload, stamp_of
 from joinproto.explore.rows import why
 from joinproto.explore.searching import Searching
 from joinproto.explore.walking import Met, follow, walk
 from joinproto.explore.wanted import Predicate, answered, wanted
 
+if TYPE_CHECKING:
+    from joinproto.explore.deep import Engine
+    from joinproto.explore.recorded import Logs
+
 VERSION = 1
 """Of the protocol."""
-
-
-class Logs(Protocol):
-    """Logs of a real run, read: `recorded.py` has them."""
-
-    def answer(self, session: Session, given: Json, /) -> Json:
-        """Return the answer to the question `logs`."""
-
-
-class Deep(Protocol):
-    """A search by an engine, in the background: `deep.py` has one."""
-
-    begun: bool
-    is_over: bool
-    is_ready: bool
-    why_not: str
-
-    def begin(self) -> None:
-        """Begin, if it has not."""
-
-    def close(self) -> None:
-        """End it."""
-
-    def forget(self, opened: Opened) -> None:
-        """Search another world from now on."""
-
-    def progress(self) -> Json:
-        """Return the answer to the question `search`."""
-
-    def searched(self) -> Json:
-        """Return how far it has come: `states`, `levels` and `whole`."""
-
-    def nearest(self, session: Session, given: Json) -> Json | None:
-        """Return the answer to the question `nearest`, None if it is not known."""
-
-    def cover(self) -> Json | None:
-        """Return the answer to the question `cover`, None before the whole search is done."""
-
-    def way(self, session: Session, row: int) -> Json | None:
-        """Return a shortest way to a row that `graph` said; None where it cannot say."""
-
-    def graph(self, by: list[str], nodes_max: int) -> Json | None:
-        """Return the answer to the question `graph`, None if it is not known."""
 
 
 @define
@@ -112,11 +74,12 @@ class Session:
     `begin`: the run to begin with, `start` and `keys` as `follow` takes them, and as `other` the
     same of one to compare it with.  `logs`: those of a real run, where it was given some.
     `other`: what it is compared with.  `stamp`: of the model's file when it was loaded.
-    `deep`: asks an engine about worlds that are too large for plain Python; None: there is none.
+    `deep`: the engine in a process of its own, for worlds that are too large for plain Python; None
+    where it is not installed.
     """
 
     opened: Opened | None = None
-    deep: Deep | None = None
+    deep: Engine | None = None
     other: Opened | None = None
     stamp: tuple[int, int] = (0, 0)
     begin: Json = field(factory=dict)
@@ -152,7 +115,7 @@ class Session:
             "columns": self._columns,
             "inject": partial(inject_here, self),
             "disks": partial(disks, self),
-            "reload": partial(reload, self),
+            "reload": self._reload,
             "compare": partial(compare, self),
             "pair": partial(pair, self),
             "runs": partial(two_runs, self),
@@ -174,7 +137,7 @@ class Session:
 
     def opens(self, loaded: Loaded) -> Json:
         """Explore a world that is loaded; return the answer to the question `open`."""
-        stamp = stamp_of(loaded.file)
+        stamp = _stamp_of(loaded.file)
         self.replaces(Opened.of(loaded))
         self.stamp = stamp
         return self.world_json()
@@ -184,6 +147,19 @@ class Session:
         self.opened, self.other, self.columns = opened, None, []
         if self.deep is not None:
             self.deep.forget(opened)
+
+    def _reload(self, _: Json) -> Json:
+        """Load the model's file again if it changed: `changed`, and `world`, or the `problem`."""
+        loaded = self.now.loaded
+        stamp = _stamp_of(loaded.file)
+        if stamp in ((0, 0), self.stamp):
+            return {"changed": False}
+        self.stamp = stamp
+        try:
+            self.replaces(Opened.of(catalogue.load(loaded.target, loaded.options)))
+        except JoinprotoError as problem:
+            return {"changed": True, "problem": error_json(problem)}
+        return {"changed": True, "world": self.world_json()}
 
     def world_json(self) -> Json:
         """Return the facts of the world before the first step."""
@@ -265,8 +241,6 @@ class Session:
         return {"columns": [{"name": name, "where": text} for name, text, _ in found]}
 
     def _columns_of(self, at: int) -> list[Json]:
-        from joinproto.check.events import plain
-
         found = []
         for name, text, ask in self.columns:
             try:
@@ -321,6 +295,15 @@ class Session:
         ]
         before = [judging.holds(item, at) for item in items]
         return lambda to: [judging.holds(item, to) for item in items] != before
+
+
+def _stamp_of(file: Path | None) -> tuple[int, int]:
+    """Return a stamp that changes when the file does; zeros if there is none."""
+    try:
+        held = file.stat() if file is not None else None
+    except OSError:
+        held = None
+    return (0, 0) if held is None else (held.st_mtime_ns, held.st_size)
 
 
 def mistakes_of(loaded: Loaded) -> dict[str, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from joinproto.check.replay import fitting_runs
 from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
 
@@ -49,19 +50,13 @@ def follow(graph: Graph, start: int, keys: Sequence[str], end: str | None = None
         raise UsageProblem(
             f"a run cannot begin in beginning {start}", next=f"there are {len(graph.firsts)}"
         )
-    runs: list[tuple[list[int], list[int]]] = [([graph.firsts[start]], [])]
-    fits = 0
-    for key in keys:
-        longer: dict[int, tuple[list[int], list[int]]] = {}
-        for ids, indices in runs:
-            for step in graph.steps_json(ids[-1]):
-                if step["key"] == key:
-                    after = [*ids, step["to"]]
-                    longer.setdefault(step["to"], (after, [*indices, step["index"]]))
-        if not longer:
-            break
-        runs = list(longer.values())
-        fits += 1
+
+    def options(at: int, key: str) -> Iterator[tuple[int, int]]:
+        for step in graph.steps_json(at):
+            if step["key"] == key:
+                yield step["index"], step["to"]
+
+    runs, fits = fitting_runs([graph.firsts[start]], keys, options)
     same_end = None
     if end and fits == len(keys):
         exact = [run for run in runs if graph.key(run[0][-1]) == end]

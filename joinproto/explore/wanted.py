@@ -25,6 +25,7 @@ from types import (
 )
 from typing import Any
 
+from joinproto.check.attributes import fields
 from joinproto.check.events import plain
 from joinproto.check.view import DOWN, Seen, View
 from joinproto.errors import UsageProblem
@@ -43,7 +44,7 @@ _KINDS = (AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType,
 _OF_PYTHON = frozenset(name for kind in _KINDS for name in dir(kind) if "_" in name)
 """Attributes that lead to frames and code: a generator's `gi_frame` reaches every module."""
 
-_REFUSED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+_PRIVATE = ("_", "format")
 LENGTH_MAX = 2_000
 
 _OF_VIEW: dict[str, Callable[[View], Any]] = {
@@ -114,25 +115,20 @@ def _refuse(tree: ast.Expression, members: tuple[str, ...]) -> None:
     bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     known = {*NAMES, *members, *bound}
     for node in ast.walk(tree):
-        if isinstance(node, _REFUSED):
-            raise UsageProblem(
-                f"{ast.unparse(node)} is more than a question", next="ask with an expression"
-            )
-        if isinstance(node, ast.Attribute) and (
-            node.attr in _OF_PYTHON or node.attr.startswith(("_", "format"))
-        ):
-            raise UsageProblem(
-                f"{ast.unparse(node)} is not to be asked for", next="ask for what members show"
-            )
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Pow, ast.LShift)):
-            raise UsageProblem(
-                f"{ast.unparse(node)} may take for ever", next="compare what members show"
-            )
-        if isinstance(node, ast.Name) and node.id not in known:
-            raise UsageProblem(
-                f"{node.id!r} is not known here",
-                next=f"members are {', '.join(members)}; besides: {', '.join(NAMES)}",
-            )
+        match node:
+            case ast.Await() | ast.Yield() | ast.YieldFrom() | ast.NamedExpr():
+                found, wanted = "is more than a question", "ask with an expression"
+            case ast.Attribute(attr=name) if name in _OF_PYTHON or name.startswith(_PRIVATE):
+                found, wanted = "is not to be asked for", "ask for what members show"
+            case ast.BinOp(op=ast.Pow() | ast.LShift()):
+                found, wanted = "may take for ever", "compare what members show"
+            case ast.Name(name) if name not in known:
+                found = "is not known here"
+                wanted = f"members are {', '.join(members)}; besides: {', '.join(NAMES)}"
+            case _:
+                continue
+        said = repr(node.id) if isinstance(node, ast.Name) else ast.unparse(node)
+        raise UsageProblem(f"{said} {found}", next=wanted)
 
 
 def _count(view: View, *about: Any) -> int:
@@ -164,10 +160,5 @@ def shown_parts(shown: Any) -> list[str]:
         return [name for name, _ in shown.values]
     if isinstance(shown, dict):
         return [str(name) for name in shown]
-    fields = getattr(type(shown), "__attrs_attrs__", None)
-    if fields is not None:
-        return [field.name for field in fields]
-    fields = getattr(type(shown), "__dataclass_fields__", None)
-    if fields is not None:
-        return list(fields)
-    return list(getattr(type(shown), "_fields", ()))
+    known = fields(type(shown))
+    return list(getattr(type(shown), "_fields", ()) if known is None else known)

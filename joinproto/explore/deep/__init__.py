@@ -3,9 +3,9 @@
 The process (`process.py`) searches the world to its end, notes for each state one that it was found
 from (`searched.py`), and then answers.  For a nearest state (`nearest.py`), an expression is asked
 once for each combination of the values it reads, and the nearest row of one that fits is taken. The
-way back from that row is told as the keys of its steps.  The page's process follows these keys, so
-its numbers stay its own.  For the projected graph (`projected.py`), all rows are sorted into nodes
-by array operations.
+way back from that row is returned as the keys of its steps.  The page's process follows these keys,
+so its numbers stay its own.  For the projected graph (`projected.py`), all rows are sorted into
+nodes by array operations.
 
 Rows, levels and combinations are the engine's (`joinproto/check/engine/__init__.py`).
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from joinproto.explore.deep.reads import Reads, reads_of
 from joinproto.explore.wanted import Predicate, answered, shown_part
 
 if TYPE_CHECKING:
-    from joinproto.check.engine.claims.judge import Judge
     from joinproto.check.engine.shapes import Flags, Ints
     from joinproto.explore.deep.searched import Searched
 
@@ -142,59 +141,32 @@ def answers_of(searched: Searched, item: Property) -> Flags | None:
             np.bool_
         )
         return said
-    if item.scope in ("each", "monitor"):
-        return _of_one(searched, judge, item)
-    if item.scope in ("pair", "beside"):
-        return _of_two(searched, item)
-    return None
-
-
-def _of_one(searched: Searched, judge: Judge, item: Property) -> Flags:
-    tables, shown = searched.search.tables, searched.shown
-    wants = item.kind == "sometimes"
+    if item.scope == "step":
+        return None
+    tables, shown, wants = searched.search.tables, searched.shown, item.kind == "sometimes"
     said = np.full(len(shown), not wants)
-    for part in judge.fields_of(item):
-        observations = tables.shown[part]
-        fits = np.array(
-            [
-                _is_so(item, (observations[number].shown,)) is wants
-                for number in range(len(observations))
-            ],
-            np.bool_,
+    for parts in _parts_of(searched, item):
+        # A number for each combination of what these parts show.
+        key = np.zeros(len(shown), np.int64)
+        for part in parts:
+            key = key * len(tables.shown[part]) + shown[:, part]
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        held = (
+            tuple(tables.shown[part][shown[place, part]].shown for part in parts)
+            for place in first.tolist()
         )
-        said[fits[shown[:, part]]] = wants
-    return said
-
-
-def _of_two(searched: Searched, item: Property) -> Flags:
-    tables, shown = searched.search.tables, searched.shown
-    wants = item.kind == "sometimes"
-    said = np.full(len(shown), not wants)
-    among = [tables.number_of[name] for name in item.among or tables.names]
-    pairs = (
-        permutations(among, 2)
-        if item.scope == "pair"
-        else ((one, tables.monitor) for one in among if tables.monitor >= 0)
-    )
-    for one, other in pairs:
-        count = len(tables.shown[other])
-        codes, which = np.unique(shown[:, one] * count + shown[:, other], return_inverse=True)
-        fits = np.array(
-            [
-                _is_so(
-                    item,
-                    (
-                        tables.shown[one][code // count].shown,
-                        tables.shown[other][code % count].shown,
-                    ),
-                )
-                is wants
-                for code in codes.tolist()
-            ],
-            np.bool_,
-        )
+        fits = np.array([_is_so(item, one) is wants for one in held], np.bool_)
         said[fits[which]] = wants
     return said
+
+
+def _parts_of(searched: Searched, item: Property) -> Iterable[tuple[int, ...]]:
+    """Return the parts of a state that a claim is asked about: one, or two together."""
+    monitor = searched.search.tables.monitor
+    members = searched.search.judge.fields_of(item)
+    if item.scope == "beside":
+        return ((member, monitor) for member in members)
+    return permutations(members, 2 if item.scope == "pair" else 1)
 
 
 def _is_so(item: Property, shown: tuple[Any, ...]) -> bool | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import IO, Any
 
 from joinproto.check import catalogue
+from joinproto.check.replay import fitting_runs
 from joinproto.errors import JoinprotoError
 from joinproto.explore.deep.nearest import row_of_claim, row_where
 from joinproto.explore.deep.projected import projected
@@ -50,16 +52,13 @@ def _way(session: Session, searched: Searched, row: int | None) -> Json:
         )
         return same and (monitor < 0 or values[monitor] == state.monitor)
 
-    runs = [([first], list[str]()) for first in graph.firsts if is_row(first, rows[0])]
-    for place in rows[1:]:
-        longer: dict[int, tuple[list[int], list[str]]] = {}
-        for ids, keys in runs:
-            for index, (_, to) in enumerate(graph.out(ids[-1])):
-                if to not in longer and is_row(to, place):
-                    key = graph.step_json(ids[-1], index)["key"]
-                    longer[to] = [*ids, to], [*keys, key]
-        runs = list(longer.values())
-    ids, keys = runs[0]
+    def options(at: int, place: int) -> Iterator[tuple[str, int]]:
+        for index, (_, to) in enumerate(graph.out(at)):
+            if is_row(to, place):
+                yield graph.step_json(at, index)["key"], to
+
+    begins = (first for first in graph.firsts if is_row(first, rows[0]))
+    ids, keys = fitting_runs(begins, rows[1:], options)[0][0]
     return {"start": graph.firsts.index(ids[0]), "keys": keys, "end": graph.key(ids[-1])}
 
 

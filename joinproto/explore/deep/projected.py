@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import define, field
 
-from joinproto.check.steps import to_step
+from joinproto.check.steps import said
 from joinproto.explore.deep.nearest import answers_of
 from joinproto.explore.deep.searched import PIECE, Searched
 from joinproto.explore.graph import Json
-from joinproto.explore.seeing import EDGE_WORDS, kept_text, too_many_nodes
+from joinproto.explore.seeing import kept_text, shortened, too_many_nodes
 
 if TYPE_CHECKING:
     from joinproto.check.engine.shapes import Flags, Ints, Rows
@@ -196,7 +196,5 @@ class _Projection:
         search = self.searched.search
         for move, _, after in Steps(search).out_of(search.rows()[source]):
             if int(self._nodes_of(after.reshape(1, -1))[0]) == node:
-                step = to_step(move, {})
-                text = f"{step.member}: {step.label}" if step.member else step.label
-                return text if len(text) <= EDGE_WORDS else text[: EDGE_WORDS - 1] + "…"
+                return shortened(said(move))
         return ""
