@@ -37,7 +37,7 @@ EVERY = 17
 KEPT = 50
 
 ROUNDS_MAX = 8
-"""A member with few questions is asked them so often again: chance needs its tries."""
+"""Rounds in which a member with few questions is asked them again: chance needs several tries."""
 
 NEXT = (
     "use nothing but the attributes and the event: no clock, no chance, no object that members"

@@ -18,8 +18,8 @@ class Entry:
     run that must break it, with the defaults.  `tier`: "quick" worlds end within seconds and are
     what `make check` runs; "long" ones take minutes; "deep" ones have more states than one machine
     is likely to search to the end: they are meant for Spark. `happened`, `link`, `spoken`: of an
-    incident, a paragraph that a person in the case would recognise, where it was told, and other
-    words of people for it (log lines, settings, products).
+    incident, a paragraph that a person in the case would recognise, where it was reported, and
+    other words that people use for it (log lines, settings, products).
     """
 
     name: str
@@ -68,7 +68,7 @@ class Family:
         mutants: tuple[str, ...] = (),
         **given: Any,
     ) -> Entry:
-        """Return one; where `steps` are said, or it `breaks`, its claims must be broken."""
+        """Return one; where `steps` are given, or it `breaks`, its claims must be broken."""
         sizes = self.members if members is None else members
         least, usual, most = (sizes, sizes, sizes) if isinstance(sizes, int) else sizes
         return Entry(

@@ -6,7 +6,6 @@ A value is made again by a recipe, which is kept: each state is thawed for many 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -143,7 +142,7 @@ _recipes: tuple[dict[int, tuple[Any, Recipe]], ...] = ({}, {})
 # -- the ways of each kind ---------------------------------------------------------------
 
 
-class TypeHandler(ABC):
+class TypeHandler:
     """The rules for freezing values of one kind.  `can_change`: its values do, in place.
 
     `is_remembered`: one in which nothing can change is taken apart once.
@@ -152,8 +151,9 @@ class TypeHandler(ABC):
     can_change = False
     is_remembered = False
 
-    @abstractmethod
-    def freeze(self, value: Any, walk: Walk) -> Any: ...
+    def freeze(self, value: Any, walk: Walk) -> Any:
+        """Return a value frozen; not called for kinds of frozen values alone."""
+        raise AssertionError(type(value))
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         """Return how to thaw; called where `value.whole` is not there."""

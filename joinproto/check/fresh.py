@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 QUESTIONS = 1_500
 SECONDS = 0.25
 LEAST = 100
-"""Questions in all, whatever they cost: the import of a model may take long."""
+"""Questions that are put at least, whatever they cost: importing a model may take long."""
 IDLE = 500
 """It also ends after this many states, and three times those before, without a new question."""
 WAIT_SECONDS = 20.0

@@ -50,29 +50,27 @@ class MessageSet:
 
 
 @frozen
-class _Links:
-    """`capacity`: this many messages at most are under way from one member to another."""
-
-    capacity: int | None = field(default=None, validator=_CAPACITY)
-    when_full: WhenFull = field(default="wait", validator=_WHEN_FULL)
-
-
-@frozen
-class MessageBag(_Links):
+class MessageBag:
     """A multiset: a message is received once, in any order.
 
     Loss and duplication are faults with budgets (`Faults.losses`, `Faults.duplicates`).
     `capacity`: this many messages at most are under way from one member to another.
     """
 
+    capacity: int | None = field(default=None, validator=_CAPACITY)
+    when_full: WhenFull = field(default="wait", validator=_WHEN_FULL)
+
 
 @frozen
-class FifoLinks(_Links):
+class FifoLinks:
     """One queue for each ordered pair of members, as TCP gives: received once, in order.
 
     Messages under way to a member that crashes are lost with its connection.  Other loss is a
     fault with a budget (`Faults.losses`).  `capacity`: this many messages at most are in one queue.
     """
+
+    capacity: int | None = field(default=None, validator=_CAPACITY)
+    when_full: WhenFull = field(default="wait", validator=_WHEN_FULL)
 
 
 Network = MessageSet | MessageBag | FifoLinks

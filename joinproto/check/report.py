@@ -53,11 +53,6 @@ class Step:
             words += f" {self.message.content}{whose}{to}"
         return f"{words} {self.detail}".rstrip()
 
-    @property
-    def line(self) -> str:
-        """The step in one line: the member that takes it, and its words."""
-        return f"{self.member}: {self.label}" if self.member else self.label
-
 
 @frozen
 class Trace:

@@ -120,9 +120,15 @@ def to_step(move: Move, states: Mapping[str, Mapping[str, str]]) -> Step:
     return Step(action, move.member, message, sent, states, rules, detail, together)
 
 
-def said(move: Move) -> str:
+def line_of(member: str | None, label: str) -> str:
     """Return a step in one line: the member that takes it, and its words."""
-    return to_step(move, {}).line
+    return f"{member}: {label}" if member else label
+
+
+def said(move: Move) -> str:
+    """Return a step in one line, as `line_of`."""
+    step = to_step(move, {})
+    return line_of(step.member, step.label)
 
 
 def unanswered(name: str, event: Hashable, initial: States, steps: tuple[Step, ...]) -> Trace:

@@ -370,10 +370,7 @@ class _NamedTuple(TypeHandler):
 
 
 class _NamedHandler(TypeHandler):
-    """Handlers that other modules refer to by name."""
-
-    def freeze(self, value: Any, walk: Walk) -> Any:
-        raise AssertionError  # it is a kind of frozen values alone
+    """An object that occurs again, at its first place."""
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         number, inner = value.parts
@@ -429,9 +426,10 @@ def found_way(kind: type) -> TypeHandler:
     is_record = is_python(kind) and {"__attrs_attrs__", "__dataclass_fields__"} & vars(kind).keys()
     if is_record and kind.__eq__ is not object.__eq__:
         # With a __dict__, or slots of a base, an object may hold more than its fields.
-        names = fields(kind)
-        only = names is not None and has_only(kind, names)
-        return _Record(kind, names if only else None, can_change=not cannot_change(kind))
+        names = fields(kind) or ()
+        return _Record(
+            kind, names if has_only(kind, names) else None, can_change=not cannot_change(kind)
+        )
     if kind.__hash__ in (None, object.__hash__) and not issubclass(kind, tzinfo):
         raise _no_part(
             kind, "it is not hashable" if kind.__hash__ is None else "it compares by identity"

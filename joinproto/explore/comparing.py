@@ -13,9 +13,10 @@ from joinproto.check import catalogue
 from joinproto.check.options import Words
 from joinproto.check.problems import ModelProblem
 from joinproto.check.properties import Property
+from joinproto.check.steps import line_of
 from joinproto.errors import JoinprotoError, UsageProblem
 from joinproto.explore.arguments import keys_of, number_of
-from joinproto.explore.graph import Json, key_of, line_of
+from joinproto.explore.graph import Json, key_of
 from joinproto.explore.walking import follow
 
 if TYPE_CHECKING:
@@ -89,7 +90,12 @@ def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
     ]
     # A world may begin in several states: the run is one from where the two were compared.
     start = now.graph.beginning(found.parting.initial)
-    run = {"start": start, "keys": keys, "steps": [step.line for step in steps], "only": only}
+    run = {
+        "start": start,
+        "keys": keys,
+        "steps": [line_of(step.member, step.label) for step in steps],
+        "only": only,
+    }
     return run, list(found.left_out)
 
 
@@ -109,7 +115,10 @@ def _first_difference(now: Opened, other: Opened) -> Json | None:
             while (before := parent[pair]) is not None:
                 pair, step = before
                 said.insert(0, step)
-            there, lines = [step["key"] for step in said], [line_of(step) for step in said]
+            there, lines = (
+                [step["key"] for step in said],
+                [line_of(step["member"], step["label"]) for step in said],
+            )
             return {"start": 0, "keys": there, "steps": lines, "only": []}
         for key, step in keys[0].items():
             after = step["to"], keys[1][key]["to"]
@@ -169,7 +178,7 @@ def pair(session: Session, given: Json) -> Json:
             )
             at_end = run["fits"] == len(wanted)
             steps.append(one.graph.steps_json(run["ids"][-1]) if at_end else [])
-            said.append([line_of(step) for step in run["steps"]])
+            said.append([line_of(step["member"], step["label"]) for step in run["steps"]])
     known = [{step["key"] for step in found} for found in steps]
     return {
         "sides": sides,
@@ -209,7 +218,10 @@ def two_runs(session: Session, _: Json) -> Json:
             for place in range(len(run["ids"])):
                 here = {claim["name"]: claim["is"] for claim in _claims_at(one, run, place)}
                 says.append([here.get(name) for name in names])
-        steps = [{"key": step["key"], "text": line_of(step)} for step in run["steps"]]
+        steps = [
+            {"key": step["key"], "text": line_of(step["member"], step["label"])}
+            for step in run["steps"]
+        ]
         found.append({"steps": steps, "fits": run["fits"], "of": len(keys), "says": says})
     both = zip(found[0]["steps"], found[1]["steps"], strict=False)
     common = 0

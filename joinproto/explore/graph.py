@@ -252,11 +252,6 @@ class Graph:
         return {**found, "start": self.firsts.index(ids[-1])}
 
 
-def line_of(step: Json) -> str:
-    """Return a step in one line: the member that takes it, and its words."""
-    return f"{step['member']}: {step['label']}" if step["member"] else str(step["label"])
-
-
 def _message(sent: Any) -> Json:
     sender, to, content = sent
     if not isinstance(content, str):

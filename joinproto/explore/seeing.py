@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from joinproto.check.events import plain
+from joinproto.check.steps import line_of
 from joinproto.check.view import DOWN
 from joinproto.errors import UsageProblem
-from joinproto.explore.graph import Graph, Json, line_of
+from joinproto.explore.graph import Graph, Json
 from joinproto.explore.judging import Judging
 from joinproto.explore.searching import Searching
 from joinproto.explore.wanted import shown_part, shown_parts
@@ -91,15 +92,11 @@ def projected(
                 pair = number[source], number[to]
                 times[pair] += 1
                 examples.setdefault(pair, (source, index))
-    edges = [
-        {
-            "from": one,
-            "to": other,
-            "count": count,
-            "label": shortened(line_of(graph.step_json(*examples[one, other]))),
-        }
-        for (one, other), count in times.items()
-    ]
+    edges = []
+    for (one, other), count in times.items():
+        step = graph.step_json(*examples[one, other])
+        label = shortened(line_of(step["member"], step["label"]))
+        edges.append({"from": one, "to": other, "count": count, "label": label})
     whole = searching.whole
     return {"nodes": nodes, "edges": edges, "states": len(searching.order), "whole": whole}
 
