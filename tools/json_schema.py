@@ -20,7 +20,8 @@ from joinproto.cli.at_scale.many import ManyRuns
 from joinproto.cli.at_scale.results import Compared
 from joinproto.cli.commands.check import Checked
 from joinproto.cli.commands.clusterer import Stories, Validated
-from joinproto.cli.commands.clusterer_run import Applied, StatusShown
+from joinproto.cli.commands.clusterer_asking import StatusShown
+from joinproto.cli.commands.clusterer_run import Applied
 from joinproto.cli.commands.decide import Decided
 from joinproto.cli.commands.diff import Differences
 from joinproto.cli.commands.discovery import Booted

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from attrs import evolve, field, frozen
 
+from joinproto.cli.inputs import placing
 from joinproto.codec.json_form import AtLeast, Count, filled
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.discovery import values
@@ -25,6 +26,7 @@ from joinproto.discovery.releases import release
 from joinproto.discovery.rules import ADDS_ITSELF, BY_NAME
 from joinproto.errors import UsageProblem
 
+FIELDS = "joinproto discovery would-it-split --help   lists the fields"
 NODES_MAX = 6
 TRIES_MAX = 1000
 TRIES_COUNTED = 10
@@ -88,15 +90,8 @@ def start_of(text: bytes, at: str | None, nodes: int) -> Start:
     """Return the facts of a file: JSON, or a configuration with this many nodes at a release."""
     if not text.lstrip().startswith(b"{"):
         return _of_configuration(text, at or "head", nodes)
-    try:
+    with placing(next=FIELDS):
         start = fitted(Start, _with_short_name(parse(text)))
-    except DoesNotFit as error:
-        place = f"{error.path}: " if error.path else ""
-        raise DoesNotFit(
-            error.path,
-            f"{place}{error.message}",
-            next="joinproto discovery would-it-split --help   lists the fields",
-        ) from None
     return start if at is None else evolve(start, release=at)
 
 
@@ -232,28 +227,27 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
 
     require_names(start)
     told, names = derived(start), start.nodes
-    tries = start.tries if told is None or start.tries is not None else told.tries
+    tries = told.tries if start.tries is None else start.tries
     if start.gives_up is False:
         tries = None
     is_counted = tries == 0 or (start.tries is not None and start.tries <= TRIES_COUNTED)
-    is_ours = told is None
-    is_by_name = not is_ours and BY_NAME.holds(release(start.release))
+    of = None if start.release == "ours" else release(start.release)
     facts = filled(
         Facts,
         start,
-        names=tuple(sorted(names)) if is_by_name else names,
-        rules=Rules.OURS if is_ours else rules_of(release(start.release)),
-        backend=_kind(start, told),
+        names=tuple(sorted(names)) if of is not None and BY_NAME.holds(of) else names,
+        rules=Rules.OURS if of is None else rules_of(of),
+        backend=start.backend if start.backend in STANDS_FOR else told.kind,
         tries=tries if is_counted else None,
         gives_up=tries is not None and not is_counted,
         told=tuple((name, one.answer()) for name, one in sorted(start.answers.items())),
         groups=tuple(frozenset(group) for group in start.cut),
-        registers_late=_or(start.registers_late, told.registers_late if told else False),
-        locks=_or(start.locks, told.locks if told else False),
-        is_global=start.locks is None and told is not None and told.locks and told.is_global,
+        registers_late=_or(start.registers_late, told.registers_late),
+        locks=_or(start.locks, told.locks),
+        is_global=start.locks is None and told.locks and told.is_global,
         expected=start.expected or 0,
     )
-    words = () if told is None else told.words
+    words = told.words
     if len(names) == 1:
         words += (f"no other node than {names[0]} starts, and one alone makes no second cluster",)
     if len(start.answers) == len(names) > 1 and all(
@@ -264,22 +258,17 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
     return facts, words
 
 
-def derived(start: Start) -> FirstStart | None:
-    """Return the facts that follow from release and backend, None for our own rules."""
+def derived(start: Start) -> FirstStart:
+    """Return the facts that follow from release and backend; our own rules decide only the kind."""
     if start.release == "ours":
-        return None
+        kind: Any = "selects" if start.backend in ("consul", "etcd") else "lists"
+        return FirstStart(
+            kind=kind, tries=None, registers_late=False, locks=False, is_global=False, words=()
+        )
     try:
         return first_start(release(start.release), start.backend)
     except UsageProblem as error:
         raise DoesNotFit("release", f"release: {error.message}", next=error.next) from None
-
-
-def _kind(start: Start, told: FirstStart | None) -> Any:
-    if start.backend in STANDS_FOR:
-        return start.backend
-    if told is not None:
-        return told.kind
-    return "selects" if start.backend in ("consul", "etcd") else "lists"
 
 
 def _or(said: bool | None, usual: bool) -> bool:

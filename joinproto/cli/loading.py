@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -10,7 +10,7 @@ import click
 from joinproto.check.memory import parse_size
 from joinproto.check.options import FLAGS, Words
 from joinproto.cli import completing
-from joinproto.cli.options import FILE, option
+from joinproto.cli.options import FILE, Finite, option, together
 from joinproto.errors import UsageProblem
 
 
@@ -40,19 +40,19 @@ _MORE = option(
 )
 
 
-_LIMITS = (
+limit_options = together(
     _number("--max-states", 1, "Stop after this many states."),
     option("--max-memory", "Stop at so much memory: 500M, 2G.", metavar="SIZE"),
     option(
         "--max-seconds",
         "Stop after this many seconds.",
-        click.FloatRange(min=0, min_open=True),
+        Finite(min=0, min_open=True),
         metavar="S",
     ),
 )
+"""The options that end a search early: see `limits`."""
 
-
-_REPORTS = (
+report_options = together(
     option(
         ("--report", "reports"),
         "Write a report: .xml (JUnit), .sarif or sarif.json, .md; several times.",
@@ -62,6 +62,13 @@ _REPORTS = (
     ),
     option("--github", "Print annotations for GitHub, on standard error.", is_flag=True),
 )
+"""The options that write reports for other programs."""
+
+world_options = together(*_SIZES, _MUTANT, _MORE)
+"""The options that describe a world: see `given`."""
+
+options_but_mutant = together(*_SIZES, _MORE)
+"""The same without the mistake, for a command that takes two of them."""
 
 
 def target(*, required: bool = True) -> Callable[..., Any]:
@@ -73,32 +80,6 @@ def target(*, required: bool = True) -> Callable[..., Any]:
         required=required,
         shell_complete=completing.worlds,
     )
-
-
-def world_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a click command the options that describe a world."""
-    return _with((*_SIZES, _MUTANT, _MORE), command)
-
-
-def options_but_mutant(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a click command the same, but for the mistake, of which it takes two."""
-    return _with((*_SIZES, _MORE), command)
-
-
-def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a click command the options that end a search early."""
-    return _with(_LIMITS, command)
-
-
-def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a click command the options that write reports for other programs."""
-    return _with(_REPORTS, command)
-
-
-def _with(options: Sequence[Any], command: Callable[..., Any]) -> Callable[..., Any]:
-    for add in reversed(options):
-        command = add(command)
-    return command
 
 
 def given(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -119,12 +100,12 @@ def limits(arguments: dict[str, Any]) -> dict[str, Any]:
     """Take the options that end a search early out of a command's arguments; return them."""
     return {
         "states_max": arguments.pop("max_states"),
-        "memory_max_bytes": bytes_of(arguments.pop("max_memory")),
+        "memory_max_bytes": _bytes_of(arguments.pop("max_memory")),
         "seconds_max": arguments.pop("max_seconds"),
     }
 
 
-def bytes_of(max_memory: str | None) -> int | None:
+def _bytes_of(max_memory: str | None) -> int | None:
     """Return the value of `--max-memory` in bytes."""
     if max_memory is None:
         return None

@@ -14,6 +14,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 FILE = click.Path(path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 COUNT = click.IntRange(min=1)
+INPUT = click.argument("file", type=click.File("rb"))
 
 
 class PlaceType(click.Path):
@@ -48,6 +49,17 @@ def option(names: str | tuple[str, ...], about: str, kind: Any = None, **more: A
         more |= {"default": more.pop("usual"), "show_default": True}
     flags = (names,) if isinstance(names, str) else names
     return click.option(*flags, type=kind, help=about or None, **more)
+
+
+def together(*options: Decorator) -> Decorator:
+    """Return one decorator that adds all of these, in this order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return add
 
 
 AS_JSON = option(("--json", "as_json"), "Print one JSON object.", is_flag=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
@@ -39,15 +39,13 @@ SECONDS_WORTH_SAYING = 2.0
 
 @frozen(kw_only=True)
 class Settings:
-    """The settings of a search, for any world.  `memory_bytes`: of the whole process."""
+    """The settings of a search, for any world.  `limits`: as `loading.limits` returns them."""
 
     as_json: bool
     symmetry: bool
     strict: bool
     expect: Literal["holds", "violated"] | None
-    states_max: int | None
-    memory_bytes: int | None
-    seconds_max: float | None
+    limits: Mapping[str, Any]
     trace: Path | None
     out: Place | None
     estimate: bool | None
@@ -64,12 +62,17 @@ class Settings:
     reports: tuple[Path, ...] = ()
     github: bool = False
 
-    def limits(self) -> dict[str, Any]:
-        return {
-            "states_max": self.states_max,
-            "memory_max_bytes": self.memory_bytes,
-            "seconds_max": self.seconds_max,
-        }
+    @property
+    def memory_bytes(self) -> int | None:
+        """Return the limit of the memory of the whole process."""
+        octets: int | None = self.limits["memory_max_bytes"]
+        return octets
+
+    @property
+    def wants_engine(self) -> bool:
+        """Return whether it asks for what only a search by the engine has."""
+        is_kept = self.out is not None or self.checkpoint is not None
+        return self.engine == "spark" or self.symmetry or is_kept
 
     def at_once(self) -> int:
         """Return how many workers search."""
@@ -133,11 +136,8 @@ def _directly(loaded: Loaded, settings: Settings) -> Report | None:
 
     A world that ships is left to the engine, which keeps its members' answers for the next search.
     """
-    asks_for_more = settings.engine == "spark" or settings.symmetry or settings.out is not None
-    asks_for_more |= settings.master is not None or settings.checkpoint is not None
-    if loaded.file is None or asks_for_more:
-        return None
-    if not is_direct(loaded.world):
+    asks_for_more = settings.wants_engine or settings.master is not None
+    if loaded.file is None or asks_for_more or not is_direct(loaded.world):
         return None
     with loaded.at_work(), interruptible() as interrupt:
         return check_direct(
@@ -151,8 +151,8 @@ def _directly(loaded: Loaded, settings: Settings) -> Report | None:
 def _ends(settings: Settings, interrupt: Interrupt) -> Ends:
     """Return the limits that end a search in plain Python early."""
     return Ends(
-        states_max=settings.states_max,
-        seconds_max=settings.seconds_max,
+        states_max=settings.limits["states_max"],
+        seconds_max=settings.limits["seconds_max"],
         interrupted=interrupt.was_asked,
     )
 
@@ -160,19 +160,10 @@ def _ends(settings: Settings, interrupt: Interrupt) -> Ends:
 def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
     """Return the report of a small world, searched without the engine; None if it is not small."""
     is_own = loaded.file is not None
-    limits = settings.limits()
-    if is_own:
-        # The engine's loops may have to be compiled: then a limit is met before they are.
-        limits = {"memory_max_bytes": limits["memory_max_bytes"]}
-    asks_for_more = (
-        settings.engine == "spark"
-        or settings.symmetry
-        or settings.estimate
-        or settings.out is not None
-        or settings.checkpoint is not None
-        or any(limit is not None for limit in limits.values())
-    )
-    if asks_for_more or _was_large(loaded):
+    # The engine's loops may have to be compiled: then a limit is met before they are.
+    limits = [settings.memory_bytes] if is_own else [*settings.limits.values()]
+    has_limit = any(limit is not None for limit in limits)
+    if settings.wants_engine or settings.estimate or has_limit or _was_large(loaded):
         return None
     with loaded.at_work(), interruptible() as interrupt:
         ends = _ends(settings, interrupt)
@@ -227,7 +218,7 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
                 workers=workers,
                 witnesses=settings.witness is not None,
                 checkpoint=_checkpoint(loaded, settings, partial(_say, progress)),
-                **settings.limits(),
+                **settings.limits,
             )
     return report, compiled()
 
@@ -263,6 +254,16 @@ def watched() -> Iterator[tuple[Progress, Callable[[], float]]]:
         telling_of_compilation(partial(_say, progress)) as compiling,
     ):
         yield progress, lambda: compiling.seconds
+
+
+@contextmanager
+def at_work(loaded: Loaded) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of a search that tells of its progress, and ends at the first Ctrl-C."""
+    from joinproto.cli.warming import warm_up
+
+    with watched() as (progress, _), loaded.at_work(), interruptible() as interrupt:
+        warm_up()
+        yield {"progress": progress, "interrupted": interrupt.was_asked}
 
 
 def _say(progress: Progress, text: str) -> None:
@@ -313,9 +314,9 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Int
 
     return Plan(
         limits=Limits(
-            states=settings.states_max,
+            states=settings.limits["states_max"],
             memory_bytes=settings.memory_bytes,
-            seconds=settings.seconds_max,
+            seconds=settings.limits["seconds_max"],
             interrupted=interrupt.was_asked,
         ),
         master=settings.master,

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from joinproto.__main__ import main
+from joinproto.cli.decide_input import read_members
 from joinproto.cli.main import COMMANDS, Row
-from joinproto.decide_json import read_members
 from joinproto.errors import UsageProblem
 from joinproto.machine.vocabulary import Reason, Store
 from joinproto.rulesets import RULESETS
@@ -120,19 +120,21 @@ def test_the_chain_reads_views_positions_and_absent_electors(run: Run) -> None:
 
 
 BAD_FOR_CHAIN: list[tuple[dict[str, Any], str]] = [
-    ({"electors": "abc"}, "electors: expected a list of ids"),
+    ({"electors": "abc"}, "electors: expected a list"),
     ({"electors": []}, "electors: expected at least one id"),
-    ({"lineage": {}}, "members[0].lineage: expected a list of views"),
+    ({"lineage": {}}, "members[0].lineage: expected a list"),
     ({"lineage": ["X", 1]}, "members[0].lineage[1]: expected a text"),
     ({"lineage": ["V", "V"]}, "members[0].lineage: expected each name once"),
     ({"lineage": ["V", "X"]}, "members[0].lineage: expected the initial signature first"),
     ({"lineage": ["F", "V"]}, "members[0].lineage: expected the final signature last"),
-    ({"position": ["X", 1]}, "members[0].position: expected null or an object"),
-    ({"position": {"view": 1}}, "members[0].position.view: expected the name of a view"),
-    ({"position": {"view": "X"}}, "members[0].position.seq: expected a whole number"),
+    ({"position": ["X", 1]}, "members[0].position: expected an object or null"),
+    ({"position": {"view": 1}}, "members[0].position.view: expected a text"),
+    ({"position": {"view": "X"}}, "members[0].position: seq is missing"),
     ({"position": {"view": "X", "seq": True}}, "members[0].position.seq: expected a whole number"),
-    ({"position": {"view": "X", "seq": 2**63}}, "members[0].position.seq: expected a whole number"),
-    ({"position": {"vieww": "X"}}, "members[0].position.vieww: no such field"),
+    (
+        {"position": {"view": "X", "seq": -1}},
+        "members[0].position.seq: expected a number from 0 on",
+    ),
     ({"store": "empty", "lineage": ["X"]}, "members[0].lineage: expected none"),
     (
         {"store": "empty", "position": {"view": "X", "seq": 1}},
@@ -190,55 +192,54 @@ def test_a_file_that_is_not_there_is_bad_input(capsys: pytest.CaptureFixture[str
 
 
 def test_names_that_a_terminal_must_not_see_are_printed_as_text(run: Run) -> None:
-    """No control characters, and no broken text either."""
+    """No control characters."""
     code, out = run(b'{"members": [{"id": "\\u001b[2J", "store": "empty"}]}')
 
     assert 0 == code
     assert "\x1b" not in out
 
-    code, out = run(b'{"members": [{"id": "\\ud800", "store": "empty"}]}')
-
-    assert 0 == code
-    assert '"\\ud800"' in out
-
 
 BAD: list[tuple[object, str]] = [
-    ([], "input: expected an object with wait_for and members; found []"),
-    ({}, "members: expected a list of members; found null"),
+    ([], "expected an object, found []"),
+    ({}, "members is missing"),
     ({"members": {}}, "members: expected a list"),
-    ({"members": [], "waitfor": 2}, "waitfor: no such field"),
-    ({"members": [], "wait_for": 0}, "wait_for: expected a whole number of 1 or more; found 0"),
+    ({"members": [], "waitfor": 2}, "waitfor: there is no such field"),
+    ({"members": [], "wait_for": 0}, "wait_for: expected a number from 1 on, found 0"),
     ({"members": [], "wait_for": True}, "wait_for: expected a whole number"),
     ({"members": [], "wait_for": 1.5}, "wait_for: expected a whole number"),
     ({"members": [], "wait_for": None}, "wait_for: expected a whole number"),
     ({"members": ["a"]}, "members[0]: expected an object"),
-    ({"members": [{"store": "empty"}]}, "members[0].id: expected a text"),
+    ({"members": [{"store": "empty"}]}, "members[0]: id is missing"),
     ({"members": [{"id": "", "store": "empty"}]}, "members[0].id: expected a text"),
     ({"members": [{"id": 1, "store": "empty"}]}, "members[0].id: expected a text"),
-    ({"members": [{"id": "a"}]}, "members[0].store: expected one of none, empty, clean, dirty"),
+    ({"members": [{"id": "a"}]}, "members[0]: store is missing"),
     ({"members": [{"id": "a", "store": ["clean"]}]}, "members[0].store: expected one of"),
-    ({"members": [CLEAN, {**EMPTY, "store": "cleen"}]}, "members[1].store: expected one of none"),
+    (
+        {"members": [CLEAN, {**EMPTY, "store": "cleen"}]},
+        'members[1].store: expected one of "none", "empty", "clean", "dirty"',
+    ),
     ({"members": [EMPTY, CLEAN, EMPTY]}, 'members[2].id: "b" is the id of members[0], too'),
     ({"members": [{**CLEAN, "initial": None}]}, "members[0].initial: expected a signature"),
     ({"members": [{**CLEAN, "final": None}]}, "members[0].final: expected a signature"),
     ({"members": [{**CLEAN, "initial": 7}]}, "members[0].initial: expected a text or null"),
-    ({"members": [{**CLEAN, "initial": "new"}]}, "members[0].initial: expected a text or null"),
+    ({"members": [{**CLEAN, "initial": "new"}]}, "members[0].initial: expected a text other than"),
     ({"members": [{"id": "a", "store": "dirty"}]}, "members[0].initial: expected a signature"),
     ({"members": [{**EMPTY, "final": "F"}]}, "members[0].final: expected null"),
     (
         {"members": [{"id": "a", "store": "none", "initial": "X"}]},
         "members[0].initial: expected null: there is no store to keep it in",
     ),
-    ({"members": [{**EMPTY, "active": 1}]}, "members[0].active: expected true or false; found 1"),
+    ({"members": [{**EMPTY, "active": 1}]}, "members[0].active: expected true or false, found 1"),
     ({"members": [{**EMPTY, "options": []}]}, "members[0].options: expected an object"),
     ({"members": [{**EMPTY, "wait_for": "2"}]}, "members[0].wait_for: expected a whole number"),
-    ({"members": [{**EMPTY, "sotre": 1}]}, "members[0].sotre: no such field"),
-    (b'{"members": [], "members": []}', 'the field "members" is given twice'),
+    ({"members": [{**EMPTY, "sotre": 1}]}, "members[0].sotre: there is no such field"),
+    (b'{"members": [], "members": []}', "found the key 'members' twice"),
     (b"", "not JSON"),
     (b"{", "not JSON"),
     (b"\xff", "not UTF-8"),
     (b"[" * 100_000, "not JSON"),
     (b'{"wait_for": ' + b"9" * 5_000 + b"}", "not JSON"),
+    (b'{"members": [{"id": "\\ud800", "store": "empty"}]}', "half a surrogate pair"),
 ]
 
 
@@ -346,7 +347,7 @@ def test_whatever_is_given_there_is_a_verdict_or_a_named_error(
 
 def test_reading_raises_what_an_embedder_can_catch() -> None:
     """The library's own error, with what to do next."""
-    with pytest.raises(UsageProblem, match=r"members\[0\]\.store") as caught:
+    with pytest.raises(UsageProblem, match=r"members\[0\]: store") as caught:
         read_members(b'{"members": [{"id": "a"}]}')
 
     assert "correct this field" == caught.value.next

@@ -9,7 +9,6 @@ With `--tier`, 0 and 1 say whether every world ends as the catalogue expects.
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -126,9 +125,6 @@ def check(
     target: str | None,
     tier: Literal["quick", "long"] | None,
     as_json: bool,
-    max_states: int | None,
-    max_memory: str | None,
-    max_seconds: float | None,
     **arguments: Any,
 ) -> int:
     """Search a world breadth first, and judge its claims in every state.
@@ -139,15 +135,8 @@ def check(
     limit was met or states were left out; 4: the machine lacks something.
     """
     options = loading.given(arguments)
-    if max_seconds is not None and math.isnan(max_seconds):
-        raise click.UsageError("--max-seconds takes a number")
-    settings = Settings(
-        as_json=as_json,
-        states_max=max_states,
-        memory_bytes=loading.bytes_of(max_memory),
-        seconds_max=max_seconds,
-        **arguments,
-    )
+    limits = loading.limits(arguments)
+    settings = Settings(as_json=as_json, limits=limits, **arguments)
     refuse_unknown(settings.reports)
     if tier is not None:
         _refuse_what_belongs_to_spark(settings)
@@ -229,15 +218,16 @@ def _refuse_what_belongs_to_spark(settings: Settings) -> None:
             "--checkpoint belongs to the local engine",
             next="--out DIR keeps a search on Spark, and --resume goes on with it",
         )
-    local = settings.engine == "local"
     if settings.edges and (settings.out is None or settings.symmetry or not settings.states):
         raise UsageProblem(
             "--edges belong to the states that a search writes",
             next="add --out DIR, without --symmetry and --no-states",
         )
-    only = (("--resume", settings.engine != "spark" and settings.resume),)
-    for flag, is_given in (*only, ("--master", local and settings.master)):
-        if is_given:
+    for flag, is_vain in (
+        ("--resume", settings.resume and settings.engine != "spark"),
+        ("--master", settings.master and settings.engine == "local"),
+    ):
+        if is_vain:
             raise UsageProblem(
                 f"{flag} belongs to the Spark engine; the local one has no use for it",
                 next=f"leave {flag} out, or add --engine spark",
@@ -423,7 +413,7 @@ def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     from joinproto.cli.warming import warm_up
 
     refuse_too_little(settings.memory_bytes, resident_bytes())
-    workers, limits = settings.at_once(), settings.limits()
+    workers, limits = settings.at_once(), settings.limits
     # Small worlds are searched side by side, large ones by all workers together.
     beside = workers if tier == "quick" else 1
     with watched() as (progress, _):
@@ -438,7 +428,7 @@ def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
                 progress.close()
 
         Terminal.now()
-        code, found = run_tier(tier, search, as_json=settings.as_json)
+        found = run_tier(tier, search, as_json=settings.as_json)
     if settings.as_json:
         click.echo(printed(found))
-    return code
+    return found.code

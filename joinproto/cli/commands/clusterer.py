@@ -6,8 +6,7 @@ input cannot be read.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
@@ -24,9 +23,10 @@ from joinproto.cli.commands.clusterer_run import (
     plan_as_text,
     silent_as_text,
     status,
-    text_of,
 )
-from joinproto.cli.options import AS_JSON, option
+from joinproto.cli.inputs import placing, text_of
+from joinproto.cli.options import AS_JSON, option, together
+from joinproto.cli.show.amounts import aligned
 from joinproto.clusterer.ask_config import CompareAnswer, ReadAnswer, answer_read, compared
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.plan_start import Up
@@ -36,7 +36,7 @@ from joinproto.clusterer.run import StoryRun, play, play_orders
 from joinproto.clusterer.story import Story
 from joinproto.clusterer.story_reading import story_of
 from joinproto.codec.json_form import Merged, printed
-from joinproto.codec.strict import DoesNotFit, parse
+from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.errors import UsageProblem
 
 EXAMPLE = """\b
@@ -70,15 +70,16 @@ for _command in (node, apply, status):
     clusterer.add_command(_command)
 
 
-def options(command: Any) -> Any:
-    """Add the options that every command takes."""
-    release = option(
+options = together(
+    AS_JSON,
+    option(
         "--release",
         "seed: shutdown_timeout is required; head: there is none.",
         click.Choice([one.value for one in Release]),
         default=Release.SEED.value,
-    )
-    return AS_JSON(release(command))
+    ),
+)
+"""The options of commands that read configs."""
 
 
 @clusterer.command(epilog="Example: joinproto clusterer validate cluster.config")
@@ -128,9 +129,9 @@ def plan(
 ) -> int:
     """Say what config NEW does to a cluster that has reached CURRENT, or to running nodes (--to).
 
-    Who is wiped, leaves, restarts or waits, and for whom: the worst of many orders.  Without --to
-    each node of CURRENT knows all the others, and a node of NEW alone counts as one that is up by
-    itself, with data of its own.
+    It prints which nodes are wiped, leave, restart or wait, and for which others, in the worst of
+    many orders.  Without --to each node of CURRENT knows all the others, and a node of NEW alone
+    counts as one that is up by itself, with data of its own.
     """
     new, silent = configs[-1], list[str]()
     if len(configs) != (2 if to is None else 1) or (to is not None and status is not None):
@@ -154,29 +155,15 @@ def plan(
     return 0
 
 
-def statuses_of(file: str, nodes: frozenset[str]) -> dict[str, Up]:
+def statuses_of(file: str, nodes: frozenset[str]) -> Mapping[str, Up]:
     """Return the nodes' statuses from a file; raises `DoesNotFit` with the node at fault."""
-    found = json_of(file, next=STATUSES)
-    if not isinstance(found, dict):
-        said = f"{file}: expected an object, found {json.dumps(found)[:40]}"
-        raise DoesNotFit("", said, next=STATUSES)
-    known = {one.value: one for one in Up}
-    for name, said in found.items():
+    with placing(next=STATUSES, file=file):
+        kind: Any = Mapping[str, Up]
+        found: Mapping[str, Up] = fitted(kind, parse(text_of(file)))
+    for name in found:
         if name not in nodes:
             raise DoesNotFit(name, f"{file}: {name} is in neither config", next="leave it out")
-        if said not in known:
-            words = ", ".join(known)
-            raise DoesNotFit(name, f"{file}: {name} is {said!r}", next=f"write one of {words}")
-    return {name: known[said] for name, said in found.items()}
-
-
-def json_of(file: str, *, next: str) -> Any:
-    """Return the JSON of a file; raises `DoesNotFit` with its name."""
-    try:
-        return parse(text_of(file))
-    except DoesNotFit as error:
-        message = error.message.replace("the input is", f"{file}:").replace("the input", file)
-        raise DoesNotFit(error.path, message, next=next) from None
+    return found
 
 
 # -- stories -------------------------------------------------------------------------------
@@ -209,12 +196,8 @@ def stories(as_json: bool) -> int:
     found = tuple(
         Shipped(path.stem, story_from(str(path)).about) for path in sorted(STORIES.glob("*.json"))
     )
-    if as_json:
-        click.echo(printed(Stories(found)))
-        return 0
-    width = max(len(one.name) for one in found)
-    for one in found:
-        click.echo(f"{one.name:{width}}  {one.about}")
+    table = aligned([(one.name, one.about) for one in found])
+    click.echo(printed(Stories(found)) if as_json else "\n".join(table))
     return 0
 
 
@@ -242,13 +225,9 @@ def story_from(name: str) -> Story:
             f"{name}: neither a file nor a story that ships",
             next="joinproto clusterer stories   lists those that ship",
         )
-    found = json_of(str(shipped) if is_shipped else name, next=STORY)
-    try:
-        return story_of(found)
-    except DoesNotFit as error:
-        place = f"{error.path}: " if error.path else ""
-        advice = STORY if error.next.startswith("--schema") else error.next
-        raise DoesNotFit(error.path, f"{place}{error.message}", next=advice) from None
+    file = str(shipped) if is_shipped else name
+    with placing(next=STORY, file=file):
+        return story_of(parse(text_of(file)))
 
 
 def _as_text(played: StoryRun) -> Iterator[str]:

@@ -9,19 +9,21 @@ from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
 import click
-from attrs import frozen
+from attrs import fields, frozen
 
-from joinproto.cli.options import option
+from joinproto.cli.options import option, together
 from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.plan import Plan
 from joinproto.clusterer.plan import plan as planned
-from joinproto.clusterer.plan_start import NodeSaid, Up, as_said
+from joinproto.clusterer.plan_start import NodeSaid, as_said
 from joinproto.clusterer.reading import NotConfig, Release, read
 from joinproto.clusterer.simulator import Choose
 from joinproto.clusterer.status import Status
+from joinproto.codec.json_form import read as read_form
+from joinproto.codec.malformed import Malformed
 from joinproto.errors import JoinprotoError, PeerError
 from joinproto.net.addresses import Address
 
@@ -54,29 +56,24 @@ class Proving:
         return partial(ask, secret=secret, tls=proofs.tls(Path()))
 
 
-def with_proof(command: Callable[..., int]) -> Callable[..., int]:
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_PROOF = together(
+    option("--secret-file", "The nodes' secret_file, if they have one.", _FILE),
+    option("--certificate", "A certificate that names `operator`, for nodes with TLS.", _FILE),
+    option("--key", "The key of --certificate.", _FILE),
+    option("--ca", "The CA of all nodes; with --certificate and --key.", _FILE),
+)
+
+
+def with_proof(command: Callable[..., int]) -> Callable[..., Any]:
     """Add the options; the command is given them as one `proving`."""
 
     @wraps(command)
-    def proves(
-        secret_file: Path | None,
-        certificate: Path | None,
-        key: Path | None,
-        ca: Path | None,
-        **more: Any,
-    ) -> int:
-        return command(proving=Proving(secret_file, certificate, key, ca), **more)
+    def proves(**given: Any) -> int:
+        proving = Proving(**{one.name: given.pop(one.name) for one in fields(Proving)})
+        return command(proving=proving, **given)
 
-    found: Callable[..., Any] = proves
-    file = click.Path(dir_okay=False, path_type=Path)
-    for name, about in (
-        ("--ca", "The CA of all nodes; with --certificate and --key."),
-        ("--key", "The key of --certificate."),
-        ("--certificate", "A certificate that names `operator`, for nodes with TLS."),
-        ("--secret-file", "The nodes' secret_file, if they have one."),
-    ):
-        found = option(name, about, file)(found)
-    return found
+    return _PROOF(proves)
 
 
 def chances() -> list[Choose]:
@@ -84,29 +81,66 @@ def chances() -> list[Choose]:
     return [Random(seed).randrange for seed in range(ORDERS)]
 
 
+@frozen(kw_only=True)
+class ServiceShown:
+    """The service of a node."""
+
+    runs: Annotated[bool, "it was booted, and not stopped since"]
+    says: Annotated[Mapping[str, str], "what it says of itself"]
+    failure: Annotated[str | None, "why its last boot failed; null: it did not"]
+
+
+@frozen(kw_only=True)
+class OtherShown:
+    """Another node as this one knows it."""
+
+    address: Annotated[str | None, "HOST:PORT; null: not known"]
+    connected: Annotated[bool, "there is a connection"]
+
+
+@frozen(kw_only=True)
+class StatusShown:
+    """`clusterer status --json`: what a node is doing."""
+
+    node: Annotated[str, "its name"]
+    status: Annotated[str, "preboot, joining, rejoining, booting, ready, pending or shutdown"]
+    version: Annotated[int | None, "of the config that it holds or heads for"]
+    config: Annotated[str | None, "that config, as Erlang terms"]
+    identity: Annotated[str | None, "of the node, and of its set of data"]
+    achieved: Annotated[str | None, "what the next config is held against; null: nothing yet"]
+    members: Annotated[tuple[str, ...], "of the service's cluster"]
+    ran: Annotated[tuple[str, ...], "the nodes that ran when the service ran last"]
+    blank: Annotated[bool, "its data were given up, and no others came yet"]
+    waits_for: Annotated[tuple[str, ...], "nodes that it needs before it can go on"]
+    why: Annotated[str, "the reason, in a sentence"]
+    note: Annotated[str | None, "what to know before its service boots; null: nothing"]
+    service: Annotated[ServiceShown, "what it manages"]
+    nodes: Annotated[Mapping[str, OtherShown], "other nodes that it knows, by name"]
+    release: Annotated[Release, "whose config it takes"]
+
+
 @frozen
 class Answers:
     """Answers of nodes.  `found`: the whole answer of the first node."""
 
-    found: Mapping[str, Any]
+    found: StatusShown
     said: Mapping[str, NodeSaid]
     current: Config
 
     @property
     def release(self) -> Release:
-        return Release(self.found["release"])
+        return self.found.release
 
     def plan(self, new: Config) -> Plan:
         """Return the plan of a config that is given to the first node."""
         names = self.current.nodes | new.nodes | set(self.said)
         now = as_said(names, self.said, self.release)
-        statuses: dict[str, Up] = {}
         return planned(
             self.current,
             new,
-            statuses,
+            {},
             release=self.release,
-            at=self.found["node"],
+            at=self.found.node,
             now=now,
             chances=chances(),
         )
@@ -125,52 +159,65 @@ class Answers:
 
 def answers(ask: Ask, to: str) -> Answers:
     """Ask a node, and all that it knows; raises `EnvironmentProblem`, `PeerError`."""
-    found = ask(Address.parse_local(to), {"op": "status"}, PATIENCE)
-    release = Release(found["release"])
-    first = _node_said(found, release)
+    found = status_at(ask, Address.parse_local(to), PATIENCE)
+    first = _node_said(found, found.release)
     if first is None:
-        raise PeerError(f"{to}: {found['node']} has not started yet", next="ask again")
+        raise PeerError(f"{to}: {found.node} has not started yet", next="ask again")
     said = {first.name: first}
-    for name, one in found["nodes"].items():
-        other = status_of(ask, one["address"])
-        its = None if other is None else _node_said(other, release)
+    for name, one in found.nodes.items():
+        other = status_of(ask, one.address)
+        its = None if other is None else _node_said(other, found.release)
         if its is not None and its.name == name:
             said[name] = its
     return Answers(found, said, first.held.config)
 
 
-def status_of(ask: Ask, address: str | None) -> dict[str, Any] | None:
+def status_of(ask: Ask, address: str | None) -> StatusShown | None:
     """Return a node's own status, None if no node answers."""
     if address is None:
         return None
     try:
-        return ask(Address.parse(address), {"op": "status"}, SILENCE)
+        return status_at(ask, Address.parse(address), SILENCE)
     except JoinprotoError:
         return None
 
 
-def _node_said(found: Mapping[str, Any], release: Release) -> NodeSaid | None:
+def status_at(ask: Ask, address: Address, seconds: float) -> StatusShown:
+    """Return the status of the node at this address; raises `EnvironmentProblem`, `PeerError`."""
+    said = ask(address, {"op": "status"}, seconds)
+    try:
+        found: StatusShown = read_form(StatusShown, said)
+    except Malformed as error:
+        raise _not_expected(str(address), error) from None
+    return found
+
+
+def _node_said(found: StatusShown, release: Release) -> NodeSaid | None:
     """Return a node's answer as a value; None if it has not started, or ends."""
     try:
-        held = _held(found["config"], release)
-        status = Status(found["status"])
+        held = _held(found.config, release)
+        status = Status(found.status)
         if held is None or status in (Status.PREBOOT, Status.SHUTDOWN):
             return None
         return NodeSaid(
-            name=str(found["node"]),
+            name=found.node,
             status=status,
-            identity=str(found["identity"] or ""),
+            identity=found.identity or "",
             held=held,
-            achieved=_held(found["achieved"], release),
-            members=frozenset(found["members"]),
-            ran=frozenset(found["ran"]),
-            blank=bool(found["blank"]),
+            achieved=_held(found.achieved, release),
+            members=frozenset(found.members),
+            ran=frozenset(found.ran),
+            blank=found.blank,
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise PeerError(
-            f"{found.get('node')}: another answer than expected: {type(error).__name__}: {error}",
-            next="update the older one, this command or the node",
-        ) from None
+    except ValueError as error:
+        raise _not_expected(found.node, error) from None
+
+
+def _not_expected(who: str, error: Exception) -> PeerError:
+    return PeerError(
+        f"{who}: another answer than expected: {error}",
+        next="update the older one, this command or the node",
+    )
 
 
 def _held(text: str | None, release: Release) -> Held | None:

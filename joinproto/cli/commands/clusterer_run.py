@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.cli.commands.clusterer_asking import (
     PATIENCE,
     Ask,
     Proving,
+    StatusShown,
     answers,
+    status_at,
     status_of,
     with_proof,
 )
+from joinproto.cli.inputs import text_of
 from joinproto.cli.options import AS_JSON, option
+from joinproto.cli.options import config_of as config_option
+from joinproto.clusterer.config import Config
 from joinproto.clusterer.plan import Plan
 from joinproto.clusterer.reading import NotConfig, Read, Release, read
 from joinproto.codec.json_form import printed
-from joinproto.codec.malformed import Malformed
-from joinproto.durable.filesystem import reason
-from joinproto.errors import PeerError, UsageProblem
+from joinproto.errors import UsageProblem
 from joinproto.net.addresses import Address
-
-# Config files of the Clusterer's commands, with errors that name file and line.
 
 
 def config_of(file: str, release: Release, text: str | None = None) -> Read:
@@ -39,17 +39,6 @@ def config_of(file: str, release: Release, text: str | None = None) -> Read:
         raise UsageProblem(
             f"{file}:{error.line}: {error.found}", next=f"write {error.write}"
         ) from None
-
-
-def text_of(file: str) -> str:
-    """Return the text of a file, `-` for standard input; raises `UsageProblem`."""
-    try:
-        found = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return found.decode("utf-8-sig")
-    except OSError as error:
-        raise UsageProblem(f"{file}: {reason(error)}", next="name a file that is there") from None
-    except UnicodeDecodeError:
-        raise UsageProblem(f"{file}: not UTF-8", next="save it as UTF-8") from None
 
 
 LOOK_SECONDS = 0.5
@@ -72,12 +61,7 @@ Example:
 
 
 @click.command(epilog=NODE_EXAMPLE)
-@option(
-    "--config",
-    "The node's own settings, TOML.",
-    click.Path(dir_okay=False, path_type=Path),
-    required=True,
-)
+@config_option("node")
 @option("--given", "A cluster config for this start, if it is younger.", metavar="FILE")
 @option(("--check", "only_check"), "Only read the files.", is_flag=True)
 @option("--verbose", "Show more.", is_flag=True)
@@ -89,26 +73,15 @@ def node(config: Path, given: str | None, only_check: bool, verbose: bool) -> in
     """
     from joinproto.apps.clusterer.process import run_node
     from joinproto.apps.clusterer.settings import read_settings
+    from joinproto.apps.node.reporting import log_to_stderr
 
     settings = read_settings(config)
     wanted = None if given is None else config_of(given, settings.release).held.config
     if only_check:
         click.echo(f"{config}: fine, node {settings.node}")
         return 0
-    _log_to_stderr(settings.node, verbose=verbose)
+    log_to_stderr(settings.node, verbose=verbose)
     return run_node(settings, wanted)
-
-
-def _log_to_stderr(name: str, *, verbose: bool) -> None:
-    import logging
-
-    shown = name.replace("%", "%%")
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if verbose else logging.INFO,
-        format=f"%(asctime)s {shown} %(levelname).1s %(message)s",
-    )
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
 
 
 @frozen(kw_only=True)
@@ -137,9 +110,9 @@ def apply(
 ) -> int:
     """Give a cluster config to a running node; the others follow.
 
-    The nodes are asked what they know, and many orders are tried: said beforehand is the worst,
-    who is wiped, leaves, restarts or waits.  Where data are or may be lost it asks; where it
-    cannot ask, --yes is needed.  Exit codes: 1 refused, or not ready in time; 2 the
+    The command asks the nodes what they know, tries many orders, and says beforehand which nodes
+    are wiped, leave, restart or wait in the worst of them.  It asks before data are or may be lost;
+    where it cannot ask, --yes is needed.  Exit codes: 1 refused, or not ready in time; 2 the
     config, or not confirmed; 4 no node answers.
     """
     address = Address.parse_local(to)
@@ -153,11 +126,11 @@ def apply(
     if not as_json:
         joining = [f"  {one} is about to join: what it has now may be lost" for one in unsure]
         click.echo("\n".join([*plan_as_text(config, plan), *joining, *silent_as_text(silent)]))
+    outcome = Applied(to=to, plan=plan, unsure=unsure, silent=tuple(silent), sent=False)
     lost = ", ".join(sorted({*plan.wiped, *unsure, *risked}))
     if lost and not yes and not _confirmed(lost, as_json=as_json):
         if as_json:
-            nothing = Applied(to=to, plan=plan, unsure=unsure, silent=tuple(silent), sent=False)
-            click.echo(printed(nothing))
+            click.echo(printed(outcome))
         raise UsageProblem(
             f"not confirmed: the data of {lost} would be lost; nothing was sent",
             next="look at the plan, then --yes",
@@ -167,24 +140,14 @@ def apply(
     ready = None
     if accepted and wait is not None:
         ready = _wait(ask, address, found, new, wait)
-    reply = answer["reply"]
+    reply, error = answer["reply"], answer.get("error")
     if as_json:
-        done = Applied(
-            to=to,
-            plan=plan,
-            unsure=unsure,
-            silent=tuple(silent),
-            sent=True,
-            reply=reply,
-            error=answer.get("error"),
-            ready=ready,
-        )
-        click.echo(printed(done))
+        click.echo(printed(evolve(outcome, sent=True, reply=reply, error=error, ready=ready)))
     else:
         late = f"not all are ready after {wait} s: `joinproto clusterer status` says why"
         ends = {None: [], True: ["all its nodes are ready"], False: [late]}
-        why = [answer["error"]] if answer.get("error") else []
-        click.echo("\n".join([f"{found['node']} answers: {reply}", *why, *ends[ready]]))
+        why = [error] if error else []
+        click.echo("\n".join([f"{found.node} answers: {reply}", *why, *ends[ready]]))
     return 0 if accepted and ready is not False else 1
 
 
@@ -214,59 +177,21 @@ def _confirmed(lost: str, *, as_json: bool) -> bool:
     return click.confirm(f"The data of {lost} will be lost. Go on?")
 
 
-def _wait(ask: Ask, address: Address, found: Mapping[str, Any], new: Any, seconds: float) -> bool:
+def _wait(ask: Ask, address: Address, found: StatusShown, new: Config, seconds: float) -> bool:
     """Return whether all nodes of the config are ready with it in time."""
-    places = {name: one["address"] for name, one in found["nodes"].items()}
-    places[found["node"]] = str(address)
+    places = {name: one.address for name, one in found.nodes.items()}
+    places[found.node] = str(address)
     left = set(new.nodes)
     end = time.monotonic() + seconds
     while left and time.monotonic() < end:
         for name in sorted(left):
             said = status_of(ask, places.get(name))
-            is_ready = said is not None and said["status"] == "ready"
-            if is_ready and said is not None and said["version"] >= new.version:
+            is_ready = said is not None and said.status == "ready"
+            if is_ready and said is not None and (said.version or 0) >= new.version:
                 left.remove(name)
         if left:
             time.sleep(LOOK_SECONDS)
     return not left
-
-
-@frozen(kw_only=True)
-class ServiceShown:
-    """The service of a node."""
-
-    runs: Annotated[bool, "it was booted, and not stopped since"]
-    says: Annotated[Mapping[str, str], "what it says of itself"]
-    failure: Annotated[str | None, "why its last boot failed; null: it did not"]
-
-
-@frozen(kw_only=True)
-class OtherShown:
-    """Another node as this one knows it."""
-
-    address: Annotated[str | None, "HOST:PORT; null: not known"]
-    connected: Annotated[bool, "there is a connection"]
-
-
-@frozen(kw_only=True)
-class StatusShown:
-    """`clusterer status --json`: what a node is doing."""
-
-    node: Annotated[str, "its name"]
-    status: Annotated[str, "preboot, joining, rejoining, booting, ready, pending or shutdown"]
-    version: Annotated[int | None, "of the config that it holds or heads for"]
-    config: Annotated[str | None, "that config, as Erlang terms"]
-    identity: Annotated[str | None, "of the node, and of its set of data"]
-    achieved: Annotated[str | None, "what the next config is held against; null: nothing yet"]
-    members: Annotated[tuple[str, ...], "of the service's cluster"]
-    ran: Annotated[tuple[str, ...], "the nodes that ran when the service ran last"]
-    blank: Annotated[bool, "its data were given up, and no others came yet"]
-    waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
-    why: Annotated[str, "the reason, in a sentence"]
-    note: Annotated[str | None, "what to know before its service boots; null: nothing"]
-    service: Annotated[ServiceShown, "what it manages"]
-    nodes: Annotated[Mapping[str, OtherShown], "other nodes that it knows, by name"]
-    release: Annotated[Release, "whose config it takes"]
 
 
 @click.command(epilog=STATUS_EXAMPLE)
@@ -275,13 +200,7 @@ class StatusShown:
 @AS_JSON
 def status(to: str, proving: Proving, as_json: bool) -> int:
     """Say what a running node is doing, and which nodes it waits for."""
-    from joinproto.codec.json_form import read as read_form
-
-    said = proving.ask(Address.parse_local(to), {"op": "status"}, 30.0)
-    try:
-        found: StatusShown = read_form(StatusShown, said)
-    except Malformed as error:
-        raise PeerError(f"{to}: another answer: {error}", next="update the older one") from None
+    found = status_at(proving.ask, Address.parse_local(to), 30.0)
     if as_json:
         click.echo(printed(found))
         return 0

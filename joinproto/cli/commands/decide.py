@@ -3,16 +3,16 @@
 Exit code 0 whatever the verdict; 2 where the input cannot be judged.
 """
 
-import json
 from typing import Annotated, BinaryIO
 
 import click
 from attrs import frozen
 
-from joinproto.cli.options import AS_JSON, option
+from joinproto.cli.decide_input import read_members
+from joinproto.cli.options import AS_JSON, INPUT, option
 from joinproto.cli.show.amounts import aligned
+from joinproto.cli.show.pieces import visible
 from joinproto.codec.json_form import Key, filled, printed
-from joinproto.decide_json import read_members
 from joinproto.errors import UsageProblem
 from joinproto.join.rules import ChainRules
 from joinproto.machine.verdict import MemberVerdict, Outcome, Verdict
@@ -49,15 +49,16 @@ class Decided:
 
 
 @click.command(epilog=EXAMPLE)
-@click.argument("file", type=click.File("rb"))
+@INPUT
 @option("--rules", f"One of: {', '.join(RULESETS)}.", usual="note")
 @AS_JSON
 def decide(file: BinaryIO, rules: str, as_json: bool) -> int:
     """Judge a set of members, as it is at one moment.
 
     FILE holds a JSON object with the members (- is standard input): their stores, their
-    signatures, who is active; for the chain's rules also their views.  Printed is, for each,
-    whether it waits, is active, gets an update and from whom, or aborts; and by which rule.
+    signatures, which are active; for the chain's rules also their views.  For each member the
+    command prints whether it waits, is active, aborts or gets an update, from which members, and
+    by which rule.
     """
     if rules not in RULESETS:
         raise UsageProblem(f"there are no rules {rules!r}", next="rules: " + ", ".join(RULESETS))
@@ -78,7 +79,7 @@ def _told(verdict: Verdict) -> Decided:
 def _as_text(verdict: Verdict) -> str:
     lines = [("member", "outcome", "from", "rule", "because")]
     lines += [_line(member) for member in verdict.outcomes]
-    signature = "no member has one" if verdict.initial is None else _printable(verdict.initial)
+    signature = "no member has one" if verdict.initial is None else visible(str(verdict.initial))
     return "\n".join(
         [
             f"rules: {verdict.rules}; initial signature: {signature}",
@@ -91,15 +92,9 @@ def _as_text(verdict: Verdict) -> str:
 def _line(member: MemberVerdict) -> tuple[str, str, str, str, str]:
     because = member.case or "it is active already"
     return (
-        _printable(member.id),
+        visible(member.id),
         member.outcome.value,
-        ", ".join(map(_printable, member.sources)),
+        ", ".join(map(visible, member.sources)),
         member.rule or "",
         because if member.reason is None else f"{because} ({member.reason.value})",
     )
-
-
-def _printable(name: str | int) -> str:
-    """Return a name as a terminal may show it: no control characters, no broken text."""
-    text = str(name)
-    return text if text.isprintable() else json.dumps(text)

@@ -13,7 +13,7 @@ import click
 from attrs import frozen
 
 from joinproto.cli.first_start import NODES_MAX, Start, searched, start_of
-from joinproto.cli.options import AS_JSON, COUNT, option
+from joinproto.cli.options import AS_JSON, COUNT, INPUT, option
 from joinproto.codec.json_form import printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.discovery.boot import Step
@@ -37,6 +37,7 @@ Example:
 PEER_DISCOVERY = "rabbitmq_peer_discovery_"
 NODE = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.:-]+")
 INCOMPLETE = 3
+RELEASE = option(("--release", "at"), "Whose settings: 3.7 to 4.3.", default="head")
 
 
 @click.group(epilog=EXAMPLE)
@@ -45,8 +46,8 @@ def discovery() -> None:
 
 
 @discovery.command("lint")
-@click.argument("file", type=click.File("rb"))
-@option(("--release", "at"), "Whose settings: 3.7 to 4.3.", default="head")
+@INPUT
+@RELEASE
 @option("--plugins", "The plugins that are enabled, with commas; default: any.")
 @option("--node", "The node's own name, as rabbit@host1.")
 @option(("--variable", "variables"), "Of the node.", multiple=True, metavar="NAME=VALUE")
@@ -132,13 +133,13 @@ def _given(at: str, node: str | None) -> LintInput:
 
 
 @discovery.command("list")
-@click.argument("file", type=click.File("rb"))
-@option(("--release", "at"), "Whose settings: 3.7 to 4.3.", default="head")
+@INPUT
+@RELEASE
 @option("--node", "The node's own name, as rabbit@host1; default: of this machine.")
 @option("--real", "Ask as the release does, its defects included.", is_flag=True)
 @AS_JSON
 def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json: bool) -> int:
-    """Ask the backend of a rabbitmq.conf who is there; nothing is written.
+    """Ask the backend of a rabbitmq.conf which nodes it has; nothing is written.
 
     Exit code 1 where it is not known.
     """
@@ -190,19 +191,19 @@ def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
 class Booted:
     """`discovery boot --json`: what the backend said, and what the node does."""
 
-    nodes: Annotated[tuple[str, ...] | None, "whom the backend named; null: not known"]
+    nodes: Annotated[tuple[str, ...] | None, "nodes that the backend named; null: not known"]
     now: Annotated[Decision, "what this round ends with"]
     at_last: Annotated[Decision, "what the last round ends with, if all are like this one"]
     seconds: Annotated[float | None, "until that, at least; null: it tries without end"]
 
 
 @discovery.command("boot")
-@click.argument("file", type=click.File("rb"))
+@INPUT
 @option("--node", "The node's own name, as rabbit@host1.", required=True)
 @option(("--release", "at"), "Whose rules: 3.7 to 4.3, or ours.", default="head")
 @option(
     "--seen",
-    "Who answers: a JSON object, name to what it says (ask discovery.boot --schema).",
+    "Nodes that answer: a JSON object, name to answer (ask discovery.boot --schema).",
     click.File("rb"),
 )
 @option("--expected", "Ours: how many members there will be.", COUNT)
@@ -217,7 +218,7 @@ def boot_command(
 ) -> int:
     """Ask the backend of a rabbitmq.conf, and say what a blank node would do, round by round.
 
-    Nodes are not asked: --seen says who answers; without it the node sees only itself.
+    Nodes are not asked: --seen says which answer; without it the node sees only itself.
     """
     try:
         others = {} if seen is None else parse(seen.read())
@@ -297,7 +298,7 @@ def _fields() -> str:
 
 
 @discovery.command("would-it-split", epilog=_fields())
-@click.argument("file", type=click.File("rb"))
+@INPUT
 @option(("--release", "at"), "Whose rules: 3.7 to 4.3, or ours; else as FILE says, or head.")
 @option(
     "--nodes",

@@ -1,4 +1,4 @@
-"""`joinproto policy check`: a program that decides who bootstraps, against every short history.
+"""`joinproto policy check`: a program that decides which node bootstraps, in every short history.
 
 0  nothing it answers does harm     2  usage, or the policy hangs, dies, differs
 1  a run defeats it                 3  open: stopped at a limit
@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from joinproto.check.check import check as check_by_engine
 from joinproto.check.folders import has_loops
 from joinproto.check.report import Report
 from joinproto.cli import loading
-from joinproto.cli.options import AS_JSON, FILE, option
+from joinproto.cli.options import AS_JSON, FILE, Decorator, Finite, option, together
 from joinproto.cli.show.amounts import count, plural
 from joinproto.codec.json_form import Merged, printed
 from joinproto.errors import UsageProblem
@@ -46,7 +45,7 @@ OF_NODES = ("writes", "ends", "starts", "wipes", "by_hand", "unmounted", "acts",
 
 @click.group(epilog=EXAMPLE)
 def policy() -> None:
-    """Check a decision of your own: who founds the cluster, who may start, who may go."""
+    """Check a decision of your own: which node founds the cluster, starts, or goes."""
 
 
 @frozen
@@ -58,20 +57,19 @@ class Checked:
     report: Annotated[Report, Merged()]
 
 
-def left_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how much may happen in a run."""
-    for name, most, usual, about in (
-        ("--unmounted", 2, 0, "Disks that look blank, and are not mounted"),
-        ("--by-hand", 2, 1, "Foundings by hand"),
-        ("--wipes", 2, 1, "Disks that are lost"),
-        ("--starts", 3, 0, "Nodes that return"),
-        ("--ends", 6, 3, "Stops, kills, cuts"),
-        ("--writes", 4, 2, "Writes in a run"),
-    ):
-        kind = click.IntRange(1 if name == "--ends" else 0, most)
-        add = option(name, f"{about}: {usual}.", kind, default=usual)
-        command = add(command)
-    return command
+def _left(name: str, least: int, most: int, usual: int, about: str) -> Decorator:
+    return option(name, f"{about}: {usual}.", click.IntRange(least, most), default=usual)
+
+
+left_options = together(
+    _left("--writes", 0, 4, 2, "Writes in a run"),
+    _left("--ends", 1, 6, 3, "Stops, kills, cuts"),
+    _left("--starts", 0, 3, 0, "Nodes that return"),
+    _left("--wipes", 0, 2, 1, "Disks that are lost"),
+    _left("--by-hand", 0, 2, 1, "Foundings by hand"),
+    _left("--unmounted", 0, 2, 0, "Disks that look blank, and are not mounted"),
+)
+"""The options that say how much may happen in a run."""
 
 
 @policy.command("check", epilog=EXAMPLE)
@@ -89,7 +87,7 @@ def left_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @option(
     "--answer-seconds",
     "An answer later than this is none; a program that computes gets six times as long.",
-    click.FloatRange(0.01),
+    Finite(0.01),
     usual=SECONDS,
 )
 @option("--trace", "Write the run that defeats it.", FILE, metavar="FILE")
@@ -109,11 +107,8 @@ def check_command(
     trace: Path | None,
     page: Path | None,
     as_json: bool,
-    max_states: int | None,
-    max_memory: str | None,
-    max_seconds: float | None,
     acts: int,
-    **left: int,
+    **left: Any,
 ) -> int:
     """Ask POLICY at every moment of every short run, and do what it says.
 
@@ -122,8 +117,7 @@ def check_command(
     line: the name of a node, or wait or refuse.  Each distinct question is asked once, and again
     at the end.
     """
-    if math.isnan(answer_seconds) or (max_seconds is not None and math.isnan(max_seconds)):
-        raise click.UsageError("--answer-seconds and --max-seconds take numbers")
+    limits = loading.limits(left)
     if trace is not None:
         from joinproto.cli.show.write import format_of
 
@@ -131,11 +125,6 @@ def check_command(
     _refuse_unused(world)
     with _started(target, answer_seconds) as (policy, again):
         asker = Questioner(policy, asks or asks_of(target, answer_seconds))
-        limits = {
-            "states_max": max_states,
-            "seconds_max": max_seconds,
-            "memory_max_bytes": loading.bytes_of(max_memory),
-        }
         report = _searched(asker, world, {"asks": acts, **left}, limits)
         again()
         stopped = any(item.result == "violated" for item in report.properties)

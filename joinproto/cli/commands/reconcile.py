@@ -5,14 +5,15 @@ Exit code 0 whatever the answer; 2 where the state cannot be read.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, BinaryIO, Self
+from typing import Annotated, BinaryIO, Self
 
 import click
 from attrs import evolve, frozen
 
 from joinproto.cli.commands.reconcile_run import function_of, run
 from joinproto.cli.commands.reconcile_simulate import results, simulate
-from joinproto.cli.options import AS_JSON, option
+from joinproto.cli.inputs import placing
+from joinproto.cli.options import AS_JSON, INPUT, option, together
 from joinproto.codec.json_form import AtLeast, Count, Merged, printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.reconcile.evaluate import Decision, evaluate
@@ -27,7 +28,7 @@ Example:
   joinproto reconcile explain state.json
   joinproto reconcile plan state.json --json
 """
-SCHEMA = "joinproto ask reconcile.queue --schema"
+SCHEMA = "joinproto ask reconcile.queue --schema prints what fits"
 OF_STATE = ("nodes", "settings", "variant")
 
 
@@ -76,8 +77,9 @@ class Planned:
 def reconcile() -> None:
     """Keep a minimum of replicas: explained, planned, done, and simulated.
 
-    STATE is a JSON object: `nodes`, `queues` (inputs of `joinproto ask reconcile.queue`; what
-    one leaves out is taken from the state), `settings`, `variant`, `limits`.
+    FILE holds the state, a JSON object: `nodes`, `queues` (inputs of `joinproto ask
+    reconcile.queue`; fields that one leaves out are taken from the state), `settings`, `variant`,
+    `limits`.
     """
 
 
@@ -86,21 +88,18 @@ reconcile.add_command(simulate)
 reconcile.add_command(results)
 
 
-def _options(command: Any) -> Any:
-    for add in (
-        AS_JSON,
-        option("--placement", "Your function that chooses a node.", metavar="MODULE:NAME"),
-        click.argument("state", type=click.File("rb")),
-    ):
-        command = add(command)
-    return command
+_options = together(
+    INPUT,
+    option("--placement", "Your function that chooses a node.", metavar="MODULE:NAME"),
+    AS_JSON,
+)
 
 
 @reconcile.command()
 @_options
-def explain(state: BinaryIO, placement: str | None, as_json: bool) -> int:
+def explain(file: BinaryIO, placement: str | None, as_json: bool) -> int:
     """Say for each queue why a replica is, or is not, added or removed."""
-    situations, _ = read_state(state.read())
+    situations, _ = read_state(file.read())
     place = function_of(placement)
     if not situations and not as_json:
         click.echo("the state has no queues")
@@ -119,9 +118,9 @@ def explain(state: BinaryIO, placement: str | None, as_json: bool) -> int:
 
 @reconcile.command()
 @_options
-def plan(state: BinaryIO, placement: str | None, as_json: bool) -> int:
+def plan(file: BinaryIO, placement: str | None, as_json: bool) -> int:
     """Say what all queues together would do, in which order, and what that moves."""
-    situations, limits = read_state(state.read())
+    situations, limits = read_state(file.read())
     found = planned(situations, limits, function_of(placement))
     click.echo(printed(Planned.of(found)) if as_json else _as_text(found))
     return 0
@@ -129,16 +128,8 @@ def plan(state: BinaryIO, placement: str | None, as_json: bool) -> int:
 
 def read_state(text: bytes) -> tuple[list[Situation], Limits]:
     """Return the queues' situations; raises `DoesNotFit` with the path of the field at fault."""
-    try:
-        return _state(text)
-    except DoesNotFit as error:
-        # These commands have no option of that name.
-        error.next = error.next.replace("--schema", SCHEMA)
-        raise
-
-
-def _state(text: bytes) -> tuple[list[Situation], Limits]:
-    state = parse(text)
+    with placing(next=SCHEMA):
+        state = parse(text)
     if not isinstance(state, dict) or not isinstance(state.get("queues"), list):
         raise DoesNotFit(
             "queues", "queues: expected a list of queues", next="docs/reconcile.md has a state file"
@@ -150,41 +141,27 @@ def _state(text: bytes) -> tuple[list[Situation], Limits]:
             f"{unknown[0]}: there is no such field",
             next=f"fields: queues, limits, {', '.join(OF_STATE)}",
         )
-    limits = _read(Limits, state.get("limits", {}), "limits")
+    with placing(next=SCHEMA, below="limits"):
+        limits = fitted(Limits, state.get("limits", {}))
     # Read once, and judged where the state has no queue, too.
     told = {name: state[name] for name in OF_STATE if name in state}
-    shared = _read(AskQueue, {"nodes": [], **told}, "")
-    try:
+    with placing(next=SCHEMA):
+        shared = fitted(AskQueue, {"nodes": [], **told})
         shared.situation()
-    except DoesNotFit as error:
-        raise _at(error.path, error) from None
     situations: list[Situation] = []
     titles = set[tuple[str, str]]()
     for at, queue in enumerate(state["queues"]):
         own = queue if isinstance(queue, dict) else {}
-        try:
+        with placing(next=SCHEMA, below=f"queues[{at}]"):
             asked = fitted(AskQueue, {"nodes": [], **own} if own is queue else queue)
             rest = {name: getattr(shared, name) for name in told if name not in own}
             situations.append(evolve(asked, **rest).situation())
-        except DoesNotFit as error:
-            raise _at(f"queues[{at}].{error.path}".rstrip("."), error) from None
-        title = (asked.vhost, asked.name)
-        if "name" in own and title in titles:
-            named = f"{situations[-1].queue.title!r} is there twice"
-            raise _at(f"queues[{at}]", DoesNotFit("", named, next="name each once in its vhost"))
+            title = (asked.vhost, asked.name)
+            if "name" in own and title in titles:
+                named = f"{situations[-1].queue.title!r} is there twice"
+                raise DoesNotFit("", named, next="name each once in its vhost")
         titles.add(title)
     return situations, limits
-
-
-def _read(kind: Any, value: Any, place: str) -> Any:
-    try:
-        return fitted(kind, value)
-    except DoesNotFit as error:
-        raise _at(f"{place}.{error.path}".strip("."), error) from None
-
-
-def _at(place: str, error: DoesNotFit) -> DoesNotFit:
-    return DoesNotFit(place, f"{place}: {error.message}", next=error.next)
 
 
 def _as_text(found: Plan) -> str:

@@ -23,75 +23,13 @@ from joinproto.check import catalogue
 from joinproto.check.entry import Entry
 from joinproto.check.options import words_of
 from joinproto.check.report import Report
-from joinproto.cli.reports.verdicts import verdict_of
 from joinproto.cli.show.amounts import count, duration, plural
-from joinproto.codec.json_form import Count, Seconds, filled
+from joinproto.codec.json_form import Count, Key, Seconds, filled
 from joinproto.errors import EnvironmentProblem
 from joinproto_worlds import entries
 
-Result = Literal["holds", "violated", "incomplete"]
+Result = Literal["as-expected", "not-as-expected", "incomplete"]
 Expected = Literal["holds", "violated"]
-
-
-@frozen
-class Ending:
-    """The result of the search of one world, and its expected result."""
-
-    words: str
-    item: Entry
-    mutant: str | None
-    report: Report
-
-    @property
-    def expected(self) -> Expected:
-        return "violated" if self.mutant else self.item.expected
-
-    @property
-    def steps_expected(self) -> int | None:
-        return None if self.mutant else self.item.steps
-
-    @property
-    def steps(self) -> int | None:
-        trace = self.report.trace
-        return None if trace is None else len(trace.steps)
-
-    @property
-    def wrong(self) -> str:
-        """Return a text of the worlds that did not end as expected, or nothing."""
-        if self.report.result == "incomplete":
-            return f"stopped by {self.report.stopped_by}"
-        if self.report.result != self.expected:
-            return f"expected: {self.expected}"
-        wanted = self.steps_expected
-        if wanted is not None and self.steps != wanted:
-            return f"expected: {plural(wanted, 'step')}"
-        return ""
-
-    def line(self, width: int) -> str:
-        """Return the line for people; `width` cells for the world."""
-        report = self.report
-        found = f"{count(report.distinct)} distinct, depth {report.depth}"
-        if self.steps is not None:
-            found += f", {plural(self.steps, 'step')}"
-        text = (
-            f"{'WRONG' if self.wrong else 'ok':5}  {self.words.ljust(width)}"
-            f"  {verdict_of(report):12}  {found}, {duration(report.seconds)}"
-        )
-        return f"{text}; {self.wrong}" if self.wrong else text
-
-    def told(self) -> Ended:
-        """Return the line for programs."""
-        trace = self.report.trace
-        return filled(
-            Ended,
-            self,
-            self.report,
-            world=self.item.name,
-            as_expected=not self.wrong,
-            property=None if trace is None else trace.property,
-            trace_length=self.steps,
-            trace_length_expected=self.steps_expected,
-        )
 
 
 @frozen(kw_only=True)
@@ -101,17 +39,63 @@ class Ended:
     world: Annotated[str, "its name"]
     mutant: Annotated[str | None, "the mistake built in; null: none"]
     members: Annotated[Count, "members of the world"]
-    result: Annotated[Result, "found"]
+    result: Annotated[Literal["holds", "violated", "incomplete"], "found"]
     expected: Annotated[Expected, "how it must end"]
-    as_expected: Annotated[bool, "whether it ended so, and after so many steps"]
     distinct: Annotated[Count, "distinct states"]
     generated: Annotated[Count, "steps found"]
     depth: Annotated[Count, "states on the longest of the shortest runs"]
     seconds: Annotated[Seconds, "of the clock"]
-    property: Annotated[str | None, "the claim its run breaks"]
+    claim: Annotated[str | None, Key("property"), "the claim its run breaks"]
     trace_length: Annotated[Count | None, "steps of that run"]
     trace_length_expected: Annotated[Count | None, "steps it must have; null: not pinned"]
     stopped_by: Annotated[str, "the limit that ended it early, or empty"]
+
+    @property
+    def as_expected(self) -> Annotated[bool, "whether it ended so, and after so many steps"]:
+        return not self.wrong
+
+    @property
+    def words(self) -> str:
+        """Return the world as it is typed."""
+        return _words(self.world, self.mutant)
+
+    @property
+    def wrong(self) -> str:
+        """Return how it did not end as expected, or nothing."""
+        if self.result == "incomplete":
+            return f"stopped by {self.stopped_by}"
+        if self.result != self.expected:
+            return f"expected: {self.expected}"
+        wanted = self.trace_length_expected
+        if wanted is not None and wanted != self.trace_length:
+            return f"expected: {plural(wanted, 'step')}"
+        return ""
+
+    def line(self, width: int) -> str:
+        """Return the line for people; `width` cells for the world."""
+        found = f"{count(self.distinct)} distinct, depth {self.depth}"
+        if self.trace_length is not None:
+            found += f", {plural(self.trace_length, 'step')}"
+        verdict = "undetermined" if self.result == "incomplete" else self.result
+        text = (
+            f"{'WRONG' if self.wrong else 'ok':5}  {self.words.ljust(width)}"
+            f"  {verdict:12}  {found}, {duration(self.seconds)}"
+        )
+        return f"{text}; {self.wrong}" if self.wrong else text
+
+
+def _ended(item: Entry, mutant: str | None, report: Report) -> Ended:
+    trace = report.trace
+    return filled(
+        Ended,
+        report,
+        world=item.name,
+        mutant=mutant,
+        expected="violated" if mutant else item.expected,
+        claim=None if trace is None else trace.property,
+        trace_length=None if trace is None else len(trace.steps),
+        trace_length_expected=None if mutant else item.steps,
+    )
 
 
 @frozen(kw_only=True)
@@ -119,9 +103,13 @@ class Tier:
     """`joinproto check --tier quick --json`"""
 
     tier: Annotated[Literal["quick", "long"], "which"]
-    result: Annotated[Literal["as-expected", "not-as-expected", "incomplete"], "of all"]
+    result: Annotated[Result, "of all"]
     seconds: Annotated[Seconds, "of the clock"]
     worlds: Annotated[tuple[Ended, ...], "every world, each followed by its mutants"]
+
+    @property
+    def code(self) -> int:
+        return {"as-expected": 0, "not-as-expected": 1, "incomplete": 3}[self.result]
 
 
 Row = tuple[Entry, str | None]
@@ -140,16 +128,15 @@ def run_tier(
     search: Callable[[Sequence[Row]], Iterator[Report]],
     *,
     as_json: bool,
-) -> tuple[int, Tier]:
-    """Search every world of `tier`; return the exit code and the output for programs.
+) -> Tier:
+    """Search every world of `tier`, and return the output for programs.
 
     `search`: makes the reports of all, in order.  Lines are printed as they come, unless
     `as_json`.
     """
     began = time.perf_counter()
     rows = list(_rows(tier))
-    named = [_words(item, mutant) for item, mutant in rows]
-    width = max(map(len, named), default=0)
+    width = max((len(_words(item.name, mutant)) for item, mutant in rows), default=0)
     endings = []
     if not as_json:
         fail = sum(mutant is not None or item.expected == "violated" for item, mutant in rows)
@@ -157,33 +144,32 @@ def run_tier(
             f"{plural(len(rows), 'world')}, and {fail} of them must fail:"
             " they have a mistake built in, or show a known hole.\n“ok”: it ended as it must.\n"
         )
-    for words, (item, mutant), report in zip(named, rows, search(rows), strict=True):
-        ending = Ending(words, item, mutant, report)
+    for (item, mutant), report in zip(rows, search(rows), strict=True):
+        ending = _ended(item, mutant, report)
         endings.append(ending)
         if not as_json:
             click.echo(ending.line(width))
     wrong = [ending for ending in endings if ending.wrong]
     # Only a limit in the way: nothing is known to be wrong.
-    stopped = [ending for ending in wrong if ending.report.result == "incomplete"]
-    code = 0 if not wrong else 3 if len(stopped) == len(wrong) else 1
+    is_stopped = all(ending.result == "incomplete" for ending in wrong)
+    result: Result = "incomplete" if is_stopped else "not-as-expected"
     seconds = time.perf_counter() - began
     if not as_json:
         click.echo()
         click.echo(_verdict(endings, wrong, seconds))
-    results: dict[int, Literal["as-expected", "not-as-expected", "incomplete"]] = {
-        0: "as-expected",
-        1: "not-as-expected",
-        3: "incomplete",
-    }
-    told = tuple(ending.told() for ending in endings)
-    return code, Tier(tier=tier, result=results[code], seconds=seconds, worlds=told)
+    return Tier(
+        tier=tier,
+        result=result if wrong else "as-expected",
+        seconds=seconds,
+        worlds=tuple(endings),
+    )
 
 
-def _words(item: Entry, mutant: str | None) -> str:
-    return " ".join([item.name, *words_of({"mutant": mutant} if mutant else {})])
+def _words(world: str, mutant: str | None) -> str:
+    return " ".join([world, *words_of({"mutant": mutant} if mutant else {})])
 
 
-def _verdict(endings: list[Ending], wrong: list[Ending], seconds: float) -> str:
+def _verdict(endings: list[Ended], wrong: list[Ended], seconds: float) -> str:
     if not wrong:
         return f"{count(len(endings))} searched, all as expected, {duration(seconds)}"
     names = ", ".join(ending.words for ending in wrong)
