@@ -5,7 +5,8 @@ Data that grow with their number lie in a file (`spill.py`); in memory there are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
 
 from attrs import Factory, define, frozen
 
@@ -14,6 +15,7 @@ from joinproto.join.ids import ViewId
 from joinproto.join.view import Seat
 
 Frame = tuple[ViewId, int]
+T = TypeVar("T")
 
 
 @frozen
@@ -114,23 +116,6 @@ class Contents:
         return self._runs[seq] if was != is_now else None
 
 
-@define(eq=False)
-class _Triples:
-    """Numbers in a file, three at a time."""
-
-    _numbers: Column
-    _count: int = 0
-
-    def put(self, *three: int) -> None:
-        for value in three:
-            self._numbers[self._count] = value
-            self._count += 1
-
-    def __iter__(self) -> Iterator[tuple[int, ...]]:
-        for at in range(0, self._count, 3):
-            yield tuple(self._numbers[at + part] for part in range(3))
-
-
 @frozen
 class Claim:
     """The sequencer counted this frame, and all before it, as committed, at `t`."""
@@ -138,22 +123,6 @@ class Claim:
     view: ViewId
     seq: int
     at: int
-
-
-@define(eq=False)
-class Claims:
-    """All claims, in a file."""
-
-    _triples: _Triples
-    _views: dict[ViewId, int] = Factory(dict)
-
-    def add(self, claim: Claim) -> None:
-        view = self._views.setdefault(claim.view, len(self._views))
-        self._triples.put(view, claim.seq, claim.at)
-
-    def __iter__(self) -> Iterator[Claim]:
-        views = list(self._views)
-        return (Claim(views[view], seq, time) for view, seq, time in self._triples)
 
 
 @frozen
@@ -166,16 +135,21 @@ class ReadAnswered:
 
 
 @define(eq=False)
-class ReadsAnswered:
-    """All of them, in a file."""
+class Kept(Generic[T]):
+    """Values of three numbers each, in a file.  `made_of`: makes a value of its numbers."""
 
-    _triples: _Triples
+    _numbers: Column
+    _made_of: Callable[[int, int, int], T]
+    _count: int = 0
 
-    def add(self, read: ReadAnswered) -> None:
-        self._triples.put(read.began, read.seq, read.run)
+    def add(self, one: int, two: int, three: int) -> None:
+        for value in (one, two, three):
+            self._numbers[self._count] = value
+            self._count += 1
 
-    def __iter__(self) -> Iterator[ReadAnswered]:
-        return (ReadAnswered(*three) for three in self._triples)
+    def __iter__(self) -> Iterator[T]:
+        for at in range(0, self._count, 3):
+            yield self._made_of(*(self._numbers[at + part] for part in range(3)))
 
 
 @define(eq=False)
@@ -186,31 +160,37 @@ class Frames:
     held: dict[ViewId, dict[Seat, Held]] = Factory(dict)
     contents: dict[ViewId, Contents] = Factory(dict)
     different: dict[Frame, set[int]] = Factory(dict)
-    claims: Claims = Factory(lambda self: Claims(_Triples(self.spill.column())), takes_self=True)
-    claimed: dict[ViewId, int] = Factory(dict)
-    reads: ReadsAnswered = Factory(
-        lambda self: ReadsAnswered(_Triples(self.spill.column())), takes_self=True
+    claims: Kept[Claim] = Factory(
+        lambda self: Kept(self.spill.column(), self._claim_of), takes_self=True
     )
+    claimed: dict[ViewId, int] = Factory(dict)
+    reads: Kept[ReadAnswered] = Factory(
+        lambda self: Kept(self.spill.column(), ReadAnswered), takes_self=True
+    )
+    _views: list[ViewId] = Factory(list)
+    _number_of: dict[ViewId, int] = Factory(dict)
 
     def of(self, view: ViewId, seat: Seat) -> Held:
         """Return this seat's frames of the view."""
-        seats = self.held.get(view)
-        if seats is None:
-            seats = self.held[view] = {}
-        found = seats.get(seat)
-        if found is None:
-            found = seats[seat] = Held(Stretches(), self.spill.column())
-        return found
+        seats = self.held.setdefault(view, {})
+        if seat not in seats:
+            seats[seat] = Held(Stretches(), self.spill.column())
+        return seats[seat]
 
     def says(self, view: ViewId, seq: int, digest: str, run: int) -> None:
         """The log of this run shows the content of a frame."""
-        about = self.contents.get(view)
-        if about is None:
-            about = self.contents[view] = Contents(self.spill.column(), self.spill.column())
-        other = about.first_to_differ(seq, digest, run)
+        if view not in self.contents:
+            self.contents[view] = Contents(self.spill.column(), self.spill.column())
+        other = self.contents[view].first_to_differ(seq, digest, run)
         if other is not None:
             self.different.setdefault((view, seq), {other}).add(run)
 
     def claim(self, view: ViewId, seq: int, at: int) -> None:
-        self.claims.add(Claim(view, seq, at))
+        """Note that the sequencer counts this frame as committed."""
         self.claimed[view] = max(seq, self.claimed.get(view, 0))
+        self.claims.add(self._number_of.setdefault(view, len(self._number_of)), seq, at)
+        if len(self._views) < len(self._number_of):
+            self._views.append(view)
+
+    def _claim_of(self, view: int, seq: int, at: int) -> Claim:
+        return Claim(self._views[view], seq, at)

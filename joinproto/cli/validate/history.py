@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import Factory, define, frozen
 
-from joinproto.cli.validate.frames import Frames, Journal, ReadAnswered, Stretch, cut, put
+from joinproto.cli.validate.frames import Frames, Journal, Stretch, cut, put
 from joinproto.cli.validate.logs import Run
 from joinproto.cli.validate.replay import MemberThen
 from joinproto.cli.validate.spill import Stretches
@@ -43,7 +43,11 @@ class Opening:
 
 @define
 class History:
-    """All runs together.  `logged`: the members whose logs there are, by name."""
+    """All runs together.  `logged`: the members whose logs there are, by name.
+
+    `paths`: the file of each run, by its number.  `problems`: of disks that did not keep the last
+    record.
+    """
 
     logged: set[str] = Factory(set)
     views: dict[ViewId, View] = Factory(dict)
@@ -53,7 +57,7 @@ class History:
     signatures: dict[str, set[ViewId]] = Factory(lambda: defaultdict(set))
     journals: dict[str, Journal] = Factory(dict)
     records: dict[str, list[StoreRecord]] = Factory(dict)
-    problems: list[tuple[str, str]] = Factory(list)
+    problems: list[str] = Factory(list)
     paths: list[str] = Factory(list)
     assumed: Counter[str] = Factory(Counter)
     lines: int = 0
@@ -72,7 +76,7 @@ class History:
                 # One that was refused has no number of its own.
                 self._reads.setdefault(seen.member.state.reads.called, line["t"])
             case "answered" if (began := self._reads.pop(line["read"], None)) is not None:
-                self.frames.reads.add(ReadAnswered(began, line["seq"], len(self.paths) - 1))
+                self.frames.reads.add(began, line["seq"], len(self.paths) - 1)
             case "batch":
                 self._batch(seen)
             case "start":
@@ -146,29 +150,18 @@ class History:
         """
         # A log takes the mark of a cut back when it starts: its data is whole on both sides.
         may = [
-            (one.lineage.length, one.held, one.promised, one.accepted, is_unfinished)
+            (_shown(one), is_unfinished)
             for one in former
             for is_unfinished in (one.update_unfinished, False)
         ]
-        shown = (
-            found.lineage.length,
-            found.held,
-            found.promised,
-            found.accepted,
-            found.update_unfinished,
-        )
-        if shown not in may:
+        if (_shown(found), found.update_unfinished) not in may:
             self.problems.append(
-                (
-                    "disk_keeps_what_was_written",
-                    f"{run.path}: starts with another record than the run before wrote last",
-                )
+                f"{run.path}: starts with another record than the run before wrote last"
             )
         before, now = former[-1].position, found.position
         was_unfinished = found.update_unfinished or former[-1].update_unfinished
         if before is not None and now is not None and not was_unfinished and now.seq < before.seq:
-            what = f"{run.path}: starts at frame {now.seq}, and had {before.seq}"
-            self.problems.append(("disk_keeps_what_was_written", what))
+            self.problems.append(f"{run.path}: starts at frame {now.seq}, and had {before.seq}")
 
     def _batch(self, seen: MemberThen) -> None:
         member, store = seen.member, seen.run.store_id
@@ -255,6 +248,6 @@ class History:
             position = None if view is None else view.position
         return last
 
-    def log_of(self, run: int) -> str:
-        """Return the file of a run by its number."""
-        return self.paths[run]
+
+def _shown(record: StoreRecord) -> tuple[object, ...]:
+    return record.lineage.length, record.held, record.promised, record.accepted

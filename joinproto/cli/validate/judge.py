@@ -151,20 +151,22 @@ class _Messages:
 
 
 def _assumed(history: History, members: tuple[str, ...]) -> list[str]:
-    named = {seat.member for view in history.views.values() for seat in view.members}
     told = [
         f"of {name} there is no log: it was ready where others served, had the frames that they"
         " acknowledged, and sent what they received from it"
-        for name in sorted(named - set(members))
+        for name in _unlogged(history, members)
     ]
     return told + [f"{what} ({count} times)" for what, count in sorted(history.assumed.items())]
 
 
-def _notes(history: History, runs: list[Run], members: tuple[str, ...]) -> list[str]:
+def _unlogged(history: History, members: tuple[str, ...]) -> list[str]:
     named = {seat.member for view in history.views.values() for seat in view.members}
-    missing = sorted(named - set(members))
+    return sorted(named - set(members))
+
+
+def _notes(history: History, runs: list[Run], members: tuple[str, ...]) -> list[str]:
     notes = []
-    if missing:
+    if missing := _unlogged(history, members):
         notes.append(f"no log of {', '.join(missing)}: what they kept and committed is not judged")
     going_on = sorted({run.member for run in runs if run.goes_on})
     if going_on:

@@ -116,7 +116,7 @@ def reads_see_acknowledged(history: History) -> Iterator[str]:
         before = bisect_left(times, read.began)
         if before and newest[before - 1] > read.seq:
             yield (
-                f"{history.log_of(read.run)}: a read is answered up to frame {read.seq}, and"
+                f"{history.paths[read.run]}: a read is answered up to frame {read.seq}, and"
                 f" {newest[before - 1]} was acknowledged before it began"
             )
 
@@ -124,7 +124,7 @@ def reads_see_acknowledged(history: History) -> Iterator[str]:
 def position_is_data(history: History) -> Iterator[str]:
     """The same frame is the same data wherever it is."""
     for (view, seq), runs in history.frames.different.items():
-        logs = ", ".join(sorted({history.log_of(run) for run in runs}))
+        logs = ", ".join(sorted({history.paths[run] for run in runs}))
         yield f"frame {seq} of {short(view)} has different data in {logs}"
 
 
@@ -165,9 +165,7 @@ def signature_never_changes(history: History) -> Iterator[str]:
 
 def disk_keeps_what_was_written(history: History) -> Iterator[str]:
     """Duty 5: a member starts from its last record."""
-    for name, what in history.problems:
-        if name == "disk_keeps_what_was_written":
-            yield what
+    yield from history.problems
 
 
 PROPERTIES: dict[str, Property] = {

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from joinproto.cli.validate.frames import (
     Frames,
     Journal,
-    ReadAnswered,
     Stretch,
     cut,
     holds,
@@ -136,7 +135,7 @@ def read_without_what_was_acknowledged(began: int = 12, seq: int = 1) -> History
     made = history()
     made.paths.append("log of c")
     made.frames.claim(FIRST.id, 2, 11)
-    made.frames.reads.add(ReadAnswered(began, seq, 0))
+    made.frames.reads.add(began, seq, 0)
     return made
 
 
@@ -175,7 +174,7 @@ def renamed() -> History:
 
 def forgot() -> History:
     made = history()
-    made.problems.append(("disk_keeps_what_was_written", "log"))
+    made.problems.append("log")
     return made
 
 
