@@ -101,9 +101,6 @@ class Cluster:
         machine.load += more
         heapq.heappush(self._least[machine.zone], (machine.load, node))
 
-    def came_back(self, node: int) -> None:
-        self.loaded(node, 0)
-
     def _least_of(self, zone: int, own: list[int]) -> int | None:
         heap, aside, found = self._least[zone], [], None
         while heap:

@@ -10,26 +10,31 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 from attrs import asdict, evolve, fields, frozen
 
 from joinproto.cli.at_scale.results import Outcome
-from joinproto.cli.at_scale.run import Run
+from joinproto.cli.at_scale.run import Moment, Run
 from joinproto.cli.at_scale.stories import HOUR, Care, Shape, Story, blows
 from joinproto.codec.json_form import Count, Seconds
 from joinproto.errors import UsageProblem
 
 OUTCOMES, MOMENTS = "outcomes", "moments"
 PARQUET = b"PAR1"  # the first bytes of a Parquet file
-_NUMBERS = {
-    **dict.fromkeys(("below_hours", "below_mean", "below_longest"), "double"),
-    **dict.fromkeys(("beyond_interval_mean", "bytes_copied", "peak_bytes"), "double"),
-    **dict.fromkeys(("below_least",), "double"),
-    **dict.fromkeys(("peak_bytes_of_a_node", "cpu_seconds", "bytes_mean", "rate"), "double"),
-    **dict.fromkeys(("failure_interval", "interval", "trigger_interval"), "double"),
-    **dict.fromkeys(("way", "story"), "string"),
+SAME = ("seed", "way", "copies_at_once", "copies_in_all")
+"""Columns of a moment that say which run it is of."""
+_SQL = {float: "double", int: "bigint", str: "string"}
+_KINDS: dict[str, Any] = {
+    **{
+        name: (get_args(hint) or (hint,))[0]
+        for cls in (Shape, Outcome, Moment)
+        for name, hint in get_type_hints(cls).items()
+    },
+    "story": str,
+    "days": int,
 }
+"""The type of each column, of an optional one without null."""
 
 
 @frozen
@@ -86,8 +91,7 @@ def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     assert both is not None
     run, outcome = both
     told = {**job.about, **asdict(outcome)}
-    same = ("seed", "way", "copies_at_once", "copies_in_all")
-    return told, [{**{name: told[name] for name in same}, **asdict(one)} for one in run.moments]
+    return told, [{**{name: told[name] for name in SAME}, **asdict(one)} for one in run.moments]
 
 
 def refuse_old(folder: Path) -> None:
@@ -103,29 +107,19 @@ def make(session: Any, asked: list[Job], folder: Path) -> None:
     """Play all runs on Spark, a task each, and write them."""
     made = session.sparkContext.parallelize(asked, len(asked)).map(rows).persist()
     try:
-        first, moments = made.first()
-        for name, rdd, like in (
-            (OUTCOMES, made.map(lambda both: both[0]), first),
-            (MOMENTS, made.flatMap(lambda both: both[1]), (moments or [_NO_MOMENT])[0]),
+        for name, rdd, columns, cls in (
+            (OUTCOMES, made.map(lambda both: both[0]), asked[0].about, Outcome),
+            (MOMENTS, made.flatMap(lambda both: both[1]), SAME, Moment),
         ):
-            columns = ", ".join(f"{one} {_NUMBERS.get(one, 'bigint')}" for one in like)
-            listed = rdd.map(_listed)
-            session.createDataFrame(listed, columns).write.parquet(str(folder / name))
+            names = [*columns, *(one.name for one in fields(cls))]
+            form = ", ".join(f"{one} {_SQL[_KINDS[one]]}" for one in names)
+            session.createDataFrame(rdd.map(_listed), form).write.parquet(str(folder / name))
     finally:
         made.unpersist()
 
 
-_NO_MOMENT: dict[str, Any] = dict.fromkeys(
-    ("seed", "way", "copies_at_once", "copies_in_all", "at", "below", "copies")
-)
-
-
 def _listed(row: dict[str, Any]) -> tuple[Any, ...]:
-    kinds = {"double": float, "bigint": int, "string": str}
-    return tuple(
-        None if value is None else kinds[_NUMBERS.get(name, "bigint")](value)
-        for name, value in row.items()
-    )
+    return tuple(None if value is None else _KINDS[name](value) for name, value in row.items())
 
 
 # -- asking --------------------------------------------------------------------------------------

@@ -8,11 +8,10 @@ from typing import Annotated, Self
 from attrs import frozen
 
 from joinproto.cli.at_scale.run import Run
-from joinproto.cli.at_scale.stories import Shape, Story
+from joinproto.cli.at_scale.stories import HOUR, Shape, Story
 from joinproto.codec.json_form import Count, Seconds, filled
 from joinproto.errors import EnvironmentProblem
 
-HOUR = 3600.0
 SHOWN = 900.0
 """Seconds that a picture shows at most."""
 

@@ -26,9 +26,9 @@ ALL = -1
 
 @frozen
 class Moment:
-    """The cluster from here on."""
+    """The cluster from second `at` on."""
 
-    at: float
+    at: int
     below: int
     copies: int
 
@@ -128,7 +128,7 @@ class Run:
         if machine.up:
             return
         machine.up = True
-        self.cluster.came_back(node)
+        self.cluster.loaded(node, 0)
         for queue in self.cluster.on[node]:
             self._one_more(queue)
             # Another was made in its place, and would not have been needed.
@@ -207,7 +207,7 @@ class Run:
         machines = self.cluster.machines
         busy = self._busy(copy)
         if busy is not None:
-            # The place is kept, so that not all who wait choose the same node.
+            # The place is kept, so that waiting copies choose different nodes.
             self.cluster.loaded(copy.target, 1)
             self._park(busy, copy)
             return
@@ -263,9 +263,8 @@ class Run:
     def _park(self, node: int, copy: Copy) -> None:
         """Make a copy wait for a node.
 
-        Ours: the queue with least to spare goes first, and of these the smallest (Q5): of all
-        orders this
-        one has the least time below in all.
+        Ours: the queue with least to spare goes first, and of these the smallest (Q5).  Of all
+        orders this one has the least time below.
         """
         self._order += 1
         is_ours = self.way is Care.OURS
