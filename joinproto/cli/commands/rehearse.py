@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import click
 from attrs import evolve
@@ -10,9 +11,11 @@ from attrs import evolve
 from joinproto.cli.commands.rehearse_standby import (
     UNPROVEN,
     choices_text,
-    not_searched_text,
+    page,
+    refuse_many,
     rehearse_brokers,
     require_judged,
+    searched,
     sentence,
 )
 from joinproto.cli.rehearse.disks import DiskScenario, scene_of
@@ -27,11 +30,10 @@ from joinproto.cli.rehearse.search import (
 )
 from joinproto.codec.json_form import filled, printed
 from joinproto.errors import UsageProblem
-from joinproto.recovery import schema, show
+from joinproto.recovery import schema
 from joinproto.recovery.found import Format, Found
 from joinproto.recovery.judgement import Judgement, told
 
-MEMBERS_MAX = 5
 SETS_SHOWN = 4
 
 
@@ -43,11 +45,8 @@ def rehearse_restart(
         return rehearse_brokers(judgement, states_max=states_max, as_object=as_object)
     stores = _usable(judgement)
     scene = scene_of({one.member: one.record for one in stores if one.record is not None})
-    outcomes = []
-    for choice in choices(tuple(sorted(scene.disks))):
-        if not as_object:
-            click.echo(f"searching: {choice.name}", err=True)
-        outcomes.append(rehearse(scene, choice, outside=outside, states_max=states_max))
+    search = partial(rehearse, scene, outside=outside, states_max=states_max)
+    outcomes = searched(choices(tuple(sorted(scene.disks))), search, as_object=as_object)
     is_sure = all(one.is_whole and not one.loses for one in outcomes)
     if as_object:
         click.echo(printed(evolve(told(judgement), rehearsal=tuple(map(_told, outcomes)))))
@@ -66,11 +65,7 @@ def _usable(judgement: Judgement) -> list[Found]:
             "no store of joinproto that belongs to a cluster is here: there is no restart",
             next=judgement.next,
         )
-    if len(stores) > MEMBERS_MAX:
-        raise UsageProblem(
-            f"{len(stores)} stores: more than {MEMBERS_MAX} members have too many orders of events",
-            next="give the stores of those that you would start first",
-        )
+    refuse_many(stores, "members", "events")
     return stores
 
 
@@ -80,12 +75,9 @@ def _usable(judgement: Judgement) -> list[Found]:
 def _text(
     judgement: Judgement, stores: Sequence[Found], scene: DiskScenario, outcomes: Sequence[Outcome]
 ) -> str:
-    parts = [show.table(judgement.stores, judgement.pick.latest)]
     lines = choices_text([(one.choice.name, one.loses, _lines(one)) for one in outcomes])
     automatic = f"  ({AUTOMATIC}: no mark, and total_failure = automatic in each configuration)"
-    parts.append(f"{lines}\n{automatic}")
     said = sentence(outcomes, thing="frame", kept="acknowledged", separator=", ", of="events")
-    parts.append(show.wrapped(said))
     absent = sorted(_absent(scene, stores))
     notes = ["that a process crashes, or a client writes, meanwhile: joinproto check join-failed"]
     if absent:
@@ -93,9 +85,7 @@ def _text(
     first = proposers(scene)
     if len(first) < len(scene.disks):
         notes.append(f"that another one than {', '.join(first)} proposes the next view")
-    parts.append(not_searched_text(notes))
-    parts.append(show.next_text(judgement.next))
-    return show.clean("\n\n".join(parts))
+    return page(judgement, f"{lines}\n{automatic}", said, notes)
 
 
 def _absent(scene: DiskScenario, stores: Sequence[Found]) -> set[str]:

@@ -1,11 +1,12 @@
-"""`joinproto recover rehearse` for stores of hot standby: who would be primary, and what is lost.
+"""`joinproto recover rehearse` for stores of hot standby: the next primary, and what is lost.
 
 Source: hot standby, H3, H4, H10.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -32,6 +33,7 @@ from joinproto.standby.broker import Mark
 # The output of `joinproto recover rehearse` that is common to members and brokers.
 
 UNPROVEN = 5
+STORES_MAX = 5
 REFUSED = (Verdict.DIFFERENT_CLUSTERS, Verdict.IN_USE, Verdict.DIVERGED)
 HEAD = "before the start"
 
@@ -69,22 +71,44 @@ def sentence(outcomes: Sequence[Any], *, thing: str, kept: str, separator: str, 
     )
 
 
-def not_searched_text(notes: Iterable[str]) -> str:
-    """Return the text about the parts that the search left out."""
-    return "\n".join(["not searched", *(show.wrapped(note, "  - ", "    ") for note in notes)])
+def searched(choices: Iterable[Any], search: Callable[[Any], Any], *, as_object: bool) -> list[Any]:
+    """Return the outcome of each choice, and say which one is searched."""
+    outcomes = []
+    for choice in choices:
+        if not as_object:
+            click.echo(f"searching: {choice.name}", err=True)
+        outcomes.append(search(choice))
+    return outcomes
 
 
-BROKERS_MAX = 5
+def page(judgement: Judgement, choices: str, said: str, notes: Iterable[str]) -> str:
+    """Return the whole text; `notes`: the parts that the search left out."""
+    left = ["not searched", *(show.wrapped(note, "  - ", "    ") for note in notes)]
+    parts = [
+        show.table(judgement.stores, judgement.pick.latest),
+        choices,
+        show.wrapped(said),
+        "\n".join(left),
+        show.next_text(judgement.next),
+    ]
+    return show.clean("\n\n".join(parts))
+
+
+def refuse_many(stores: Sequence[Any], members: str, events: str) -> None:
+    """Raise where there are too many stores for a search."""
+    if len(stores) > STORES_MAX:
+        raise UsageProblem(
+            f"{len(stores)} stores: more than {STORES_MAX} {members} have too many orders of"
+            f" {events}",
+            next="give the stores of those that you would start first",
+        )
 
 
 def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) -> int:
     """Search the outcomes of each choice, print them, and return the exit code."""
     scene = scene_of(_usable(judgement), chain_of(judgement.stores))
-    outcomes = []
-    for choice in choices(scene):
-        if not as_object:
-            click.echo(f"searching: {choice.name}", err=True)
-        outcomes.append(rehearse(scene, choice, states_max=states_max))
+    search = partial(rehearse, scene, states_max=states_max)
+    outcomes = searched(choices(scene), search, as_object=as_object)
     if as_object:
         rehearsal = tuple(_told(one, _broken(judgement)) for one in outcomes)
         click.echo(printed(evolve(told(judgement), rehearsal=rehearsal)))
@@ -105,11 +129,7 @@ def _usable(judgement: Judgement) -> list[BrokerRecord]:
             "no store of a broker that followed a primary is here: there is no restart",
             next=judgement.next,
         )
-    if len(found) > BROKERS_MAX:
-        raise UsageProblem(
-            f"{len(found)} stores: more than {BROKERS_MAX} brokers have too many orders of starts",
-            next="give the stores of those that you would start first",
-        )
+    refuse_many(found, "brokers", "starts")
     return found
 
 
@@ -122,14 +142,10 @@ def _broken(judgement: Judgement) -> list[str]:
 
 
 def _text(judgement: Judgement, scene: StandbyScenario, outcomes: Sequence[Outcome]) -> str:
-    parts = [show.table(judgement.stores, judgement.pick.latest)]
-    parts.append(choices_text([(one.choice.name, one.loses, [*_lines(one)]) for one in outcomes]))
+    rows = choices_text([(one.choice.name, one.loses, [*_lines(one)]) for one in outcomes])
     known = "As far as these stores know: " if judgement.missing else ""
     said = sentence(outcomes, thing="message", kept="confirmed", separator="; ", of="starts")
-    parts.append(show.wrapped(known + said))
-    parts.append(not_searched_text(_not_searched(scene)))
-    parts.append(show.next_text(judgement.next))
-    return show.clean("\n\n".join(parts))
+    return page(judgement, rows, known + said, _not_searched(scene))
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:

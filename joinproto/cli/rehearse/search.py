@@ -85,10 +85,6 @@ class Outcome:
     is_whole: bool
     states: int
 
-    @property
-    def is_served(self) -> bool:
-        return any(start.is_served for start in self.starts)
-
 
 def choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
     """Return the operator's choices for the stores of these members."""
