@@ -120,7 +120,6 @@ EXTRAS_OF = {
     "numba": ("check",),
     "llvmlite": ("check",),
     "scipy": ("check",),
-    "rich": ("check",),
     "z3": ("prove",),
     "cvc5": ("second",),
     "pyspark": ("spark",),

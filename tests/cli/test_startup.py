@@ -11,7 +11,7 @@ import pytest
 from joinproto.cli.main import COMMANDS
 from tests.cli.running import run_apart, run_here
 
-HEAVY = {"numpy", "numba", "llvmlite", "scipy", "rich"}
+HEAVY = {"numpy", "numba", "llvmlite", "scipy"}
 
 
 def imported(*words: str) -> set[str]:
@@ -36,22 +36,22 @@ def imported(*words: str) -> set[str]:
     ],
 )
 def test_a_command_without_arrays_imports_no_array_library(words: tuple[str, ...]) -> None:
-    """`joinproto models` must not import numpy, numba, scipy or rich."""
+    """`joinproto models` must not import numpy, numba or scipy."""
     found = imported(*words)
 
     assert "joinproto.cli.main" in found
     assert set() == HEAVY & found
 
 
-def test_a_search_imports_scipy_and_rich_only_where_needed() -> None:
-    """scipy is for claims about whole runs, rich for a terminal.
+def test_a_search_imports_scipy_only_where_needed() -> None:
+    """scipy is for claims about whole runs.
 
     numba looks whether there is a scipy, which costs nothing; only its parts take time.
     """
     found = imported("check", "two-phase-commit", "--members", "6")
 
     assert {"numpy", "numba"} <= found
-    assert set() == {"scipy.sparse", "rich"} & found
+    assert "scipy.sparse" not in found
 
 
 def test_the_help_of_every_command_shows_a_real_example(

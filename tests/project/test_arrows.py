@@ -264,7 +264,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.explore.deep": BASE | ARRAYS,
     "joinproto.prove": BASE | {"z3"},
     "joinproto.prove.second": ATTRS | {"cvc5"},
-    "joinproto.cli": BASE | {"anyio", "prometheus_client", "rich", "matplotlib", "pyarrow"},
+    "joinproto.cli": BASE | {"anyio", "prometheus_client", "matplotlib", "pyarrow"},
     "joinproto.cli.pytest_plugin": {"pytest"},
     "joinproto_worlds": BASE,
     "joinproto_claims": BASE | {"z3"},
@@ -284,7 +284,7 @@ THEIRS: Mapping[str, set[str]] = {
         "mkdocs",
         "musil",
     }
-    | {"prometheus_client", "proton", "pyarrow", "pytest", "rich"},
+    | {"prometheus_client", "proton", "pyarrow", "pytest"},
 }
 
 # No I/O, clock or randomness in deciding code: time and chance are arguments.
@@ -499,7 +499,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
         ("joinproto_claims.claims", "import z3\nfrom joinproto.check import World"),
         (
             "joinproto.cli.commands.check",
-            "import rich\nimport joinproto_claims.claims\nimport joinproto.join",
+            "import click\nimport joinproto_claims.claims\nimport joinproto.join",
         ),
     ],
 )

@@ -70,7 +70,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
             command, cwd=place, env=clean, capture_output=True, text=True, check=False
         )
 
-    missing = "import numpy, z3, pyspark, rich, anyio"
+    missing = "import numpy, z3, pyspark, anyio"
     for name in missing.removeprefix("import ").split(", "):
         done = subprocess.run([python, "-c", f"import {name}"], capture_output=True, check=False)
         assert done.returncode, f"{name} is no part of the base install"
