@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from attrs import Factory, define, frozen
 
@@ -34,13 +34,10 @@ Key = frozenset[tuple[tuple[str, str], str]]
 
 @frozen
 class Only:
-    """A step that one of two worlds has in a state that both have.
+    """A step that one world has where the runs part, and the other has not."""
 
-    `step`: in words.  `changes`: attributes that it changes: before and after.
-    """
-
-    step: str
-    changes: tuple[str, ...]
+    step: Annotated[str, "in words"]
+    changes: Annotated[tuple[str, ...], "what it changes: before and after"]
 
 
 @frozen(kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,18 +197,13 @@ def _line(seen: MemberThen) -> RecordedLine:
     sends: tuple[str, ...] = ()
     hears = sender = None
     if line["kind"] == "batch":
-        sends = tuple(_message_keys(own, line.get("sends") or ()))
+        sends = tuple(f"{own}>{to} {json.dumps(told)}" for to, told in line.get("sends") or ())
     elif line["kind"] == "receive":
         sender = line["peer"]
         hears = f"{sender}>{own} {json.dumps(line['message'])}"
     phase = str(seen.member.phase.value)
     text = _words(line)[:TEXT_MAX]
     return RecordedLine(own, text, True, phase, sends, hears, phase, sender)
-
-
-def _message_keys(own: str, sends: Sequence[Any]) -> Iterator[str]:
-    for to, message in sends:
-        yield f"{own}>{to} {json.dumps(message)}"
 
 
 def _words(line: Mapping[str, Any]) -> str:

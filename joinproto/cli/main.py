@@ -26,7 +26,7 @@ class Row:
 
     target: str
     about: str
-    section: str = "Commands"
+    section: str = ""
 
 
 class LazyGroup(click.Group):
@@ -65,44 +65,54 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name.ljust(width), row.about) for name, row in rows])
 
 
-_CHECK, _RUN = "Check a protocol", "Embed and run the join protocol"
-_RECOVER, _OTHERS = "Recover a cluster", "The other systems"
+_SECTIONS = {
+    "Check a protocol": {
+        "check": "Search a world, or a model of your own.",
+        "models": "List the worlds that ship.",
+        "simulate": "Walk through a world at random.",
+        "explore": "Walk through a world in the browser.",
+        "policy": "Check a decision: to found a cluster, or go.",
+        "chance": "Say how likely a run breaks a claim.",
+        "cover": "Find few runs that take every rule or step.",
+        "query": "Ask about the states of a run, in SQL.",
+        "prove": "Prove claims for any number of members.",
+        "diff": "Compare two worlds, and where they part.",
+        "export": "Write a world as TLA+.",
+        "draw": "Draw state machines and decision tables.",
+    },
+    "Embed and run the join protocol": {
+        "node": "Run a member on this machine.",
+        "status": "Say what a node is doing.",
+        "append": "Append lines to a node's log.",
+        "read": "Print the lines of a node's log.",
+        "shutdown": "Shut down the whole cluster in order.",
+        "validate": "Judge event logs of members.",
+        "decide": "Judge a given set of members.",
+        "ask": "Ask for one decision of a system, by JSON.",
+    },
+    "Recover a cluster": {
+        "recover": "Which store is the latest, and the proof.",
+    },
+    "The other systems": {
+        "standby": "A primary, and its backups.",
+        "clusterer": "Configs that nodes reach.",
+        "reconcile": "Replicas of quorum queues.",
+        "discovery": "How nodes find their peers.",
+    },
+}
+"""The commands in the order of the help, each with its line in it."""
 
-# One row per command, in the order of the help.
+_MODULES = {
+    **dict.fromkeys(("status", "shutdown"), "joinproto.cli.commands.node"),
+    **dict.fromkeys(("append", "read"), "joinproto.cli.commands.lines"),
+    "recover": "joinproto.recovery.cli",
+}
+"""Where a command is; the others are in a module of their name."""
+
 COMMANDS: dict[str, Row] = {
-    name: Row(f"joinproto.{target}", about, section)
-    for section, name, target, about in (
-        (_CHECK, "check", "cli.commands.check:check", "Search a world, or a model of your own."),
-        (_CHECK, "models", "cli.commands.models:models", "List the worlds that ship."),
-        (_CHECK, "simulate", "cli.commands.simulate:simulate", "Walk through a world at random."),
-        (_CHECK, "explore", "cli.commands.explore:explore", "Walk through a world in the browser."),
-        (_CHECK, "policy", "cli.commands.policy:policy", "Check a decision: who founds, or goes."),
-        (_CHECK, "chance", "cli.commands.chance:chance", "Say how likely a run breaks a claim."),
-        (
-            _CHECK,
-            "cover",
-            "cli.commands.cover:cover",
-            "Find few runs that take every rule or step.",
-        ),
-        (_CHECK, "query", "cli.commands.query:query", "Ask about the states of a run, in SQL."),
-        (_CHECK, "prove", "cli.commands.prove:prove", "Prove claims for any number of members."),
-        (_CHECK, "diff", "cli.commands.diff:diff", "Compare two worlds, and where they part."),
-        (_CHECK, "export", "cli.commands.export:export", "Write a world as TLA+."),
-        (_CHECK, "draw", "cli.commands.draw:draw", "Draw state machines and decision tables."),
-        (_RUN, "node", "cli.commands.node:node", "Run a member on this machine."),
-        (_RUN, "status", "cli.commands.node:status", "Say what a node is doing."),
-        (_RUN, "append", "cli.commands.lines:append", "Append lines to a node's log."),
-        (_RUN, "read", "cli.commands.lines:read", "Print the lines of a node's log."),
-        (_RUN, "shutdown", "cli.commands.node:shutdown", "Shut down the whole cluster in order."),
-        (_RUN, "validate", "cli.commands.validate:validate", "Judge event logs of members."),
-        (_RUN, "decide", "cli.commands.decide:decide", "Judge a given set of members."),
-        (_RUN, "ask", "cli.commands.ask:ask", "Ask for one decision of a system, by JSON."),
-        (_RECOVER, "recover", "recovery.cli:recover", "Which store is the latest, and the proof."),
-        (_OTHERS, "standby", "cli.commands.standby:standby", "A primary, and its backups."),
-        (_OTHERS, "clusterer", "cli.commands.clusterer:clusterer", "Configs that nodes reach."),
-        (_OTHERS, "reconcile", "cli.commands.reconcile:reconcile", "Replicas of quorum queues."),
-        (_OTHERS, "discovery", "cli.commands.discovery:discovery", "How nodes find their peers."),
-    )
+    name: Row(f"{_MODULES.get(name, f'joinproto.cli.commands.{name}')}:{name}", about, section)
+    for section, rows in _SECTIONS.items()
+    for name, about in rows.items()
 }
 
 

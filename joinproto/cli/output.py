@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from typing import Any, TextIO
 
 from attrs import frozen
 
 from joinproto.check.report import Trace
-from joinproto.cli.show.cells import wrap
 from joinproto.cli.show.glyphs import Glyphs, glyphs_for
-from joinproto.cli.show.paint import Paint, paint_for, plain
+from joinproto.cli.show.layout import Text, laid_out
+from joinproto.cli.show.paint import Paint, paint_for
 from joinproto.cli.show.pieces import Line
 
 
@@ -27,14 +27,14 @@ class Terminal:
     paint: Paint
 
     @classmethod
-    def now(cls, *, colours: bool = True) -> Terminal:
-        """Return the terminal of the present standard output; `colours` cost the import of rich."""
+    def now(cls) -> Terminal:
+        """Return the terminal of the present standard output."""
         stream = sys.stdout or io.StringIO()
         if isinstance(stream, io.TextIOWrapper):
             # Names and contents come from models, and a model may hold any character.
             stream.reconfigure(errors="backslashreplace")
         width = shutil.get_terminal_size((100, 24)).columns
-        return cls(width, glyphs_for(stream), paint_for(stream) if colours else plain)
+        return cls(width, glyphs_for(stream), paint_for(stream))
 
     def layout(self) -> dict[str, Any]:
         """Return the arguments of everything in `joinproto.cli.show` that draws text."""
@@ -42,10 +42,11 @@ class Terminal:
 
     def paragraph(self, text: Line, *, first: int = 0, indent: int = 0) -> str:
         """Return `text` in rows of the terminal's width, after `first`, then `indent` blanks."""
-        rows = wrap(self.glyphs.line(text), max(self.width, 60), first=first, indent=indent)
-        return "\n".join(
-            "".join(self.paint(piece.text, piece.role) for piece in row).rstrip(" ") for row in rows
-        )
+        return self.lay_out([Text(text, first, indent)])
+
+    def lay_out(self, texts: Iterable[Text]) -> str:
+        """Return lines in rows of the terminal's width."""
+        return laid_out(texts, **{**self.layout(), "width": max(self.width, 60)})
 
     def chart(self, trace: Trace) -> str:
         """Return the run as a sequence chart."""
@@ -64,11 +65,6 @@ def is_terminal() -> bool:
     return error_stream().isatty()
 
 
-@contextmanager
-def alone_on_stdout(as_json: bool) -> Iterator[None]:
+def alone_on_stdout(as_json: bool) -> AbstractContextManager[Any]:
     """With `--json`: a model's output goes to standard error; stdout has one object."""
-    if not as_json:
-        yield
-        return
-    with redirect_stdout(error_stream()):
-        yield
+    return redirect_stdout(error_stream()) if as_json else nullcontext()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from joinproto.check.report import Growth, Report
-from joinproto.errors import EnvironmentProblem, UsageProblem
+from joinproto.errors import UsageProblem
 
 if TYPE_CHECKING:
     from spark_explore.places import Place
@@ -110,21 +110,12 @@ def _keep(
 ) -> list[str]:
     # Here and not above: most searches keep nothing.
     from joinproto.cli.show.page import page
-    from joinproto.cli.show.write import write_trace
+    from joinproto.cli.show.write import write_text, write_trace
 
-    try:
-        text = json.dumps(as_json, indent=2) + "\n"
-        (folder / REPORT).write_text(text, encoding="utf-8")
-        rows = [f"{depth},{count}" for depth, count in enumerate(report.levels, start=1)]
-        text = "\n".join(["depth,distinct", *rows]) + "\n"
-        (folder / LEVELS).write_text(text, encoding="utf-8")
-        made = page(report, options=options, levels=_levels(out, report))
-        (folder / PAGE).write_text(made, encoding="utf-8")
-    except OSError as error:
-        raise EnvironmentProblem(
-            f"cannot write to {folder}: {error.strerror or error}",
-            next="free some space there, or give --out another folder",
-        ) from error
+    rows = [f"{depth},{count}" for depth, count in enumerate(report.levels, start=1)]
+    write_text(folder / REPORT, json.dumps(as_json, indent=2) + "\n")
+    write_text(folder / LEVELS, "\n".join(["depth,distinct", *rows]) + "\n")
+    write_text(folder / PAGE, page(report, options=options, levels=_levels(out, report)))
     if report.trace is None:
         return [REPORT, LEVELS, PAGE]
     for name in TRACES:

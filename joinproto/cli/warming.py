@@ -7,7 +7,6 @@ touched by a world of our own, so that no user's member is run more often than i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from attrs import define
 
@@ -39,14 +38,6 @@ def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
     from joinproto.check.engine.stopping import Limits
     from joinproto.check.memory import uncollected
 
-    # SciPy's linear algebra takes as long to load as all the rest.
-    with absent("scipy.linalg.cython_blas"), uncollected():
-        _touch(Limits, Search, symmetry=symmetry)
-        if workers > 1:
-            touch()
-
-
-def _touch(limits: Any, search: Any, *, symmetry: bool) -> None:
     world = World(
         name="clocks",
         members={"a": _Clock, "b": _Clock},
@@ -56,4 +47,8 @@ def _touch(limits: Any, search: Any, *, symmetry: bool) -> None:
             always_each("each", lambda ticks: ticks <= 1),
         ],
     )
-    search(world, limits=limits(memory_bytes=1 << 30), symmetry=symmetry).run()
+    # SciPy's linear algebra takes as long to load as all the rest.
+    with absent("scipy.linalg.cython_blas"), uncollected():
+        Search(world, limits=Limits(memory_bytes=1 << 30), symmetry=symmetry).run()
+        if workers > 1:
+            touch()

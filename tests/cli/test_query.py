@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from joinproto.check import load_world
-from joinproto.cli.commands.query import _table
+from joinproto.cli.commands.query import Found, _table
 from spark_explore.explore import Plan, here
 from tests.cli.running import Run, run_here
 from tests.cli.schemas import faults, unexplained
@@ -168,9 +168,8 @@ def test_without_any_engine_it_says_what_to_install(
 
 def test_a_table_lines_up_numbers_and_says_what_is_missing() -> None:
     """Numbers to the right, nothing is a dash, and more rows are announced."""
-    from spark_explore.sessions import Answer
-
-    answer = Answer(("phase", "states"), (("active", 1_200), (None, 7)), more=True)
+    rows = (("active", 1_200), (None, 7))
+    answer = Found("", ("phase", "states"), rows, more=True, engine="duckdb", seconds=0.0)
 
     assert [
         "phase   states",
@@ -178,4 +177,4 @@ def test_a_table_lines_up_numbers_and_says_what_is_missing() -> None:
         "active   1,200",
         "-            7",
         "... and more: --rows N",
-    ] == _table(answer).splitlines()
+    ] == _table(answer)

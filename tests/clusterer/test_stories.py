@@ -203,7 +203,7 @@ def test_run_prints_the_steps(run: Run, tmp_path: Path) -> None:
     file.write_text('{"steps": [{"do": [{"op": "start"}]}]}')
     done = run(str(file), "--json")
     assert 2 == done.code
-    assert "steps[0].do[0].node: start needs a node" == done.error["message"]
+    assert f"{file}: steps[0].do[0].node: start needs a node" == done.error["message"]
 
 
 def test_run_takes_a_shipped_story_by_its_name(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from attrs import frozen
 
@@ -40,11 +40,13 @@ JUDGED = ("always", "sometimes")
 
 @frozen
 class Claim:
-    """A claim about states.  `steps`: of the shortest run that breaks or reaches it."""
+    """A claim about single states."""
 
-    name: str
-    invariant: str
-    steps: int | None
+    name: Annotated[str, "as the world calls it"]
+    invariant: Annotated[str, "its name in the module; of a `sometimes`: that it is never reached"]
+    steps: Annotated[
+        int | None, "of the shortest run that breaks it, or reaches it; null: there is none so far"
+    ]
 
 
 @frozen

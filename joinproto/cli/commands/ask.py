@@ -17,6 +17,7 @@ from joinproto.ask.catalogue import question, questions
 from joinproto.ask.question import Question
 from joinproto.cli import completing
 from joinproto.cli.options import option
+from joinproto.cli.show.amounts import aligned
 from joinproto.codec.json_form import encoded, schema_of
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.errors import JoinprotoError, UsageProblem
@@ -41,9 +42,7 @@ def ask(name: str | None, file: str | None, schema: bool) -> int:
     decided, and why.  Input that does not fit is exit code 2, with the path of the field.
     """
     if name is None:
-        width = max(len(one.name) for one in questions())
-        for one in questions():
-            click.echo(f"{one.name:{width}}  {one.about}")
+        click.echo("\n".join(aligned([(one.name, one.about) for one in questions()])))
         return 0
     asked = question(name)
     if schema:

@@ -15,13 +15,12 @@ from joinproto.check import catalogue
 from joinproto.check.chance import Chance, ClaimChance, Weight
 from joinproto.check.chance import chance as chance_of
 from joinproto.cli import loading
-from joinproto.cli.interrupting import interruptible
 from joinproto.cli.options import AS_JSON, option
 from joinproto.cli.output import Terminal, alone_on_stdout
-from joinproto.cli.searching import watched
+from joinproto.cli.searching import at_work
 from joinproto.cli.show.amounts import count, duration
-from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
-from joinproto.cli.warming import warm_up
+from joinproto.cli.show.layout import Text
+from joinproto.cli.show.pieces import Piece, Role, line, visible
 from joinproto.codec.json_form import printed
 
 EXAMPLE = """\b
@@ -70,37 +69,27 @@ def chance(
     given = (*map(Weight.read, weights), *map(Weight.of_delay, delays))
     with alone_on_stdout(as_json):
         loaded = catalogue.load(target, options)
-        with watched() as (progress, _), loaded.at_work(), interruptible() as interrupt:
-            warm_up()
-            found = chance_of(
-                loaded.world,
-                weights=given,
-                progress=progress,
-                interrupted=interrupt.was_asked,
-                **limits,
-            )
+        with at_work(loaded) as how:
+            found = chance_of(loaded.world, weights=given, **how, **limits)
     if as_json:
         click.echo(printed(found))
     else:
-        terminal = Terminal.now()
-        for first, indent, text in _lines(found):
-            click.echo(terminal.paragraph(text, first=first, indent=indent))
+        click.echo(Terminal.now().lay_out(_texts(found)))
     return {"holds": 0, "violated": 1, "undetermined": 3}[found.result]
 
 
-def _lines(found: Chance) -> Iterator[tuple[int, int, Line]]:
-    """Yield the report line by line, each with its first and its other indentation."""
-    yield 0, 2, line(Piece(f"{visible(found.world)}: ", Role.TITLE), VERDICTS[found.result])
+def _texts(found: Chance) -> Iterator[Text]:
+    yield Text(line(Piece(f"{visible(found.world)}: ", Role.TITLE), VERDICTS[found.result]), 0, 2)
     if found.why:
-        yield 2, 2, line(Piece(f"{found.why}: so no probability is known", Role.WARN))
+        yield Text(line(Piece(f"{found.why}: so no probability is known", Role.WARN)), 2, 2)
     name = max(len(visible(claim.name)) for claim in found.claims) + 2
     for claim in found.claims:
-        yield 2, 4, line(f"{_said(claim):24}", Piece(visible(claim.name).ljust(name), Role.NAME))
+        yield Text(line(f"{_said(claim):24}", Piece(visible(claim.name).ljust(name), Role.NAME)))
     judged = [one for one in found.claims if one.kind != "sometimes" and one.probability]
     if len(judged) > 1:
-        yield 2, 4, line(f"{_number(found.probability):10}{'':14}", "any of those that break")
+        yield Text(line(f"{_number(found.probability):10}{'':14}", "any of those that break"))
     chain = f"{count(found.states)} states, {count(found.steps)} steps that change one"
-    yield 2, 4, line(Piece(f"{chain}; {duration(found.seconds)}", Role.QUIET))
+    yield Text(line(Piece(f"{chain}; {duration(found.seconds)}", Role.QUIET)))
 
 
 def _said(claim: ClaimChance) -> str:

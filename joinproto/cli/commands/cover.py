@@ -10,25 +10,24 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from attrs import evolve, frozen
+from attrs import evolve
 
 from joinproto.check import catalogue
 from joinproto.check.cover import Covered, Goal
 from joinproto.check.cover import cover as runs_of
 from joinproto.check.report import Trace
 from joinproto.cli import loading
-from joinproto.cli.interrupting import interruptible
 from joinproto.cli.options import AS_JSON, COUNT, FOLDER, option
 from joinproto.cli.output import alone_on_stdout
-from joinproto.cli.searching import watched
+from joinproto.cli.searching import at_work
 from joinproto.cli.show.amounts import count, duration, plural
 from joinproto.cli.show.itf import itf
 from joinproto.cli.show.write import write_text
-from joinproto.cli.warming import warm_up
 from joinproto.codec.json_form import encoded, printed
 from joinproto.errors import EnvironmentProblem, UsageProblem
 
@@ -79,17 +78,16 @@ def cover(
     changed = None if since is None else _texts_changed(since)
     with alone_on_stdout(as_json):
         loaded = catalogue.load(target, options)
-        folder = None if out is None else _Folder.new(out, loaded.world.name)
-        with watched() as (progress, _), loaded.at_work(), interruptible() as interrupt:
-            warm_up()
+        if out is not None:
+            _refuse_used(out)
+        with at_work(loaded) as how:
             found = runs_of(
                 loaded.world,
                 goal,
                 is_wanted=None if changed is None else changed.__contains__,
                 steps_max=steps_max,
-                interrupted=interrupt.was_asked,
-                progress=progress,
-                each=None if folder is None else folder.write,
+                each=None if out is None else partial(_write, out, loaded.world.name),
+                **how,
                 **limits,
             )
     found = evolve(found, since=since)
@@ -117,33 +115,25 @@ def _lines(found: Covered, out: Path | None) -> Iterator[str]:
         yield from (f"  {step.member or '-'}: {step.action}" for step in run)
 
 
-@frozen
-class _Folder:
-    """A new folder for the runs of a world."""
+def _refuse_used(folder: Path) -> None:
+    """Make a folder; raise where it has files, or cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_used = any(folder.iterdir())
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"{folder} cannot be written: {error.strerror}", next="name another folder with --out"
+        ) from error
+    if is_used:
+        raise UsageProblem(f"{folder} is not empty", next="name a new folder")
 
-    path: Path
-    world: str
 
-    @classmethod
-    def new(cls, path: Path, world: str) -> _Folder:
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            is_used = any(path.iterdir())
-        except OSError as error:
-            raise EnvironmentProblem(
-                f"{path} cannot be written: {error.strerror}", next="name another folder with --out"
-            ) from error
-        if is_used:
-            raise UsageProblem(f"{path} is not empty", next="name a new folder")
-        return cls(path, world)
-
-    def write(self, number: int, trace: Trace) -> None:
-        """Write one run, for `Replay` and in the Informal Trace Format."""
-        steps = [{"action": step.label, "member": step.member} for step in trace.steps]
-        whole = {"world": self.world, "steps": steps, "run": encoded(trace)}
-        write_text(self.path / f"{number:06}.json", json.dumps(whole) + "\n")
-        text = json.dumps(itf(trace, source=self.world))
-        write_text(self.path / f"{number:06}.itf.json", text + "\n")
+def _write(folder: Path, world: str, number: int, trace: Trace) -> None:
+    """Write one run, for `Replay` and in the Informal Trace Format."""
+    steps = [{"action": step.label, "member": step.member} for step in trace.steps]
+    whole = {"world": world, "steps": steps, "run": encoded(trace)}
+    write_text(folder / f"{number:06}.json", json.dumps(whole) + "\n")
+    write_text(folder / f"{number:06}.itf.json", json.dumps(itf(trace, source=world)) + "\n")
 
 
 def _texts_changed(commit: str) -> frozenset[str]:

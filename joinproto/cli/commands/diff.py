@@ -32,6 +32,10 @@ Examples:
 """
 
 
+NONE = (None, None)
+"""The result of a claim that a world does not make, and the length of its run."""
+
+
 @frozen
 class ClaimOfBoth:
     """A claim that one of two worlds makes, or both."""
@@ -43,21 +47,13 @@ class ClaimOfBoth:
     second_length: Annotated[Count | None, "the same in the second"]
 
 
-@frozen
-class StepOfOne:
-    """A step that one world has where the runs part, and the other has not."""
-
-    step: Annotated[str, "in words"]
-    changes: Annotated[tuple[str, ...], "what it changes: before and after"]
-
-
 @frozen(kw_only=True)
 class PartingOfBoth:
     """The first run on which two worlds part."""
 
     steps: Annotated[tuple[str, ...], "steps that both have, in words; none: at the beginning"]
-    only_first: Annotated[tuple[StepOfOne, ...], "what only the first can do then"]
-    only_second: Annotated[tuple[StepOfOne, ...], "what only the second can do then"]
+    only_first: Annotated[tuple[Only, ...], "what only the first can do then"]
+    only_second: Annotated[tuple[Only, ...], "what only the second can do then"]
 
 
 @frozen(kw_only=True)
@@ -112,12 +108,12 @@ def diff(
     verdicts_differ = any(
         (it.first, it.first_length) != (it.second, it.second_length) for it in claims
     )
-    is_same = found.parting is None and not verdicts_differ
+    told = _told(names, found, claims, same=found.parting is None and not verdicts_differ)
     if as_json:
-        click.echo(printed(_told(names, found, claims, same=is_same)))
+        click.echo(printed(told))
     else:
-        _print(names, found, claims, same=is_same)
-    return 0 if is_same else 1
+        _print(told, found.parting)
+    return 0 if told.same else 1
 
 
 def _asked(
@@ -141,18 +137,16 @@ def _world(name: str, mutant: str | None, options: dict[str, Any]) -> World:
 
 
 def _claims(one: Report, other: Report) -> tuple[ClaimOfBoth, ...]:
-    here = {item.name: item for item in one.properties}
-    there = {item.name: item for item in other.properties}
-    return tuple(
-        ClaimOfBoth(
-            name,
-            here[name].result if name in here else None,
-            there[name].result if name in there else None,
-            here[name].trace_length if name in here else None,
-            there[name].trace_length if name in there else None,
-        )
-        for name in dict.fromkeys([*here, *there])
+    here, there = (
+        {item.name: (item.result, item.trace_length) for item in report.properties}
+        for report in (one, other)
     )
+    found = []
+    for name in dict.fromkeys([*here, *there]):
+        first, first_length = here.get(name, NONE)
+        second, second_length = there.get(name, NONE)
+        found.append(ClaimOfBoth(name, first, second, first_length, second_length))
+    return tuple(found)
 
 
 def _told(
@@ -161,37 +155,33 @@ def _told(
     parting = found.parting
     parts = None
     if parting is not None:
-        first, second = (
-            tuple(StepOfOne(one.step, one.changes) for one in only) for only in parting.only
-        )
+        first, second = parting.only
         steps = tuple(step.label for step in parting.steps)
         parts = PartingOfBoth(steps=steps, only_first=first, only_second=second)
     both = {"first": names[0], "second": names[1]}
     return filled(Differences, found, **both, same=same, claims=claims, parts=parts)
 
 
-def _print(
-    names: list[str], found: Difference, claims: tuple[ClaimOfBoth, ...], *, same: bool
-) -> None:
-    click.echo(f"first:  {names[0]}\nsecond: {names[1]}\n")
-    if found.parting is not None:
-        _print_parting(found.parting)
+def _print(told: Differences, parting: Parting | None) -> None:
+    click.echo(f"first:  {told.first}\nsecond: {told.second}\n")
+    if parting is not None:
+        _print_parting(parting)
     for what, both, only in (
-        ("states", found.states, found.states_only),
-        ("steps", found.steps, found.steps_only),
+        ("states", told.states, told.states_only),
+        ("steps", told.steps, told.steps_only),
     ):
         first, second = map(count, both)
         mine, others = map(count, only)
         click.echo(
             f"{what}  {first} and {second}; only in the first {mine}, in the second {others}"
         )
-    for said in found.left_out:
+    for said in told.left_out:
         click.echo(f"not compared  {said}")
     click.echo("\nclaims, in the first and in the second")
-    for it in claims:
+    for it in told.claims:
         one, other = _result(it.first, it.first_length), _result(it.second, it.second_length)
         click.echo(f"  {'  ' if one == other else '* '}{it.name}: {one}; {other}")
-    click.echo("\nthey are the same" if same else "\nthey differ")
+    click.echo("\nthey are the same" if told.same else "\nthey differ")
 
 
 def _result(result: str | None, length: int | None) -> str:

@@ -116,7 +116,7 @@ def _of_world(what: str, member: str | None, by: str | None, known: Iterable[str
     about = f"{found.kind} by its {found.by}: {how} {found.states:,} states of {what}"
     about += "; numbers: how often a step was met"
     click.echo(about, err=True)
-    return machine_drawing(about, found.graph())
+    return machine_drawing(about, found.graph)
 
 
 def _list(known: dict[str, Drawing], as_json: bool) -> None:

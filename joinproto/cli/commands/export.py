@@ -12,11 +12,12 @@ import click
 from attrs import frozen
 
 from joinproto.check import catalogue
+from joinproto.check.tla.export import Claim, exported
 from joinproto.cli import loading
 from joinproto.cli.options import AS_JSON, COUNT, FOLDER, option
 from joinproto.cli.output import alone_on_stdout
 from joinproto.cli.show.amounts import count, plural
-from joinproto.codec.json_form import printed
+from joinproto.codec.json_form import filled, printed
 from joinproto.errors import EnvironmentProblem
 
 EXAMPLE = """\b
@@ -27,17 +28,6 @@ Examples:
 
 
 @frozen
-class ExportedClaim:
-    """A claim about single states."""
-
-    name: Annotated[str, "as the world calls it"]
-    invariant: Annotated[str, "its name in the module; of a `sometimes`: that it is never reached"]
-    steps: Annotated[
-        int | None, "of the shortest run that breaks it, or reaches it; null: there is none so far"
-    ]
-
-
-@frozen
 class ExportedWorld:
     """`joinproto export WORLD --json`"""
 
@@ -45,7 +35,7 @@ class ExportedWorld:
     files: Annotated[tuple[str, ...], "the module, its constants, and both for TLC"]
     states: Annotated[int, "how many were found; with a violation, those up to one level past it"]
     result: Annotated[str, "of the claims about states: `holds` or `violated`"]
-    claims: Annotated[tuple[ExportedClaim, ...], "claims about states"]
+    claims: Annotated[tuple[Claim, ...], "claims about states"]
     left_out: Annotated[tuple[str, ...], "claims about runs and steps"]
 
 
@@ -62,8 +52,6 @@ def export(target: str, out: Path, max_states: int, as_json: bool, **arguments: 
     and faults work.  TLC takes no such data there: it reads MCNAME.tla and MCNAME.cfg.  The other
     checker must find the same states and the same violations.
     """
-    from joinproto.check.tla.export import exported
-
     options = loading.given(arguments)
     with alone_on_stdout(as_json):
         loaded = catalogue.load(target, options)
@@ -77,14 +65,8 @@ def export(target: str, out: Path, max_states: int, as_json: bool, **arguments: 
             ) from error
     result = "holds" if found.broken_at is None else "violated"
     if as_json:
-        claims = tuple(ExportedClaim(one.name, one.invariant, one.steps) for one in found.claims)
-        click.echo(
-            printed(
-                ExportedWorld(
-                    loaded.world.name, files, found.states, result, claims, found.left_out
-                )
-            )
-        )
+        world = filled(ExportedWorld, found, world=loaded.world.name, files=files, result=result)
+        click.echo(printed(world))
         return 0
     click.echo(f"{loaded.world.name}: {count(found.states)} states, {result}")
     for one in found.claims:

@@ -65,7 +65,7 @@ def models(
         return 0
     if html is not None:
         return 0
-    terminal = Terminal.now(colours=False)
+    terminal = Terminal.now()
     if len(found) == 1 and name == found[0].name:
         _print_one(terminal, found[0])
     elif name is grep is expect is None:

@@ -74,9 +74,9 @@ def shutdown(config: Path, as_json: bool) -> int:
     """Shut down the whole cluster in order.
 
     Ask a member that serves; it returns at once.  Each member of the present view ends by itself
-    once all of them have answered, and its store is clean; who is away is given up first, and a
-    majority must be left.  One that is still being updated is not waited for, and its store stays
-    dirty.  To stop one member only, send it SIGTERM.
+    once all of them have answered, and its store is clean.  A member that is away is left out
+    first, and a majority must be left.  One that is still being updated is not waited for, and its
+    store stays dirty.  To stop one member only, send it SIGTERM.
     """
     found = _ask(config, "shutdown")
     click.echo(json.dumps(found) if as_json else f"asked: {found['member']}, {found['phase']}")

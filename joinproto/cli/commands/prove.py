@@ -111,7 +111,7 @@ class _Run:
     is_bad: bool = False
     interrupt: Interrupt = field(factory=Interrupt)
     began: float = field(factory=time.process_time)
-    terminal: Terminal = field(factory=lambda: Terminal.now(colours=False))
+    terminal: Terminal = field(factory=Terminal.now)
     waiting: deque[tuple[Pending | None, Callable[[printed.Answer | None], None]]] = field(
         factory=deque
     )
@@ -186,16 +186,13 @@ class _Run:
                 **self.more,
             )
             click.echo(json_form.printed(found))
-        else:
-            summary = f"all {len(self.told):,} obligations, the parts of the claims, are proved"
-            if failed:
-                summary = f"{len(failed)} of {len(self.told):,} obligations fail"
-            elif self.interrupt.asked:
-                summary = (
-                    f"interrupted: {len(self.told):,} obligations are proved, others not asked"
-                )
-            self.say(f"\n{summary}; {proved_in:.1f} s of CPU, {solver_version()}")
-            self._lines(report.opinion_lines(self.opinions))
+        summary = f"all {len(self.told):,} obligations, the parts of the claims, are proved"
+        if failed:
+            summary = f"{len(failed)} of {len(self.told):,} obligations fail"
+        elif self.interrupt.asked:
+            summary = f"interrupted: {len(self.told):,} obligations are proved, others not asked"
+        self.say(f"\n{summary}; {proved_in:.1f} s of CPU, {solver_version()}")
+        self._lines(report.opinion_lines(self.opinions))
         return 1 if is_bad else 3 if self.interrupt.asked else 0
 
     def _prove_layers(self) -> None:
@@ -297,23 +294,18 @@ class _Run:
             self._lines(report.lookup_lines(looked), indent="  ")
 
     def _lines(self, lines: Iterable[str], *, indent: str = "") -> None:
-        if not self.as_json:
-            for line in lines:
-                self.say(f"{indent}{line}" if line else "")
+        for line in lines:
+            self.say(f"{indent}{line}" if line else "")
 
     def say(self, line: str) -> None:
-        """Print one line."""
-        click.echo(self.terminal.glyphs.text(line))
-
-    def say_heading(self, line: str) -> None:
-        """Print the heading of the next lines."""
-        self._lines(["", line] if self.told else [line])
+        """Print one line, for people."""
+        if not self.as_json:
+            click.echo(self.terminal.glyphs.text(line))
 
     def say_row(self, result: str, seconds: float, words: str) -> None:
         """Print the line of one answer, wrapped behind its time."""
-        if not self.as_json:
-            text = pieces.line(f"{WORDS[result]} {seconds:7.3f} s  {words}")
-            click.echo(self.terminal.paragraph(text, indent=21))
+        text = pieces.line(f"{WORDS[result]} {seconds:7.3f} s  {words}")
+        self.say(self.terminal.paragraph(text, indent=21))
 
 
 @define
@@ -326,7 +318,7 @@ class _Rows:
     def begin(self, about: str, _second: printed.Answer | None) -> None:
         """Print the heading of the next lines."""
         if not self.run.verbose:
-            self.run.say_heading(about)
+            self.run.say(f"\n{about}" if self.run.told else about)
 
     def add(
         self, of: str, result: str, second: printed.Answer | None, seconds: float, words: str

@@ -7,16 +7,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.check.events import plain
 from joinproto.cli import completing
 from joinproto.cli.options import AS_JSON, COUNT, PlaceType, option
 from joinproto.cli.output import Terminal
+from joinproto.cli.show.amounts import aligned
 from joinproto.cli.show.pieces import Piece, Role, line
 from joinproto.codec.json_form import Count, Seconds, printed
 from joinproto.errors import UsageProblem
@@ -24,7 +25,6 @@ from joinproto.errors import UsageProblem
 if TYPE_CHECKING:
     from spark_explore.places import Place
     from spark_explore.query import Dataset
-    from spark_explore.reached import Way
     from spark_explore.sessions import Session
 
 EXAMPLE = """\b
@@ -142,51 +142,38 @@ def query(
     if name is not None:
         sql = question(dataset, name)
     if sql is None and condition is None:
-        found = _described(dataset)
-        click.echo(printed(found) if as_json else _listing(found))
+        described = _described(dataset)
+        click.echo(printed(described) if as_json else _listing(described))
         return 0
     from spark_explore.sessions import engine_for, session_over
 
     began, by = time.perf_counter(), engine_for(engine, master)
+    found: Found | Reached
     with session_over(dataset, by, master) as session:
         if condition is not None:
-            return _to(dataset, session, condition, _Answer(as_json, by, began))
-        assert sql is not None
-        answer = session.ask(sql, rows_max)
+            found = _reached(dataset, session, condition, by)
+        else:
+            assert sql is not None
+            answer = session.ask(sql, rows_max)
+            found = Found(sql, answer.columns, answer.rows, answer.more, by, 0.0)
     if as_json:
-        seconds = time.perf_counter() - began
-        click.echo(printed(Found(sql, answer.columns, answer.rows, answer.more, by, seconds)))
+        click.echo(printed(evolve(found, seconds=time.perf_counter() - began)))
     else:
-        click.echo(_table(answer))
-    return 0
+        click.echo("\n".join(_table(found) if isinstance(found, Found) else _way(found, dataset)))
+    return int(isinstance(found, Reached) and found.level is None)
 
 
-@frozen
-class _Answer:
-    """The output settings of an answer: its form, engine and start time."""
-
-    as_json: bool
-    engine: Engine
-    began: float
-
-
-def _to(dataset: Dataset, session: Session, condition: str, told: _Answer) -> int:
+def _reached(dataset: Dataset, session: Session, condition: str, engine: Engine) -> Reached:
     from spark_explore.reached import nearest
 
     way = nearest(dataset, session, condition)
-    if told.as_json:
-        seconds = time.perf_counter() - told.began
-        level, steps, state = (
-            (None, (), {}) if way is None else (len(way.steps), way.steps, way.state)
-        )
-        click.echo(printed(Reached(condition, level, steps, state, told.engine, seconds)))
-    else:
-        click.echo("\n".join(_way(way, dataset)))
-    return 1 if way is None else 0
-
-
-def _way(way: Way | None, dataset: Dataset) -> Iterator[str]:
     if way is None:
+        return Reached(condition, None, (), {}, engine, 0.0)
+    return Reached(condition, len(way.steps), way.steps, way.state, engine, 0.0)
+
+
+def _way(way: Reached, dataset: Dataset) -> Iterator[str]:
+    if way.level is None:
         yield f"none of the {dataset.states:,} states fits"
         return
     width = len(str(len(way.steps)))
@@ -227,42 +214,33 @@ def _described(dataset: Dataset) -> Described:
 def _listing(told: Described) -> str:
     terminal = Terminal.now()
     width = max(len(item.name) for item in told.columns) + 2
-    out = [f"{told.world}: {told.states:,} states, the table `states`", ""]
-    for item in told.columns:
-        if not item.is_constant:
-            heading = Piece(item.name.ljust(width), Role.NAME)
-            text = line(heading, f"{item.type:8}", item.about)
-            out.append(terminal.paragraph(text, first=0, indent=width + 9))
-    constants = [item for item in told.columns if item.is_constant]
+
+    def rows(items: Iterable[tuple[str, str]], indent: int = width) -> Iterator[str]:
+        for name, text in items:
+            heading = Piece(name.ljust(width), Role.NAME)
+            yield terminal.paragraph(line(heading, text), indent=indent)
+
+    own = ((one.name, f"{one.type:8}{one.about}") for one in told.columns if not one.is_constant)
+    out = [f"{told.world}: {told.states:,} states, the table `states`", "", *rows(own, width + 9)]
+    constants = [(one.name, _text(one.value)) for one in told.columns if one.is_constant]
     if constants:
-        out += ["", "the same in all states:"]
-    for item in constants:
-        text = line(Piece(item.name.ljust(width), Role.NAME), _text(item.value))
-        out.append(terminal.paragraph(text, first=0, indent=width))
+        out += ["", "the same in all states:", *rows(constants)]
     out += ["", "questions that are ready, for --ask:"]
-    for one in told.questions:
-        text = line(Piece(one.name.ljust(width), Role.NAME), one.about)
-        out.append(terminal.paragraph(text, first=0, indent=width))
-    return "\n".join(out)
+    return "\n".join([*out, *rows((one.name, one.about) for one in told.questions)])
 
 
-def _table(answer: Any) -> str:
-    cells = [list(answer.columns), *([_text(item) for item in row] for row in answer.rows)]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(answer.columns))]
-    numbers = [
-        all(isinstance(row[at], int | float) for row in answer.rows) and bool(answer.rows)
-        for at in range(len(answer.columns))
+def _table(found: Found) -> list[str]:
+    columns: list[tuple[Any, ...]] = [*zip(*found.rows, strict=True)]
+    columns = columns or [()] * len(found.columns)
+    numbers = [bool(one) and all(isinstance(x, int | float) for x in one) for one in columns]
+    cells: list[Sequence[str]] = [
+        found.columns,
+        *([_text(item) for item in row] for row in found.rows),
     ]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(row, widths, numbers, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-    rule = "  ".join("-" * width for width in widths)
-    more = ["... and more: --rows N"] if answer.more else []
-    return "\n".join([lines[0], rule, *lines[1:], *more])
+    heads, *rows = aligned(cells, *(str.rjust if one else str.ljust for one in numbers))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    more = ["... and more: --rows N"] if found.more else []
+    return [heads, "  ".join("-" * width for width in widths), *rows, *more]
 
 
 def _text(item: Any) -> str:

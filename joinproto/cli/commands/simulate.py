@@ -21,7 +21,8 @@ from joinproto.cli.options import AS_JSON, COUNT, option
 from joinproto.cli.output import Terminal, alone_on_stdout
 from joinproto.cli.searching import watched
 from joinproto.cli.show.amounts import count, duration, plural, short
-from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
+from joinproto.cli.show.layout import Text, claims, fact_line, heading, listed
+from joinproto.cli.show.pieces import Piece, Role, line, visible
 from joinproto.cli.warming import warm_up
 from joinproto.codec.json_form import Merged, printed
 
@@ -142,9 +143,9 @@ def _swarm(
     )
 
     with alone_on_stdout(as_json):
-        report = swarm.simulate_swarm(target, seed=seed, runs=runs, seconds=seconds, jobs=jobs)
-    click.echo(printed(swarm.told(report)) if as_json else swarm.text_of(report))
-    return report.code
+        found = swarm.simulate_swarm(target, seed=seed, runs=runs, seconds=seconds, jobs=jobs)
+    click.echo(printed(found) if as_json else swarm.text_of(found))
+    return found.code
 
 
 def _walk(loaded: Loaded, runs: int, seed: int, steps: int, of_all: bool) -> Simulation:
@@ -187,51 +188,36 @@ def _walked(stride: Stride) -> str:
 
 def _text(loaded: Loaded, found: Simulation) -> str:
     terminal = Terminal.now()
-    headline, *rows = [
-        terminal.paragraph(text, first=first, indent=indent)
-        for first, indent, text in _lines(loaded, found)
-    ]
-    # The run comes before all that was counted, as in `check`.
-    run = [] if found.trace is None else ["", terminal.chart(found.trace), ""]
-    return "\n".join([headline, *run, *rows])
-
-
-def _lines(loaded: Loaded, found: Simulation) -> Iterator[tuple[int, int, Line]]:
-    """Yield the report line by line, each with its first and its other indentation."""
     where = f"{visible(found.world)} with {plural(found.members, 'member')}: "
     broken = found.trace is not None
     result = Piece("VIOLATED", Role.BAD) if broken else Piece("no violation met", Role.PLAIN)
-    yield 0, 2, line(Piece(where, Role.TITLE), result)
-    for heading, text in _facts(found):
-        yield 2, 11, line(Piece(heading.ljust(9), Role.QUIET), text)
-    yield from _heading("properties")
-    names = min(max(len(visible(claim.name)) for claim in found.claims), 30) + 2
-    for claim in found.claims:
-        mark, name = MARKS[claim.result], visible(claim.name)
-        yield (
-            2,
-            4,
-            line(
-                Piece(mark.text.ljust(14), mark.role),
-                Piece(claim.kind.ljust(17), Role.QUIET),
-                Piece(name, Role.NAME),
-                " " * max(names - len(name), 2),
-                _remark(claim, found),
-            ),
-        )
-    yield from _idle(found)
-    yield from _heading("notes")
-    for note in found.notes:
-        yield 2, 2, line(Piece(note, Role.WARN))
-    yield from _heading("next")
-    yield (
-        2,
-        6,
-        line(Piece(f"joinproto check {loaded.words}", Role.ACTION), "  looks at every state"),
+    head = terminal.paragraph(line(Piece(where, Role.TITLE), result), indent=2)
+    # The run comes before all that was counted, as in `check`.
+    run = [] if found.trace is None else ["", terminal.chart(found.trace), ""]
+    return "\n".join([head, *run, terminal.lay_out(_texts(loaded, found))])
+
+
+def _texts(loaded: Loaded, found: Simulation) -> Iterator[Text]:
+    for name, words in _facts(found):
+        yield fact_line(name, words)
+    yield from claims(
+        [(MARKS[one.result], one.kind, one.name, _remark(one, found)) for one in found.claims]
     )
-    if not broken:
+    taken = sum(map(bool, found.coverage.actions.values()))
+    yield from heading("exercised")
+    yield Text(line(f"{plural(taken, 'kind')} of steps"))
+    if found.coverage.never:
+        yield from heading("never exercised, although it came within reach")
+        yield from listed(found.coverage.never, IDLE_MAX)
+    yield from heading("notes")
+    for note in found.notes:
+        yield Text(line(Piece(note, Role.WARN)), 2, 2)
+    yield from heading("next")
+    check = Piece(f"joinproto check {loaded.words}", Role.ACTION)
+    yield Text(line(check, "  looks at every state"), 2, 6)
+    if found.trace is None:
         again = f"joinproto simulate {loaded.words} --seed {found.seed + 1}"
-        yield 2, 6, line(Piece(again, Role.ACTION), "  takes other runs")
+        yield Text(line(Piece(again, Role.ACTION), "  takes other runs"), 2, 6)
 
 
 def _facts(found: Simulation) -> Iterator[tuple[str, str]]:
@@ -252,11 +238,6 @@ def _facts(found: Simulation) -> Iterator[tuple[str, str]]:
     yield "code", f"{plural(found.calls, 'call')} of members' code"
 
 
-def _heading(text: str) -> Iterator[tuple[int, int, Line]]:
-    yield 0, 0, line()
-    yield 0, 0, line(Piece(text, Role.TITLE))
-
-
 def _remark(claim: ClaimMet, found: Simulation) -> str:
     runs = plural(claim.runs, "run")
     match claim.result:
@@ -273,17 +254,3 @@ def _remark(claim: ClaimMet, found: Simulation) -> str:
         case "not-judged":
             return f"runs that end cannot break it; it came true in {runs}"
     return ""
-
-
-def _idle(found: Simulation) -> Iterator[tuple[int, int, Line]]:
-    never = found.coverage.never
-    taken = sum(map(bool, found.coverage.actions.values()))
-    yield from _heading("exercised")
-    yield 2, 4, line(f"{plural(taken, 'kind')} of steps")
-    if not never:
-        return
-    yield from _heading("never exercised, although it came within reach")
-    for text in never[:IDLE_MAX]:
-        yield 2, 4, line(Piece(visible(text), Role.WARN))
-    if len(never) > IDLE_MAX:
-        yield 2, 4, line(f"and {count(len(never) - IDLE_MAX)} more; --json lists all")

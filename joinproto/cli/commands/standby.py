@@ -10,19 +10,10 @@ from typing import Any
 
 import click
 
-from joinproto.cli.main import LazyGroup, Row
 from joinproto.cli.options import AS_JSON, config_of, option
+from joinproto.cli.show.amounts import aligned
 from joinproto.errors import MisuseError, not_installed
 
-HERE = "joinproto.cli.commands.standby"
-ROWS = {
-    "run": Row(f"{HERE}:run", "Run a broker."),
-    "status": Row(f"{HERE}:status", "Say what a broker is, and who is up to date."),
-    "promote": Row(f"{HERE}:promote", "Tell a broker to be primary; it may refuse."),
-    "demote": Row(f"{HERE}:demote", "Tell a primary to be a backup."),
-    "set": Row(f"{HERE}:change", "Change a setting of a running broker."),
-    "agent": Row(f"{HERE}:agent", "What a resource manager calls (OCF)."),
-}
 EPILOG = """\b
 Examples, with three files that name each other under [brokers]:
   joinproto standby run --config a.toml
@@ -31,14 +22,11 @@ Examples, with three files that name each other under [brokers]:
 """
 
 
-@click.command(
-    cls=LazyGroup,
-    rows=ROWS,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=EPILOG,
-)
+@click.group(epilog=EPILOG)
 def standby() -> None:
-    """One primary serves, backups follow it; a broker that would lose something refuses to be
+    """Run a broker of hot standby, and talk to it.
+
+    One primary serves, and backups follow it; a broker that would lose something refuses to be
     primary.
 
     Exit codes: 0 done; 1 a promotion was refused; 2 wrong usage or configuration; 4 the machine,
@@ -50,12 +38,12 @@ def standby() -> None:
 CONFIG = config_of("broker")
 
 
-@click.command(epilog="Example: joinproto standby run --config broker.toml")
+@standby.command(epilog="Example: joinproto standby run --config broker.toml")
 @CONFIG
 @option("--verbose", "Show more.", is_flag=True)
 @option(("--check", "only_check"), "Only read the configuration.", is_flag=True)
 def run(config: Path, verbose: bool, only_check: bool) -> int:
-    """Run a broker until SIGTERM stops it; a second one ends it at once.
+    """Run a broker until SIGTERM stops it.  A second one ends it at once.
 
     It begins as a backup that looks for a primary: an operator has to promote one, unless its file
     says `manager = "built-in"`.  Exit codes: 0 stopped in order, 2 wrong configuration, 4 the
@@ -75,7 +63,7 @@ def run(config: Path, verbose: bool, only_check: bool) -> int:
     return run_broker(settings, ClientPort)
 
 
-@click.command(epilog="Example: joinproto standby status --config broker.toml")
+@standby.command(epilog="Example: joinproto standby status --config broker.toml")
 @CONFIG
 @AS_JSON
 def status(config: Path, as_json: bool) -> int:
@@ -85,7 +73,7 @@ def status(config: Path, as_json: bool) -> int:
     return 0
 
 
-@click.command(epilog="Example: joinproto standby promote --config broker.toml")
+@standby.command(epilog="Example: joinproto standby promote --config broker.toml")
 @CONFIG
 @AS_JSON
 def promote(config: Path, as_json: bool) -> int:
@@ -101,7 +89,7 @@ def promote(config: Path, as_json: bool) -> int:
     return 1 if found["verdict"] == "refused" else 0
 
 
-@click.command(epilog="Example: joinproto standby demote --config broker.toml")
+@standby.command(epilog="Example: joinproto standby demote --config broker.toml")
 @CONFIG
 @AS_JSON
 def demote(config: Path, as_json: bool) -> int:
@@ -111,7 +99,7 @@ def demote(config: Path, as_json: bool) -> int:
     return 0
 
 
-@click.command("set", epilog="Example: joinproto standby set --config broker.toml backups=30")
+@standby.command("set", epilog="Example: joinproto standby set --config broker.toml backups=30")
 @CONFIG
 @AS_JSON
 @click.argument("setting", metavar="NAME=VALUE")
@@ -129,7 +117,9 @@ def change(config: Path, as_json: bool, setting: str) -> int:
     return 0
 
 
-@click.command(epilog="Example: OCF_RESKEY_config=/etc/broker.toml joinproto standby agent monitor")
+@standby.command(
+    epilog="Example: OCF_RESKEY_config=/etc/broker.toml joinproto standby agent monitor"
+)
 @click.argument("action")
 def agent(action: str) -> int:
     """Do what a resource manager asks for, as an OCF resource agent.
@@ -179,4 +169,4 @@ def _as_text(found: dict[str, Any]) -> str:
         rows.append(("chain", f"{is_open}, generation {chain['generation']}"))
     if found["waits_for"]:
         rows.append(("waits for", ", ".join(found["waits_for"])))
-    return "\n".join(f"{name:<12}{text}" for name, text in rows)
+    return "\n".join(aligned(rows))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Annotated, Literal
 
 import click
-from attrs import define, field, frozen
+from attrs import frozen
 
 from joinproto.check.files import is_file, load_module
 from joinproto.cli.interrupting import interruptible
@@ -56,62 +56,6 @@ def member_of(target: str) -> Start:
     if not callable(found):
         raise click.UsageError(f"{path}: has no function {name!r}")
     return found  # type: ignore[no-any-return]
-
-
-@define
-class Report:
-    """The results of the runs, and for each broken claim its first failure, shrunk."""
-
-    target: str
-    seed: int
-    jobs: int
-    tally: Tally
-    is_interrupted: bool = False
-    shrunk: dict[str, Outcome] = field(factory=dict)
-
-    @property
-    def code(self) -> int:
-        if self.tally.broken:
-            return 1
-        return INTERRUPTED if self.is_interrupted else 0
-
-    def again(self, outcome: Outcome) -> str:
-        return f"joinproto simulate {self.target} --swarm --seed {outcome.scenario.seed} --runs 1"
-
-
-def simulate_swarm(
-    target: str, *, seed: int, runs: int | None, seconds: float | None, jobs: int
-) -> Report:
-    """Play the runs, and shrink the first failure of each claim."""
-    start = member_of(target)
-    if runs is None and seconds is None:
-        seconds = SECONDS
-    with interruptible() as interrupt, Progress(error_stream()) as progress:
-        found = many(
-            seed=seed,
-            runs=runs,
-            seconds=seconds,
-            jobs=jobs,
-            start=start,
-            tell=lambda tally: progress.say(tally.seconds, lambda: _counted(tally)),
-            interrupted=interrupt.was_asked,
-        )
-    report = Report(target, seed, jobs, found, interrupt.asked)
-    play = lambda scenario: run(scenario, start=start)  # noqa: E731
-    seconds_each = SHRINKING_SECONDS / (4 if interrupt.asked else 1)
-    for claim, failed in sorted(found.failed.items()):
-        smallest = shrink(failed[0], play, seconds=seconds_each)
-        told = run(smallest.scenario, start=start, tells=True)
-        report.shrunk[claim] = told if told.claim == claim else smallest
-    return report
-
-
-def _counted(tally: Tally) -> str:
-    return (
-        f"{short(tally.runs)} runs, {short(tally.events)} events,"
-        f" {short(tally.violations)} violations, {short(tally.stuck)} stuck,"
-        f" {duration(tally.seconds)}"
-    )
 
 
 @frozen
@@ -168,83 +112,115 @@ class Swarm:
     failures: Annotated[tuple[Failure, ...], "every claim that was broken"]
     notes: Annotated[tuple[str, ...], "what a simulation does not say"] = (NO_PROOF,)
 
+    @property
+    def code(self) -> int:
+        return 1 if self.failures else INTERRUPTED if self.interrupted else 0
 
-def told(report: Report) -> Swarm:
-    """Return the report for a program."""
-    tally = report.tally
+
+def simulate_swarm(
+    target: str, *, seed: int, runs: int | None, seconds: float | None, jobs: int
+) -> Swarm:
+    """Play the runs, and shrink the first failure of each claim."""
+    start = member_of(target)
+    if runs is None and seconds is None:
+        seconds = SECONDS
+    with interruptible() as interrupt, Progress(error_stream()) as progress:
+        tally = many(
+            seed=seed,
+            runs=runs,
+            seconds=seconds,
+            jobs=jobs,
+            start=start,
+            tell=lambda tally: progress.say(tally.seconds, lambda: _counted(tally)),
+            interrupted=interrupt.was_asked,
+        )
+    seconds_each = SHRINKING_SECONDS / (4 if interrupt.asked else 1)
     return filled(
         Swarm,
-        report,
         tally,
-        world=report.target,
+        world=target,
         result="violated" if tally.broken else "not-violated",
+        seed=seed,
+        jobs=jobs,
         acknowledged=tally.acked,
-        interrupted=report.is_interrupted,
+        interrupted=interrupt.asked,
         claims=tuple(Claim(name, means, tally.broken[name]) for name, means in CLAIMS.items()),
         failures=tuple(
-            Failure(
-                claim=claim,
-                what=failed[0].what,
-                seed=failed[0].scenario.seed,
-                events=failed[0].events,
-                seeds=tuple(outcome.scenario.seed for outcome in failed),
-                again=report.again(failed[0]),
-                shrunk=_shrunk(report.shrunk[claim]),
-            )
-            for claim, failed in sorted(tally.failed.items())
+            _failure(target, failed, start, seconds_each)
+            for _, failed in sorted(tally.failed.items())
         ),
     )
 
 
-def _shrunk(outcome: Outcome) -> Shrunk:
-    scenario = outcome.scenario
-    actions = len(scenario.actions)
-    return Shrunk(
-        outcome.what, outcome.events, actions, tuple(scenario.words), tuple(outcome.story)
+def _failure(target: str, failed: list[Outcome], start: Start, seconds: float) -> Failure:
+    first = failed[0]
+    smallest = shrink(first, lambda scenario: run(scenario, start=start), seconds=seconds)
+    told = run(smallest.scenario, start=start, tells=True)
+    told = told if told.claim == first.claim else smallest
+    scenario = told.scenario
+    return Failure(
+        claim=first.claim,
+        what=first.what,
+        seed=first.scenario.seed,
+        events=first.events,
+        seeds=tuple(outcome.scenario.seed for outcome in failed),
+        again=f"joinproto simulate {target} --swarm --seed {first.scenario.seed} --runs 1",
+        shrunk=Shrunk(
+            told.what,
+            told.events,
+            len(scenario.actions),
+            tuple(scenario.words),
+            tuple(told.story),
+        ),
     )
 
 
-def text_of(report: Report) -> str:
+def _counted(tally: Tally) -> str:
+    return (
+        f"{short(tally.runs)} runs, {short(tally.events)} events,"
+        f" {short(tally.violations)} violations, {short(tally.stuck)} stuck,"
+        f" {duration(tally.seconds)}"
+    )
+
+
+def text_of(found: Swarm) -> str:
     """Return the report for a person."""
-    tally = report.tally
-    rate = round(tally.events / max(tally.seconds, 0.001))
-    ended = ", ended by Ctrl-C" if report.is_interrupted else ""
+    rate = round(found.events / max(found.seconds, 0.001))
+    ended = ", ended by Ctrl-C" if found.interrupted else ""
     lines = [
-        f"swarm of {report.target}: {'VIOLATED' if tally.broken else 'no violation met'}",
-        f"  runs            {count(tally.runs)}, from seed {report.seed} on",
-        f"  events          {count(tally.events)}, {count(rate)} a second",
-        f"  configurations  {count(tally.configurations)}",
-        f"  served          {count(tally.opened)} times by a member",
-        f"  acknowledged    {plural(tally.acked, 'frame')}",
-        f"  violations      {count(tally.violations)}",
-        f"  stuck           {count(tally.stuck)}",
-        f"  time            {duration(tally.seconds)}{ended}",
+        f"swarm of {found.world}: {'VIOLATED' if found.failures else 'no violation met'}",
+        f"  runs            {count(found.runs)}, from seed {found.seed} on",
+        f"  events          {count(found.events)}, {count(rate)} a second",
+        f"  configurations  {count(found.configurations)}",
+        f"  served          {count(found.opened)} times by a member",
+        f"  acknowledged    {plural(found.acknowledged, 'frame')}",
+        f"  violations      {count(found.violations)}",
+        f"  stuck           {count(found.stuck)}",
+        f"  time            {duration(found.seconds)}{ended}",
         "",
         "claims",
     ]
-    for name, means in CLAIMS.items():
-        broken = tally.broken[name]
-        mark = f"VIOLATED in {plural(broken, 'run')}" if broken else "not violated"
-        lines.append(f"  {name:<24}{mark:<22}{means}")
-    for claim, failed in sorted(tally.failed.items()):
-        lines += ["", *_story(report, claim, failed)]
-    lines += ["", "notes", f"  {NO_PROOF}", "", "next"]
-    after = report.seed + tally.runs
-    lines.append(f"  joinproto simulate {report.target} --swarm --seed {after}  takes other runs")
+    for claim in found.claims:
+        mark = f"VIOLATED in {plural(claim.broken, 'run')}" if claim.broken else "not violated"
+        lines.append(f"  {claim.name:<24}{mark:<22}{claim.means}")
+    for failure in found.failures:
+        lines += ["", *_story(failure)]
+    lines += ["", "notes", *(f"  {note}" for note in found.notes), "", "next"]
+    after = found.seed + found.runs
+    lines.append(f"  joinproto simulate {found.world} --swarm --seed {after}  takes other runs")
     return "\n".join(lines)
 
 
-def _story(report: Report, claim: str, failed: list[Outcome]) -> list[str]:
-    first, told = failed[0], report.shrunk[claim]
-    story = told.story[-STORY_LINES:]
-    actions = plural(len(told.scenario.actions), "action")
+def _story(failure: Failure) -> list[str]:
+    shrunk = failure.shrunk
+    story = shrunk.story[-STORY_LINES:]
     lines = [
-        f"{claim}: {first.what}",
-        f"  seed {first.scenario.seed}, at event {count(first.events)}:  {report.again(first)}",
-        f"  also seeds {' '.join(str(one.scenario.seed) for one in failed[1:]) or '-'}",
-        f"  shrunk to {plural(told.events, 'event')} and {actions}",
-        *(f"  {text}" for text in told.scenario.words),
+        f"{failure.claim}: {failure.what}",
+        f"  seed {failure.seed}, at event {count(failure.events)}:  {failure.again}",
+        f"  also seeds {' '.join(map(str, failure.seeds[1:])) or '-'}",
+        f"  shrunk to {plural(shrunk.events, 'event')} and {plural(shrunk.deeds, 'action')}",
+        *(f"  {text}" for text in shrunk.configuration),
     ]
-    if len(story) < len(told.story):
-        lines.append(f"  (the last {len(story)} of {count(len(told.story))} lines)")
-    return [*lines, *(f"  {text}" for text in story), f"  {told.what}"]
+    if len(story) < len(shrunk.story):
+        lines.append(f"  (the last {len(story)} of {count(len(shrunk.story))} lines)")
+    return [*lines, *(f"  {text}" for text in story), f"  {shrunk.what}"]

@@ -120,17 +120,17 @@ def row(options: Mapping[str, Any], report: Report) -> SweepSearch:
 def text(found: Sweep) -> str:
     """Return the searches as a table: a column for each option, then the result."""
     options = list(found.searches[0].options)
-    told: tuple[Callable[[SweepSearch], str], ...] = (
-        lambda item: "undetermined" if item.result == "incomplete" else item.result,
-        lambda item: count(item.distinct),
-        lambda item: count(item.generated),
-        lambda item: str(item.depth),
-        lambda item: duration(item.seconds),
-        lambda item: "; ".join(item.broken),
-    )
     heads = [*options, "result", "states", "steps", "depth", "time", "broken"]
     rows = [
-        [*(str(item.options[name]) for name in options), *(ask(item) for ask in told)]
+        [
+            *(str(item.options[name]) for name in options),
+            "undetermined" if item.result == "incomplete" else item.result,
+            count(item.distinct),
+            count(item.generated),
+            str(item.depth),
+            duration(item.seconds),
+            "; ".join(item.broken),
+        ]
         for item in found.searches
     ]
     return "\n".join(

@@ -5,7 +5,7 @@ Another set of rules adds its machine and its tables to `drawings`, and nothing 
 
 from collections.abc import Callable
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from attrs import frozen
@@ -94,27 +94,23 @@ class Drawing:
 
 def drawings() -> dict[str, Drawing]:
     """Return every drawing by its name."""
-    found = {
-        "note": machine_drawing(
-            "a member under the note's rules", graph_of_machine(note_machine())
-        ),
-        "note-store": machine_drawing(
-            "the life of a store under the note's rules",
-            graph_of_stores("note-store", STORE_CHANGES),
-        ),
-        "qpid": machine_drawing("a member under Qpid's rules", graph_of_machine(qpid_machine())),
-        "join": _join(),
+    machines: dict[str, tuple[str, StateMachine[Any]]] = {
+        "note": ("a member under the note's rules", note_machine()),
+        "qpid": ("a member under Qpid's rules", qpid_machine()),
         **{
-            machine.name: machine_drawing(
-                f"a node of the Clusterer, release {release.value}",
-                graph_of_machine(machine),
-            )
+            machine.name: (f"a node of the Clusterer, release {release.value}", machine)
             for release, machine in CLUSTERER_MACHINES.items()
         },
-        "reconcile-clock": machine_drawing(
-            "when a queue is looked at", graph_of_machine(timers.CLOCK)
-        ),
+        "reconcile-clock": ("when a queue is looked at", timers.CLOCK),
     }
+    found = {
+        name: machine_drawing(about, partial(graph_of_machine, machine))
+        for name, (about, machine) in machines.items()
+    }
+    stores = partial(graph_of_stores, "note-store", STORE_CHANGES)
+    found["note-store"] = machine_drawing("the life of a store under the note's rules", stores)
+    about = "a member as it ships, with the arrows that searches meet"
+    found["join"] = machine_drawing(about, cache(_join))
     return found | {table.name: _table(table) for table in tables()}
 
 
@@ -122,23 +118,17 @@ JOIN_WORLDS = ("join-two", "join-source-lost", "join-apart", "join-newcomer-opti
 """Worlds in which a member is in every phase that it has."""
 
 
-def _join() -> Drawing:
+def _join() -> Graph:
     """Return a member as it ships.
 
     Its next phase follows from its knowledge, whatever its phase was, so its table has no arrows:
     these are the ones that searches meet.
     """
+    from joinproto.check.catalogue import load_world  # inside: most drawings need no search
+    from joinproto.cli.diagrams.observed import seen
 
-    @cache
-    def graph() -> Graph:
-        from joinproto.check.catalogue import load_world  # inside: most drawings need no search
-        from joinproto.cli.diagrams.observed import seen
-
-        return seen(map(load_world, JOIN_WORLDS), by="phase", states_max=5_000).graph(
-            with_counts=False
-        )
-
-    return _of_machine("a member as it ships, with the arrows that searches meet", graph)
+    worlds = map(load_world, JOIN_WORLDS)
+    return seen(worlds, by="phase", states_max=5_000).graph(with_counts=False)
 
 
 def tables() -> list[Table[Any]]:
@@ -174,12 +164,8 @@ def _tables_of(machine: StateMachine[Any]) -> list[Table[Any]]:
     return list(dict.fromkeys(arrow.table for arrow in machine.arrows))
 
 
-def machine_drawing(about: str, graph: Graph) -> Drawing:
+def machine_drawing(about: str, graph: Callable[[], Graph]) -> Drawing:
     """Return a machine in every format."""
-    return _of_machine(about, lambda: graph)
-
-
-def _of_machine(about: str, graph: Callable[[], Graph]) -> Drawing:
     return Drawing(
         "machine",
         about,

@@ -27,7 +27,7 @@ from joinproto.check.local import LocalState, Outcome
 from joinproto.check.member import MemberCode
 from joinproto.check.problems import ModelProblem
 from joinproto.check.reference import Reference, State
-from joinproto.check.report import Step, Trace
+from joinproto.check.report import PropertyResult, Step, Trace
 from joinproto.check.steps import Move, to_step
 
 _METHODS = ("receive", "start", "offline")
@@ -39,6 +39,12 @@ class Place:
 
     file: Path
     line: int
+
+    @property
+    def below_here(self) -> str | None:
+        """Return the file as seen from this folder, None where it is not below it."""
+        here = Path.cwd()
+        return self.file.relative_to(here).as_posix() if self.file.is_relative_to(here) else None
 
 
 @frozen
@@ -59,10 +65,10 @@ def of_world(loaded: Loaded) -> Place:
     return Place(Path(code.co_filename), code.co_firstlineno)
 
 
-def of_claim(loaded: Loaded, name: str) -> Place:
+def of_claim(loaded: Loaded, claim: PropertyResult | None) -> Place:
     """Return where a claim is written, else its world."""
     for item in loaded.world.properties:
-        for asked in item.asks if item.name == name else ():
+        for asked in item.asks if claim is not None and item.name == claim.name else ():
             code = getattr(asked, "__code__", None)
             if code is not None and not code.co_filename.startswith("<"):
                 return Place(Path(code.co_filename), code.co_firstlineno)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from joinproto import __version__
@@ -78,9 +77,7 @@ def _result(outcome: Outcome, item: Judged, rule_index: int) -> dict[str, Any]:
     words = f"“{item.name}” in {outcome.name}: {item.words}"
     if trace is not None:
         words = headline(trace, world=outcome.name, members=report.members)
-    where = places.of_world(outcome.loaded)
-    if claim is not None:
-        where = places.of_claim(outcome.loaded, claim.name)
+    where = places.of_claim(outcome.loaded, claim)
     result: dict[str, Any] = {
         "ruleId": f"{report.world}/{item.name}",
         "ruleIndex": rule_index,
@@ -126,7 +123,6 @@ def _location(place: Place, words: str) -> dict[str, Any]:
 
 def _physical(place: Place) -> dict[str, Any]:
     artifact = {"uri": place.file.as_uri()}
-    if place.file.is_relative_to(Path.cwd()):
-        uri = place.file.relative_to(Path.cwd()).as_posix()
+    if (uri := place.below_here) is not None:
         artifact = {"uri": uri, "uriBaseId": "%SRCROOT%"}
     return {"artifactLocation": artifact, "region": {"startLine": place.line}}

@@ -118,14 +118,10 @@ def commands(outcomes: Sequence[Ended]) -> Iterator[str]:
 def _annotation(outcome: Outcome, item: Judged) -> str:
     from joinproto.cli.reports import places
 
-    place = places.of_world(outcome.loaded)
-    if item.claim is not None:
-        place = places.of_claim(outcome.loaded, item.claim.name)
-    file = place.file
-    if file.is_relative_to(Path.cwd()):
-        file = file.relative_to(Path.cwd())
+    place = places.of_claim(outcome.loaded, item.claim)
+    file = place.below_here or place.file.as_posix()
     title = f"{item.verdict}: {item.name}"
-    where = f"file={_property(file.as_posix())},line={place.line},title={_property(title)}"
+    where = f"file={_property(file)},line={place.line},title={_property(title)}"
     return f"::error {where}::{_data(f'“{item.name}” in {outcome.name}: {item.words}')}"
 
 

@@ -47,7 +47,16 @@ def _scaled(number: int, units: tuple[str, ...]) -> str:
     return f"{value:,.{digits}f}{units[at]}"
 
 
-def aligned(rows: Sequence[Sequence[str]], to: Callable[[str, int], str] = str.ljust) -> list[str]:
-    """Return rows as lines, their cells below each other."""
+def aligned(rows: Sequence[Sequence[str]], *to: Callable[[str, int], str]) -> list[str]:
+    """Return rows as lines, their cells below each other.
+
+    `to`: how a cell gets its width, for each column or one for all; without it, at the left.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(to, row, widths)).rstrip() for row in rows]
+    sides = to if len(to) == len(widths) else (to or (str.ljust,)) * len(widths)
+    return [
+        "  ".join(
+            side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]

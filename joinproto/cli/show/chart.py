@@ -21,6 +21,7 @@ from joinproto.cli.show.cells import width as cells
 from joinproto.cli.show.cells import wrap
 from joinproto.cli.show.glyphs import BOXES, Glyphs
 from joinproto.cli.show.lanes import Lanes
+from joinproto.cli.show.layout import Text, painted
 from joinproto.cli.show.paint import Paint, plain
 from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
 from joinproto.cli.show.story import Moment, Story, tell
@@ -47,19 +48,7 @@ STEPS_PER_HEAD = 12
 
 def chart(trace: Trace, *, width: int = 80, glyphs: Glyphs = BOXES, paint: Paint = plain) -> str:
     """Return the chart of `trace`, no line wider than `width` cells (at least 30)."""
-    rows = _Chart.of(tell(trace), max(width, WIDTH_MIN), glyphs).rows()
-    return "\n".join(
-        "".join(paint(piece.text, piece.role) for piece in _trimmed(row)) for row in rows
-    )
-
-
-@frozen
-class _Text:
-    """A line and how far it is indented: its first row, and the others."""
-
-    line: Line
-    first: int = 0
-    indent: int = 4
+    return painted(_Chart.of(tell(trace), max(width, WIDTH_MIN), glyphs).rows(), paint)
 
 
 @frozen
@@ -140,31 +129,31 @@ class _Chart:
             if not moment.number % STEPS_PER_HEAD and left > STEPS_PER_HEAD // 3:
                 yield from self._heads(moment)
         if self.loops and moment.number == self.story.loop_at:
-            begin = [_Text(cycle_begins())]
+            begin = [Text(cycle_begins(), 0)]
             yield from self._beside(moment, self._gap(moment), begin, mark=self.glyphs.top)
             yield self._left(moment, mark=self.glyphs.side) + self._gap(moment)
         end = cycle_ends(self.story)
         if last and end is not None:
             mark = self.glyphs.bottom if self.loops else ""
-            yield from self._beside(moment, self._gap(moment), [_Text(end)], mark=mark)
+            yield from self._beside(moment, self._gap(moment), [Text(end, 0)], mark=mark)
 
-    def _texts(self, moment: Moment) -> Iterator[_Text]:
+    def _texts(self, moment: Moment) -> Iterator[Text]:
         """Yield the sentence of a step, then its statements; each other member named once."""
         acts = moment.step.member if moment.step else None
         named = acts
-        yield _Text(sentence(moment, self.story))
+        yield Text(sentence(moment, self.story), 0)
         for statement in told(moment):
             name = statement.member if statement.member != acts else None
             if name is None:
-                yield _Text(statement, 2, 4)
+                yield Text(statement, 2, 4)
             else:
                 label = self.glyphs.text(visible(name))
                 indent = min(cells(label) + 4, 12)
                 if name == named:
-                    yield _Text(statement, indent, indent + 2)
+                    yield Text(statement, indent, indent + 2)
                 else:
                     whole = line(Piece(label, Role.NAME), Piece("  "), *statement.pieces)
-                    yield _Text(whole, 2, indent + 2)
+                    yield Text(whole, 2, indent + 2)
             named = name
         yield from _picture(moment)
 
@@ -172,7 +161,7 @@ class _Chart:
         self,
         moment: Moment,
         row: list[Piece],
-        texts: Iterable[_Text],
+        texts: Iterable[Text],
         *,
         number: str = "",
         mark: str = "",
@@ -222,20 +211,10 @@ def _arrives(moment: Moment) -> bool:
     return moment.step is not None and moment.step.message is not None
 
 
-def _picture(moment: Moment) -> Iterator[_Text]:
+def _picture(moment: Moment) -> Iterator[Text]:
     """Yield the rows of the model's own picture of a state, where it is a text."""
     if moment.picture and not is_svg(moment.picture):
         for row in moment.picture.splitlines():
             blanks = 2 + len(row) - len(row.lstrip(" "))
             words = visible(row.strip(" ")) if row.strip(" ") else ""
-            yield _Text(line(Piece(words, Role.QUIET)), blanks, blanks)
-
-
-def _trimmed(row: list[Piece]) -> list[Piece]:
-    """Return `row` without the blanks at its end."""
-    row = [piece for piece in row if piece.text]
-    while row and not row[-1].text.strip(" "):
-        row.pop()
-    if row:
-        row[-1] = Piece(row[-1].text.rstrip(" "), row[-1].role)
-    return row
+            yield Text(line(Piece(words, Role.QUIET)), blanks, blanks)

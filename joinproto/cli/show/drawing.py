@@ -8,28 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from joinproto.cli.show.cells import width
 from joinproto.cli.show.drawing_step import step_row
 from joinproto.cli.show.markup import Markup, drawn, element, join
 from joinproto.cli.show.pieces import Piece, Role, line, visible
 from joinproto.cli.show.rows import CELL, EDGE, LEFT, STATEMENT, Heads, Notice, Plan, StepRow, cut
-from joinproto.cli.show.story import Story
 
 
-@frozen
-class Drawing:
-    """The chart as one SVG element, and the width below which it scrolls."""
-
-    svg: Markup
-    width_min: float
-
-
-def drawing(story: Story, *, narrow: bool = False) -> Drawing:
-    """Return the chart of `story`; it needs `definitions()` next to it in the page."""
-    plan = Plan(story, narrow)
-    svg = element(
+def drawing(plan: Plan) -> Markup:
+    """Return the chart as one SVG element; it needs `definitions()` next to it in the page."""
+    return element(
         "svg",
         join(_bands(plan)),
         element("rect", class_="cursor", x=1.0, y=0.0, width=plan.width - 2, height=0.0, rx=6.0),
@@ -41,10 +29,9 @@ def drawing(story: Story, *, narrow: bool = False) -> Drawing:
         width=plan.width,
         height=plan.height,
         role="group",
-        class_="narrow" if narrow else "wide",
-        aria_label=f"Sequence chart of {len(story.trace.steps)} steps; in words below it",
+        class_="narrow" if plan.narrow else "wide",
+        aria_label=f"Sequence chart of {len(plan.story.trace.steps)} steps; in words below it",
     )
-    return Drawing(svg, plan.width_min)
 
 
 def definitions() -> Markup:

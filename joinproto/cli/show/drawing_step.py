@@ -76,7 +76,7 @@ class _Step:
         elif step.member in self.plan.story.lifelines:
             x = self.plan.x(step.member)
             if not self.moment.crashes and step.action != START:
-                yield element("circle", cx=x, cy=self.row.y, r=5.0, class_="dot")
+                yield self._circle(x, 5.0, "dot")
             yield self._label(event_line(self.moment, self.plan.story), x)
         else:
             yield self._label(sentence(self.moment, self.plan.story), self._middle)
@@ -91,7 +91,7 @@ class _Step:
         places = [self.plan.x(name) for name in to]
         if sender not in lives or to == (sender,) or not to:
             x = places[0] if places else self._middle
-            yield element("circle", cx=x, cy=self.row.y, r=5.0, class_="dot")
+            yield self._circle(x, 5.0, "dot")
             yield self._label(self._message_label(step.message), x)
             return
         start = self.plan.x(sender)
@@ -140,7 +140,7 @@ class _Step:
             if self.moment.side:
                 x, one = self.plan.x(name), name in self.moment.side
                 shape = "side one" if one else "side other"
-                yield element("circle", cx=x, cy=y, r=9.0, class_=shape)
+                yield self._circle(x, 9.0, shape)
                 number = Line((Piece("1" if one else "2", Role.SPLIT),))
                 yield drawn(number, x=x, y=y + 4, text_anchor="middle", class_="side-number")
 
@@ -151,7 +151,7 @@ class _Step:
             y = self.row.y
             yield element("line", x1=min(places), x2=max(places), y1=y, y2=y, class_="joint")
         for x in places:
-            yield element("circle", cx=x, cy=self.row.y, r=5.0, class_="dot")
+            yield self._circle(x, 5.0, "dot")
         middle = (min(places) + max(places)) / 2 if places else self._middle
         yield self._label(sentence(self.moment, self.plan.story), middle)
 
@@ -161,7 +161,10 @@ class _Step:
             if name in self.moment.fell:
                 yield _cross(self.plan.x(name), self.row.y)
             elif name in self.moment.rose:
-                yield element("circle", cx=self.plan.x(name), cy=self.row.y, r=6.0, class_="ring")
+                yield self._circle(self.plan.x(name), 6.0, "ring")
+
+    def _circle(self, x: float, radius: float, kind: str) -> Markup:
+        return element("circle", cx=x, cy=self.row.y, r=radius, class_=kind)
 
     def _label(self, words: Line, x: float, *, above: float = 9) -> Markup:
         """Return `words` above the arrow, around `x` and inside the chart."""

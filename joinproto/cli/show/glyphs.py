@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from attrs import field, fields, frozen
+from attrs import astuple, frozen
 
 from joinproto.cli.show.pieces import Line, Piece
 
 
 @frozen
 class Glyphs:
-    """One character each.  `life`: of a running member, `dead`: of one that is down."""
+    """One character each, by default of boxes.
 
-    life: str
-    dead: str
-    dash: str
-    cross: str
-    left_end: str
-    right_end: str
-    to_right: str
-    to_left: str
-    own: str
-    crash: str
-    start: str
-    joint: str
-    joint_cross: str
-    wall: str
-    top: str
-    side: str
-    bottom: str
-    apart: str
-    is_ascii: bool = field(kw_only=True)
+    `life`: of a running member, `dead`: of one that is down.
+    """
+
+    life: str = "│"
+    dead: str = "┊"
+    dash: str = "─"
+    cross: str = "┼"
+    left_end: str = "├"
+    right_end: str = "┤"
+    to_right: str = "►"
+    to_left: str = "◄"
+    own: str = "●"
+    crash: str = "✗"
+    start: str = "○"
+    joint: str = "═"
+    joint_cross: str = "╪"
+    wall: str = "╌"
+    top: str = "╭"
+    side: str = "│"
+    bottom: str = "╰"
+    apart: str = "╏"
+    is_ascii: bool = False
 
     def text(self, text: str) -> str:
         """Return `text` in characters that go with these."""
@@ -45,29 +48,28 @@ class Glyphs:
         return Line(pieces, line.member)
 
 
-_SIGNS = {
-    "life": ("│", "|"),
-    "dead": ("┊", ":"),
-    "dash": ("─", "-"),
-    "cross": ("┼", "+"),
-    "left_end": ("├", "+"),
-    "right_end": ("┤", "+"),
-    "to_right": ("►", ">"),
-    "to_left": ("◄", "<"),
-    "own": ("●", "*"),
-    "crash": ("✗", "X"),
-    "start": ("○", "o"),
-    "joint": ("═", "="),
-    "joint_cross": ("╪", "+"),
-    "wall": ("╌", "~"),
-    "top": ("╭", "."),
-    "side": ("│", "|"),
-    "bottom": ("╰", "'"),
-    "apart": ("╏", "/"),
-}
-"""Each character by its name: of boxes, and of ASCII."""
-
-BOXES, ASCII = (Glyphs(*(both[at] for both in _SIGNS.values()), is_ascii=bool(at)) for at in (0, 1))
+BOXES = Glyphs()
+ASCII = Glyphs(
+    life="|",
+    dead=":",
+    dash="-",
+    cross="+",
+    left_end="+",
+    right_end="+",
+    to_right=">",
+    to_left="<",
+    own="*",
+    crash="X",
+    start="o",
+    joint="=",
+    joint_cross="+",
+    wall="~",
+    top=".",
+    side="|",
+    bottom="'",
+    apart="/",
+    is_ascii=True,
+)
 
 _IN_ASCII = str.maketrans({"→": "->", "“": '"', "”": '"', "…": "...", "·": "-"})
 
@@ -75,9 +77,8 @@ _IN_ASCII = str.maketrans({"→": "->", "“": '"', "”": '"', "…": "...", "�
 def glyphs_for(stream: TextIO) -> Glyphs:
     """Return the glyphs that `stream` can write: its encoding decides."""
     encoding = getattr(stream, "encoding", None) or "ascii"
-    every = "".join(str(getattr(BOXES, item.name)) for item in fields(Glyphs))
     try:
-        f"{every}→“”…·".encode(encoding)
+        f"{''.join(astuple(BOXES)[:-1])}→“”…·".encode(encoding)
     except (LookupError, UnicodeEncodeError):
         return ASCII
     return BOXES

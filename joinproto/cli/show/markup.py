@@ -58,27 +58,46 @@ def _attribute(key: str, value: str | float | bool) -> str:
     return f' {name}="{text(plain)}"'
 
 
+def table(
+    heads: Iterable[str], rows: Iterable[Iterable[Child]], caption: str, *, kind: str = ""
+) -> Markup:
+    """Return a table; `kind`: a class of its own."""
+    top = element("tr", *(element("th", head, scope="col") for head in heads))
+    body = (element("tr", *(element("td", cell) for cell in row)) for row in rows)
+    return element(
+        "table",
+        element("caption", caption),
+        element("thead", top),
+        element("tbody", *body),
+        class_=f"list {kind}".rstrip(),
+    )
+
+
+def folded(title: str, content: Markup) -> Markup:
+    """Return content that is shown on demand."""
+    return element("details", element("summary", title), content, class_="fold")
+
+
+def items(texts: Iterable[Child], kind: str | None = None) -> Markup:
+    """Return a list."""
+    return element("ul", *(element("li", one) for one in texts), class_=kind)
+
+
 TAGS = {Role.OLD: "del", Role.NEW: "ins", Role.MESSAGE: "code"}
 """Roles with a meaning of their own in HTML, so that a reader's voice tells them apart."""
 
 
 def spoken(line: Line) -> Markup:
     """Return `line` as HTML, each piece with the class of its role."""
-    return join(map(_spoken, line.pieces))
-
-
-def _spoken(piece: Piece) -> Markup:
-    if piece.role is Role.PLAIN:
-        return text(piece.text)
-    return element(TAGS.get(piece.role, "span"), piece.text, class_=piece.role.value)
+    return join(_piece(piece, TAGS.get(piece.role, "span")) for piece in line.pieces)
 
 
 def drawn(line: Line, **attributes: str | float) -> Markup:
     """Return `line` as SVG text."""
-    pieces = (
-        text(piece.text)
-        if piece.role is Role.PLAIN
-        else element("tspan", piece.text, class_=piece.role.value)
-        for piece in line.pieces
-    )
-    return element("text", *pieces, **attributes)
+    return element("text", *(_piece(piece, "tspan") for piece in line.pieces), **attributes)
+
+
+def _piece(piece: Piece, tag: str) -> Markup:
+    if piece.role is Role.PLAIN:
+        return text(piece.text)
+    return element(tag, piece.text, class_=piece.role.value)

@@ -17,11 +17,12 @@ from joinproto.check.report import Growth, PropertyResult, Report
 from joinproto.cli.show import findings
 from joinproto.cli.show.amounts import count, plural
 from joinproto.cli.show.drawing import definitions, drawing
-from joinproto.cli.show.markup import Child, Markup, element, join, text
+from joinproto.cli.show.markup import Markup, element, folded, items, join, table, text
 from joinproto.cli.show.page_growth import growth
 from joinproto.cli.show.page_story import in_words
 from joinproto.cli.show.paste import paste
 from joinproto.cli.show.pieces import Piece, visible
+from joinproto.cli.show.rows import Plan
 from joinproto.cli.show.story import tell
 from joinproto.cli.show.words import headline
 from joinproto.codec.json_form import encoded
@@ -84,8 +85,8 @@ def _run(report: Report) -> tuple[Markup, str]:
     if report.trace is None:
         return Markup(), ""
     story = tell(report.trace)
-    wide, narrow = drawing(story), drawing(story, narrow=True)
-    chart = element("div", definitions(), wide.svg, narrow.svg, class_="chart")
+    wide, narrow = Plan(story), Plan(story, narrow=True)
+    chart = element("div", definitions(), drawing(wide), drawing(narrow), class_="chart")
     panel = element("aside", class_="panel", aria_label="One step", hidden=True)
     stage = element("section", chart, panel, class_="stage", aria_label="The run as a chart")
     between = wide.width_min + _MARGINS
@@ -120,14 +121,14 @@ def _properties(results: Iterable[PropertyResult]) -> Markup:
         )
         for item in results
     )
-    return _table(("Result", "Property", "Kind", ""), rows, "Properties")
+    return table(("Result", "Property", "Kind", ""), rows, "Properties")
 
 
 def _coverage(report: Report) -> Iterator[Markup]:
     idle = list(findings.not_exercised(report))
     if idle:
         yield element("h3", "Not exercised")
-        yield element("ul", *(element("li", item) for item in idle), class_="idle")
+        yield items(idle, "idle")
     yield element("p", f"Taken: {findings.exercised(report)}.", class_="quiet")
     for title, counts in (
         ("Steps taken", report.coverage.actions),
@@ -135,36 +136,18 @@ def _coverage(report: Report) -> Iterator[Markup]:
     ):
         if counts:
             rows = ((visible(name), count(times)) for name, times in counts.items())
-            yield _folded(title, _table(("What", "Times"), rows, title, kind="counts"))
+            yield folded(title, table(("What", "Times"), rows, title, kind="counts"))
     if report.notes:
         yield element("h3", "Notes")
-        yield element("ul", *(element("li", visible(note)) for note in report.notes))
+        yield items(map(visible, report.notes))
 
 
 def _sources(report: Report, options: Mapping[str, object]) -> Iterator[Markup]:
     if report.trace is not None:
         test = paste(report, report.trace, options=options)
-        yield _folded("The run as a pytest test", _source(test))
-    yield _folded("The report as JSON", _source(json.dumps(encoded(report), indent=2)))
+        yield folded("The run as a pytest test", _source(test))
+    yield folded("The report as JSON", _source(json.dumps(encoded(report), indent=2)))
 
 
 def _source(code: str) -> Markup:
     return element("pre", element("code", code), tabindex="0")
-
-
-def _folded(title: str, content: Markup) -> Markup:
-    return element("details", element("summary", title), content, class_="fold")
-
-
-def _table(
-    heads: Iterable[str], rows: Iterable[Iterable[Child]], caption: str, *, kind: str = ""
-) -> Markup:
-    top = element("tr", *(element("th", head, scope="col") for head in heads))
-    body = (element("tr", *(element("td", cell) for cell in row)) for row in rows)
-    return element(
-        "table",
-        element("caption", caption),
-        element("thead", top),
-        element("tbody", *body),
-        class_=f"list {kind}".rstrip(),
-    )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from joinproto.check.report import Growth
 from joinproto.cli.show.amounts import count, size
-from joinproto.cli.show.markup import Markup, element, join
+from joinproto.cli.show.markup import Markup, element, folded, join, table
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720.0, 240.0, 84.0, 16.0, 34.0
 
@@ -34,30 +34,21 @@ def _parts(levels: Sequence[Growth]) -> Iterator[Markup]:
             class_="quiet",
         )
     heads = ("Level", "New states", "Where", "Steps out", "Seconds", "Exchanged", "Written")
-    rows = [_row(item) for item in levels]
-    top = element("tr", *(element("th", head, scope="col") for head in heads))
-    table = element(
-        "table",
-        element("caption", "Every level"),
-        element("thead", top),
-        element("tbody", *rows),
-        class_="list counts",
-    )
-    yield element("details", element("summary", "Every level"), table, class_="fold")
+    every = table(heads, map(_row, levels), "Every level", kind="counts")
+    yield folded("Every level", every)
 
 
-def _row(item: Growth) -> Markup:
-    known = item.engine == "spark"
-    cells = (
+def _row(item: Growth) -> tuple[str, ...]:
+    on_spark = item.engine == "spark"
+    return (
         count(item.level),
         count(item.new),
         item.engine,
-        count(item.generated) if known else "",
-        f"{item.seconds:.2f}" if known else "",
-        size(item.sent) if known else "",
-        size(item.written) if known else "",
+        count(item.generated) if on_spark else "",
+        f"{item.seconds:.2f}" if on_spark else "",
+        size(item.sent) if on_spark else "",
+        size(item.written) if on_spark else "",
     )
-    return element("tr", *(element("td", cell) for cell in cells))
 
 
 def plot(counts: Sequence[int]) -> Markup:

@@ -9,7 +9,7 @@ from string import Template
 from joinproto.check.catalogue import load_world
 from joinproto.check.entry import Entry
 from joinproto.cli.show.amounts import plural
-from joinproto.cli.show.markup import Markup, element, join, text
+from joinproto.cli.show.markup import Markup, element, items, join, text
 from joinproto.cli.show.page import asset, style_hash
 from joinproto_worlds.entries import FAMILIES, family_of, mistake
 
@@ -59,9 +59,9 @@ def _world(item: Entry) -> Markup:
         element("p", item.happened) if item.happened else None,
         element("p", element("a", item.link, href=item.link)) if item.link else None,
         element("p", "; ".join([bounds, f"tier {item.tier}", *run])),
-        element("ul", *(element("li", claim) for claim in claims)),
+        items(claims),
         element("p", "with a mistake built in:") if mutants else None,
-        element("ul", *(element("li", mutant) for mutant in mutants)) if mutants else None,
+        items(mutants) if mutants else None,
         element("pre", f"joinproto check {item.name}"),
         id=item.name,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from joinproto.check.pictures import is_svg
 from joinproto.check.report import Trace
-from joinproto.cli.show.markup import Markup, element, spoken
+from joinproto.cli.show.markup import Markup, element, items, spoken
 from joinproto.cli.show.pieces import Line, visible
 from joinproto.cli.show.story import Change, Moment, Story
 from joinproto.cli.show.words import closing, cycle_begins, cycle_ends, fairness, sentence, told
@@ -89,7 +89,7 @@ def _fairness(trace: Trace) -> Iterator[Markup]:
     reasons = fairness(trace)
     if reasons:
         yield element("h3", "Why this run is fair")
-        yield element("ul", *(element("li", reason) for reason in reasons), class_="fairness")
+        yield items(reasons, "fairness")
 
 
 def _cards(moment: Moment, story: Story) -> Iterator[Markup]:

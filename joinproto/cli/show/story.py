@@ -71,31 +71,29 @@ class Moment:
     @property
     def is_network(self) -> bool:
         """Return whether the network splits or heals in this step."""
-        step = self.step
-        return step is not None and step.member is None and step.action in (SPLIT, HEAL)
+        return self.is_of_network(SPLIT, HEAL)
 
     @property
     def is_joint(self) -> bool:
         """Return whether several members take this step together."""
         step = self.step
-        return (
-            step is not None
-            and step.member is None
-            and step.message is None
-            and not self.is_network
-        )
+        is_of_none = step is not None and step.member is None and step.message is None
+        return is_of_none and not self.is_network
 
     @property
     def is_lost(self) -> bool:
         """Return whether the network loses a message in this step."""
-        step = self.step
-        return step is not None and step.member is None and step.action == LOSE
+        return self.is_of_network(LOSE)
 
     @property
     def is_doubled(self) -> bool:
         """Return whether the network doubles a message in this step."""
+        return self.is_of_network(DOUBLE)
+
+    def is_of_network(self, *actions: str) -> bool:
+        """Return whether this is one of these steps of the network."""
         step = self.step
-        return step is not None and step.member is None and step.action == DOUBLE
+        return step is not None and step.member is None and step.action in actions
 
     def addressees(self, among: Sequence[str]) -> tuple[str, ...]:
         """Return the addressees of the step's message among `among`: all others or one."""

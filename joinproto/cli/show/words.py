@@ -10,16 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from joinproto.check.events import quoted
-from joinproto.check.report import FailedRun, MessageText, Step, Trace
+from joinproto.check.report import FailedRun, MessageText, Trace
 from joinproto.cli.show.amounts import plural
 from joinproto.cli.show.pieces import Line, Piece, Role, line, listed, visible
 from joinproto.cli.show.story import (
     CRASH,
-    DOUBLE,
-    HEAL,
-    LOSE,
     RECEIVE,
-    SPLIT,
     START,
     Change,
     Moment,
@@ -27,6 +23,16 @@ from joinproto.cli.show.story import (
 )
 
 BECOMES = " → "
+
+
+OF_RUNS = {
+    "eventually": "never comes true",
+    "leads to": "never comes true",
+    "until": "waits for ever",
+    "infinitely often": "comes true no more",
+    "eventually always": "is false again and again",
+}
+"""Kind of a claim about whole runs -> how a run breaks it."""
 
 
 def headline(trace: Trace, *, world: str = "", members: int = 0) -> str:
@@ -41,41 +47,19 @@ def headline(trace: Trace, *, world: str = "", members: int = 0) -> str:
     match trace.kind:
         case "sometimes":
             return f"{name} is reached {after}{where}"
-        case "leads to" | "until" | "infinitely often" | "eventually always":
-            return f"{name} {_broken_run(trace)}{where}{_end_of(trace, after)}"
-        case "eventually" if trace.loop_at is not None and trace.loop_at < steps:
-            return f"{name} never comes true in a run{where}: {_again(steps, trace.loop_at)}"
-        case "eventually":
-            return f"{name} never comes true in a run{where}: it ends {after}"
+        case "until" if trace.loop_at is None:
+            return f"{name} fails{where} {after}"
+        case kind if kind in OF_RUNS:
+            due = "is due and " if kind == "leads to" else ""
+            loops = trace.loop_at is not None and trace.loop_at < steps
+            end = _again(steps, trace.loop_at or 0) if loops else f"it ends {after}"
+            return f"{name} {due}{OF_RUNS[kind]} in a run{where}: {end}"
         case "always possible":
             return f"{name} can never come true again {after}{where}"
         case "no deadlock":
             return f"{name} fails {after}{where}: nothing more can happen"
         case _:
             return f"{name} is violated {after}{where}"
-
-
-def _broken_run(trace: Trace) -> str:
-    """Return the error of a run, in a few words."""
-    match trace.kind:
-        case "leads to":
-            return "is due and never comes true in a run"
-        case "until" if trace.loop_at is None:
-            return "fails"
-        case "until":
-            return "waits for ever in a run"
-        case "infinitely often":
-            return "comes true no more in a run"
-    return "is false again and again in a run"
-
-
-def _end_of(trace: Trace, after: str) -> str:
-    steps = len(trace.steps)
-    if trace.loop_at is None:
-        return f" {after}"
-    if trace.loop_at < steps:
-        return f": {_again(steps, trace.loop_at)}"
-    return f": it ends {after}"
 
 
 def _again(steps: int, loop_at: int) -> str:
@@ -96,18 +80,10 @@ def verdict(trace: Trace) -> Line:
     match trace.kind:
         case "sometimes":
             return line(Piece(f"here {name} is reached", Role.GOOD))
-        case "eventually":
-            words = f"{name} never comes true in this run"
-        case "leads to":
-            words = f"{name}{_since(trace)} never comes true in this run"
         case "until" if trace.loop_at is None:
             words = f"here {name}{_since(trace)} fails: too early"
-        case "until":
-            words = f"{name}{_since(trace)} waits for ever in this run"
-        case "infinitely often":
-            words = f"{name} comes true no more in this run"
-        case "eventually always":
-            words = f"{name} is false again and again in this run"
+        case kind if kind in OF_RUNS:
+            words = f"{name}{_since(trace)} {OF_RUNS[kind]} in this run"
         case "always possible":
             words = f"from here {name} can never come true again"
         case "no deadlock":
@@ -139,30 +115,28 @@ def event_line(moment: Moment, story: Story) -> Line:
     step = moment.step
     if step is None:
         return line(Piece("the initial state", Role.ACTION))
-    match step:
-        case Step(action=action, member=str(), message=MessageText()) if action == RECEIVE:
-            parts = [Piece("receives ", Role.ACTION), *_message(moment)]
-        case Step(action=action, member=str(), message=None) if action == START:
-            parts = [Piece("starts", Role.START)]
-        case Step(member=str()) if moment.crashes:
-            rest = visible(step.action).removeprefix(CRASH)
-            parts = [Piece(f"crashes{rest}", Role.CRASH)]
-            if step.message is not None:
-                parts += [Piece(" "), *_message(moment)]
-        case Step(action=action, member=None, message=MessageText()) if action == LOSE:
-            parts = [Piece("the network loses ", Role.CRASH), *_message(moment)]
-        case Step(action=action, member=None, message=MessageText()) if action == DOUBLE:
-            parts = [Piece("the network doubles ", Role.ACTION), *_message(moment)]
-        case Step(action=action, member=None, message=None) if action == SPLIT:
-            parts = [Piece("the network splits", Role.SPLIT)]
-            if moment.side:
-                parts += [Piece(": "), *_sides(moment, story)]
-        case Step(action=action, member=None, message=None) if action == HEAL:
-            parts = [Piece("the network heals", Role.SPLIT)]
-        case _:
-            parts = [Piece(visible(step.action), Role.ACTION)]
-            if step.message is not None:
-                parts += [Piece(" "), *_message(moment)]
+    acts, has_message = step.member is not None, step.message is not None
+    if acts and has_message and step.action == RECEIVE:
+        parts = [Piece("receives ", Role.ACTION), *_message(moment)]
+    elif acts and not has_message and step.action == START:
+        parts = [Piece("starts", Role.START)]
+    elif acts and moment.crashes:
+        rest = visible(step.action).removeprefix(CRASH)
+        parts = [Piece(f"crashes{rest}", Role.CRASH)]
+        if has_message:
+            parts += [Piece(" "), *_message(moment)]
+    elif moment.is_lost and has_message:
+        parts = [Piece("the network loses ", Role.CRASH), *_message(moment)]
+    elif moment.is_doubled and has_message:
+        parts = [Piece("the network doubles ", Role.ACTION), *_message(moment)]
+    elif moment.is_network and not has_message:
+        parts = [Piece(f"the network {step.action}s", Role.SPLIT)]
+        if moment.side:
+            parts += [Piece(": "), *_sides(moment, story)]
+    else:
+        parts = [Piece(visible(step.action), Role.ACTION)]
+        if has_message:
+            parts += [Piece(" "), *_message(moment)]
     if step.detail and not (moment.is_network and moment.side):
         parts.append(Piece(f" {visible(step.detail)}"))
     return line(*parts, member=step.member)
