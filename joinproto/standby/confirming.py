@@ -5,58 +5,50 @@ Source: hot standby, H4, H8; LM4, LM5, LC2.
 
 from __future__ import annotations
 
-from joinproto.machine.values import evolve
-from joinproto.standby.events import Confirm, Effect, WriteView
+from joinproto.standby.events import Confirm, WriteView
 from joinproto.standby.messages import View, Viewed
 from joinproto.standby.primary_state import Keeper, Pending, PrimaryState, Proposal
-from joinproto.standby.replication import Told, told
+from joinproto.standby.replication import PrimaryStep
 
 
-def settled(state: PrimaryState) -> Told:
-    """Return the state after all that follows by itself: views, then confirmations."""
-    effects: tuple[Effect, ...] = ()
+def settle(step: PrimaryStep) -> None:
+    """Do all that follows by itself: views, then confirmations."""
     while True:
-        state, arrived = _arrived(state)
-        state, written = _view_written(state)
-        state, proposed = _proposed(state)
-        effects += (*arrived, *written, *proposed)
-        if not (written or proposed):
+        _arrived(step)
+        before = len(step.effects)
+        _view_written(step)
+        _proposed(step)
+        if len(step.effects) == before:
             break
-    state, confirmed = _confirmed(state)
-    return state, (*effects, *confirmed)
+    _confirmed(step)
 
 
-def _arrived(state: PrimaryState) -> Told:
+def _arrived(step: PrimaryStep) -> None:
     """H8: the primary stops waiting for an expected backup that has all, and tells it."""
-    effects: tuple[Effect, ...] = ()
-    queues = state.stock.copied()
-    for name in sorted(state.awaited & state.followers.keys()):
-        if state.followers[name].is_whole(queues):
-            state = evolve(state, awaited=state.awaited - {name})
-            if name in state.view.members:
-                state, sent = told(state, name, Viewed(state.view))
-                effects += sent
-    if not state.awaited and state.deadline is not None:
-        state = evolve(state, deadline=None)
-    return state, effects
+    queues = step.state.stock.copied()
+    for name in sorted(step.state.awaited & step.state.followers.keys()):
+        if step.state.followers[name].is_whole(queues):
+            step.change(awaited=step.state.awaited - {name})
+            if name in step.state.view.members:
+                step.tell(name, Viewed(step.state.view))
+    if not step.state.awaited and step.state.deadline is not None:
+        step.change(deadline=None)
 
 
-def _view_written(state: PrimaryState) -> Told:
+def _view_written(step: PrimaryStep) -> None:
     """A proposal is a view once it is written wherever it must be: H4."""
-    proposal = state.proposal
+    proposal, followers = step.state.proposal, step.state.followers
     if proposal is None or not proposal.written:
-        return state, ()
-    for name, number in proposal.sent.items():
-        one = state.followers.get(name)
-        # A broker that has gone is dropped by the next view, and needs no word of this one.
-        if one is not None and one.done < number:
-            return state, ()
-    state = evolve(state, view=proposal.view, proposal=None)
-    effects: tuple[Effect, ...] = ()
-    for name in sorted(state.followers.keys() - proposal.sent.keys()):
-        state, sent = told(state, name, Viewed(proposal.view))
-        effects += sent
-    return state, effects
+        return
+    # A broker that has gone is dropped by the next view, and needs no word of this one.
+    sent = [
+        (followers[name], number) for name, number in proposal.sent.items() if name in followers
+    ]
+    if any(one.done < number for one, number in sent):
+        return
+    step.change(view=proposal.view, proposal=None)
+    for name in sorted(followers.keys() - proposal.sent.keys()):
+        step.tell(name, Viewed(proposal.view))
 
 
 def wanted(state: PrimaryState) -> tuple[str, ...]:
@@ -69,32 +61,31 @@ def wanted(state: PrimaryState) -> tuple[str, ...]:
     return tuple(sorted(members))
 
 
-def _proposed(state: PrimaryState) -> Told:
+def _proposed(step: PrimaryStep) -> None:
     """H4: a broker that comes or goes is written down; one view at a time."""
-    members = wanted(state)
+    state, members = step.state, wanted(step.state)
     if state.proposal is not None or members == state.view.members:
-        return state, ()
-    now = state.view
+        return
     view = View(
-        generation=now.generation, number=now.number + 1, primary=state.who.me, members=members
+        generation=state.view.generation,
+        number=state.view.number + 1,
+        primary=state.who.me,
+        members=members,
     )
-    effects: tuple[Effect, ...] = (WriteView(view),)
+    step.effects.append(WriteView(view))
     sent: dict[str, int] = {}
     if state.who.keeper is Keeper.OUTSIDE:
-        for name in sorted(set(members) & state.followers.keys()):
-            state, more = told(state, name, Viewed(view))
-            effects += more
-            sent[name] = state.followers[name].sent
-    return evolve(state, proposal=Proposal(view=view, sent=sent)), effects
+        told = sorted(set(members) & state.followers.keys())
+        sent = {name: step.tell(name, Viewed(view)) for name in told}
+    step.change(proposal=Proposal(view=view, sent=sent))
 
 
-def _confirmed(state: PrimaryState) -> Told:
-    required = state.required
+def _confirmed(step: PrimaryStep) -> None:
+    state, required = step.state, step.state.required
     done = [one for one in state.pending if _is_done(state, one, required)]
-    if not done:
-        return state, ()
-    left = tuple(one for one in state.pending if one not in done)
-    return evolve(state, pending=left), tuple(Confirm(one.token) for one in done)
+    if done:
+        step.change(pending=tuple(one for one in state.pending if one not in done))
+        step.effects += (Confirm(one.token) for one in done)
 
 
 def _is_done(state: PrimaryState, one: Pending, required: frozenset[str]) -> bool:

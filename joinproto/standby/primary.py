@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from joinproto.machine import step
+from joinproto.machine import step as shape
 from joinproto.machine.values import evolve
-from joinproto.standby.confirming import settled
+from joinproto.standby.confirming import settle
 from joinproto.standby.events import (
     Commit,
     Confirm,
@@ -46,12 +46,13 @@ from joinproto.standby.messages import (
     View,
     WiringItem,
 )
-from joinproto.standby.primary_state import Pending, PrimaryState, Who, with_follower
+from joinproto.standby.primary_state import Pending, PrimaryState, Who
 from joinproto.standby.replica_state import changed, declared, deleted, numbered
 from joinproto.standby.replicates import Level, replicates
 from joinproto.standby.replication import (
+    PrimaryStep,
     fed,
-    forgotten,
+    forget,
     joined,
     spread,
     subscribed,
@@ -87,94 +88,95 @@ def is_copied(who: Who, queue: WiringItem, message: New) -> bool:
     ).message
 
 
-Step: TypeAlias = step.Step[PrimaryState, Effect]
+Step: TypeAlias = shape.Step[PrimaryState, Effect]
 
 
 def lead(state: PrimaryState, event: Received | Gone | OfPrimary) -> Step:
     """Return a primary's step for an event."""
+    step = PrimaryStep(state)
+    _take(step, event)
+    if step.state is not state:
+        settle(step)
+    return Step(step.state, tuple(step.effects))
+
+
+def _take(step: PrimaryStep, event: Received | Gone | OfPrimary) -> None:
+    state = step.state
     match event:
         case Received(sender, content):
-            return _received(state, sender, content)
+            _received(step, sender, content)
         case Commit(token, drafts):
-            return _committed(state, token, drafts)
+            _committed(step, token, drafts)
         case Declare(token, thing):
-            return _declared(state, token, thing)
+            _declared(step, token, thing)
         case Delete(token, thing):
-            return _deleted(state, token, thing)
+            _deleted(step, token, thing)
         case OwnStore(token):
-            pending = tuple(
-                evolve(one, written=True) if one.token == token else one for one in state.pending
+            written = (
+                evolve(one, written=one.written or one.token == token) for one in state.pending
             )
-            return _settled(evolve(state, pending=pending))
+            step.change(pending=tuple(written))
         case More(backup, queue, count):
-            state, sent = fed(state, backup, queue, count)
-            return _settled(state, sent)
+            fed(step, backup, queue, count)
         case Gone(backup):
-            return _settled(_without(state, backup))
+            _drop(step, backup)
         case ViewWritten(view):
-            if state.proposal is None or state.proposal.view != view:
-                return Step(state)
-            return _settled(evolve(state, proposal=evolve(state.proposal, written=True)))
+            if state.proposal is not None and state.proposal.view == view:
+                step.change(proposal=evolve(state.proposal, written=True))
         case Superseded(view):
-            return _superseded(state, view)
+            _superseded(step, view)
         case Tick(now):
-            if state.deadline is None or now < state.deadline:
-                return Step(state)
-            # H8: who has a link is waited for all the same.
-            there = state.awaited & state.followers.keys()
-            return _settled(evolve(state, awaited=there, deadline=None))
+            if state.deadline is not None and now >= state.deadline:
+                # H8: it waits on for those that have a link.
+                step.change(awaited=state.awaited & state.followers.keys(), deadline=None)
         case never:
             assert_never(never)
 
 
-def _settled(state: PrimaryState, effects: tuple[Effect, ...] = ()) -> Step:
-    state, more = settled(state)
-    return Step(state, (*effects, *more))
-
-
-def _without(state: PrimaryState, backup: str) -> PrimaryState:
+def _drop(step: PrimaryStep, backup: str) -> None:
+    state = step.state
     left = {name: one for name, one in state.followers.items() if name != backup}
     # H8: before the deadline an expected backup may come again.
     awaited = state.awaited if state.deadline is not None else state.awaited - {backup}
-    return evolve(state, followers=left, awaited=awaited)
+    step.change(followers=left, awaited=awaited)
 
 
-def _received(state: PrimaryState, sender: str, content: Content) -> Step:
+def _received(step: PrimaryStep, sender: str, content: Content) -> None:
     if isinstance(content, FromPrimary | Refuse):
-        return Step(state)  # it came on a link from before the promotion
+        return  # it came on a link from before the promotion
     match content:
-        case Join():
-            if state.who.practice.generations and (content.view.generation > state.view.generation):
-                return _superseded(state, content.view)
-            state, sent = joined(_without(state, sender), content)
-            return _settled(state, sent)
+        case Join(view=view):
+            if step.state.who.practice.generations and (
+                view.generation > step.state.view.generation
+            ):
+                _superseded(step, view)
+                return
+            _drop(step, sender)
+            joined(step, content)
         case Subscribe():
-            state, sent = subscribed(state, sender, content)
-            return _settled(state, sent)
+            subscribed(step, sender, content)
         case Has(number):
-            one = state.followers.get(sender)
-            if one is None or not one.done < number <= one.sent:
-                return Step(state)
-            return _settled(with_follower(state, sender, evolve(one, done=number)))
+            one = step.state.followers.get(sender)
+            if one is not None and one.done < number <= one.sent:
+                step.set_follower(sender, evolve(one, done=number))
         case never:
             assert_never(never)
 
 
-def _superseded(state: PrimaryState, view: View) -> Step:
+def _superseded(step: PrimaryStep, view: View) -> None:
     """H2: a broker is primary of a younger generation; nothing is confirmed any more."""
-    if not state.who.practice.generations or view.age <= state.view.age:
-        return Step(state)
-    return Step(
-        state, (Turn(f"{view.primary} is primary of the younger generation {view.generation}"),)
-    )
+    if step.state.who.practice.generations and view.age > step.state.view.age:
+        why = f"{view.primary} is primary of the younger generation {view.generation}"
+        step.effects.append(Turn(why))
 
 
-def _committed(state: PrimaryState, token: int, drafts: tuple[Draft, ...]) -> Step:
+def _committed(step: PrimaryStep, token: int, drafts: tuple[Draft, ...]) -> None:
     changes: list[Change] = []
     shared: list[Change] = []
-    practice = state.who.practice
+    who = step.state.who
     for draft in drafts:
-        queue, thing = state.stock.queues.get(draft.queue), state.stock.thing(draft.queue)
+        stock = step.state.stock
+        queue, thing = stock.queues.get(draft.queue), stock.thing(draft.queue)
         if queue is None or thing is None:
             continue
         puts = numbered(queue, ((one.id, one.durable) for one in draft.puts))
@@ -182,65 +184,64 @@ def _committed(state: PrimaryState, token: int, drafts: tuple[Draft, ...]) -> St
         copied = tuple(
             message
             for message, one in zip(puts, draft.puts, strict=True)
-            if is_copied(state.who, thing, one)
+            if is_copied(who, thing, one)
         )
         takes = tuple(one for one in draft.takes if queue.line.has(one))
         mine = Change(queue=draft.queue, puts=copied, takes=takes)
         if copied or takes:
             shared.append(mine)
-        state = evolve(state, stock=changed(practice, state.stock, mine, len(puts)))
-    state, sent, effects = spread(state, tuple(shared))
+        step.change(stock=changed(who.practice, stock, mine, len(puts)))
     is_kept = any(one.durable for change in changes for one in (*change.puts, *change.takes))
     if is_kept:
-        effects = (Write(token, tuple(changes)), *effects)
+        step.effects.append(Write(token, tuple(changes)))
+    sent = spread(step, tuple(shared))
     has_puts = any(draft.puts for draft in drafts)
-    if not (practice.holds_transfers if has_puts else practice.holds_acknowledgements):
-        return _settled(state, (*effects, Confirm(token)))
+    if not (who.practice.holds_transfers if has_puts else who.practice.holds_acknowledgements):
+        step.effects.append(Confirm(token))
+        return
     queues = tuple(sorted({change.queue for change in shared}))
-    return _held(state, token, queues, sent, effects, written=not is_kept)
+    _hold(step, Pending(token=token, queues=queues, sent=sent, written=not is_kept))
 
 
-def _held(
-    state: PrimaryState,
-    token: int,
-    queues: tuple[str, ...],
-    sent: dict[str, int],
-    effects: tuple[Effect, ...],
-    *,
-    written: bool,
-) -> Step:
-    pending = Pending(token=token, queues=queues, sent=sent, written=written)
-    return _settled(evolve(state, pending=(*state.pending, pending)), effects)
+def _hold(step: PrimaryStep, pending: Pending) -> None:
+    step.change(pending=(*step.state.pending, pending))
 
 
-def _declared(state: PrimaryState, token: int, thing: WiringItem) -> Step:
-    thing = leveled(state.who, thing)
-    old = state.stock.things.get(thing.key)
+def _declared(step: PrimaryStep, token: int, thing: WiringItem) -> None:
+    thing = leveled(step.state.who, thing)
+    old = step.state.stock.things.get(thing.key)
     if old is not None and old.id == thing.id:
-        return _settled(state, (Confirm(token),))
-    if old is not None and old.kind is Kind.QUEUE:
-        state = forgotten(state, old.name)
-    made: tuple[Effect, ...] = (Make(thing),) if old is None else (Remove(old), Make(thing))
-    state = evolve(state, stock=declared(state.stock, thing), events=state.events + 1)
-    return _wired(state, token, Declared(event=state.events, thing=thing), made)
+        step.effects.append(Confirm(token))
+        return
+    if old is not None:
+        if old.kind is Kind.QUEUE:
+            forget(step, old.name)
+        step.effects.append(Remove(old))
+    step.effects.append(Make(thing))
+    step.change(stock=declared(step.state.stock, thing), events=step.state.events + 1)
+    _wired(step, token, Declared(event=step.state.events, thing=thing))
 
 
-def _deleted(state: PrimaryState, token: int, thing: WiringItem) -> Step:
-    old = state.stock.things.get(thing.key)
+def _deleted(step: PrimaryStep, token: int, thing: WiringItem) -> None:
+    old = step.state.stock.things.get(thing.key)
     if old is None:
-        return _settled(state, (Confirm(token),))
+        step.effects.append(Confirm(token))
+        return
     if old.kind is Kind.QUEUE:
-        state = forgotten(state, old.name)
-    state = evolve(state, stock=deleted(state.stock, old), events=state.events + 1)
-    return _wired(state, token, Deleted(event=state.events, thing=old), (Remove(old),))
+        forget(step, old.name)
+    step.effects.append(Remove(old))
+    step.change(stock=deleted(step.state.stock, old), events=step.state.events + 1)
+    _wired(step, token, Deleted(event=step.state.events, thing=old))
 
 
-def _wired(
-    state: PrimaryState, token: int, content: Declared | Deleted, made: tuple[Effect, ...]
-) -> Step:
-    state, sent, effects = wiring_spread(state, content, content.thing)
-    if not state.who.practice.holds_declarations:
-        return _settled(state, (*made, *effects, Confirm(token)))
+def _wired(step: PrimaryStep, token: int, content: Declared | Deleted) -> None:
+    holds = step.state.who.practice.holds_declarations
     # LC2: a client's declaration is confirmed like a transfer: when it is on our own disk, too.
     # Otherwise: a primary without backups confirms a queue, loses power, and the queue is gone.
-    return _held(state, token, (), sent, (*made, Write(token), *effects), written=False)
+    if holds:
+        step.effects.append(Write(token))
+    sent = wiring_spread(step, content, content.thing)
+    if holds:
+        _hold(step, Pending(token=token, queues=(), sent=sent, written=False))
+    else:
+        step.effects.append(Confirm(token))

@@ -11,14 +11,13 @@ from enum import Enum
 
 from attrs import Factory, frozen
 
-from joinproto.machine.values import evolve
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.messages import View
 from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.replicates import Default
-from joinproto.standby.variants import VariantRules, practice_of
+from joinproto.standby.variants import PRACTICES, VariantRules
 
 
 class Keeper(Enum):
@@ -40,7 +39,7 @@ class Who:
 
     @property
     def practice(self) -> VariantRules:
-        return practice_of(self.variant)
+        return PRACTICES[self.variant]
 
 
 @frozen(kw_only=True)
@@ -147,7 +146,3 @@ class PrimaryState:
         # Not ours: one that is gone is not asked, whether the others know of it or not.
         early = self.awaited if self.who.practice.holds_early else frozenset()
         return level | (self.members & self.followers.keys()) | early
-
-
-def with_follower(state: PrimaryState, name: str, one: Follower) -> PrimaryState:
-    return evolve(state, followers={**state.followers, name: one})

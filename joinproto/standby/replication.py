@@ -1,5 +1,7 @@
 """The messages of a primary to its backups: wiring, older data, and current changes.
 
+A step is made by changing a `PrimaryStep`: these functions say what comes next.
+
 Source: hot standby, H4 to H7, H9.
 """
 
@@ -7,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from attrs import define, field
 
 from joinproto.machine.values import evolve
 from joinproto.standby.catch_up import Order, is_after
@@ -25,24 +29,36 @@ from joinproto.standby.messages import (
     Wired,
     WiringItem,
 )
-from joinproto.standby.primary_state import Follower, PrimaryState, with_follower
+from joinproto.standby.primary_state import Follower, PrimaryState
 from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replicates import Level
 
-Told = tuple[PrimaryState, tuple[Effect, ...]]
-"""The next state, and the messages to send."""
+
+@define(eq=False)
+class PrimaryStep:
+    """A step while it is made: the state and the effects so far."""
+
+    state: PrimaryState
+    effects: list[Effect] = field(factory=list)
+
+    def change(self, **changes: Any) -> None:
+        """Change fields of the state."""
+        self.state = evolve(self.state, **changes)
+
+    def set_follower(self, name: str, one: Follower) -> None:
+        self.change(followers={**self.state.followers, name: one})
+
+    def tell(self, name: str, content: FromPrimary) -> int:
+        """Send something to a backup that has a link; return its number on the link."""
+        one = self.state.followers[name]
+        self.set_follower(name, evolve(one, sent=one.sent + 1))
+        self.effects.append(Send(name, content))
+        return one.sent + 1
 
 
-def told(state: PrimaryState, name: str, content: FromPrimary) -> Told:
-    """Return the state after sending something to a backup that has a link."""
-    one = state.followers[name]
-    state = with_follower(state, name, evolve(one, sent=one.sent + 1))
-    return state, (Send(name, content),)
-
-
-def joined(state: PrimaryState, join: Join) -> Told:
-    """Return the answer to a backup's first word: the wiring, or that it may not follow."""
-    who, theirs = state.who, join.view
+def joined(step: PrimaryStep, join: Join) -> None:
+    """Answer a backup's first word: with the wiring, or that it may not follow."""
+    state, who, theirs = step.state, step.state.who, join.view
     rule = why = ""
     if join.name == who.me:
         rule, why = "H1", f"{who.me} is asked to follow itself"
@@ -65,11 +81,12 @@ def joined(state: PrimaryState, join: Join) -> Told:
         )
     if rule:
         refuse = Refuse(rule=rule, why=why, view=state.view)
-        return state, (Send(join.name, refuse), Leave(join.name, why))
-    state = with_follower(state, join.name, Follower())
-    things = tuple(one for one in state.stock.things.values() if is_mirrored(state, one))
-    things = tuple(sorted(things, key=lambda one: (_RANK[one.kind], one.name)))
-    return told(state, join.name, Wired(view=state.view, things=things, events=state.events))
+        step.effects += (Send(join.name, refuse), Leave(join.name, why))
+        return
+    step.set_follower(join.name, Follower())
+    things = [one for one in state.stock.things.values() if is_mirrored(state, one)]
+    things.sort(key=lambda one: (_RANK[one.kind], one.name))
+    step.tell(join.name, Wired(view=state.view, things=tuple(things), events=state.events))
 
 
 _RANK = {Kind.EXCHANGE: 0, Kind.QUEUE: 1, Kind.BINDING: 2}
@@ -83,83 +100,70 @@ def is_mirrored(state: PrimaryState, thing: WiringItem) -> bool:
     return thing.level is not Level.NONE or not practice.chooses
 
 
-def subscribed(state: PrimaryState, name: str, wants: Subscribe) -> Told:
-    """Return the actions for a backup that wants a queue: its surplus, then the messages that it
-    lacks.
-    """
-    queue = state.stock.queues.get(wants.queue)
-    if name not in state.followers or queue is None or queue.id != wants.id:
-        return state, ()  # it was deleted meanwhile: the backup is told on this link
-    if state.who.practice.by_identity:
+def subscribed(step: PrimaryStep, name: str, wants: Subscribe) -> None:
+    """Answer a backup that wants a queue: with its surplus, and later the messages it lacks."""
+    queue = step.state.stock.queues.get(wants.queue)
+    if name not in step.state.followers or queue is None or queue.id != wants.id:
+        return  # it was deleted meanwhile: the backup is told on this link
+    if step.state.who.practice.by_identity:
         here = frozenset(queue.line.ids)
         has = frozenset(wants.has)
         drops = tuple(one for one in wants.has if one not in here)
         lacks = MessageQueue.of(one for one in queue.line if one.id not in has)
-        state, sent = told(state, name, Surplus(queue=wants.queue, drops=drops, next=queue.next))
+        step.tell(name, Surplus(queue=wants.queue, drops=drops, next=queue.next))
     else:
         last = -1 if wants.last is None else wants.last
         lacks = MessageQueue.of(
             one for one in queue.line if wants.last is None or is_after(one.sequence, last)
         )
-        sent = ()
-    one = state.followers[name]
-    one = evolve(one, copying={**one.copying, wants.queue: lacks})
-    state, more = _ended(with_follower(state, name, one), name, wants.queue)
-    return state, (*sent, *more)
+    one = step.state.followers[name]
+    step.set_follower(name, evolve(one, copying={**one.copying, wants.queue: lacks}))
+    _ended(step, name, wants.queue)
 
 
-def fed(state: PrimaryState, name: str, queue: str, count: int) -> Told:
-    """Return the state after sending up to `count` messages that were there before: H5."""
-    one = state.followers.get(name)
+def fed(step: PrimaryStep, name: str, queue: str, count: int) -> None:
+    """Send up to `count` messages that were there before: H5."""
+    one = step.state.followers.get(name)
     if one is None or queue not in one.copying:
-        return state, ()
-    rest, messages = one.copying[queue].split(count, back=state.who.order is Order.LIFO)
-    state = with_follower(state, name, evolve(one, copying={**one.copying, queue: rest}))
-    state, sent = told(state, name, Copy(queue=queue, messages=messages))
-    state, more = _ended(state, name, queue)
-    return state, (*sent, *more)
+        return
+    back = step.state.who.order is Order.LIFO
+    rest, messages = one.copying[queue].split(count, back=back)
+    step.set_follower(name, evolve(one, copying={**one.copying, queue: rest}))
+    step.tell(name, Copy(queue=queue, messages=messages))
+    _ended(step, name, queue)
 
 
-def _ended(state: PrimaryState, name: str, queue: str) -> Told:
+def _ended(step: PrimaryStep, name: str, queue: str) -> None:
     """H5: a queue is caught up when nothing earlier is missing."""
-    one = state.followers[name]
+    one = step.state.followers[name]
     if queue not in one.copying or one.copying[queue].blocks:
-        return state, ()
-    rest = {key: line for key, line in one.copying.items() if key != queue}
+        return
     # From here on nothing is confirmed without it: all that was, it was sent before.
     level = {**one.level, queue: one.sent + 1}
-    state = with_follower(state, name, evolve(one, copying=rest, level=level))
-    return told(state, name, CaughtUp(queue=queue))
+    step.set_follower(name, evolve(one, copying=_without(one.copying, queue), level=level))
+    step.tell(name, CaughtUp(queue=queue))
 
 
-def spread(
-    state: PrimaryState, changes: tuple[Change, ...]
-) -> tuple[PrimaryState, dict[str, int], tuple[Effect, ...]]:
-    """Return the state after sending all backups the changes with their numbers.
+def spread(step: PrimaryStep, changes: tuple[Change, ...]) -> dict[str, int]:
+    """Send the changes to all backups; return the number under which each was told.
 
     A backup that still copies a queue gets new messages at once, last-in first-out; messages
     removed before they were sent need not be sent.
     """
     numbers: dict[str, int] = {}
-    effects: tuple[Effect, ...] = ()
-    for name in sorted(state.followers):
-        one, mine = _for_one(state, state.followers[name], changes)
-        state = with_follower(state, name, one)
-        parts = (mine,) if state.who.practice.whole_transactions else _apart(mine)
-        for part in parts:
+    for name in sorted(step.state.followers):
+        mine = _for_one(step, name, changes)
+        for part in (mine,) if step.state.who.practice.whole_transactions else _apart(mine):
             if part:
-                state, sent = told(state, name, Changed(changes=part))
-                effects += sent
-        numbers[name] = state.followers[name].sent
+                step.tell(name, Changed(changes=part))
+        numbers[name] = step.state.followers[name].sent
         for queue in sorted({change.queue for change in changes}):
-            state, sent = _ended(state, name, queue)
-            effects += sent
-    return state, numbers, effects
+            _ended(step, name, queue)
+    return numbers
 
 
-def _for_one(
-    state: PrimaryState, one: Follower, changes: tuple[Change, ...]
-) -> tuple[Follower, tuple[Change, ...]]:
+def _for_one(step: PrimaryStep, name: str, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    one = step.state.followers[name]
     copying = dict(one.copying)
     mine: list[Change] = []
     for change in changes:
@@ -171,14 +175,15 @@ def _for_one(
             takes = tuple(message for message in takes if not rest.has(message))
             for message in change.takes:
                 rest = rest.without(message)
-            if state.who.order is Order.FIFO:
+            if step.state.who.order is Order.FIFO:
                 for message in puts:
                     rest = rest.put(message)
                 puts = ()
             copying[change.queue] = rest
         if puts or takes:
             mine.append(Change(queue=change.queue, puts=puts, takes=takes))
-    return evolve(one, copying=copying), tuple(mine)
+    step.set_follower(name, evolve(one, copying=copying))
+    return tuple(mine)
 
 
 def _apart(changes: tuple[Change, ...]) -> tuple[tuple[Change, ...], ...]:
@@ -190,29 +195,21 @@ def _apart(changes: tuple[Change, ...]) -> tuple[tuple[Change, ...], ...]:
     return tuple(found)
 
 
-def wiring_spread(
-    state: PrimaryState, content: FromPrimary, thing: WiringItem
-) -> tuple[PrimaryState, dict[str, int], tuple[Effect, ...]]:
-    """Return the state after telling all backups of a declaration or deletion."""
-    numbers: dict[str, int] = {}
-    effects: tuple[Effect, ...] = ()
-    if not is_mirrored(state, thing):
-        return state, numbers, effects
-    for name in sorted(state.followers):
-        state, sent = told(state, name, content)
-        effects += sent
-        numbers[name] = state.followers[name].sent
-    return state, numbers, effects
+def wiring_spread(step: PrimaryStep, content: FromPrimary, thing: WiringItem) -> dict[str, int]:
+    """Tell all backups of a declaration or deletion; return the number of each message."""
+    if not is_mirrored(step.state, thing):
+        return {}
+    return {name: step.tell(name, content) for name in sorted(step.state.followers)}
 
 
-def forgotten(state: PrimaryState, queue: str) -> PrimaryState:
-    """Return the state without the copies under way for a queue that was deleted."""
-
-    def left(items: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: item for name, item in items.items() if name != queue}
-
+def forget(step: PrimaryStep, queue: str) -> None:
+    """Forget the copies under way for a queue that was deleted."""
     followers = {
-        name: evolve(one, copying=left(one.copying), level=left(one.level))
-        for name, one in state.followers.items()
+        name: evolve(one, copying=_without(one.copying, queue), level=_without(one.level, queue))
+        for name, one in step.state.followers.items()
     }
-    return evolve(state, followers=followers)
+    step.change(followers=followers)
+
+
+def _without(items: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: item for key, item in items.items() if key != name}

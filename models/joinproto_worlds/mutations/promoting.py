@@ -11,14 +11,16 @@ from typing import Any
 from attrs import evolve
 
 from joinproto.machine.machine import Arrow, StateMachine
+from joinproto.machine.step import Step
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS
 from joinproto.standby.broker import Mark, Role, Variant
 from joinproto.standby.clients import Entrance
-from joinproto.standby.events import Write
-from joinproto.standby.primary_state import PrimaryState, with_follower
+from joinproto.standby.events import Write, Written
+from joinproto.standby.primary_state import PrimaryState
 from joinproto.standby.promote import Promoted, Promotion
 from joinproto.standby.queue import MessageQueue
+from joinproto.standby.replication import PrimaryStep
 from joinproto.standby.variants import VariantRules
 from joinproto_worlds.mutations.mutation import Mutation, changing, dropping, with_arrows
 
@@ -53,13 +55,13 @@ def _stops_clean(_original: object) -> Callable[..., Mark]:
     return lambda _state, _event: Mark.CLEAN
 
 
-def _ended_at_once(original: Callable[..., Any]) -> Callable[..., Any]:
-    def ended(state: PrimaryState, name: str, queue: str) -> Any:
-        one = state.followers[name]
+def _ended_at_once(original: Callable[..., None]) -> Callable[..., None]:
+    def ended(step: PrimaryStep, name: str, queue: str) -> None:
+        one = step.state.followers[name]
         if queue in one.copying:
             copying = {**one.copying, queue: MessageQueue()}
-            state = with_follower(state, name, evolve(one, copying=copying))
-        return original(state, name, queue)
+            step.set_follower(name, evolve(one, copying=copying))
+        original(step, name, queue)
 
     return ended
 
@@ -76,25 +78,28 @@ def _everybody(original: Table[Entrance]) -> Table[Entrance]:
     return changing(original, "it follows", outcome=Entrance.ADMITTED)
 
 
-def _keeps_late(original: Callable[..., Any]) -> Callable[..., Any]:
-    def held(*given: Any, written: bool) -> Any:
-        state, token, queues, sent, effects = given
-        writes = tuple(one for one in effects if isinstance(one, Write))
-        others = tuple(one for one in effects if not isinstance(one, Write))
-        _ = written
-        return original(state, token, queues, sent, others, written=True).then(*writes)
+def _confirming_early(
+    of: Callable[[Write], bool], *, keeps: bool
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a mutation of a primary's step: it takes these writes for done, before they are.
 
-    return held
+    `keeps`: they follow behind all else; otherwise they are left out.
+    """
 
+    def made(original: Callable[..., Any]) -> Callable[..., Any]:
+        def lead(state: PrimaryState, event: Any) -> Any:
+            found = original(state, event)
+            writes = [one for one in found.effects if isinstance(one, Write) and of(one)]
+            effects = [one for one in found.effects if one not in writes]
+            state = found.state
+            for write in writes:
+                more = original(state, Written(write.token))
+                state, effects = more.state, [*effects, *more.effects]
+            return Step(state, (*effects, *(writes if keeps else ())))
 
-def _declared_unwritten(original: Callable[..., Any]) -> Callable[..., Any]:
-    def held(*given: Any, written: bool) -> Any:
-        *before, effects = given
-        is_wiring = any(isinstance(one, Write) and not one.changes for one in effects)
-        left = tuple(one for one in effects if not (is_wiring and isinstance(one, Write)))
-        return original(*before, left, written=written or is_wiring)
+        return lead
 
-    return held
+    return made
 
 
 def _former_heard(original: Callable[..., None]) -> Callable[..., None]:
@@ -107,16 +112,24 @@ def _former_heard(original: Callable[..., None]) -> Callable[..., None]:
     return connect
 
 
-STANDING = (
+PROMOTING = (
     # H1: a backup that has everything still catches up.
     Mutation.of("never-a-backup", "joinproto.standby.roles", "machine", _never_backup),
     # H2: an older generation is not refused.
     _practised("no-generations", generations=False),
     # H4: a primary confirms a message before its own store has it.
-    Mutation.of("confirms-before-it-keeps", "joinproto.standby.primary", "_held", _keeps_late),
+    Mutation.of(
+        "confirms-before-it-keeps",
+        "joinproto.standby.primary",
+        "lead",
+        _confirming_early(lambda _: True, keeps=True),
+    ),
     # LC2: a primary confirms a declaration before its own store has it.
     Mutation.of(
-        "declares-before-it-keeps", "joinproto.standby.primary", "_held", _declared_unwritten
+        "declares-before-it-keeps",
+        "joinproto.standby.primary",
+        "lead",
+        _confirming_early(lambda write: not write.changes, keeps=False),
     ),
     # H4, LM4, LC2: confirmed before the members that are up to date have it.
     _practised("transfers-at-once", holds_transfers=False),
@@ -147,11 +160,6 @@ STANDING = (
     Mutation.of("stops-clean", "joinproto.standby.machine", "_mark", _stops_clean),
     # H11.
     Mutation.of("lets-everybody-in", "joinproto.standby.clients", "ENTERING", _everybody),
-)
-"""Mutations of the machine: roles, confirmations, wiring, clients."""
-
-PROMOTING = (
-    *STANDING,
     # A backup that still catches up is promoted.
     Mutation.of(
         "promotes-who-catches-up", PROMOTE, "TABLES", dropping("it catches up", of=Variant.OURS)
@@ -161,4 +169,4 @@ PROMOTING = (
     # A new primary waits for no member (LM5).
     Mutation.of("confirms-at-once", PROMOTE, "promote", _at_once),
 )
-"""Those, and mutations of our own promotion."""
+"""Mutations of roles, confirmations, wiring and clients, and of our own promotion."""
