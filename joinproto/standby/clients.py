@@ -1,4 +1,4 @@
-"""The clients that may enter a broker, as a table; and how a client finds the primary.
+"""The clients that may enter a broker, as a table.
 
 Source: hot standby, H11.
 """
@@ -11,9 +11,8 @@ from attrs import frozen
 
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Condition, Members
-from joinproto.machine.values import evolve
 from joinproto.standby.broker import Role, Variant
-from joinproto.standby.variants import practice_of
+from joinproto.standby.variants import PRACTICES
 
 
 class Entrance(Enum):
@@ -84,7 +83,7 @@ def admit(
     visit = Visit(role=role, is_admin=is_admin, is_broker=is_broker, follows=primary is not None)
     case = ENTERING.choose((visit,), 0)
     if case.outcome is Entrance.SENT_ON:
-        if practice_of(variant).names_primary:
+        if PRACTICES[variant].names_primary:
             return Admission(case.outcome, primary, f"this broker is a backup: go to {primary}")
         return Admission(Entrance.REFUSED, None, "this broker is a backup")
     why = {
@@ -92,37 +91,3 @@ def admit(
         "no broker serves": "this broker is a backup, and knows no primary: try the next address",
     }.get(case.name, case.name)
     return Admission(case.outcome, None, why)
-
-
-@frozen(kw_only=True)
-class Search:
-    """A client that looks for the primary.  `addresses`: all, or one that is virtual.
-
-    `at`: the one it tries now; `until`: seconds; then it gives up.  `pause`: seconds between two
-    rounds.
-    """
-
-    addresses: tuple[str, ...]
-    until: float
-    pause: float = 1.0
-    at: int = 0
-    not_before: float = 0.0
-
-    @property
-    def address(self) -> str:
-        return self.addresses[self.at]
-
-
-def sent_away(search: Search, now: float, primary: str | None = None) -> Search | None:
-    """Return the search after a refusal, or no answer; None if the time is over.
-
-    `primary`: the one named in the refusal; it is tried next if it is one of the addresses.
-    """
-    if now >= search.until:
-        return None
-    if primary in search.addresses:
-        at = search.addresses.index(primary)
-        if at != search.at:
-            return evolve(search, at=at, not_before=now)
-    at = (search.at + 1) % len(search.addresses)
-    return evolve(search, at=at, not_before=now + search.pause if at == 0 else now)

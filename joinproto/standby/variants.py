@@ -72,8 +72,3 @@ PRACTICES: Mapping[Variant, VariantRules] = {
     ),
     Variant.OURS: OURS,
 }
-
-
-def practice_of(variant: Variant) -> VariantRules:
-    """Return the rules of the variant."""
-    return PRACTICES[variant]

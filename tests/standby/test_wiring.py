@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from joinproto.standby.broker import Role, Variant
-from joinproto.standby.clients import Entrance, Search, admit, sent_away
+from joinproto.standby.clients import Entrance, admit
 from joinproto.standby.events import Declare, Delete, Received
 from joinproto.standby.messages import Deleted, Kind, Wired, WiringItem
 from joinproto.standby.primary_state import Keeper
@@ -182,22 +182,3 @@ def test_administrators_and_brokers_may_enter_a_backup() -> None:
 def test_by_the_document_the_primary_is_not_named() -> None:
     """Clients try the addresses in turn."""
     assert admit(SEED, Role.BACKUP, primary="a:1").primary is None
-
-
-def test_a_client_tries_all_addresses_and_gives_up_after_its_time() -> None:
-    """H11: one address that is virtual is tried again and again."""
-    one = Search(addresses=("a", "b", "c"), until=10.0)
-
-    other = sent_away(one, 1.0)
-    assert other is not None
-    assert ("b", 1.0) == (other.address, other.not_before)
-    named = sent_away(other, 2.0, "a")
-    assert named is not None
-    assert "a" == named.address
-    last = sent_away(evolve(one, at=2), 3.0)
-    assert last is not None
-    assert ("a", 4.0) == (last.address, last.not_before)
-    assert sent_away(one, 10.0) is None
-    virtual = sent_away(Search(addresses=("v",), until=10.0), 1.0, "v")
-    assert virtual is not None
-    assert ("v", 2.0) == (virtual.address, virtual.not_before)

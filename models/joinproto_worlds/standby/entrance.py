@@ -16,10 +16,11 @@ from joinproto.check.properties import always_each, eventually, sometimes_one
 from joinproto.check.view import View
 from joinproto.check.world import World
 from joinproto.standby.broker import Role, Variant
-from joinproto.standby.clients import Entrance, Search, admit, sent_away
+from joinproto.standby.clients import Entrance, admit
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 
+ADDRESSES = ("a", "b")
 mutated = inside(lambda client: mutation(client.mutant))
 
 
@@ -31,11 +32,13 @@ class Shown:
 
 @define
 class Client:
-    """`roles`: of the brokers, by address.  `inside`: where the client is."""
+    """`roles`: of the brokers, in the order of their addresses.  `at`: the one that the client
+    tries next; `inside`: where it is.
+    """
 
     mutant: str | None = None
     roles: tuple[Role, ...] = (Role.PRIMARY, Role.BACKUP)
-    search: Search = Search(addresses=("a", "b"), until=9.0, at=1)
+    at: int = 1
     inside: int | None = None
     failovers: int = 1
 
@@ -51,15 +54,14 @@ class Client:
     def receive(self, event: str) -> Any:
         match event:
             case "tries":
-                at = self.search.at
-                follows = self.roles[at] is Role.BACKUP
-                primary = self.search.addresses[self.roles.index(Role.PRIMARY)]
-                found = admit(Variant.OURS, self.roles[at], primary=primary if follows else None)
+                role, primary = self.roles[self.at], ADDRESSES[self.roles.index(Role.PRIMARY)]
+                found = admit(Variant.OURS, role, primary=primary if role is Role.BACKUP else None)
                 if found.entrance is Entrance.ADMITTED:
-                    self.inside = at
+                    self.inside = self.at
+                elif found.primary not in (None, ADDRESSES[self.at]):
+                    self.at = ADDRESSES.index(found.primary)
                 else:
-                    # Time stands still here: an address is tried again and again.
-                    self.search = sent_away(self.search, 0.0, found.primary) or self.search
+                    self.at = (self.at + 1) % len(ADDRESSES)
             case "fails over":
                 old = self.roles.index(Role.PRIMARY)
                 self.roles = tuple(
