@@ -67,7 +67,7 @@ def best(stores: Sequence[Store], missing: Sequence[str] = (), chain: View = NO_
     chosen = (primaries or sorted(whole or last, key=_order))[0]
     if not primaries and not whole:
         why = f"{chosen.name} had not caught up in generation {youngest}, and no other one had"
-        return Best(chosen, False, needs, "only who was catching up", why)
+        return Best(chosen, False, needs, "only a broker that was catching up", why)
     what = "was the last primary" if chosen.primary else "had all that was confirmed"
     said = f"{chosen.name} {what}, generation {youngest}"
     if not chosen.primary and not needs:

@@ -52,7 +52,7 @@ class Promote:
     """The manager says: be primary.  `peers`: the others' answers.
 
     `view`: of the manager that is built in: the one it has written down for this promotion, with
-    its generation, and who is expected; None if the manager is outside, and writes nothing down.
+    its generation, and the expected brokers; None if the manager is outside, and writes nothing.
     `now`, `timeout`: seconds; so long expected backups are awaited (H8).  `proven`: this manager
     has seen the contents of all stores after a total failure, and ours is the last primary's (H10).
     """

@@ -32,7 +32,7 @@ from joinproto.standby.primary_state import PrimaryState, Who
 from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replica_state import Queue, ReplicaState, declared
 from joinproto.standby.tables import Verdict
-from joinproto_worlds.standby.played import Played
+from joinproto_worlds.standby.played import BUDGETS, Played
 from joinproto_worlds.standby.ports import Disk
 from joinproto_worlds.standby.story import OTHER, QUEUE, Manager, Op, Story, put
 
@@ -287,7 +287,7 @@ def _begin(scene: StandbyScenario, choice: Choice) -> Played:
         disk[name] = Disk(view=kept.view, stock=_stock(scene, name), mark=mark)
     done = range(len(scene.confirmed))
     return Played(
-        story=story,
+        plot=story,
         mutant=None,
         brokers={name: Broker(who=Who(me=name, keeper=manager.keeper)) for name in scene.names},
         disk=disk,
@@ -296,7 +296,7 @@ def _begin(scene: StandbyScenario, choice: Choice) -> Played:
         writing={},
         op=len(done),
         confirmed=frozenset(done),
-        left=(0, story.starts, 0, story.promotions),
+        left={name: getattr(story, name) for name in BUDGETS},
         failed=True,
     )
 
@@ -338,7 +338,7 @@ def _shown(scene: StandbyScenario, it: Played) -> Shown:
                 members=broker.view.members,
                 is_first=broker.view.number == 1,
                 awaited=tuple(sorted(broker.side.awaited)),
-                is_served=len(it.story.ops) - 1 in it.confirmed,
+                is_served=len(it.plot.ops) - 1 in it.confirmed,
                 lost=frozenset(one.id for one in scene.confirmed) - {*queue.line.ids},
             )
     return Shown(refused=frozenset(_refused(it)))

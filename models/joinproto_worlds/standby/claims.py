@@ -43,7 +43,7 @@ class Shown:
 def shown(it: Played) -> Shown:
     """Return the observation for the claims."""
     last = _last(it)
-    ops = it.story.ops
+    ops = it.plot.ops
     confirmed = [ops[at] for at in it.confirmed if at >= 0]
     stock = None if last is None else last.stock
     begun = ops[: it.op]
@@ -57,7 +57,7 @@ def shown(it: Played) -> Shown:
         unchosen=any(_unchosen(one.stock) for one in it.brokers.values() if not one.serves),
         primaries=len(serving),
         generations=len({one.view.generation for one in serving}),
-        stuck=it.story.marks == "left" and _is_stuck(it),
+        stuck=it.plot.marks == "left" and _is_stuck(it),
         second=last is not None and _took_over(it, last.view),
         level=any(backup.role is Role.BACKUP for _, backup in pairs),
         done=it.op == len(ops) and len(confirmed) == len(ops),
@@ -91,7 +91,7 @@ def _is_stuck(it: Played) -> bool:
 
 
 def _took_over(it: Played, view: messages.View) -> bool:
-    return view.primary != it.story.names[0] or view.generation > 1
+    return view.primary != it.plot.names[0] or view.generation > 1
 
 
 def _ids(stock: ReplicaState, queue: str) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ CLAIMS: dict[str, tuple[str, Callable[[Shown], bool]]] = {
     "lost": ("nothing is lost", lambda it: not it.lost),
     "returned": ("what was acknowledged does not return", lambda it: not it.returned),
     "torn": ("transactions are whole", lambda it: not it.torn),
-    "differs": ("who is up to date has what the primary has", lambda it: not it.differs),
+    "differs": ("a backup that is up to date has what the primary has", lambda it: not it.differs),
     "unchosen": ("a backup has only what was chosen", lambda it: not it.unchosen),
     "generation": ("one primary in a generation", lambda it: it.primaries == it.generations),
     "stuck": ("never stuck", lambda it: not it.stuck),

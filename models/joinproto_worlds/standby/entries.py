@@ -7,7 +7,6 @@ from typing import Any
 from joinproto.check.entry import Entry, Family
 
 SCENES = Family("joinproto_worlds.standby.scenes:build", prefix="standby-")
-FAILOVER = Family("joinproto_worlds.standby.failover:build", members=3, tier="long")
 CHASE = Family("joinproto_worlds.standby.chase:build")
 ENTRANCE = Family("joinproto_worlds.standby.entrance:build")
 
@@ -127,6 +126,26 @@ STORIES: tuple[Entry, ...] = (
         5,
         "two-promoted",
         manager="unfenced",
+    ),
+    _scene(
+        "built-in",
+        "the last view lists the brokers that are up to date, and only these are promoted",
+        manager="built in",
+    ),
+    _scene(
+        "built-in-wiped",
+        "the same, and a disk is lost: a member of the view that copies anew is not promoted",
+        ("promotes-who-catches-up",),
+        scene="built-in",
+        manager="built in",
+        wipes=1,
+    ),
+    _breaks(
+        "outside",
+        "a manager outside promotes a broker that was never up to date, as none answers",
+        3,
+        "outside",
+        manager="careless",
     ),
     _scene(
         "dropped-built-in",
@@ -260,8 +279,11 @@ STORIES: tuple[Entry, ...] = (
     _scene("acknowledged", "a message is taken, and the primary fails (LM4)"),
     _limit("lm4", "acknowledged", "what was acknowledged returns", 3),
     _scene(
-        "early", "a new primary fails before the other backup is back (LM5)", ("confirms-early",)
+        "early",
+        "a new primary fails before the other backup is back (LM5)",
+        ("confirms-early", "confirms-at-once"),
     ),
+    _scene("shipped-waits", "the same by the shipped rules", scene="early", variant="real"),
     _limit("lm5", "early", "it has confirmed what no other broker has", 5),
     _scene("bindings", "an exchange and a binding are declared (LC1)", ("no-bindings",)),
     _limit("lc1", "bindings", "bindings are not mirrored", 4),
@@ -302,50 +324,4 @@ OTHERS: tuple[Entry, ...] = (
     ),
 )
 
-ENTRIES: tuple[Entry, ...] = (
-    *STORIES,
-    *OTHERS,
-    FAILOVER(
-        "standby-built-in",
-        "the view lists the brokers up to date, and only these are promoted: no message is lost",
-        members=(2, 2, 3),
-        tier="quick",
-        manager="built in",
-    ),
-    FAILOVER("standby-built-in-three", "the same with two backups", manager="built in"),
-    FAILOVER(
-        "standby-outside",
-        "a manager outside promotes a broker that was never up to date, as none answers",
-        members=(2, 2, 3),
-        tier="quick",
-        steps=7,
-    ),
-    FAILOVER(
-        "standby-waits",
-        "a new primary waits for the backups that were up to date: no message is lost",
-        mutants=("promotes-who-catches-up", "confirms-at-once"),
-        manager="careful",
-        drops=False,
-    ),
-    FAILOVER(
-        "standby-shipped-waits",
-        "the same by the shipped rules",
-        variant="real",
-        manager="careful",
-        drops=False,
-    ),
-    FAILOVER(
-        "standby-confirms-at-once",
-        "the document: a new primary confirms before a backup has it (LM5)",
-        steps=14,
-        variant="seed",
-        manager="careful",
-        drops=False,
-    ),
-    FAILOVER(
-        "standby-dropped",
-        "a dropped backup is promoted, because the broker that dropped it does not answer",
-        steps=15,
-        manager="careful",
-    ),
-)
+ENTRIES: tuple[Entry, ...] = (*STORIES, *OTHERS)

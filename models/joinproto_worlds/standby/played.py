@@ -44,7 +44,7 @@ from joinproto.standby.messages import View
 from joinproto.standby.peers import PeerReports, said_by
 from joinproto.standby.perform import perform as performed
 from joinproto.standby.primary_state import PrimaryState
-from joinproto.standby.replica_state import with_queue
+from joinproto.standby.replica_state import ReplicaState, with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
@@ -58,6 +58,8 @@ WHOLE = (
     *("loses its disk", "has its disk copied", "has an older disk put back"),
 )
 """Effects during which a broker does not die."""
+BUDGETS = ("deaths", "starts", "cuts", "promotions", "stops", "wipes", "backups")
+"""Fields of a story that say how often something may happen."""
 
 
 @define
@@ -65,95 +67,90 @@ class Played(MachineWorld[Event, Effect]):
     """`op`: the next action of the clients; `confirmed`: those that they were told are done.
 
     `chain`: the last view of the manager that is built in; `writing`: views under way to it, or
-    promotions that are in it, and of which who is promoted has not heard. `newest`: the youngest
+    promotions that are in it, of which the promoted broker has not heard. `newest`: the youngest
     generation in which anything was confirmed.  `failed`: there was a moment at which no broker
-    ran.  `stops`: how often a broker may still stop in order. `writes`: writes under way to a disk,
-    and the messages that wait for them: the broker continues meanwhile. `wipes`, `backups`: the
-    remaining budgets of the story; `copies`: of disk, by their brokers.
+    ran.  `left`: how often each fault of the plot may still happen.  `writes`: writes under way to
+    a disk, and the messages that wait for them: the broker continues meanwhile.  `copies`: of
+    disks, by their brokers.
     """
 
     write_effects: ClassVar[tuple[type, ...]] = (KeepView, KeepMark)
 
-    story: Story
+    plot: Story
     mutant: str | None
     brokers: dict[str, Broker]
     chain: View
     writing: dict[str, View]
     op: int = 0
     confirmed: frozenset[int] = frozenset()
-    left: tuple[int, int, int, int] = (0, 0, 0, 0)
+    left: dict[str, int] = Factory(lambda: dict.fromkeys(BUDGETS, 0))
     cut_off: str = ""
     newest: int = 0
     failed: bool = False
-    stops: int = 0
     writes: dict[str, tuple[Waiting, ...]] = Factory(dict)
-    wipes: int = 0
-    backups: int = 0
     copies: dict[str, Disk] = Factory(dict)
 
     # -- possible steps ----------------------------------------------------------------------
 
     @mutated
     def choices(self) -> Iterator[Any]:
-        deaths, *_ = self.left
         for choice in self._choices():
             yield choice
             act = choice if isinstance(choice, Act) else choice.event
-            if self.story.halfway and deaths and act.what not in WHOLE:
+            if self.plot.halfway and self.left["deaths"] and act.what not in WHOLE:
                 # Messages sent on a half-open connection may arrive in any case.
-                arrives = {False, not self.story.half_open}
-                yield from map(Maybe, self.deaths(act, sorted(arrives), tears=self.story.power))
+                arrives = {False, not self.plot.half_open}
+                yield from map(Maybe, self.deaths(act, sorted(arrives), tears=self.plot.power))
 
     def _choices(self) -> Iterator[Any]:
-        _, starts, _, _ = self.left
-        for name in self.story.names:
-            if self.backups and name not in self.copies:
+        left = self.left
+        for name in self.plot.names:
+            if left["backups"] and name not in self.copies:
                 yield Maybe(Act("has its disk copied", name))
             if self.runs(name):
                 yield from self._of_one(name)
                 continue
-            if self.wipes and self.disk[name] != Disk():
+            if left["wipes"] and self.disk[name] != Disk():
                 yield Maybe(Act("loses its disk", name))
-            if self.backups and self.copies.get(name, self.disk[name]) != self.disk[name]:
+            if left["backups"] and self.copies.get(name, self.disk[name]) != self.disk[name]:
                 yield Maybe(Act("has an older disk put back", name))
-            if starts:
+            if left["starts"]:
                 yield Maybe(Act("starts", name))
             if _may_mark(self, name):
                 yield Maybe(Act("is marked clean", name))
         for (sender, to), content in self.links.items():
-            if content and not (self.story.half_open and self.cut_off in (sender, to)):
+            if content and not (self.plot.half_open and self.cut_off in (sender, to)):
                 yield Act("hears", to, sender)
         for sender, to in self._unnoticed():
             yield Act("notices the end of", to, sender)
-        if self.cut_off and self.story.heals:
+        if self.cut_off and self.plot.heals:
             yield Act("is back in the network", self.cut_off)
 
     def _of_one(self, name: str) -> Iterator[Any]:
-        deaths, _, cuts, promotions = self.left
-        broker = self.brokers[name]
-        if deaths:
+        left, broker = self.left, self.brokers[name]
+        if left["deaths"]:
             yield Maybe(Act("dies", name))
-        if self.stops and (self.failed or not self.story.stops_late):
+        if left["stops"] and (self.failed or not self.plot.stops_late):
             yield Maybe(Act("stops in order", name))
-        if promotions and self._may_promote(name):
+        if left["promotions"] and self._may_promote(name):
             yield Maybe(Act("is promoted", name))
-        if cuts and not self.cut_off:
+        if left["cuts"] and not self.cut_off:
             yield Maybe(Act("is cut off", name))
-        is_open = name != self.cut_off or self.story.manager is not Manager.BUILT_IN
+        is_open = name != self.cut_off or self.plot.manager is not Manager.BUILT_IN
         if name in self.writing and is_open:
             yield Act("has its view written", name)
         if name in self.writes:
             yield Act("has written", name)
         if isinstance(broker.side, PrimaryState):
-            if broker.side.deadline is not None and not self.story.patient:
+            if broker.side.deadline is not None and not self.plot.patient:
                 yield Maybe(Act("waits no longer", name))
-            if self.op < len(self.story.ops):
+            if self.op < len(self.plot.ops):
                 yield Act("is told what a client does", name)
             for backup in broker.side.followers:
                 if self._copies(name, backup):
                     yield Act("copies to", name, backup)
         else:
-            for other in self.story.names:
+            for other in self.plot.names:
                 if self._connects(name, other):
                     yield Act("connects to", name, other)
 
@@ -161,38 +158,37 @@ class Played(MachineWorld[Event, Effect]):
     def receive(self, event: Act | Death[Act]) -> Any:
         if not self.enact(event):
             return NOT_ENABLED
-        if self.story.at_once:
+        if self.plot.at_once:
             settle(self)
         return None
 
     def happen(self, act: Act) -> bool:
         name, other = act.who, act.other
-        deaths, starts, cuts, promotions = self.left
         match act.what:
             case "starts":
-                self.left = (deaths, starts - 1, cuts, promotions)
+                self.left["starts"] -= 1
                 disk = self.disk[name]
                 self.tell(name, Start(mark=disk.mark, view=disk.view, stock=disk.read))
             case "is marked clean":
                 self.disk[name] = evolve(self.disk[name], mark=Mark.CLEAN)
             case "loses its disk":
-                self.wipes -= 1
+                self.left["wipes"] -= 1
                 self.disk[name] = Disk()
             case "has its disk copied":
                 self.copies[name] = self.disk[name]
             case "has an older disk put back":
-                self.backups -= 1
+                self.left["backups"] -= 1
                 self.disk[name] = self.copies[name]
             case "dies":
                 self.dies(name)
             case "stops in order":
-                self.stops -= 1
+                self.left["stops"] -= 1
                 self.tell(name, Stop())
                 self._end(name)
             case "is promoted":
                 return self.promote(name)
             case "is cut off":
-                self.left = (deaths, starts, cuts - 1, promotions)
+                self.left["cuts"] -= 1
                 self.cut(name)
             case "is back in the network":
                 self.cut_off = ""
@@ -200,7 +196,7 @@ class Played(MachineWorld[Event, Effect]):
                 self.tell(name, Tick(LATE))
             case "is told what a client does":
                 self.op += 1
-                does(self, name, self.op - 1, self.story.ops[self.op - 1])
+                does(self, name, self.op - 1, self.plot.ops[self.op - 1])
             case "copies to":
                 self.tell(name, More(other, self._copies(name, other)))
             case "connects to":
@@ -219,10 +215,28 @@ class Played(MachineWorld[Event, Effect]):
                 self.tell(name, Received(self._bare(other), self.take(other, name)))
         return True
 
+    def story(self) -> dict[str, Any]:
+        """Return the part of each state that a trace shows."""
+        told: dict[str, Any] = {}
+        for name, broker in self.brokers.items():
+            disk = self.disk[name]
+            has = f": {_contents(broker.view, broker.stock)}" if self.runs(name) else ""
+            told[name] = broker.role.value + has
+            told[f"disk of {name}"] = f"{disk.mark.value}: {_contents(disk.view, disk.stock)}"
+            told[f"{name} has yet to write"] = len(self.writes.get(name, ()))
+        for (sender, to), content in sorted(self.links.items()):
+            kinds = [type(one).__name__ for one in content]
+            told[f"{sender} to {to}"] = ", ".join(kinds) or "nothing"
+        told["chain"] = _shown(self.chain)
+        done = sorted(self.confirmed)
+        told["confirmed"] = "; ".join(str(self.plot.ops[at]) for at in done if at >= 0)
+        told["cut off"] = self.cut_off
+        return {name: one for name, one in told.items() if one}
+
     # -- how it happens ----------------------------------------------------------------------
 
     def _bare(self, end: str) -> str:
-        return end.rstrip("?") if self.story.apart or self.story.half_open else end
+        return end.rstrip("?") if self.plot.apart or self.plot.half_open else end
 
     def _leading(self, name: str) -> PrimaryState:
         side = self.brokers[name].side
@@ -253,8 +267,7 @@ class Played(MachineWorld[Event, Effect]):
         performed(effect, Ports(self, name))
 
     def dies(self, name: str) -> None:
-        deaths, starts, cuts, promotions = self.left
-        self.left = (deaths - 1, starts, cuts, promotions)
+        self.left["deaths"] -= 1
         for (sender, to), content in sorted(self.links.items()) if self.arrives else ():
             for one in content if self._bare(sender) == name else ():
                 self.tell(to, Received(name, one))
@@ -275,14 +288,14 @@ class Played(MachineWorld[Event, Effect]):
 
     def _unnoticed(self) -> list[tuple[str, str]]:
         """Return sender and receiver of connections whose end the receiver has yet to notice."""
-        if not self.story.half_open:
+        if not self.plot.half_open:
             return []
         cut = [ends for ends in self.links if self.cut_off in ends]
         return sorted({*self.half_open(), *cut})
 
     def part(self, one: str, other: str) -> None:
         """End a connection: for both at once, or (`half_open`) at the first one's end only."""
-        if self.story.half_open:
+        if self.plot.half_open:
             self.close(one, other)
             self._lose(one, other)
             return
@@ -302,14 +315,14 @@ class Played(MachineWorld[Event, Effect]):
 
     def cut(self, name: str) -> None:
         self.cut_off = name
-        if not self.story.half_open:
+        if not self.plot.half_open:
             self.unlink(name)
 
     def _may_promote(self, name: str) -> bool:
         """Return whether the manager would try; the broker's answer is another matter."""
-        manager, broker = self.story.manager, self.brokers[name]
-        able = self.story.able or self.story.names
-        if name not in able or sum(map(self.runs, self.brokers)) < self.story.least:
+        manager, broker = self.plot.manager, self.brokers[name]
+        able = self.plot.able or self.plot.names
+        if name not in able or sum(map(self.runs, self.brokers)) < self.plot.least:
             return False
         if manager is Manager.UNFENCED:
             return not broker.serves
@@ -331,21 +344,20 @@ class Played(MachineWorld[Event, Effect]):
 
     def promotion_of(self, name: str, view: View | None = None) -> Promote:
         around = _around(self, name)
-        if self.story.manager is not Manager.BUILT_IN:
+        if self.plot.manager is not Manager.BUILT_IN:
             return Promote(peers=around.peers())
         manager = Managing(chain=self.chain)
         return promotion(
-            manager, self.brokers[name], around, continues=self.story.continues, view=view
+            manager, self.brokers[name], around, continues=self.plot.continues, view=view
         )
 
     def promote(self, name: str) -> bool:
-        deaths, starts, cuts, promotions = self.left
         event = self.promotion_of(name)
         if self.answer(name, event).verdict is not Verdict.ACCEPTED:
             return False
-        self.left = (deaths, starts, cuts, promotions - 1)
+        self.left["promotions"] -= 1
         self.chain = event.view or self.chain
-        if self.story.late and event.view is not None:
+        if self.plot.late and event.view is not None:
             self.writing[name] = event.view
         else:
             self.tell(name, event)
@@ -353,7 +365,7 @@ class Played(MachineWorld[Event, Effect]):
 
     def answer(self, name: str, event: Promote) -> Answer:
         """Return this broker's answer."""
-        if self.story.manager is Manager.BUILT_IN:
+        if self.plot.manager is Manager.BUILT_IN:
             managing = Managing(chain=self.chain)
             return would(managing, self.brokers[name], event, is_open=name != self.cut_off)
         effects = stepped(self.brokers[name], event).effects
@@ -389,7 +401,7 @@ def youngest(it: Played) -> View:
 
 def _may_mark(it: Played, name: str) -> bool:
     """An operator marks a store after a total failure: when no broker runs, or no broker serves."""
-    marks, runs = it.story.marks, any(map(it.runs, it.brokers))
+    marks, runs = it.plot.marks, any(map(it.runs, it.brokers))
     if it.disk[name].mark is Mark.CLEAN or (runs and marks != "left"):
         return False
     if any(one.serves for one in it.brokers.values()):
@@ -432,6 +444,18 @@ def settle(it: Played) -> None:
         if act is None:
             return
         it.enact(act)
+
+
+def _contents(view: View, stock: ReplicaState) -> str:
+    """Return a broker's view and wiring, each queue with its messages, for a trace."""
+    lines = {name: " ".join(("", *queue.line.ids)) for name, queue in stock.queues.items()}
+    wiring = (f"{one.name}{lines.get(one.name, '')}" for one in stock.things.values())
+    return "; ".join([_shown(view) or "no view", *wiring])
+
+
+def _shown(view: View) -> str:
+    there = " ".join(view.members)
+    return f"view {view.generation}.{view.number} of {there}, by {view.primary}" if there else ""
 
 
 _BY_ITSELF = ("hears", "copies to", "has written", "has its view written")

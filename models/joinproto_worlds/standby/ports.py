@@ -108,7 +108,7 @@ class Ports:
 
     def _send(self, to: str, content: Content) -> None:
         it, name = self.it, self.name
-        ends = (name + "?" if it.story.apart and isinstance(content, Wired) else name, to)
+        ends = (name + "?" if it.plot.apart and isinstance(content, Wired) else name, to)
         under_way = it.links.get(ends, ())
         if isinstance(content, Has) and under_way and isinstance(under_way[-1], Has):
             under_way = under_way[:-1]
@@ -126,7 +126,7 @@ class Ports:
 
     def write(self, token: int, changes: Sequence[Change]) -> None:
         self._put_off(Waiting(token=token, changes=tuple(changes)))
-        if not self.it.story.halfway:
+        if not self.it.plot.halfway:
             self.written()
 
     def keep(self, changes: Sequence[Change]) -> None:
@@ -140,7 +140,7 @@ class Ports:
 
     def _keep(self, one: Waiting) -> None:
         self._put_off(one)
-        if not self.it.story.power:
+        if not self.it.plot.power:
             self.append()
 
     def append(self) -> None:
@@ -173,7 +173,7 @@ class Ports:
                 self._write_view(one.view)
 
     def write_view(self, view: View) -> None:
-        if self.it.story.power:
+        if self.it.plot.power:
             self._put_off(Waiting(view=view))
         else:
             self._write_view(view)
@@ -181,7 +181,7 @@ class Ports:
     def _write_view(self, view: View) -> None:
         if not self.it.brokers[self.name].serves:
             return
-        if self.it.story.power or self.it.story.manager is Manager.BUILT_IN:
+        if self.it.plot.power or self.it.plot.manager is Manager.BUILT_IN:
             self.it.writing[self.name] = view
         else:
             self.view_written(view)
@@ -189,7 +189,7 @@ class Ports:
     def handed_in(self, view: View) -> None:
         """The manager takes a view right behind its last one, and no other."""
         it, name = self.it, self.name
-        if it.story.manager is not Manager.BUILT_IN:
+        if it.plot.manager is not Manager.BUILT_IN:
             manager, fits = Managing(writing=view), True
         elif view.number == 1:  # a promotion, which exists already; another may be behind it
             manager, fits = Managing(chain=it.chain, asked=view), True
@@ -225,10 +225,10 @@ class Ports:
     def turn(self, why: str) -> None:
         it, name = self.it, self.name
         it.writing.pop(name, None)
-        if not it.story.power:
+        if not it.plot.power:
             self.append()
         waiting = it.writes.pop(name, ())
-        if kept := tuple(one for one in waiting if it.story.power and one.is_kept):
+        if kept := tuple(one for one in waiting if it.plot.power and one.is_kept):
             it.writes[name] = kept
         it.unlink(name)
 

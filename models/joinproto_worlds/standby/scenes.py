@@ -18,7 +18,7 @@ from joinproto.standby.machine import Broker
 from joinproto.standby.messages import View
 from joinproto.standby.primary_state import Who
 from joinproto_worlds.standby.claims import claims, shown
-from joinproto_worlds.standby.played import Played, does, settle
+from joinproto_worlds.standby.played import BUDGETS, Played, does, settle
 from joinproto_worlds.standby.ports import Act, Disk
 from joinproto_worlds.standby.story import (
     AGAIN,
@@ -34,17 +34,18 @@ from joinproto_worlds.standby.story import (
     take,
 )
 
+_TAKEN_OVER = ("second", "done")
+
 
 @frozen
 class Scene:
     """A story, its claims, and the states that some run must reach."""
 
     story: Story
-    claims: tuple[str, ...]
-    reached: tuple[str, ...]
+    claims: tuple[str, ...] = ("lost", "generation")
+    reached: tuple[str, ...] = _TAKEN_OVER
 
 
-_TAKEN_OVER = ("second", "done")
 _PAIR = Story(warm=2)
 _THREE = Story(names="abc", warm=3, deaths=1, promotions=1)
 
@@ -57,7 +58,6 @@ SCENES: dict[str, Scene] = {
     "failover": Scene(
         evolve(_PAIR, deaths=1, promotions=1, ops=(put("x"), take("x"), put("y"))),
         ("lost", "returned", "differs", "alone"),
-        _TAKEN_OVER,
     ),
     "failback": Scene(
         Story(
@@ -74,42 +74,26 @@ SCENES: dict[str, Scene] = {
     "old-returns": Scene(
         Story(warm=2, deaths=2, starts=1, promotions=2, ops=(put("x"), put("y"))),
         ("lost", "alone"),
-        _TAKEN_OVER,
     ),
-    "cut-off": Scene(
-        Story(warm=2, cuts=1, promotions=1, heals=True, ops=(put("x"), put("y"))),
-        ("lost", "generation"),
-        _TAKEN_OVER,
-    ),
-    "told-late": Scene(
-        Story(warm=2, cuts=1, promotions=1, late=True, ops=(put("x"), put("y"))),
-        ("lost", "generation"),
-        _TAKEN_OVER,
-    ),
+    "cut-off": Scene(Story(warm=2, cuts=1, promotions=1, heals=True, ops=(put("x"), put("y")))),
+    "told-late": Scene(Story(warm=2, cuts=1, promotions=1, late=True, ops=(put("x"), put("y")))),
     "old-serves": Scene(
-        Story(names="abc", warm=3, succeeded=True, deaths=1, promotions=1, ops=(put("x"),)),
-        ("lost", "generation"),
-        _TAKEN_OVER,
+        Story(names="abc", warm=3, succeeded=True, deaths=1, promotions=1, ops=(put("x"),))
     ),
-    "dropped": Scene(
-        Story(warm=2, cuts=1, deaths=1, promotions=1, ops=(put("x"),)),
-        ("lost", "generation"),
-        _TAKEN_OVER,
+    "dropped": Scene(Story(warm=2, cuts=1, deaths=1, promotions=1, ops=(put("x"),))),
+    "built-in": Scene(Story(warm=2, deaths=2, starts=1, promotions=1, ops=(put("x"),))),
+    "outside": Scene(
+        Story(warm=1, deaths=1, promotions=1, ops=(Op(declares=OTHER),)), ("lost",), ("done",)
     ),
     "two-promoted": Scene(
-        Story(names="abc", warm=3, deaths=1, promotions=2, heals=False, ops=(put("x"),)),
-        ("lost", "generation"),
-        _TAKEN_OVER,
+        Story(names="abc", warm=3, deaths=1, promotions=2, heals=False, ops=(put("x"),))
     ),
     "total": Scene(
-        Story(warm=2, deaths=2, starts=1, promotions=1, cuts=1, heals=False, ops=(put("x"),)),
-        ("lost", "generation"),
-        _TAKEN_OVER,
+        Story(warm=2, deaths=2, starts=1, promotions=1, cuts=1, heals=False, ops=(put("x"),))
     ),
     "left": Scene(
         Story(warm=2, cuts=1, deaths=1, starts=1, promotions=1, ops=(put("x"),)),
         ("lost", "generation", "stuck"),
-        _TAKEN_OVER,
     ),
     "continues": Scene(
         Story(
@@ -121,15 +105,11 @@ SCENES: dict[str, Scene] = {
             continues=True,
             ops=(put("x"),),
         ),
-        ("lost", "generation"),
-        _TAKEN_OVER,
     ),
     "stopped": Scene(
         Story(
             warm=2, deaths=1, stops=1, starts=1, promotions=1, cuts=1, heals=False, ops=(put("x"),)
         ),
-        ("lost", "generation"),
-        _TAKEN_OVER,
     ),
     "stopped-dirty": Scene(
         Story(
@@ -163,17 +143,14 @@ SCENES: dict[str, Scene] = {
             ops=(Op(puts=(("r", "x"), ("r", "y")), takes=(("q", "w"),)),),
         ),
         ("lost", "torn"),
-        _TAKEN_OVER,
     ),
     "acknowledged": Scene(  # LM4
         Story(warm=2, deaths=1, promotions=1, before=(put("w"),), ops=(take("w"),)),
         ("returned",),
-        _TAKEN_OVER,
     ),
     "early": Scene(  # LM5
         evolve(_THREE, deaths=2, promotions=2, patient=True, ops=(put("x"),)),
         ("lost",),
-        _TAKEN_OVER,
     ),
     "bindings": Scene(  # LC1
         evolve(_PAIR, ops=(Op(declares=EXCHANGE), Op(declares=BINDING))),
@@ -193,7 +170,6 @@ SCENES: dict[str, Scene] = {
             ops=(Op(declares=OTHER), put("x"), take("x")),
         ),
         ("lost", "returned"),
-        _TAKEN_OVER,
     ),
     "deleted": Scene(  # LC3
         Story(warm=2, cuts=1, before=(Op(declares=OTHER),), ops=(Op(deletes=OTHER),)),
@@ -237,7 +213,8 @@ def begun(story: Story) -> Played:
     }
     keeps = story.manager if story.manager is Manager.BUILT_IN else Manager.UNFENCED
     at_first = evolve(story, manager=keeps, late=False, halfway=False, power=False, half_open=False)
-    it = Played(at_first, None, brokers, View(), {}, left=(0, 0, 0, 9))
+    it = Played(at_first, None, brokers, View(), {})
+    it.left["promotions"] = 9
     it.disk |= {name: Disk() for name in story.names}
     for name in story.names:
         it.tell(name, Start())
@@ -255,9 +232,8 @@ def begun(story: Story) -> Played:
         it.receive(Act("connects to", others[1], others[0]))
         settle(it)
         it.cut_off = ""
-    it.story, it.confirmed, it.newest = story, frozenset(), 0
-    it.left = (story.deaths, story.starts, story.cuts, story.promotions)
-    it.stops, it.wipes, it.backups = story.stops, story.wipes, story.backups
+    it.plot, it.confirmed, it.newest = story, frozenset(), 0
+    it.left = {name: getattr(story, name) for name in BUDGETS}
     it.rest()
     return it
 

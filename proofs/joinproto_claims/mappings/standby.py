@@ -109,7 +109,7 @@ class StandbyMapping(RefinementMapping):
         messages = {row[1] for row in rows[standby.has]} | {row[2] for row in rows[standby.told]}
         story: Any = self.reference.world.members["story"]()
         elements: dict[Sort, tuple[Element, ...]] = {
-            BROKER: tuple(story.story.names),
+            BROKER: tuple(story.plot.names),
             GENERATION: tuple(generations),
             MESSAGE: tuple(sorted(messages, key=str)) or ("nothing",),
         }
@@ -155,7 +155,7 @@ class StandbyMapping(RefinementMapping):
             yield "confirm", {g: generation, p: primary[generation], m: message}
 
     def _story(self, state: State) -> dict[str, Any]:
-        names = ("story", "brokers", "disk", "chain", "confirmed")
+        names = ("plot", "brokers", "disk", "chain", "confirmed")
         values = self.values_of(state, "story")
         return {name: thaw(values[name]) for name in names}
 
@@ -232,7 +232,7 @@ def _told(it: dict[str, Any], old: Pairs) -> Pairs:
 
 def _confirmed(it: dict[str, Any]) -> frozenset[str]:
     """Return the messages that clients were told are safe."""
-    ops = it["story"].ops
+    ops = it["plot"].ops
     assert not any(op.takes or op.deletes or op.passes for op in ops), "only put and declared"
     done = [ops[at] for at in it["confirmed"] if at >= 0]
     puts = {message for op in done for _, message in op.puts}
