@@ -7,28 +7,40 @@ disk hangs, the loop continues.
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from queue import SimpleQueue
 
-from joinproto.host.ports import Work
+QUICK_SECONDS = 0.02
+SLOW_SECONDS = 0.25
+"""Time without a wait after work took longer than `QUICK_SECONDS`."""
 
 
 class WorkerThread:
     """One thread, which begins with the first work and ends with the process or `close`."""
 
     def __init__(self) -> None:
-        self._works: SimpleQueue[Work | None] = SimpleQueue()
+        self._works: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._done = threading.Lock()  # held until the work is done
         self._done.acquire()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
+        self._slow_until = 0.0
 
-    def does(self, work: Work, seconds: float) -> bool:
-        """Start the call, and return whether it ended within that time; `wait` for it if not."""
+    def does(self, work: Callable[[], object]) -> bool:
+        """Start the work, and return whether it ended in a moment; `wait` for it if not.
+
+        Raises the work's exception, as `wait` does.
+        """
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
+        began = time.monotonic()
+        patience = QUICK_SECONDS if began >= self._slow_until else 0.0
         self._works.put(work)
-        if not self._done.acquire(timeout=seconds):
+        if not self._done.acquire(timeout=patience):
+            if patience:
+                self._slow_until = began + SLOW_SECONDS
             return False
         self._raise()
         return True

@@ -1,8 +1,7 @@
 """The loop that steps the engine as soon as there is work, in the thread of the event loop.
 
 Blocking work is begun on a helper thread (`WorkerThread`) and waited for a moment; where it takes
-longer,
-the loop continues.  Events that come during a step wait for its end.
+longer, the loop continues.  Events that come during a step wait for its end.
 """
 
 from __future__ import annotations
@@ -18,9 +17,6 @@ from joinproto.host.inbox import Inbox, Signal
 from joinproto.host.ports import Brief, Gathering, Work
 
 STEP_ITEMS = 512
-QUICK_SECONDS = 0.02
-SLOW_SECONDS = 0.25
-"""Time without such waits after work took longer than `QUICK_SECONDS`."""
 
 
 class Alarm:
@@ -62,7 +58,6 @@ class Stepper:
         self._gathering = transport if isinstance(transport, Gathering) else None
         self._alarm = Alarm()
         self._hand = WorkerThread()
-        self._slow_until = 0.0
         self._steps: Iterator[Work] | None = None
         self._is_stepping = False
         self._blocks: Work | None = None  # the work that a step begun outside the task waits for
@@ -138,10 +133,4 @@ class Stepper:
         """Begin the work, and wait a moment; return the rest to wait for, None if it is done."""
         if not isinstance(work, Brief):
             return work
-        began = self._engine.now()
-        patience = QUICK_SECONDS if began >= self._slow_until else 0.0
-        if self._hand.does(work, patience):
-            return None
-        if patience:
-            self._slow_until = began + SLOW_SECONDS
-        return self._hand.wait
+        return None if self._hand.does(work) else self._hand.wait

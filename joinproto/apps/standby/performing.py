@@ -12,13 +12,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import Protocol, TypeAlias
 
 from attrs import define, field
 
 from joinproto.host.hand import WorkerThread
-from joinproto.host.stepper import QUICK_SECONDS, SLOW_SECONDS
 from joinproto.machine.step import performing
 
 Done: TypeAlias = Callable[[BaseException | None], None]
@@ -27,14 +25,6 @@ Work: TypeAlias = Callable[[], object]
 """Blocking work, which ends before anything else begins."""
 Task: TypeAlias = Callable[[], Iterable[Work] | None]
 """The rest of an effect, in the loop's thread; it yields blocking work."""
-
-
-def _only(work: Work) -> None:
-    work()
-
-
-def _begun(task: Task) -> Iterable[Work] | None:
-    return task()
 
 
 class Worker(Protocol):
@@ -61,22 +51,17 @@ class Helper:
     """Runs work on a thread, and waits for it a moment, as `joinproto/host/stepper.py`."""
 
     _hand: WorkerThread = field(factory=WorkerThread)
-    _slow_until: float = 0.0
 
     def do(self, work: Work, done: Done) -> None:
-        loop = asyncio.get_running_loop()
-        patience = QUICK_SECONDS if loop.time() >= self._slow_until else 0.0
         try:
-            is_done = self._hand.does(partial(_only, work), patience)
+            is_done = self._hand.does(work)
         except Exception as error:  # noqa: BLE001  told to the caller
             done(error)
             return
         if is_done:
             done(None)
             return
-        if patience:
-            self._slow_until = loop.time() + SLOW_SECONDS
-        waiting = loop.run_in_executor(None, self._hand.wait)
+        waiting = asyncio.get_running_loop().run_in_executor(None, self._hand.wait)
         waiting.add_done_callback(lambda one: None if one.cancelled() else done(one.exception()))
 
     def close(self) -> None:
@@ -120,7 +105,7 @@ class TaskQueue:
         self._is_going = True
         try:
             while not self._is_busy:
-                self._works = self._works or performing(self._begins(), _begun)
+                self._works = self._works or performing(self._begins(), lambda task: task())
                 work = next(self._works, None)
                 if work is None:
                     self._works = None
