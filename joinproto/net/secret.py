@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 from joinproto.errors import UsageProblem
@@ -19,11 +18,22 @@ def warn_if_public(name: str, path: Path) -> None:
 
     It is not refused: the program that mounts secrets into containers chooses their mode.
     """
-    with suppress(OSError):
-        mode = path.stat().st_mode
-        if mode & (stat.S_IROTH | stat.S_IWOTH):
-            what = "read" if mode & stat.S_IROTH else "change"
-            log.warning("%s %s: all users of this machine can %s it; chmod o= it", name, path, what)
+    if why := public(name, path):
+        log.warning("%s", why)
+
+
+def public(name: str, path: Path) -> str:
+    """Return the warning about a file with a secret, "" where only some may read and write it."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return ""
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        what = "read" if mode & stat.S_IROTH else "change"
+        return (
+            f"{name} {path}: all users of this machine can {what} it (mode {mode:o}); chmod o= it"
+        )
+    return ""
 
 
 def read_secret(name: str, path: Path) -> bytes:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from attrs import frozen
 
 from joinproto.errors import UsageProblem
 from joinproto.net.addresses import Address
-from joinproto.net.secret import read_secret
+from joinproto.net.secret import public, read_secret
 from joinproto.net.tls import TlsFiles
 
 
@@ -49,13 +47,8 @@ class Proofs:
     def warnings(self, top: Path) -> Iterator[str]:
         """Yield the files that all users of this machine may read."""
         for name, file in (("secret_file", self.secret_file), ("key", self.key)):
-            if file is None:
-                continue
-            with suppress(OSError):
-                path = top / file
-                mode = stat.S_IMODE(path.stat().st_mode)
-                if mode & 0o007:
-                    yield f"security.{name} {path}: all may read it (mode {mode:o}); chmod o= it"
+            if file is not None and (why := public(f"security.{name}", top / file)):
+                yield why
 
 
 def require_times(silence: float, heartbeat: float, ends: str) -> None:

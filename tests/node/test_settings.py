@@ -196,7 +196,7 @@ def test_a_secret_that_all_may_read_is_warned_of(
     secret.chmod(0o640)
     silent = run_here(capsys, "node", "--check", "--config", str(path))
 
-    assert (0, True) == (loud.code, "all may read it (mode 644)" in loud.err)
+    assert (0, True) == (loud.code, "can read it (mode 644)" in loud.err)
     assert (0, "") == (silent.code, silent.err)
 
 
