@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from secrets import token_hex
 from types import TracebackType
@@ -75,10 +76,7 @@ class Cluster:
         except BaseException as error:
             # A failed start leaves nothing behind: its tasks end here.
             self._tasks.cancel_scope.cancel()
-            try:
-                await self._leave(type(error), error, error.__traceback__)
-            except BaseExceptionGroup as group:
-                raise only_one(group) from group
+            await self._leave(type(error), error, error.__traceback__)
             raise
         return self
 
@@ -96,10 +94,7 @@ class Cluster:
             except BaseException as caught:  # noqa: BLE001  handed to the task group
                 kind, error, trace = type(caught), caught, caught.__traceback__
         self._tasks.cancel_scope.cancel()
-        try:
-            return await self._leave(kind, error, trace)
-        except BaseExceptionGroup as group:
-            raise only_one(group) from group
+        return await self._leave(kind, error, trace)
 
     async def _leave(
         self,
@@ -110,6 +105,8 @@ class Cluster:
         assert self._tasks is not None
         try:
             return await self._tasks.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            raise only_one(group) from group
         finally:
             self._tell_waiters(all_of_them=True)
             self.host.events.close()
@@ -166,15 +163,13 @@ class Cluster:
 
     async def call(self, function: Callable[[], T]) -> T:
         """Call `function` on the member's event loop, and return its result."""
-        done = anyio.Event()
-        result: list[T] = []
-        failed: list[Exception] = []
+        done, result = anyio.Event(), Future[T]()
 
         def kept() -> None:
             try:
-                result.append(function())
+                result.set_result(function())
             except Exception as error:  # noqa: BLE001  it is raised where it was asked for
-                failed.append(error)
+                result.set_exception(error)
             finally:
                 done.set()
 
@@ -187,12 +182,10 @@ class Cluster:
             pass
         finally:
             self._calls.discard(done)
-        if failed:
-            raise failed[0]
-        if not result:
+        if not result.done():
             self._raise_if_ended()
             raise NotActive("the member has ended", next="start it again")
-        return result[0]
+        return result.result()
 
     def nudge(self) -> None:
         """Schedule a step for work that the service got outside of one; never waits.

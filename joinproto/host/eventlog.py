@@ -15,7 +15,7 @@ import re
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 from attrs import define, field
 
@@ -78,19 +78,8 @@ PARTS = 8
 """The bytes are divided into this many files, so that the oldest ones can be deleted."""
 
 
-class EventLog(Protocol):
-    """The destination of lines."""
-
-    @property
-    def is_on(self) -> bool:
-        """Return whether lines go anywhere; else none need be made."""
-
-    def write(self, kind: str, **facts: object) -> None: ...
-    def close(self) -> None: ...
-
-
 class NoLog:
-    """Nothing is written."""
+    """Nothing is written.  `is_on`: whether lines go anywhere; else none need be made."""
 
     is_on = False
 
@@ -186,6 +175,9 @@ class FileLog:
             os.ftruncate(self.file, self._size)
             self.path.rename(cut(self.path))
         self.close()
+
+
+EventLog: TypeAlias = NoLog | FileLog
 
 
 def _opened(path: Path) -> int:

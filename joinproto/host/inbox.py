@@ -1,7 +1,6 @@
 """The queue of a member's events: many producers, one consumer; a full one blocks producers.
 
-As a memory stream of anyio, which transports may be given as well, but without a turn of the
-loop for each item.
+Like a memory stream of anyio, but without a turn of the event loop for each item.
 """
 
 from __future__ import annotations
@@ -57,15 +56,6 @@ class Inbox:
     _is_closed: bool = False
     _room: anyio.Event | None = None
 
-    def send_nowait(self, item: Item) -> None:
-        """Put one in; raises `anyio.WouldBlock`, or `ClosedResourceError` when no task takes."""
-        if self._is_closed:
-            raise anyio.ClosedResourceError
-        if len(self._items) >= self.limit:
-            raise anyio.WouldBlock
-        self._items.append(item)
-        self.bell.ring()
-
     def come(self, items: Sequence[Item]) -> int:
         """Put in as many as there is room for, and have them taken; return how many."""
         if self._is_closed:
@@ -77,19 +67,18 @@ class Inbox:
         return len(some)
 
     async def send(self, item: Item) -> None:
-        """The same, but wait for room."""
-        while True:
-            try:
-                self.send_nowait(item)
-            except anyio.WouldBlock:
-                if self._room is None:
-                    self._room = anyio.Event()
-                await self._room.wait()
-            else:
-                return
+        """Put one in, once there is room; raises `anyio.ClosedResourceError` when no task takes."""
+        while not self._is_closed and len(self._items) >= self.limit:
+            if self._room is None:
+                self._room = anyio.Event()
+            await self._room.wait()
+        if self._is_closed:
+            raise anyio.ClosedResourceError
+        self._items.append(item)
+        self.bell.ring()
 
     def take(self, most: int) -> list[Item]:
-        """Take out at most `count` items."""
+        """Take out at most `most` items."""
         if len(self._items) <= most:
             items = list(self._items)
             self._items.clear()

@@ -205,24 +205,16 @@ class Store(Protocol):
 
 
 class Inbox(Protocol):
-    """The receiver of a transport's events; a memory stream of anyio is one.
-
-    Raises `anyio.ClosedResourceError` or `BrokenResourceError` once no peer hears any more.
-    """
-
-    def send_nowait(self, item: Item) -> None:
-        """Tell; raises `anyio.WouldBlock` where too much waits already."""
-
-    async def send(self, item: Item) -> None:
-        """Tell, once there is room."""
-
-
-@runtime_checkable
-class QuickInbox(Inbox, Protocol):
-    """One that can have a member act before it returns."""
+    """The receiver of a transport's events: `joinproto.host.inbox.Inbox`, or another one."""
 
     def come(self, items: Sequence[Item]) -> int:
-        """Tell of some that came together; return for how many there was room."""
+        """Take some that came together, at once; return for how many there was room.
+
+        An inbox whose member has ended has room for all, and drops them.
+        """
+
+    async def send(self, item: Item) -> None:
+        """Take one, once there is room; raises `anyio.ClosedResourceError` once there never is."""
 
 
 class Transport(Protocol):

@@ -13,7 +13,7 @@ import anyio
 from attrs import define, field
 
 from joinproto.host.failures import only_one
-from joinproto.host.ports import Came, Channel, Inbox, Item, QuickInbox
+from joinproto.host.ports import Came, Channel, Inbox, Item
 from joinproto.net.direct import current_time
 from joinproto.net.pipes import Pipe
 from joinproto.net.refused import Refused
@@ -24,33 +24,10 @@ WATCH_SECONDS = 0.01
 CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
-class Delivery:
-    """Passes received bodies to the member, until it has ended."""
-
-    def __init__(self, inbox: Inbox) -> None:
-        self._inbox = inbox
-        self._quick = inbox if isinstance(inbox, QuickInbox) else None
-
-    def put(self, items: Sequence[Item]) -> int:
-        """Return how many of them the member takes now."""
-        if self._quick is not None:
-            return self._quick.come(items)
-        for count, item in enumerate(items):
-            try:
-                self._inbox.send_nowait(item)
-            except anyio.WouldBlock:
-                return count
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                break
-        return len(items)
-
-    async def tell(self, item: Item) -> None:
-        """Return once the member has room for it."""
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            try:
-                self._inbox.send_nowait(item)
-            except anyio.WouldBlock:
-                await self._inbox.send(item)
+async def tell(inbox: Inbox, item: Item) -> None:
+    """Return once the member has room for it, or has ended."""
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await inbox.send(item)
 
 
 @define
@@ -63,9 +40,6 @@ class AtOnce:
         for item in items:
             self.take(item)
         return len(items)
-
-    def send_nowait(self, item: Item) -> None:
-        self.take(item)
 
     async def send(self, item: Item) -> None:
         self.take(item)
@@ -84,7 +58,7 @@ class Link:
     whom: str
     pipe: Pipe
     scope: anyio.CancelScope
-    delivery: Delivery
+    inbox: Inbox
     silence: float
     why: str = ""
     refused: str = ""
@@ -165,7 +139,7 @@ class Link:
                 items.append(Came(self.peer, channel, body[1:]))
         finally:
             if not self.is_replaced:
-                rest = items if self._late else items[self.delivery.put(items) :]
+                rest = items if self._late else items[self.inbox.come(items) :]
                 if rest:
                     # A peer that floods waits for itself.
                     self._late.extend(rest)
@@ -177,7 +151,7 @@ class Link:
             await self._is_late.wait()
             while self._late:
                 if not self.is_replaced:
-                    await self.delivery.tell(self._late[0])
+                    await tell(self.inbox, self._late[0])
                 self._late.popleft()
             self._is_late = anyio.Event()
             self._heard_at = current_time()

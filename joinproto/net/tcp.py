@@ -22,7 +22,7 @@ from joinproto.host.ports import Channel, Down, Inbox, Up
 from joinproto.net.addresses import Address, dials
 from joinproto.net.direct import connect, current_time, listen
 from joinproto.net.door import Door, Proved
-from joinproto.net.link import FAREWELL, Delivery, Link
+from joinproto.net.link import FAREWELL, Link, tell
 from joinproto.net.network import Network
 from joinproto.net.pipes import pipe_of
 from joinproto.net.refused import Refusals, one_line
@@ -50,7 +50,7 @@ class TcpTransport:
         tls = None if network.tls is None else Contexts.read(network.tls)
         self._door = Door(network, tls, self.refusals, self._taken)
         self._links: dict[str, Link] = {}
-        self._delivery: Delivery | None = None
+        self._inbox: Inbox | None = None
         self._fewer = anyio.Event()
         self._is_over = False
         self._gathers = False
@@ -76,7 +76,7 @@ class TcpTransport:
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
         """Listen and call until cancelled."""
-        self._delivery = Delivery(inbox)
+        self._inbox = inbox
         at = self.network.listen
         try:
             listening = await listen(at)
@@ -293,11 +293,11 @@ class TcpTransport:
 
     async def _live(self, proved: Proved, whom: str, met: Callable[[], None]) -> None:
         """Be connected to a proved peer: `Up` on the way in, `Down` on the way out."""
-        peer, session, delivery = proved.peer, proved.session, self._delivery
-        assert delivery is not None
+        peer, session, inbox = proved.peer, proved.session, self._inbox
+        assert inbox is not None
         with anyio.CancelScope() as scope:
             pipe = pipe_of(proved.stream)
-            link = Link(peer, session, whom, pipe, scope, delivery, self.network.silence)
+            link = Link(peer, session, whom, pipe, scope, inbox, self.network.silence)
             former = self._links.get(peer)
             self._links[peer] = link
             met()
@@ -305,9 +305,9 @@ class TcpTransport:
                 # It has called again, so the former connection is dead, and only we did not know.
                 former.is_replaced = True
                 former.end("a newer connection")
-                await delivery.tell(Down(peer))
+                await tell(inbox, Down(peer))
             log.info("connected to %s", one_line(peer))
-            await delivery.tell(Up(peer, session.version))
+            await tell(inbox, Up(peer, session.version))
             await link.carry(proved.left)
         if link.refused:
             self._door.punish(peer, link.refused)
@@ -316,7 +316,7 @@ class TcpTransport:
             self._fewer.set()
             self._fewer = anyio.Event()
             log.info("lost %s: %s", one_line(peer), link.why or "it went away")
-            await delivery.tell(Down(peer))
+            await tell(inbox, Down(peer))
 
 
 def _why(error: OSError) -> str:

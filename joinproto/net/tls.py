@@ -89,15 +89,14 @@ class Contexts:
     """
 
     files: TlsFiles
-    _accepting: ssl.SSLContext
-    _calling: ssl.SSLContext
     _stamp: tuple[object, ...]
+    _sides: dict[bool, ssl.SSLContext]  # that accepts, and that calls
 
     @classmethod
     def read(cls, files: TlsFiles) -> Contexts:
         """Return the contexts; raises `UsageProblem` for files that do not fit."""
         stamp = files.stamp()
-        return cls(files, files.context(accepts=True), files.context(accepts=False), stamp)
+        return cls(files, stamp, {side: files.context(accepts=side) for side in (True, False)})
 
     def context(self, *, accepts: bool) -> ssl.SSLContext:
         """Return the context for a connection that begins now."""
@@ -105,13 +104,12 @@ class Contexts:
         if stamp != self._stamp:
             self._stamp = stamp
             try:
-                new = Contexts.read(self.files)
+                self._sides = Contexts.read(self.files)._sides
             except UsageProblem as error:
                 log.warning("not renewed: %s", one_line(error.message))
             else:
-                self._accepting, self._calling = new._accepting, new._calling
                 log.info("the certificate was renewed: %s", self.files.certificate)
-        return self._accepting if accepts else self._calling
+        return self._sides[accepts]
 
 
 def why_no_tls(error: BaseException) -> str:
