@@ -13,10 +13,10 @@ from pathlib import Path
 from attrs import evolve
 
 from joinproto.apps.standby.keeping import form
-from joinproto.apps.standby.keeping.form import BrokerRecord
-from joinproto.apps.standby.keeping.slots import Slot, Slots, refusal, slot_of
+from joinproto.apps.standby.keeping.form import KIND, BrokerRecord, slot_of
 from joinproto.apps.standby.keeping.views import FRAMES, last_view
 from joinproto.durable.envelope import Validity
+from joinproto.durable.record import Slot, Slots, refusal
 from joinproto.pick.candidate import LastView, State
 from joinproto.pick.findings import Missing
 from joinproto.pick.pick import Pick
@@ -40,7 +40,7 @@ def read(raw: Raw) -> Found:
     if refused_files:
         return Found.of(raw, State.UNREADABLE, *refused_files)
     slots = Slots(*(slot_of(Path(raw.path) / name, raw.file(name).data) for name in form.NAMES))
-    refused = refusal(slots)
+    refused = refusal(slots, KIND)
     kept = slots.current.contents
     if refused is not None or kept is None:
         state = {Validity.NEWER: State.NEWER, Validity.ABSENT: State.NONE}.get(
@@ -114,7 +114,7 @@ def _runs(raw: Raw, generation: int) -> list[Run]:
     return [run for run in (raw.journal.runs if raw.journal else ()) if run.view == view]
 
 
-def _facts(raw: Raw, slot: Slot, kept: BrokerRecord) -> tuple[Fact, ...]:
+def _facts(raw: Raw, slot: Slot[BrokerRecord], kept: BrokerRecord) -> tuple[Fact, ...]:
     facts = [
         Fact("broker", kept.broker),
         Fact("cluster", kept.cluster or "none yet: it never followed a primary"),
@@ -133,7 +133,7 @@ def _facts(raw: Raw, slot: Slot, kept: BrokerRecord) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _left(slots: Slots) -> tuple[Fact, ...]:
+def _left(slots: Slots[BrokerRecord]) -> tuple[Fact, ...]:
     found = []
     for name, slot in zip(form.NAMES, (slots.current, slots.previous), strict=True):
         said = slot.validity.value

@@ -149,7 +149,7 @@ STANDBY = System(
         "managing.py _submit": "not a domain value: the member of the chain that runs here, if any",
         "process.py run": "not a domain value: whether settings have a chain",
         "settings.py _chain": "two tables of a file name the same brokers",
-        "slots.py _went_back": "a store whose older half is younger is refused",
+        "form.py _went_back": "a store whose older half is younger is refused",
         "reporting.py status_of": "the flag of the disk, shown to a person",
     },
     may_tell={

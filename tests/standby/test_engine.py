@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from attrs import define, field
@@ -17,9 +17,9 @@ from proton import Connection, Message, Terminus, Transport
 
 from joinproto.apps.standby import engine as engine_of_port
 from joinproto.apps.standby.amqp import ClientPort, redelivered
+from joinproto.apps.standby.clients import Clients, Refusal
 from joinproto.apps.standby.core import Core
 from joinproto.apps.standby.queues import LiveQueue
-from joinproto.apps.standby.service import Refusal
 from tests.standby.host import Wire
 
 
@@ -27,7 +27,7 @@ from tests.standby.host import Wire
 class Taking:
     """A broker that takes all that is published."""
 
-    message_bytes_max: int = 1 << 20
+    ports: set[ClientPort] = field(factory=set)
     bodies: list[bytes] = field(factory=list)
 
     def makes_room(self) -> bool:
@@ -48,9 +48,6 @@ class Taking:
 
     def commit_whole(self, puts: Any, takes: Any, done: Callable[[str], None]) -> None:
         done("")
-
-    def touched(self) -> None:
-        pass
 
 
 def talk(engine: Transport, port: ClientPort, wire: Wire) -> None:
@@ -76,7 +73,7 @@ def said_to(begin: Callable[[Connection], None], raw: bytes = b"") -> bool:
     """Return whether a connection of a client that says this, then `raw`, is ended."""
 
     async def spoken() -> bool:
-        port, wire = ClientPort("a", service=Taking(), ports=set()), Wire()
+        port, wire = ClientPort("a", service=cast("Clients", Taking())), Wire()
         port.connection_made(wire)
         engine, connection = Transport(), Connection()
         engine.bind(connection)
@@ -151,7 +148,7 @@ def test_all_that_comes_in_one_piece_is_taken_though_proton_has_less_room() -> N
 
     async def told() -> None:
         taking, wire = Taking(), Wire()
-        port = ClientPort("c", service=taking, ports=set())
+        port = ClientPort("c", service=cast("Clients", taking))
         port.connection_made(wire)
         connection, engine = Connection(), Transport()
         engine.bind(connection)
@@ -183,7 +180,7 @@ def test_a_connection_that_no_client_opens_is_ended(monkeypatch: pytest.MonkeyPa
 
     async def ended(*, opens: bool, seconds: float) -> bool:
         monkeypatch.setattr(engine_of_port, "OPEN_SECONDS", seconds)
-        port, wire = ClientPort("a", service=Taking(), ports=set()), Wire()
+        port, wire = ClientPort("a", service=cast("Clients", Taking())), Wire()
         port.connection_made(wire)
         port.is_opened = opens
         await asyncio.sleep(0.1)
@@ -201,9 +198,7 @@ def test_a_client_that_says_nothing_makes_room_for_one_that_does(core: Core) -> 
     wires = [Wire() for _ in range(4)]
 
     async def told() -> None:
-        ports = [
-            ClientPort(name, service=core.clients, ports=core.clients.ports) for name in "abcd"
-        ]
+        ports = [ClientPort(name, service=core.clients) for name in "abcd"]
         ports[0].connection_made(wires[0])
         ports[0].is_opened = True
         for port, wire in zip(ports[1:3], wires[1:3], strict=True):

@@ -49,7 +49,7 @@ def commits() -> Commits:
 
 @pytest.fixture
 def transactions(commits: Commits) -> Transactions:
-    return Transactions(commits)
+    return Transactions(commits.commit_whole)
 
 
 def asked(transactions: Transactions, name: str, *values: Any) -> Reply:

@@ -107,26 +107,18 @@ class Acting:
         self.core.touched()
 
     def keep(self, changes: Sequence[Change]) -> Task:
-        return partial(self._keep, changes)
-
-    def _keep(self, changes: Sequence[Change]) -> None:
-        for change in changes:
-            self.core.bodies.change(change)
-        self.core.touched()
+        return partial(self._change, *(partial(self.core.bodies.change, one) for one in changes))
 
     def make(self, thing: WiringItem) -> Task:
-        return partial(self._make, thing)
-
-    def _make(self, thing: WiringItem) -> None:
-        self.core.bodies.make(thing)
-        self.core.touched()
+        return partial(self._change, partial(self.core.bodies.make, thing))
 
     def remove(self, thing: WiringItem) -> Task:
-        return partial(self._remove, thing)
+        removed = partial(self.core.clients.removed, thing.name)
+        return partial(self._change, partial(self.core.bodies.remove, thing), removed)
 
-    def _remove(self, thing: WiringItem) -> None:
-        self.core.bodies.remove(thing)
-        self.core.clients.removed(thing.name)
+    def _change(self, *changes: Callable[[], object]) -> None:
+        for change in changes:
+            change()
         self.core.touched()
 
     def confirm(self, token: int) -> Task:

@@ -28,8 +28,7 @@ from typing import Any
 
 from attrs import frozen
 
-from joinproto.apps.standby.keeping.form import FOLDER, NAMES, BrokerRecord
-from joinproto.apps.standby.keeping.slots import slot_of
+from joinproto.apps.standby.keeping.form import FOLDER, NAMES, BrokerRecord, slot_of
 from joinproto.apps.standby.settings import Settings, read_settings
 from joinproto.durable.filesystem import REAL, let_go
 from joinproto.durable.lock import LockState, look_at_lock

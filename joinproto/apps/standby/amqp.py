@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 from proton import (
@@ -27,8 +28,8 @@ from proton import (
 )
 
 from joinproto.apps.standby.engine import EnginePort
+from joinproto.apps.standby.keeping.disk import MESSAGE_BYTES_MAX
 from joinproto.apps.standby.queues import Held, LiveQueue
-from joinproto.apps.standby.service import Port, Refusal, Service
 from joinproto.apps.standby.transacting import (
     UNKNOWN,
     Reply,
@@ -38,6 +39,9 @@ from joinproto.apps.standby.transacting import (
     say_in,
     told_in,
 )
+
+if TYPE_CHECKING:
+    from joinproto.apps.standby.clients import Clients, Refusal
 
 # A message as it came over AMQP 1.0: the two facts of its header that a broker needs.
 #
@@ -160,8 +164,7 @@ class Consumer:
 class ClientPort(EnginePort):
     """One connection of a client."""
 
-    service: Service = field(kw_only=True)
-    ports: set[Port] = field(kw_only=True)
+    service: Clients = field(kw_only=True)
     _consumers: dict[Link, Consumer] = field(factory=dict)
     _unconfirmed: dict[Link, int] = field(factory=dict)
     _coordinators: set[Link] = field(factory=set)
@@ -172,7 +175,7 @@ class ClientPort(EnginePort):
 
     def __attrs_post_init__(self) -> None:
         """Begin without a transaction."""
-        self._transactions = Transactions(self.service)
+        self._transactions = Transactions(self.service.commit_whole)
 
     def refuse(self, refusal: Refusal) -> None:
         """Close the connection of an ordinary client, with the primary's address (H11)."""
@@ -199,11 +202,11 @@ class ClientPort(EnginePort):
             assert isinstance(transport, asyncio.Transport)
             transport.abort()
             return
-        self.ports.add(self)
+        self.service.ports.add(self)
         super().connection_made(transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.ports.discard(self)
+        self.service.ports.discard(self)
         if not self.is_there:
             return
         for consumer in list(self._consumers.values()):
@@ -317,7 +320,7 @@ class ClientPort(EnginePort):
         if link.is_receiver:
             if delivery.readable and not delivery.partial:
                 self._received(link, delivery)
-            elif delivery.pending > 2 * self.service.message_bytes_max:
+            elif delivery.pending > 2 * MESSAGE_BYTES_MAX:
                 # It is refused when it is whole; one without an end fills the memory before.
                 log.warning("a client's message has no end: %d bytes so far", delivery.pending)
                 self._end()
@@ -335,7 +338,6 @@ class ClientPort(EnginePort):
         def done(problem: str) -> None:
             if self._wire is None or link not in self._unconfirmed:
                 return
-            self._unconfirmed[link] -= 1
             self._give_credit(link)
             if is_settled:
                 return
@@ -348,8 +350,8 @@ class ClientPort(EnginePort):
         address = link.remote_target.address
         told = told_in(delivery)
         problem = ""
-        if len(body) > (most := self.service.message_bytes_max):
-            problem = f"a message of {len(body)} bytes, at most {most} fit"
+        if len(body) > MESSAGE_BYTES_MAX:
+            problem = f"a message of {len(body)} bytes, at most {MESSAGE_BYTES_MAX} fit"
         if link in self._coordinators:
             self._transactions.ask(link, body, lambda reply: self._reply(link, delivery, reply))
         elif told is None and problem:
@@ -359,7 +361,6 @@ class ClientPort(EnginePort):
         elif not self._transactions.put(told[0], address, body, is_durable(body), problem):
             self._no_transaction(link)
         else:
-            self._unconfirmed[link] -= 1
             self._give_credit(link)
             say_in(delivery, told[0])
             delivery.settle()
@@ -371,7 +372,6 @@ class ClientPort(EnginePort):
         """Answer a request to the coordinator."""
         if self._wire is None or link not in self._coordinators:
             return
-        self._unconfirmed[link] -= 1
         self._give_credit(link)
         if reply.id:
             say_declared(delivery, reply.id)
@@ -389,7 +389,10 @@ class ClientPort(EnginePort):
         self._detached(link, closes=True)
 
     def _give_credit(self, link: Link) -> None:
-        """Accept as many more messages as are confirmed: those that wait in memory have a bound."""
+        """Count a message as confirmed, and accept as many more as are: those that wait in memory
+        have a bound.
+        """
+        self._unconfirmed[link] -= 1
         held = int(link.credit) + self._unconfirmed[link]
         if held <= CREDIT // 2:
             link.flow(CREDIT - held)

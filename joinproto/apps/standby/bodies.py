@@ -59,10 +59,6 @@ class Bodies:
         put = None if found is None else found.messages.get(name)
         return self._arrived[queue, name] if put is None else put.body
 
-    def size(self, queue: str, name: str) -> int:
-        """Return the length of a message's content; it must be there."""
-        return len(self.body(queue, name))
-
     # -- events ----------------------------------------------------------------------------
 
     def arrived(self, queue: str, name: str, body: bytes) -> None:

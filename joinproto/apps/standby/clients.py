@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import define, field, frozen
 
-from joinproto.apps.standby.keeping.disk import MESSAGE_BYTES_MAX
 from joinproto.apps.standby.queues import Held, LiveQueue
 from joinproto.apps.standby.recording import spans
-from joinproto.apps.standby.service import Port, Refusal
 from joinproto.net.accepting import connections_max
+from joinproto.net.addresses import Address
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import Message
 from joinproto.standby.clients import admit
@@ -35,6 +35,30 @@ if TYPE_CHECKING:
 
 
 @frozen
+class Refusal:
+    """Why ordinary clients are not served.  `primary`: where they are; None if not known."""
+
+    why: str
+    primary: Address | None = None
+
+
+class Port(Protocol):
+    """One connection of a client.  Only the files that speak AMQP import Proton, and no other one
+    imports those (`amqp.py`).
+    """
+
+    is_admin: bool
+    is_opened: bool
+    began: float
+
+    def refuse(self, refusal: Refusal) -> None:
+        """End an ordinary client's connection, with the primary's address if it is known (H11)."""
+
+    def drop(self) -> None:
+        """End it at once."""
+
+
+@frozen
 class Publishing:
     """A message on its way.  `done`: called with "" when it is confirmed."""
 
@@ -46,7 +70,7 @@ class Publishing:
 
 @define
 class Work:
-    """Changes of one queue."""
+    """Changes of one queue: messages put, and messages taken with what to call."""
 
     puts: list[Publishing] = field(factory=list)
     takes: list[tuple[Held, Callable[[], None]]] = field(factory=list)
@@ -63,26 +87,6 @@ class Work:
         )
 
 
-@define
-class TouchedQueues:
-    """Changes of all queues, in the order in which they were touched."""
-
-    work: dict[str, Work] = field(factory=dict)
-
-    def put(
-        self, queue: str, name: str, body: bytes, durable: bool, done: Callable[[str], None]
-    ) -> None:
-        """Add a message."""
-        self._of(queue).puts.append(Publishing(name, body, durable, done))
-
-    def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
-        """Remove one."""
-        self._of(queue).takes.append((held, done))
-
-    def _of(self, queue: str) -> Work:
-        return self.work.setdefault(queue, Work())
-
-
 log = logging.getLogger("joinproto.standby")
 
 NAME_MAX = 200
@@ -97,19 +101,15 @@ class Clients:
     """
 
     core: Core
-    ports: set[Port]
+    ports: set[Port] = field(factory=set)
     live: dict[str, LiveQueue] = field(factory=dict)
     most: int = field(factory=connections_max)
     counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTS, 0))
-    _gathered: TouchedQueues = field(factory=TouchedQueues)
+    _gathered: dict[str, Work] = field(factory=dict)
     _waiting: dict[int, list[Callable[[], None]]] = field(factory=dict)
     _declaring: dict[str, list[Callable[[LiveQueue | str], None]]] = field(factory=dict)
     _token: int = 0
     _made: int = 0
-
-    def touched(self) -> None:
-        """Schedule the end of this turn, with a write."""
-        self.core.touched()
 
     def confirm(self, token: int) -> None:
         """Tell the clients that wait for it."""
@@ -154,7 +154,7 @@ class Clients:
         log.warning("serves no more: %s", why)
         self._waiting.clear()
         self._declaring.clear()
-        self._gathered = TouchedQueues()
+        self._gathered = {}
         for live in self.live.values():
             live.is_gone = True
         self.live.clear()
@@ -169,11 +169,7 @@ class Clients:
                 # An administrator may come again; its answer never comes here.
                 port.drop()
 
-    # -- the port's questions (`Service`) ---------------------------------------------------
-
-    @property
-    def message_bytes_max(self) -> int:
-        return MESSAGE_BYTES_MAX
+    # -- the port's questions ----------------------------------------------------------------
 
     def makes_room(self) -> bool:
         """End the oldest connection that was never opened, where there are as many as may be."""
@@ -210,15 +206,15 @@ class Clients:
             done(f"a queue's name is 1 to {NAME_MAX} printable characters")
             return
         said = self.core.settings.queues.get(name)
-        if said is None and not self.core.settings.creates:
+        if said is None and not self.core.settings.defaults.create:
             done(f"there is no queue {name!r}, and `defaults.create` is false")
             return
         thing = WiringItem(
             kind=Kind.QUEUE,
             name=name,
             id=token_hex(8),
-            says=None if said is None else said.level,
-            durable=self.core.settings.creates_durable if said is None else said.durable,
+            says=None if said is None else said.replicate,
+            durable=(said or self.core.settings.defaults).durable,
         )
         live = self.live[name] = LiveQueue(name)
         self._token += 1
@@ -238,14 +234,15 @@ class Clients:
             return
         self._made += 1
         name = f"{self.core.state.view.generation}.{self.core.settings.broker}.{self._made}"
-        self._gathered.put(queue, name, body, durable, done)
-        self.touched()
+        work = self._gathered.setdefault(queue, Work())
+        work.puts.append(Publishing(name, body, durable, done))
+        self.core.touched()
 
     def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
         """Remove a message; confirmed when the backups know (LM4)."""
         if self.core.serves and queue in self.live:
-            self._gathered.take(queue, held, done)
-            self.touched()
+            self._gathered.setdefault(queue, Work()).takes.append((held, done))
+            self.core.touched()
 
     def commit_whole(
         self,
@@ -280,12 +277,12 @@ class Clients:
 
     def commit(self) -> None:
         """Commit the clients' changes of this turn as one."""
-        gathered, self._gathered = self._gathered, TouchedQueues()
-        if not gathered.work or not self.core.serves:
+        gathered, self._gathered = self._gathered, {}
+        if not gathered or not self.core.serves:
             return
         drafts: list[Draft] = []
         waiting: list[Callable[[], None]] = []
-        for queue, work in gathered.work.items():
+        for queue, work in gathered.items():
             there = self.core.state.stock.queues, self.live, self.core.bodies.queues
             if any(queue not in one for one in there):
                 continue
@@ -299,8 +296,7 @@ class Clients:
             for held in helds:
                 self.core.bodies.hold(queue, held)
             drafts.append(work.draft(queue))
-            waiting.append(self._done(self.live[queue], helds, [one.done for one in work.puts]))
-            waiting.append(self._taken([done for _, done in work.takes]))
+            waiting.append(partial(self._confirmed, self.live[queue], helds, work))
         self._token += 1
         self._waiting[self._token] = waiting
         if self.core.events.is_on:
@@ -310,40 +306,26 @@ class Clients:
             for message in draft.takes:
                 self.core.bodies.forget(draft.queue, message)
 
-    def _say(self, gathered: TouchedQueues) -> None:
+    def _say(self, gathered: Mapping[str, Work]) -> None:
         """Log changes of messages that are durable and replicate: others may be lost."""
-        work = {
-            name: one
-            for name, one in gathered.work.items()
-            if self.core.state.stock.is_shared(name)
-        }
-        puts = {
-            name: found
-            for name, one in work.items()
-            if (found := spans(put.id for put in one.puts if put.durable))
-        }
-        takes = {
-            name: found
-            for name, one in work.items()
-            if (found := spans(held.id for held, _ in one.takes if held.durable))
-        }
-        self.core.say("commit", token=self._token, puts=puts, takes=takes)
 
-    def _done(
-        self, live: LiveQueue, helds: list[Held], dones: list[Callable[[str], None]]
-    ) -> Callable[[], None]:
-        def confirmed() -> None:
-            self.counts["confirmed"] += len(helds)
-            for held, done in zip(helds, dones, strict=True):
-                done("")
-                live.offer(held)
+        def said(ids: Callable[[Work], Iterable[str]]) -> dict[str, dict[str, list[list[int]]]]:
+            is_shared = self.core.state.stock.is_shared
+            found = {name: spans(ids(work)) for name, work in gathered.items() if is_shared(name)}
+            return {name: one for name, one in found.items() if one}
 
-        return confirmed
+        self.core.say(
+            "commit",
+            token=self._token,
+            puts=said(lambda work: (put.id for put in work.puts if put.durable)),
+            takes=said(lambda work: (held.id for held, _ in work.takes if held.durable)),
+        )
 
-    def _taken(self, dones: list[Callable[[], None]]) -> Callable[[], None]:
-        def confirmed() -> None:
-            self.counts["acknowledged"] += len(dones)
-            for done in dones:
-                done()
-
-        return confirmed
+    def _confirmed(self, live: LiveQueue, helds: list[Held], work: Work) -> None:
+        self.counts["confirmed"] += len(helds)
+        for held, put in zip(helds, work.puts, strict=True):
+            put.done("")
+            live.offer(held)
+        self.counts["acknowledged"] += len(work.takes)
+        for _, done in work.takes:
+            done()

@@ -79,7 +79,7 @@ class Copies:
         """Return how many of the messages that are copied next go at once."""
         size = 0
         for count, message in enumerate(coming, start=1):
-            size += self.core.bodies.size(queue, message.id)
+            size += len(self.core.bodies.body(queue, message.id))
             if size >= UNSENT_BYTES_MAX:
                 return count
         return COPY_AT_ONCE

@@ -77,7 +77,7 @@ class Core:
             me=self.settings.broker,
             variant=Variant.OURS,
             keeper=Keeper.BUILT_IN if self.settings.chain else Keeper.OUTSIDE,
-            default=self.settings.default,
+            default=self.settings.defaults.replicate,
             order=self.settings.copying.order,
         )
         self.state = self.shown = Broker(who=who)
@@ -85,7 +85,7 @@ class Core:
         self.bodies = Bodies(self.disk)
         self.patience = self.settings.timing.backups
         self.links = Links(self)
-        self.clients = Clients(self, set())
+        self.clients = Clients(self)
         self.copies = Copies(self)
         self.acting = Acting(self)
 

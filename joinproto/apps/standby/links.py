@@ -115,10 +115,10 @@ class Links:
         """Return the bytes for a broker that the system has not taken yet."""
         return self.peers.unsent(name)
 
-    # -- sessions (`Hears`) ----------------------------------------------------------------
+    # -- sessions --------------------------------------------------------------------------
 
     def met(self, name: str, public: Address) -> None:
-        """There is a session with another broker."""
+        """There is a session with another broker, whose clients call it there."""
         self.others[name] = Other(public)
         self._around = met(self.around, name)
         self._tell(name)

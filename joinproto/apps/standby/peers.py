@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
@@ -28,6 +28,9 @@ from joinproto.net.link import AtOnce
 from joinproto.net.network import Network
 from joinproto.net.refused import Refused
 from joinproto.net.tcp import TcpTransport
+
+if TYPE_CHECKING:
+    from joinproto.apps.standby.links import Links
 
 log = logging.getLogger(__name__)
 
@@ -74,19 +77,6 @@ class Envelope:
         return cls(kind, facts, body)
 
 
-class SessionReceiver(Protocol):
-    """The receiver of sessions' events."""
-
-    def met(self, name: str, public: Address) -> None:
-        """There is a session with this broker, whose clients call it there."""
-
-    def heard(self, name: str, envelope: Envelope) -> None:
-        """It said something."""
-
-    def parted(self, name: str) -> None:
-        """The session is gone."""
-
-
 @define
 class Session:
     """One connection.  `is_met`: its broker has said where clients call it; `is_over`: it ends."""
@@ -110,12 +100,12 @@ class Session:
 
 @define(eq=False)
 class Peers:
-    """All sessions of a broker.  `public`: where its own clients call it."""
+    """All sessions of a broker.  `public`: where its own clients call it; `links`: told of all."""
 
     network: Network
     public: Address
     timing: Timing
-    hears: SessionReceiver
+    links: Links
     _all: dict[str, Session] = field(factory=dict)
     _transport: TcpTransport = field(init=False)
 
@@ -169,7 +159,7 @@ class Peers:
             case Down(peer):
                 session = self._all.pop(peer, None)
                 if session is not None and session.is_met:
-                    self.hears.parted(peer)
+                    self.links.parted(peer)
 
     def _came(self, name: str, data: bytes) -> None:
         session = self._all.get(name)
@@ -184,9 +174,9 @@ class Peers:
                     raise Refused(f"{envelope.kind} before a greeting")
                 public = Address.parse(str(envelope.facts.get("public")))
                 session.is_met = True
-                self.hears.met(name, public)
+                self.links.met(name, public)
             elif envelope.kind != BEAT:
-                self.hears.heard(name, envelope)
+                self.links.heard(name, envelope)
         except (Refused, JoinprotoError) as refused:
             session.is_over = True
             self._transport.drop(name, str(refused))

@@ -6,8 +6,10 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
+from typing import TypeAlias
 
 import anyio
 from attrs import define
@@ -18,7 +20,6 @@ from joinproto.apps.standby.keeping.disk import open_disk
 from joinproto.apps.standby.keeping.shortening import clear
 from joinproto.apps.standby.performing import Helper
 from joinproto.apps.standby.reporting import change_setting, numbers_of, status_of
-from joinproto.apps.standby.service import MakesPort
 from joinproto.apps.standby.settings import Settings
 from joinproto.errors import EnvironmentProblem
 from joinproto.host.eventlog import open_log
@@ -28,6 +29,9 @@ from joinproto.host.process.exits import AT_ONCE, raising_with_code
 from joinproto.host.process.notify import keep_watchdog, notify
 
 log = logging.getLogger("joinproto.standby")
+
+MakesPort: TypeAlias = Callable[..., asyncio.Protocol]
+"""Makes the port of a client's connection: `ClientPort`, which speaks AMQP, and needs Proton."""
 
 TICK_SECONDS = 0.05
 ACCEPTED_AT_ONCE = 50
@@ -118,7 +122,7 @@ class Process:
         at, clients = self.settings.clients, core.clients
         try:
             server = await asyncio.get_running_loop().create_server(
-                lambda: self.makes_port(self.settings.broker, service=clients, ports=clients.ports),
+                lambda: self.makes_port(self.settings.broker, service=clients),
                 at.host,
                 at.port,
                 backlog=ACCEPTED_AT_ONCE,
@@ -131,7 +135,7 @@ class Process:
         except OSError as error:
             raise EnvironmentProblem(
                 f"clients {at}: {error.strerror or error}",
-                next="look who has the port; or set `clients` to another one",
+                next="look which process has the port; or set `clients` to another one",
             ) from error
 
     async def _tick(self, core: Core) -> None:

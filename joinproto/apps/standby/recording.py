@@ -5,18 +5,15 @@ An identity is GENERATION.BROKER.NUMBER, and messages published together have co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
-
-Spans: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
-"""GENERATION.BROKER to the first and last number of each stretch."""
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 STRETCH_MOST = 10_000_000
 """A file with longer lines is no log of a broker."""
 
 
 def spans(ids: Iterable[str]) -> dict[str, list[list[int]]]:
-    """Return identities in short."""
+    """Return identities in short: GENERATION.BROKER to the first and last of each stretch."""
     numbers: dict[str, list[int]] = {}
     for name in ids:
         origin, _, last = name.rpartition(".")

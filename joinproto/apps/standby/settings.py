@@ -98,12 +98,6 @@ class BrokerFile:
     timing: Timing = field(factory=Timing)
 
 
-@frozen
-class QueueSettings:
-    durable: bool
-    level: Level | None
-
-
 @frozen(kw_only=True)
 class Settings:
     """Validated settings of a broker.  `brokers`: the address of each broker. `secret`, `tls`: the
@@ -127,10 +121,8 @@ class Settings:
     continues: bool
     http: Address | None
     events: Path | None
-    queues: Mapping[str, QueueSettings]
-    creates: bool
-    creates_durable: bool
-    default: Default
+    queues: Mapping[str, QueueFile]
+    defaults: Defaults
     copying: Copying
     timing: Timing
 
@@ -206,13 +198,6 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         continues=file.total_failure == "continue",
         http=http,
         events=None if file.events is None else top / file.events,
-        queues={
-            name: QueueSettings(queue.durable, queue.replicate)
-            for name, queue in file.queues.items()
-        },
-        creates=file.defaults.create,
-        creates_durable=file.defaults.durable,
-        default=file.defaults.replicate,
     )
 
 

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from secrets import token_bytes
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import define, field, frozen
 from proton import Delivery, Described, Link, Message, ProtonException, ulong
 
 from joinproto.apps.standby.queues import Held
-from joinproto.apps.standby.service import Commits
 
 if TYPE_CHECKING:
     from joinproto.apps.standby.amqp import Consumer
+
+Puts: TypeAlias = list[tuple[str, bytes, bool]]
+"""Queue, body, and whether it is durable."""
+Commit: TypeAlias = Callable[[Puts, list[tuple[str, Held]], Callable[[str], None]], None]
 
 DECLARE, DISCHARGE, DECLARED, TRANSACTIONAL = 0x31, 0x32, 0x33, 0x34
 REQUESTS = {"amqp:declare:list": DECLARE, "amqp:discharge:list": DISCHARGE}
@@ -53,10 +56,10 @@ class Taken:
 
 @define
 class Work:
-    """One transaction.  `puts`: queue, body, and whether it is durable; `problem`: why it fails."""
+    """One transaction.  `problem`: why it fails."""
 
     link: Link
-    puts: list[tuple[str, bytes, bool]] = field(factory=list)
+    puts: Puts = field(factory=list)
     takes: list[Taken] = field(factory=list)
     problem: str = ""
 
@@ -72,9 +75,9 @@ class Reply:
 
 @define(eq=False)
 class Transactions:
-    """All open ones of a connection."""
+    """All open ones of a connection.  `commit`: does one as a whole (`Clients.commit_whole`)."""
 
-    service: Commits
+    commit: Commit
     work: dict[bytes, Work] = field(factory=dict)
     held_bytes: int = 0
 
@@ -118,7 +121,7 @@ class Transactions:
             reply(Reply())
 
         gone = [(one.consumer.queue.name, one.held) for one in work.takes if one.is_gone]
-        self.service.commit_whole(work.puts, gone, done)
+        self.commit(work.puts, gone, done)
 
     def _undo(self, work: Work) -> None:
         for one in work.takes:

@@ -74,10 +74,7 @@ STORIES: tuple[Entry, ...] = (
     ),
     _scene("failback", "the failed one comes back and follows"),
     _scene(
-        "failback-wiped",
-        "the same, and its disk was lost meanwhile",
-        scene="failback",
-        wipes=1,
+        "failback-wiped", "the same, and its disk was lost meanwhile", scene="failback", wipes=1
     ),
     _scene(
         "failure-in-failback",
@@ -311,12 +308,7 @@ OTHERS: tuple[Entry, ...] = (
         "standby-copied",
         "H5: messages come and go while a queue is copied from its back: it is caught up",
     ),
-    CHASE(
-        "standby-chase",
-        "the same from the front need never end",
-        breaks=True,
-        order="fifo",
-    ),
+    CHASE("standby-chase", "the same from the front need never end", breaks=True, order="fifo"),
     ENTRANCE(
         "standby-entrance",
         "H11: a client goes from one address to the next until it is with the primary",

@@ -44,12 +44,12 @@ from joinproto.standby.messages import View
 from joinproto.standby.peers import PeerReports, said_by
 from joinproto.standby.perform import perform as performed
 from joinproto.standby.primary_state import PrimaryState
-from joinproto.standby.replica_state import ReplicaState, with_queue
+from joinproto.standby.replica_state import with_queue
 from joinproto.standby.tables import Verdict
 from joinproto_worlds.mutations.mutation import inside
 from joinproto_worlds.mutations.named import mutation
 from joinproto_worlds.standby.ports import Act, Disk, Ports, Waiting
-from joinproto_worlds.standby.story import Manager, Op, Story, draft_of
+from joinproto_worlds.standby.story import Manager, Op, Story, draft_of, told
 
 mutated = inside(lambda played: mutation(played.mutant))
 LATE = 1e9  # seconds: after every deadline
@@ -217,21 +217,7 @@ class Played(MachineWorld[Event, Effect]):
 
     def story(self) -> dict[str, Any]:
         """Return the part of each state that a trace shows."""
-        told: dict[str, Any] = {}
-        for name, broker in self.brokers.items():
-            disk = self.disk[name]
-            has = f": {_contents(broker.view, broker.stock)}" if self.runs(name) else ""
-            told[name] = broker.role.value + has
-            told[f"disk of {name}"] = f"{disk.mark.value}: {_contents(disk.view, disk.stock)}"
-            told[f"{name} has yet to write"] = len(self.writes.get(name, ()))
-        for (sender, to), content in sorted(self.links.items()):
-            kinds = [type(one).__name__ for one in content]
-            told[f"{sender} to {to}"] = ", ".join(kinds) or "nothing"
-        told["chain"] = _shown(self.chain)
-        done = sorted(self.confirmed)
-        told["confirmed"] = "; ".join(str(self.plot.ops[at]) for at in done if at >= 0)
-        told["cut off"] = self.cut_off
-        return {name: one for name, one in told.items() if one}
+        return told(self)
 
     # -- how it happens ----------------------------------------------------------------------
 
@@ -444,18 +430,6 @@ def settle(it: Played) -> None:
         if act is None:
             return
         it.enact(act)
-
-
-def _contents(view: View, stock: ReplicaState) -> str:
-    """Return a broker's view and wiring, each queue with its messages, for a trace."""
-    lines = {name: " ".join(("", *queue.line.ids)) for name, queue in stock.queues.items()}
-    wiring = (f"{one.name}{lines.get(one.name, '')}" for one in stock.things.values())
-    return "; ".join([_shown(view) or "no view", *wiring])
-
-
-def _shown(view: View) -> str:
-    there = " ".join(view.members)
-    return f"view {view.generation}.{view.number} of {there}, by {view.primary}" if there else ""
 
 
 _BY_ITSELF = ("hears", "copies to", "has written", "has its view written")

@@ -72,8 +72,7 @@ SCENES: dict[str, Scene] = {
         ("level", "done"),
     ),
     "old-returns": Scene(
-        Story(warm=2, deaths=2, starts=1, promotions=2, ops=(put("x"), put("y"))),
-        ("lost", "alone"),
+        Story(warm=2, deaths=2, starts=1, promotions=2, ops=(put("x"), put("y"))), ("lost", "alone")
     ),
     "cut-off": Scene(Story(warm=2, cuts=1, promotions=1, heals=True, ops=(put("x"), put("y")))),
     "told-late": Scene(Story(warm=2, cuts=1, promotions=1, late=True, ops=(put("x"), put("y")))),
@@ -97,19 +96,13 @@ SCENES: dict[str, Scene] = {
     ),
     "continues": Scene(
         Story(
-            warm=2,
-            deaths=2,
-            starts=2,
-            promotions=1,
-            able=("a",),
-            continues=True,
-            ops=(put("x"),),
-        ),
+            warm=2, deaths=2, starts=2, promotions=1, able=("a",), continues=True, ops=(put("x"),)
+        )
     ),
     "stopped": Scene(
         Story(
             warm=2, deaths=1, stops=1, starts=1, promotions=1, cuts=1, heals=False, ops=(put("x"),)
-        ),
+        )
     ),
     "stopped-dirty": Scene(
         Story(
@@ -145,12 +138,10 @@ SCENES: dict[str, Scene] = {
         ("lost", "torn"),
     ),
     "acknowledged": Scene(  # LM4
-        Story(warm=2, deaths=1, promotions=1, before=(put("w"),), ops=(take("w"),)),
-        ("returned",),
+        Story(warm=2, deaths=1, promotions=1, before=(put("w"),), ops=(take("w"),)), ("returned",)
     ),
     "early": Scene(  # LM5
-        evolve(_THREE, deaths=2, promotions=2, patient=True, ops=(put("x"),)),
-        ("lost",),
+        evolve(_THREE, deaths=2, promotions=2, patient=True, ops=(put("x"),)), ("lost",)
     ),
     "bindings": Scene(  # LC1
         evolve(_PAIR, ops=(Op(declares=EXCHANGE), Op(declares=BINDING))),

@@ -6,16 +6,20 @@ Source: hot standby, H2 to H11.
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from joinproto.standby.broker import Variant
 from joinproto.standby.catch_up import Message, Order
 from joinproto.standby.events import Draft, New
-from joinproto.standby.messages import Kind, WiringItem
+from joinproto.standby.messages import Kind, View, WiringItem
 from joinproto.standby.primary_state import Keeper
 from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.replicates import Level
+
+if TYPE_CHECKING:
+    from joinproto_worlds.standby.played import Played
 
 QUEUE = WiringItem(kind=Kind.QUEUE, name="q", id="q1")
 OTHER = WiringItem(kind=Kind.QUEUE, name="r", id="r1")
@@ -145,3 +149,34 @@ class Story:
     half_open: bool = False
     wipes: int = 0
     backups: int = 0
+
+
+def told(it: Played) -> dict[str, Any]:
+    """Return the part of each state that a trace shows."""
+    words: dict[str, Any] = {}
+    for name, broker in it.brokers.items():
+        disk = it.disk[name]
+        has = f": {_contents(broker.view, broker.stock)}" if it.runs(name) else ""
+        words[name] = broker.role.value + has
+        words[f"disk of {name}"] = f"{disk.mark.value}: {_contents(disk.view, disk.stock)}"
+        words[f"{name} has yet to write"] = len(it.writes.get(name, ()))
+    for (sender, to), content in sorted(it.links.items()):
+        kinds = [type(one).__name__ for one in content]
+        words[f"{sender} to {to}"] = ", ".join(kinds) or "nothing"
+    words["chain"] = _shown(it.chain)
+    done = sorted(it.confirmed)
+    words["confirmed"] = "; ".join(str(it.plot.ops[at]) for at in done if at >= 0)
+    words["cut off"] = it.cut_off
+    return {name: one for name, one in words.items() if one}
+
+
+def _contents(view: View, stock: ReplicaState) -> str:
+    """Return a broker's view and wiring, each queue with its messages, for a trace."""
+    lines = {name: " ".join(("", *queue.line.ids)) for name, queue in stock.queues.items()}
+    wiring = (f"{one.name}{lines.get(one.name, '')}" for one in stock.things.values())
+    return "; ".join([_shown(view) or "no view", *wiring])
+
+
+def _shown(view: View) -> str:
+    there = " ".join(view.members)
+    return f"view {view.generation}.{view.number} of {there}, by {view.primary}" if there else ""

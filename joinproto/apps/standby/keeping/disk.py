@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from attrs import define, evolve
 
 from joinproto.apps.standby.keeping.form import (
     FOLDER,
+    KIND,
     Action,
     BrokerRecord,
     NotKept,
@@ -36,7 +37,6 @@ from joinproto.apps.standby.keeping.form import (
     as_bytes,
     packed,
 )
-from joinproto.apps.standby.keeping.slots import KIND
 from joinproto.durable.filesystem import (
     REAL,
     FileSystem,
@@ -216,10 +216,11 @@ def open_disk(
     where the journal is.
     """
     folder = _folder(path, files)
-    lock = -1
-    try:
+    with ExitStack() as failed:
+        failed.callback(let_go, files, folder)
         with _reading(path):
             lock = take_lock(files, folder, path)
+            failed.callback(let_go, files, lock)
             record = Record(files, folder, path / FOLDER, KIND)
             there = record.read().current.contents
             record.recover()
@@ -236,23 +237,16 @@ def open_disk(
             )
         _require_both(path, found, frames_on, is_new=there is None)
         journal = Journal.open(path, durable=found.frames, files=frames_on)
-        try:
-            if journal.cut_bytes:
-                log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
-            read = load(journal)
-            disk = Disk(path, found, read.queues, journal, record, lock)
-            disk._is_open = read.is_open
-            wanted = evolve(
-                found, brokers=tuple(brokers) or found.brokers, name=cluster or found.name
-            )
-            if there is None or wanted != found:
-                disk.write(wanted)
-        except BaseException:
-            journal.close()
-            raise
-    except BaseException:
-        let_go(files, folder, lock)
-        raise
+        failed.callback(journal.close)
+        if journal.cut_bytes:
+            log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
+        read = load(journal)
+        disk = Disk(path, found, read.queues, journal, record, lock)
+        disk._is_open = read.is_open
+        wanted = evolve(found, brokers=tuple(brokers) or found.brokers, name=cluster or found.name)
+        if there is None or wanted != found:
+            disk.write(wanted)
+        failed.pop_all()
     return disk
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from attrs import define, field, frozen
@@ -18,7 +19,9 @@ from attrs import define, field, frozen
 from joinproto.codec.json_form import Absent, Count, encoded, read
 from joinproto.codec.json_text import ascii_line, parsed
 from joinproto.codec.malformed import Malformed
-from joinproto.durable.record import META
+from joinproto.durable import record
+from joinproto.durable.envelope import Validity
+from joinproto.durable.record import ASK, META, Kind, Slot
 from joinproto.standby.broker import Mark, Store
 from joinproto.standby.messages import View, WiringItem
 
@@ -110,6 +113,24 @@ def unpacked(payload: bytes) -> BrokerRecord:
     if kept.cluster is None and kept.view != View():
         raise NotKept(f"the view {kept.view} of no cluster")
     return kept
+
+
+def _went_back(current: BrokerRecord, previous: BrokerRecord) -> str:
+    before = previous.view.generation
+    is_older = before > current.view.generation
+    return f"{PREVIOUS} is of generation {before}, and younger" if is_older else ""
+
+
+# A broker never continues from the previous file: it would have forgotten its generation, or that
+# it was dropped.
+KIND = Kind(name=META, decode=unpacked, went_back=_went_back, next=ASK)
+
+
+def slot_of(path: Path, raw: bytes | None) -> Slot[BrokerRecord]:
+    """Return the slot of one file's bytes (None if the file is missing); never raises."""
+    if raw is None:
+        return Slot(path=path, validity=Validity.ABSENT)
+    return record.judge(path, raw, KIND)
 
 
 # -- actions ---------------------------------------------------------------------------------
