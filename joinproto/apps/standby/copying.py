@@ -65,7 +65,7 @@ class Copies:
             first = self._turns % len(queues)
             # Each turn begins with another: the first may take all that may be copied.
             for queue in (*queues[first:], *queues[:first]):
-                if core.links.unsent(name) >= UNSENT_BYTES_MAX:
+                if core.links.peers.unsent(name) >= UNSENT_BYTES_MAX:
                     break
                 most = self.fitting(queue, leading.coming(name, queue, COPY_AT_ONCE))
                 pace = self._paces.setdefault(name, CopyRate(core.settings.copying.per_second))

@@ -111,10 +111,6 @@ class Links:
         """Return the cluster to which this broker belongs once it keeps this view."""
         return cluster_of(self.core.state, self.around, view, teller, drawn=token_hex(16))
 
-    def unsent(self, name: str) -> int:
-        """Return the bytes for a broker that the system has not taken yet."""
-        return self.peers.unsent(name)
-
     # -- sessions --------------------------------------------------------------------------
 
     def met(self, name: str, public: Address) -> None:

@@ -33,7 +33,6 @@ from joinproto.log.disk import open_disk
 from joinproto.log.entry import Entry
 from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog
-from joinproto.net.network import Network
 from joinproto.net.tcp import TcpTransport
 from joinproto.standby.events import Answer, Promote, Superseded
 from joinproto.standby.managing import (
@@ -95,17 +94,6 @@ class Manager:
             patience=settings.timing.heartbeat,
             heartbeat=settings.timing.heartbeat,
         )
-        network = Network(
-            member=settings.broker,
-            cluster_name=settings.cluster,
-            electors=names,
-            listen=settings.chain[settings.broker],
-            addresses={name: at for name, at in settings.chain.items() if name != settings.broker},
-            silence=settings.timing.silence,
-            secret=settings.secret,
-            tls=settings.tls,
-            is_insecure=True,
-        )
         with ExitStack() as stack:
             disk = open_disk(settings.data / FOLDER, settings.broker, settings.cluster)
             stack.callback(disk.close)
@@ -117,7 +105,7 @@ class Manager:
             self.replicated = ReplicatedLog(disk.journal, self, keeping=keeping)
             host = Host(
                 store=disk.store,
-                transport=TcpTransport(network),
+                transport=TcpTransport(settings.network(settings.chain)),
                 service=self.replicated,
                 transfer=self.replicated,
                 events=self._events(),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from joinproto.codec import toml_file
 from joinproto.codec.json_form import filled
@@ -129,22 +129,29 @@ class Settings:
     @property
     def mesh(self) -> Network:
         """Return how sessions between brokers are made."""
-        return Network(
-            member=self.broker,
+        return evolve(
+            self.network(self.brokers),
             # Not the chain's name: neither lets in a caller that mistook one port for the other.
             cluster_name=f"{self.cluster} (sessions)",
-            electors=frozenset(self.brokers),
-            listen=self.brokers[self.broker],
-            addresses=self.others,
-            silence=self.timing.silence,
             queue_bytes=UNSENT_BYTES_MAX,
-            secret=self.secret,
-            tls=self.tls,
-            is_insecure=True,
             versions=VERSIONS,
             only_these=True,
             backoff=(self.timing.retry, self.timing.retry),
             earlier=EARLIER,
+        )
+
+    def network(self, ports: Mapping[str, Address]) -> Network:
+        """Return how the brokers are connected that listen there, as members of the chain are."""
+        return Network(
+            member=self.broker,
+            cluster_name=self.cluster,
+            electors=frozenset(self.brokers),
+            listen=ports[self.broker],
+            addresses={name: at for name, at in ports.items() if name != self.broker},
+            silence=self.timing.silence,
+            secret=self.secret,
+            tls=self.tls,
+            is_insecure=True,
         )
 
     @property

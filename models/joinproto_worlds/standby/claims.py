@@ -37,7 +37,6 @@ class Shown:
     second: bool
     level: bool
     done: bool
-    roles: tuple[str, ...]
 
 
 def shown(it: Played) -> Shown:
@@ -61,7 +60,6 @@ def shown(it: Played) -> Shown:
         second=last is not None and _took_over(it, last.view),
         level=any(backup.role is Role.BACKUP for _, backup in pairs),
         done=it.op == len(ops) and len(confirmed) == len(ops),
-        roles=tuple(one.role.value for one in it.brokers.values()),
     )
 
 
