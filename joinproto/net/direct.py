@@ -1,8 +1,8 @@
 """TCP under asyncio without a task between the socket and its reader.
 
-A `Direct` is a stream like any other as long as a peer greets on it.  `divert` then hands over
-received bytes by a call, in the turn of the loop in which it came: of a write's time in a node most
-was the way through a stream, four turns of the loop for each receive.
+A `Direct` is a stream like any other as long as a peer greets on it, and a `Pipe` afterwards: `run`
+hands over received bytes by a call, in the turn of the loop in which they came.  Of a write's time
+in a node most was the way through a stream, four turns of the loop for each receive.
 """
 
 from __future__ import annotations
@@ -141,10 +141,22 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
     async def aclose(self) -> None:
         self.transport.abort()
 
-    # -- without a task ------------------------------------------------------------------------
+    # -- a pipe --------------------------------------------------------------------------------
 
-    def divert(self, came: Callable[[bytes], None]) -> None:
-        """Hand over received bytes from now on; `until_lost` raises exceptions of `came`."""
+    @property
+    def unsent(self) -> int:
+        return self.transport.get_write_buffer_size()
+
+    def write(self, data: bytes) -> None:
+        self.transport.write(data)
+
+    def hold(self) -> None:
+        self.transport.pause_reading()
+
+    def go_on(self) -> None:
+        self.transport.resume_reading()
+
+    async def run(self, came: Callable[[bytes], None]) -> None:
         self._came = came
         if self._held:
             data = bytes(self._held)
@@ -152,9 +164,6 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
             self._take(data)
         if not self._is_lost:
             self.transport.resume_reading()
-
-    async def until_lost(self) -> None:
-        """Wait for the end of the connection, and raise its cause."""
         while True:
             if self._failure is not None:
                 raise self._failure

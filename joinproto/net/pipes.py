@@ -41,29 +41,7 @@ class Pipe(Protocol):
 
 def pipe_of(stream: ByteStream) -> Pipe:
     """Return the fastest pipe that there is for this stream."""
-    return _Straight(stream) if isinstance(stream, Direct) else _Pumped(stream)
-
-
-@define
-class _Straight:
-    stream: Direct
-
-    @property
-    def unsent(self) -> int:
-        return self.stream.transport.get_write_buffer_size()
-
-    def write(self, data: bytes) -> None:
-        self.stream.transport.write(data)
-
-    def hold(self) -> None:
-        self.stream.transport.pause_reading()
-
-    def go_on(self) -> None:
-        self.stream.transport.resume_reading()
-
-    async def run(self, came: Callable[[bytes], None]) -> None:
-        self.stream.divert(came)
-        await self.stream.until_lost()
+    return stream if isinstance(stream, Direct) else _Pumped(stream)
 
 
 @define
