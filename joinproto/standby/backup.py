@@ -107,7 +107,7 @@ def follow(state: Following, sender: str, content: Content) -> Step:
 
 def _is_older(state: Following, view: View) -> bool:
     """H2: a message of an older generation than its own is refused."""
-    return state.who.practice.generations and view.generation < state.view.generation
+    return state.who.rules.generations and view.generation < state.view.generation
 
 
 def _taken(state: Following, sender: str, content: FromPrimary) -> Taken:
@@ -117,7 +117,7 @@ def _taken(state: Following, sender: str, content: FromPrimary) -> Taken:
         case Declared() | Deleted():
             return _event(state, sender, content)
         case Viewed(view):
-            if state.who.practice.generations and view.age < state.view.age:
+            if state.who.rules.generations and view.age < state.view.age:
                 return state, ()
             return evolve(state, view=view), (KeepView(view),)
         case Surplus(queue=queue, drops=drops, next=coming):
@@ -128,7 +128,7 @@ def _taken(state: Following, sender: str, content: FromPrimary) -> Taken:
         case Changed(changes=changes):
             stock = state.stock
             for change in changes:
-                stock = changed(state.who.practice, stock, change)
+                stock = changed(state.who.rules, stock, change)
             return evolve(state, stock=stock), (Keep(changes),)
         case CaughtUp(queue=queue):
             return evolve(state, missing=state.missing - {queue}), ()
@@ -138,14 +138,14 @@ def _taken(state: Following, sender: str, content: FromPrimary) -> Taken:
 
 def _wired(state: Following, sender: str, wired: Wired) -> Taken:
     """H6: its wiring becomes the primary's; then come the events that are not in it."""
-    practice = state.who.practice
-    found = mirrored(practice, state.stock, wired.things)
+    rules = state.who.rules
+    found = mirrored(rules, state.stock, wired.things)
     effects: list[Effect] = [*map(Remove, found.removes), *map(Make, found.makes)]
     view = wired.view
     # In a younger generation's first view it stays in its role: its members were up to date. In one
     # generation the views of its own primary count, not those of another that waited for it.
     is_anothers = view.primary != state.view.primary
-    if not practice.generations or is_anothers or view.age >= state.view.age:
+    if not rules.generations or is_anothers or view.age >= state.view.age:
         effects.append(KeepView(view))
         state = evolve(state, view=view)
     told = {thing.key for thing in wired.things}
@@ -161,7 +161,7 @@ def _wired(state: Following, sender: str, wired: Wired) -> Taken:
 
 def _subscribe(state: Following, name: str) -> Subscribe:
     queue = state.stock.queues[name]
-    if state.who.practice.by_identity:
+    if state.who.rules.by_identity:
         return Subscribe(queue=name, id=queue.id, has=queue.line.ids)
     return Subscribe(queue=name, id=queue.id, has=(), last=queue.next - 1 if queue.next else None)
 
@@ -170,7 +170,7 @@ def _event(state: Following, sender: str, content: Declared | Deleted) -> Taken:
     """LC6: a change that is in the snapshot already is not made again; the prototype cannot
     tell.
     """
-    if state.who.practice.numbers_wiring:
+    if state.who.rules.numbers_wiring:
         if state.wired is None:
             return evolve(state, early=(*state.early, content)), ()
         if content.event <= state.wired:
@@ -184,7 +184,7 @@ def _event(state: Following, sender: str, content: Declared | Deleted) -> Taken:
         missing = state.missing - {thing.name} if thing.kind is Kind.QUEUE else state.missing
         state = evolve(state, stock=deleted(state.stock, thing), missing=missing)
         return state, (Remove(thing),)
-    if old is not None and (old.id == thing.id or not state.who.practice.deletes_absent):
+    if old is not None and (old.id == thing.id or not state.who.rules.deletes_absent):
         return state, ()
     state = evolve(state, stock=declared(state.stock, thing))
     effects: list[Effect] = [Make(thing)] if old is None else [Remove(old), Make(thing)]

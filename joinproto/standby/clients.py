@@ -12,7 +12,7 @@ from attrs import frozen
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Condition, Members
 from joinproto.standby.broker import Role, Variant
-from joinproto.standby.variants import PRACTICES
+from joinproto.standby.variants import RULES
 
 
 class Entrance(Enum):
@@ -83,7 +83,7 @@ def admit(
     visit = Visit(role=role, is_admin=is_admin, is_broker=is_broker, follows=primary is not None)
     case = ENTERING.choose((visit,), 0)
     if case.outcome is Entrance.SENT_ON:
-        if PRACTICES[variant].names_primary:
+        if RULES[variant].names_primary:
             return Admission(case.outcome, primary, f"this broker is a backup: go to {primary}")
         return Admission(Entrance.REFUSED, None, "this broker is a backup")
     why = {

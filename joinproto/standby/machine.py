@@ -88,7 +88,7 @@ class Broker:
     def is_dropped(self) -> bool:
         """Return whether the primary went on without it, and it knows: H4."""
         view = self.view
-        knows = self.who.practice.records_drops and bool(view.members)
+        knows = self.who.rules.records_drops and bool(view.members)
         return knows and self.who.me not in view.members
 
 
@@ -174,7 +174,7 @@ def _follows(state: Broker, side: Following, event: Received | Gone | OfBackup |
 
 def _lost(state: Broker) -> Broker:
     role = _next(state, "lost", Facts())
-    standing = state.standing if state.who.practice.keeps_standing else Role.CONNECTING
+    standing = state.standing if state.who.rules.keeps_standing else Role.CONNECTING
     return evolve(state, role=role, standing=standing)
 
 
@@ -282,7 +282,7 @@ def _promoted(state: Broker, event: Promote) -> Step:
 
 def _as(state: Broker) -> Role:
     """Return the role in which it is promoted: H8."""
-    if state.serves or state.side is None or not state.who.practice.keeps_standing:
+    if state.serves or state.side is None or not state.who.rules.keeps_standing:
         return state.role
     return state.standing
 

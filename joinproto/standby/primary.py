@@ -68,7 +68,7 @@ def leveled(who: Who, thing: WiringItem) -> WiringItem:
     """Return the item with its level of replication; by the prototype everything replicates
     (LC5).
     """
-    if not who.practice.chooses:
+    if not who.rules.chooses:
         return evolve(thing, level=Level.ALL)
     found = replicates(who.variant, who.default, queue=thing.says, durable_queue=thing.durable)
     return evolve(thing, level=found.level)
@@ -76,7 +76,7 @@ def leveled(who: Who, thing: WiringItem) -> WiringItem:
 
 def is_copied(who: Who, queue: WiringItem, message: New) -> bool:
     """Return whether a new message on this queue replicates."""
-    if not who.practice.chooses:
+    if not who.rules.chooses:
         return True
     return replicates(
         who.variant,
@@ -146,9 +146,7 @@ def _received(step: PrimaryStep, sender: str, content: Content) -> None:
         return  # it came on a link from before the promotion
     match content:
         case Join(view=view):
-            if step.state.who.practice.generations and (
-                view.generation > step.state.view.generation
-            ):
+            if step.state.who.rules.generations and (view.generation > step.state.view.generation):
                 _superseded(step, view)
                 return
             _drop(step, sender)
@@ -165,7 +163,7 @@ def _received(step: PrimaryStep, sender: str, content: Content) -> None:
 
 def _superseded(step: PrimaryStep, view: View) -> None:
     """H2: a broker is primary of a younger generation; nothing is confirmed any more."""
-    if step.state.who.practice.generations and view.age > step.state.view.age:
+    if step.state.who.rules.generations and view.age > step.state.view.age:
         why = f"{view.primary} is primary of the younger generation {view.generation}"
         step.effects.append(Turn(why))
 
@@ -190,13 +188,13 @@ def _committed(step: PrimaryStep, token: int, drafts: tuple[Draft, ...]) -> None
         mine = Change(queue=draft.queue, puts=copied, takes=takes)
         if copied or takes:
             shared.append(mine)
-        step.change(stock=changed(who.practice, stock, mine, len(puts)))
+        step.change(stock=changed(who.rules, stock, mine, len(puts)))
     is_kept = any(one.durable for change in changes for one in (*change.puts, *change.takes))
     if is_kept:
         step.effects.append(Write(token, tuple(changes)))
     sent = spread(step, tuple(shared))
     has_puts = any(draft.puts for draft in drafts)
-    if not (who.practice.holds_transfers if has_puts else who.practice.holds_acknowledgements):
+    if not (who.rules.holds_transfers if has_puts else who.rules.holds_acknowledgements):
         step.effects.append(Confirm(token))
         return
     queues = tuple(sorted({change.queue for change in shared}))
@@ -235,7 +233,7 @@ def _deleted(step: PrimaryStep, token: int, thing: WiringItem) -> None:
 
 
 def _wired(step: PrimaryStep, token: int, content: Declared | Deleted) -> None:
-    holds = step.state.who.practice.holds_declarations
+    holds = step.state.who.rules.holds_declarations
     # LC2: a client's declaration is confirmed like a transfer: when it is on our own disk, too.
     # Otherwise: a primary without backups confirms a queue, loses power, and the queue is gone.
     if holds:

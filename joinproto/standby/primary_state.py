@@ -17,7 +17,7 @@ from joinproto.standby.messages import View
 from joinproto.standby.queue import MessageQueue
 from joinproto.standby.replica_state import ReplicaState
 from joinproto.standby.replicates import Default
-from joinproto.standby.variants import PRACTICES, VariantRules
+from joinproto.standby.variants import RULES, VariantRules
 
 
 class Keeper(Enum):
@@ -38,8 +38,8 @@ class Who:
     order: Order = Order.LIFO
 
     @property
-    def practice(self) -> VariantRules:
-        return PRACTICES[self.variant]
+    def rules(self) -> VariantRules:
+        return RULES[self.variant]
 
 
 @frozen(kw_only=True)
@@ -141,8 +141,8 @@ class PrimaryState:
     def required(self) -> frozenset[str]:
         """Return the backups without which nothing is confirmed: H4."""
         level = frozenset(name for name, one in self.followers.items() if one.level)
-        if self.who.practice.records_drops:
+        if self.who.rules.records_drops:
             return level | self.members
         # Not ours: one that is gone is not asked, whether the others know of it or not.
-        early = self.awaited if self.who.practice.holds_early else frozenset()
+        early = self.awaited if self.who.rules.holds_early else frozenset()
         return level | (self.members & self.followers.keys()) | early

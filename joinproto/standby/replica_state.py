@@ -85,7 +85,7 @@ class Mirrored:
     makes: tuple[WiringItem, ...]
 
 
-def mirrored(practice: VariantRules, stock: ReplicaState, things: Iterable[WiringItem]) -> Mirrored:
+def mirrored(rules: VariantRules, stock: ReplicaState, things: Iterable[WiringItem]) -> Mirrored:
     """Return a backup's step on the whole wiring of its primary: H6.
 
     An item that the primary lacks is removed, unless it does not replicate; one with another
@@ -93,7 +93,7 @@ def mirrored(practice: VariantRules, stock: ReplicaState, things: Iterable[Wirin
     """
     told = {thing.key: thing for thing in things}
     removes: tuple[WiringItem, ...] = ()
-    if practice.deletes_absent:
+    if rules.deletes_absent:
         removes = tuple(
             one
             for _, one in sorted(stock.things.items())
@@ -116,7 +116,7 @@ def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ..
 
 
 def changed(
-    practice: VariantRules, stock: ReplicaState, change: Change, used: int = 0
+    rules: VariantRules, stock: ReplicaState, change: Change, used: int = 0
 ) -> ReplicaState:
     """Return the stock after a change; of a queue that does not exist: the same one.
 
@@ -127,19 +127,19 @@ def changed(
         return stock
     line, coming = queue.line, queue.next + used
     for message in change.puts:
-        if not _is_new(practice, queue, message):
+        if not _is_new(rules, queue, message):
             continue
         line = line.put(message)
         coming = max(coming, message.sequence + 1)
     for message in change.takes:
         # The prototype knows a message by its number alone.
-        there = message if practice.by_identity else line.at(message.sequence)
+        there = message if rules.by_identity else line.at(message.sequence)
         line = line if there is None else line.without(there)
     return with_queue(stock, change.queue, evolve(queue, line=line, next=coming))
 
 
-def _is_new(practice: VariantRules, queue: Queue, message: Message) -> bool:
-    if practice.by_identity:
+def _is_new(rules: VariantRules, queue: Queue, message: Message) -> bool:
+    if rules.by_identity:
         return not queue.line.has(message)
     # The prototype: it has all messages up to its last number already (LM1, LM2).
     return is_after(message.sequence, queue.next - 1)

@@ -66,7 +66,7 @@ def joined(step: PrimaryStep, join: Join) -> None:
         rule = "H7"
         why = f"its default is {join.default.value}, the primary's is {who.default.value}"
     elif (
-        who.practice.generations
+        who.rules.generations
         and theirs.generation == state.view.generation
         and theirs.primary != state.view.primary
         # Otherwise: c is promoted, waits for b, and dies before b hears of it; b is promoted into
@@ -94,10 +94,10 @@ _RANK = {Kind.EXCHANGE: 0, Kind.QUEUE: 1, Kind.BINDING: 2}
 
 def is_mirrored(state: PrimaryState, thing: WiringItem) -> bool:
     """Return whether the backups are told of it: H6, H7; not all by the document (LC1, LC5)."""
-    practice = state.who.practice
-    if thing.kind is Kind.BINDING and not practice.mirrors_bindings:
+    rules = state.who.rules
+    if thing.kind is Kind.BINDING and not rules.mirrors_bindings:
         return False
-    return thing.level is not Level.NONE or not practice.chooses
+    return thing.level is not Level.NONE or not rules.chooses
 
 
 def subscribed(step: PrimaryStep, name: str, wants: Subscribe) -> None:
@@ -105,7 +105,7 @@ def subscribed(step: PrimaryStep, name: str, wants: Subscribe) -> None:
     queue = step.state.stock.queues.get(wants.queue)
     if name not in step.state.followers or queue is None or queue.id != wants.id:
         return  # it was deleted meanwhile: the backup is told on this link
-    if step.state.who.practice.by_identity:
+    if step.state.who.rules.by_identity:
         here = frozenset(queue.line.ids)
         has = frozenset(wants.has)
         drops = tuple(one for one in wants.has if one not in here)
@@ -153,7 +153,7 @@ def spread(step: PrimaryStep, changes: tuple[Change, ...]) -> dict[str, int]:
     numbers: dict[str, int] = {}
     for name in sorted(step.state.followers):
         mine = _for_one(step, name, changes)
-        for part in (mine,) if step.state.who.practice.whole_transactions else _apart(mine):
+        for part in (mine,) if step.state.who.rules.whole_transactions else _apart(mine):
             if part:
                 step.tell(name, Changed(changes=part))
         numbers[name] = step.state.followers[name].sent

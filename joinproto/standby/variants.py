@@ -45,7 +45,7 @@ class VariantRules:
 
 
 OURS = VariantRules(generations=True)
-PRACTICES: Mapping[Variant, VariantRules] = {
+RULES: Mapping[Variant, VariantRules] = {
     # The document's prototype, with each of its limits.
     Variant.SEED: VariantRules(
         generations=False,

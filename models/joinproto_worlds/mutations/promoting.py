@@ -31,13 +31,13 @@ def _at_once(original: Callable[[Promotion], Promoted]) -> Callable[[Promotion],
     return lambda about: original(evolve(about, expected=()))
 
 
-def _practised(name: str, **fields: bool) -> Mutation:
-    """Return a mutation that gives our variant these practices of the prototype."""
+def _with_rules(name: str, **fields: bool) -> Mutation:
+    """Return a mutation that gives our variant these rules of the prototype."""
 
     def made(original: Mapping[Variant, VariantRules]) -> Mapping[Variant, VariantRules]:
         return {**original, Variant.OURS: evolve(original[Variant.OURS], **fields)}
 
-    return Mutation.of(name, "joinproto.standby.variants", "PRACTICES", made)
+    return Mutation.of(name, "joinproto.standby.variants", "RULES", made)
 
 
 def _never_backup(original: Callable[[], StateMachine[Role]]) -> Callable[[], StateMachine[Role]]:
@@ -116,7 +116,7 @@ PROMOTING = (
     # H1: a backup that has everything still catches up.
     Mutation.of("never-a-backup", "joinproto.standby.roles", "machine", _never_backup),
     # H2: an older generation is not refused.
-    _practised("no-generations", generations=False),
+    _with_rules("no-generations", generations=False),
     # H4: a primary confirms a message before its own store has it.
     Mutation.of(
         "confirms-before-it-keeps",
@@ -132,10 +132,10 @@ PROMOTING = (
         _confirming_early(lambda write: not write.changes, keeps=False),
     ),
     # H4, LM4, LC2: confirmed before the members that are up to date have it.
-    _practised("transfers-at-once", holds_transfers=False),
-    _practised("acknowledges-at-once", holds_acknowledgements=False),
-    _practised("declares-at-once", holds_declarations=False),
-    _practised("drops-unrecorded", records_drops=False),
+    _with_rules("transfers-at-once", holds_transfers=False),
+    _with_rules("acknowledges-at-once", holds_acknowledgements=False),
+    _with_rules("declares-at-once", holds_declarations=False),
+    _with_rules("drops-unrecorded", records_drops=False),
     # Late data of a former link, which the names of links exclude.
     Mutation.of(
         "former-link-heard", "joinproto.machine.world", "MachineWorld.connect", _former_heard
@@ -143,16 +143,16 @@ PROMOTING = (
     # H5: a backup that has asked for a queue counts as caught up with it.
     Mutation.of("level-at-once", "joinproto.standby.replication", "_ended", _ended_at_once),
     # H6.
-    _practised("no-bindings", mirrors_bindings=False),
-    _practised("keeps-what-is-gone", deletes_absent=False),
-    _practised("wiring-unnumbered", numbers_wiring=False),
+    _with_rules("no-bindings", mirrors_bindings=False),
+    _with_rules("keeps-what-is-gone", deletes_absent=False),
+    _with_rules("wiring-unnumbered", numbers_wiring=False),
     # H7.
-    _practised("copies-everything", chooses=False),
+    _with_rules("copies-everything", chooses=False),
     # H8.
-    _practised("confirms-early", records_drops=False, holds_early=False),
+    _with_rules("confirms-early", records_drops=False, holds_early=False),
     # H9.
-    _practised("by-number", by_identity=False),
-    _practised("transactions-apart", whole_transactions=False),
+    _with_rules("by-number", by_identity=False),
+    _with_rules("transactions-apart", whole_transactions=False),
     # H10.
     Mutation.of("dirty-serves", PROMOTE, "TABLES", dropping("its store is dirty", of=Variant.OURS)),
     Mutation.of("waits-for-a-person", "joinproto.standby.managing", "is_proven", _never_proven),

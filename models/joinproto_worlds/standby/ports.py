@@ -54,10 +54,10 @@ class Waiting:
             return self
         return None if self.token is None else Waiting(token=self.token)
 
-    def put_in(self, practice: VariantRules, stock: ReplicaState) -> ReplicaState:
+    def put_in(self, rules: VariantRules, stock: ReplicaState) -> ReplicaState:
         """Return the stock once this is on the disk, too."""
         for change in self.changes:
-            stock = changed(practice, stock, change)
+            stock = changed(rules, stock, change)
         if self.makes is not None:
             stock = declared(stock, self.makes)
         return stock if self.removes is None else deleted(stock, self.removes)
@@ -148,9 +148,9 @@ class Ports:
         wait.
         """
         waiting = self.it.writes.pop(self.name, ())
-        stock, practice = self.it.disk[self.name].stock, self.it.brokers[self.name].who.practice
+        stock, rules = self.it.disk[self.name].stock, self.it.brokers[self.name].who.rules
         for one in waiting:
-            stock = one.put_in(practice, stock)
+            stock = one.put_in(rules, stock)
         if any(one.is_kept for one in waiting):
             self._now(stock=stock)
         for one in waiting:
