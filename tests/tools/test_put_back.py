@@ -90,8 +90,8 @@ FAULTS = {
     ),
     "9 a secret that all may read is taken in silence": Fault(
         "joinproto/net/secret.py",
-        "        if mode & (stat.S_IROTH | stat.S_IWOTH):",
-        "        if False:",
+        "    if mode & (stat.S_IROTH | stat.S_IWOTH):",
+        "    if False:",
         ("tests/host", "-k", "secret or public"),
     ),
     "10 a data directory goes as a whole": Fault(

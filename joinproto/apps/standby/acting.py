@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("joinproto.standby")
 
 
-def _nothing() -> None:
-    """Do nothing: no action is left."""
-
-
 @define(eq=False)
 class Acting:
     """The ports of one broker (`Ports`)."""
@@ -56,7 +52,7 @@ class Acting:
             self.core.links.send(one)
 
     def answer(self, answer: Answer) -> Task:
-        return _nothing
+        return lambda: None
 
     def keep_view(self, view: View) -> Task:
         return partial(self._keep_view, view, self.core.state.follows)
@@ -139,7 +135,7 @@ class Acting:
     def leave(self, broker: str, why: str) -> Task:
         log.warning("no link with %s: %s", broker, why)
         self.core.links.leave(broker)
-        return _nothing
+        return lambda: None
 
     # -- the end of a turn -------------------------------------------------------------------
 

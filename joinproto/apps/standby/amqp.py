@@ -94,10 +94,6 @@ WHERE = "joinproto.where"
 REDIRECT = "amqp:connection:redirect"
 
 
-def _nothing() -> None:
-    """No task waits for it."""
-
-
 def _answer(link: Link) -> None:
     """Accept a link as requested."""
     link.source.copy(link.remote_source)
@@ -131,7 +127,7 @@ class Consumer:
         self.link.advance()
         if self.link.snd_settle_mode == Link.SND_SETTLED:
             delivery.settle()
-            self.port.service.take(self.queue.name, held, _nothing)
+            self.port.service.take(self.queue.name, held, lambda: None)
         else:
             self.sent[tag] = (delivery, held)
         self.port.soon()

@@ -50,17 +50,17 @@ class LiveQueue:
     def __len__(self) -> int:
         return len(self._ready)
 
-    def offer(self, held: Held) -> None:
-        """Make a message ready, and deliver it if a consumer has credit."""
-        heappush(self._ready, (held.position, held.id, held))
+    def offer(self, *helds: Held) -> None:
+        """Make messages ready, and deliver them if a consumer has credit."""
+        for held in helds:
+            heappush(self._ready, (held.position, held.id, held))
         self.serve()
 
     def give_back(self, helds: Iterable[Held], *, is_redelivered: bool = True) -> None:
         """Make messages ready again, at their places."""
-        for held in helds:
-            again = evolve(held, is_redelivered=True) if is_redelivered else held
-            heappush(self._ready, (held.position, held.id, again))
-        self.serve()
+        self.offer(
+            *(evolve(one, is_redelivered=True) for one in helds) if is_redelivered else helds
+        )
 
     def add(self, taker: MessageTaker) -> None:
         self._takers.append(taker)

@@ -46,14 +46,14 @@ def _pieces(
         left -= sum(len(as_bytes(action)) + LENGTH_BYTES for action in some)
         if left < 0:
             return
-        yield _nothing
+        yield lambda: None
     if not runs:
         return
     made: list[bool] = []
     state = (_framed(as_bytes(action)) for action in actions)
     yield from making(journal, runs, KIND, state, is_floor=True, made=lambda: made.append(True))
     if made:
-        yield from dropping(journal, _nothing)
+        yield from dropping(journal, lambda: None)
     # The journal begins with it: a second copy is of no use.
     clear(journal)
 
@@ -61,10 +61,6 @@ def _pieces(
 def clear(journal: Journal) -> None:
     """Remove leftovers of a process that ended in the middle."""
     remove(journal.files, journal.folder, FILE, FLOOR, *LEFTOVERS)
-
-
-def _nothing() -> None:
-    """Do nothing on the disk."""
 
 
 def _framed(data: bytes) -> bytes:
