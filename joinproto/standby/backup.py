@@ -56,7 +56,7 @@ class Following:
     """
 
     who: Who
-    stock: ReplicaState = ReplicaState()
+    replica: ReplicaState = ReplicaState()
     view: View = View()
     primary: str | None = None
     done: int = 0
@@ -123,13 +123,13 @@ def _taken(state: Following, sender: str, content: FromPrimary) -> Taken:
         case Surplus(queue=queue, drops=drops, next=coming):
             return _given_up(state, queue, drops, coming)
         case Copy(queue=queue, messages=messages):
-            stock = copied_in(state.stock, queue, messages)
-            return evolve(state, stock=stock), (Keep((Change(queue=queue, puts=messages),)),)
+            replica = copied_in(state.replica, queue, messages)
+            return evolve(state, replica=replica), (Keep((Change(queue=queue, puts=messages),)),)
         case Changed(changes=changes):
-            stock = state.stock
+            replica = state.replica
             for change in changes:
-                stock = changed(state.who.rules, stock, change)
-            return evolve(state, stock=stock), (Keep(changes),)
+                replica = changed(state.who.rules, replica, change)
+            return evolve(state, replica=replica), (Keep(changes),)
         case CaughtUp(queue=queue):
             return evolve(state, missing=state.missing - {queue}), ()
         case never:
@@ -139,7 +139,7 @@ def _taken(state: Following, sender: str, content: FromPrimary) -> Taken:
 def _wired(state: Following, sender: str, wired: Wired) -> Taken:
     """H6: its wiring becomes the primary's; then come the events that are not in it."""
     rules = state.who.rules
-    found = mirrored(rules, state.stock, wired.things)
+    found = mirrored(rules, state.replica, wired.things)
     effects: list[Effect] = [*map(Remove, found.removes), *map(Make, found.makes)]
     view = wired.view
     # In a younger generation's first view it stays in its role: its members were up to date. In one
@@ -149,9 +149,11 @@ def _wired(state: Following, sender: str, wired: Wired) -> Taken:
         effects.append(KeepView(view))
         state = evolve(state, view=view)
     told = {thing.key for thing in wired.things}
-    wants = [name for name in found.stock.copied() if (Kind.QUEUE.value, name) in told]
+    wants = [name for name in found.replica.copied() if (Kind.QUEUE.value, name) in told]
     early = state.early
-    state = evolve(state, stock=found.stock, wired=wired.events, early=(), missing=frozenset(wants))
+    state = evolve(
+        state, replica=found.replica, wired=wired.events, early=(), missing=frozenset(wants)
+    )
     effects += [Send(sender, _subscribe(state, name)) for name in wants]
     for content in early:
         state, more = _event(state, sender, content)
@@ -160,9 +162,9 @@ def _wired(state: Following, sender: str, wired: Wired) -> Taken:
 
 
 def _subscribe(state: Following, name: str) -> Subscribe:
-    queue = state.stock.queues[name]
+    queue = state.replica.queues[name]
     if state.who.rules.by_identity:
-        return Subscribe(queue=name, id=queue.id, has=queue.line.ids)
+        return Subscribe(queue=name, id=queue.id, has=queue.messages.ids)
     return Subscribe(queue=name, id=queue.id, has=(), last=queue.next - 1 if queue.next else None)
 
 
@@ -177,16 +179,16 @@ def _event(state: Following, sender: str, content: Declared | Deleted) -> Taken:
             return state, ()
         state = evolve(state, wired=content.event)
     thing = content.thing
-    old = state.stock.things.get(thing.key)
+    old = state.replica.things.get(thing.key)
     if isinstance(content, Deleted):
         if old is None or old.id != thing.id:
             return state, ()
         missing = state.missing - {thing.name} if thing.kind is Kind.QUEUE else state.missing
-        state = evolve(state, stock=deleted(state.stock, thing), missing=missing)
+        state = evolve(state, replica=deleted(state.replica, thing), missing=missing)
         return state, (Remove(thing),)
     if old is not None and (old.id == thing.id or not state.who.rules.deletes_absent):
         return state, ()
-    state = evolve(state, stock=declared(state.stock, thing))
+    state = evolve(state, replica=declared(state.replica, thing))
     effects: list[Effect] = [Make(thing)] if old is None else [Remove(old), Make(thing)]
     if _is_copied(thing):
         effects.append(Send(sender, _subscribe(state, thing.name)))
@@ -199,7 +201,7 @@ def _is_copied(thing: WiringItem) -> bool:
 
 def _given_up(state: Following, queue: str, drops: tuple[str, ...], coming: int) -> Taken:
     """H9: messages that the primary lacks are removed, by its identity."""
-    there = state.stock.queues.get(queue)
-    gone = () if there is None else tuple(one for one in there.line if one.id in set(drops))
-    state = evolve(state, stock=given_up(state.stock, queue, drops, coming))
+    there = state.replica.queues.get(queue)
+    gone = () if there is None else tuple(one for one in there.messages if one.id in set(drops))
+    state = evolve(state, replica=given_up(state.replica, queue, drops, coming))
     return state, (Keep((Change(queue=queue, takes=gone),)),) if gone else ()

@@ -25,7 +25,7 @@ def settle(step: PrimaryStep) -> None:
 
 def _arrived(step: PrimaryStep) -> None:
     """H8: the primary stops waiting for an expected backup that has all, and tells it."""
-    queues = step.state.stock.copied()
+    queues = step.state.replica.copied()
     for name in sorted(step.state.awaited & step.state.followers.keys()):
         if step.state.followers[name].is_whole(queues):
             step.change(awaited=step.state.awaited - {name})
@@ -55,7 +55,7 @@ def wanted(state: PrimaryState) -> tuple[str, ...]:
     """Return the brokers that should be in the view: those that have all messages, and those that
     had them and may come back.
     """
-    queues = state.stock.copied()
+    queues = state.replica.copied()
     members = {state.who.me, *state.awaited, *(state.members & state.followers.keys())}
     members |= {name for name, one in state.followers.items() if one.is_whole(queues)}
     return tuple(sorted(members))
@@ -99,7 +99,7 @@ def _has(state: PrimaryState, one: Pending, name: str) -> bool:
         return False
     number = one.sent.get(name, 0)
     for queue in one.queues:
-        if queue not in state.stock.queues:
+        if queue not in state.replica.queues:
             continue  # deleted meanwhile: nothing of it can be lost any more
         if queue in backup.level:
             number = max(number, backup.level[queue])

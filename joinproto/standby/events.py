@@ -24,13 +24,13 @@ from joinproto.standby.tables import Verdict
 
 @frozen(kw_only=True)
 class Start:
-    """The process starts.  `stock`: the contents of its disk; `view`: the youngest one written
+    """The process starts.  `replica`: the contents of its disk; `view`: the youngest one written
     there.
     """
 
     mark: Mark = Mark.CLEAN
     view: View = View()
-    stock: ReplicaState = ReplicaState()
+    replica: ReplicaState = ReplicaState()
 
 
 @frozen

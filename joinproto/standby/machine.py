@@ -71,8 +71,8 @@ class Broker:
         return View() if self.side is None else self.side.view
 
     @property
-    def stock(self) -> ReplicaState:
-        return ReplicaState() if self.side is None else self.side.stock
+    def replica(self) -> ReplicaState:
+        return ReplicaState() if self.side is None else self.side.replica
 
     @property
     def follows(self) -> str | None:
@@ -111,7 +111,7 @@ def step(state: Broker, event: Event) -> Step:
 def _stepped(state: Broker, event: Event) -> Step:
     match event:
         case Start():
-            side = Following(who=state.who, stock=event.stock, view=event.view)
+            side = Following(who=state.who, replica=event.replica, view=event.view)
             role = _next(state, "start", Facts())
             started = Broker(who=state.who, role=role, mark=event.mark, side=side)
             return Step(started, (KeepMark(Mark.DIRTY),))
@@ -230,7 +230,7 @@ def _turned(
     state: Broker, side: PrimaryState, effects: tuple[Effect, ...], standing: Role = Role.CATCHUP
 ) -> Step:
     """H2: it follows from now on; it gives up messages that no other broker has then (H9)."""
-    following = Following(who=state.who, stock=side.stock, view=side.view)
+    following = Following(who=state.who, replica=side.replica, view=side.view)
     role = _next(state, "turned", Facts())
     # Superseded, its own view is not the last one: the present primary knows the messages that it
     # lacks.
@@ -269,7 +269,7 @@ def _promoted(state: Broker, event: Promote) -> Step:
     awaited = frozenset(new.members) - {state.who.me}
     leading = PrimaryState(
         who=state.who,
-        stock=state.stock,
+        replica=state.replica,
         view=new,
         awaited=awaited,
         deadline=event.now + event.timeout if awaited else None,

@@ -173,8 +173,8 @@ def _committed(step: PrimaryStep, token: int, drafts: tuple[Draft, ...]) -> None
     shared: list[Change] = []
     who = step.state.who
     for draft in drafts:
-        stock = step.state.stock
-        queue, thing = stock.queues.get(draft.queue), stock.thing(draft.queue)
+        replica = step.state.replica
+        queue, thing = replica.queues.get(draft.queue), replica.thing(draft.queue)
         if queue is None or thing is None:
             continue
         puts = numbered(queue, ((one.id, one.durable) for one in draft.puts))
@@ -184,11 +184,11 @@ def _committed(step: PrimaryStep, token: int, drafts: tuple[Draft, ...]) -> None
             for message, one in zip(puts, draft.puts, strict=True)
             if is_copied(who, thing, one)
         )
-        takes = tuple(one for one in draft.takes if queue.line.has(one))
+        takes = tuple(one for one in draft.takes if queue.messages.has(one))
         mine = Change(queue=draft.queue, puts=copied, takes=takes)
         if copied or takes:
             shared.append(mine)
-        step.change(stock=changed(who.rules, stock, mine, len(puts)))
+        step.change(replica=changed(who.rules, replica, mine, len(puts)))
     is_kept = any(one.durable for change in changes for one in (*change.puts, *change.takes))
     if is_kept:
         step.effects.append(Write(token, tuple(changes)))
@@ -207,7 +207,7 @@ def _hold(step: PrimaryStep, pending: Pending) -> None:
 
 def _declared(step: PrimaryStep, token: int, thing: WiringItem) -> None:
     thing = leveled(step.state.who, thing)
-    old = step.state.stock.things.get(thing.key)
+    old = step.state.replica.things.get(thing.key)
     if old is not None and old.id == thing.id:
         step.effects.append(Confirm(token))
         return
@@ -216,19 +216,19 @@ def _declared(step: PrimaryStep, token: int, thing: WiringItem) -> None:
             forget(step, old.name)
         step.effects.append(Remove(old))
     step.effects.append(Make(thing))
-    step.change(stock=declared(step.state.stock, thing), events=step.state.events + 1)
+    step.change(replica=declared(step.state.replica, thing), events=step.state.events + 1)
     _wired(step, token, Declared(event=step.state.events, thing=thing))
 
 
 def _deleted(step: PrimaryStep, token: int, thing: WiringItem) -> None:
-    old = step.state.stock.things.get(thing.key)
+    old = step.state.replica.things.get(thing.key)
     if old is None:
         step.effects.append(Confirm(token))
         return
     if old.kind is Kind.QUEUE:
         forget(step, old.name)
     step.effects.append(Remove(old))
-    step.change(stock=deleted(step.state.stock, old), events=step.state.events + 1)
+    step.change(replica=deleted(step.state.replica, old), events=step.state.events + 1)
     _wired(step, token, Deleted(event=step.state.events, thing=old))
 
 

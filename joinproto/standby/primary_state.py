@@ -106,7 +106,7 @@ class PrimaryState:
     """
 
     who: Who
-    stock: ReplicaState
+    replica: ReplicaState
     view: View
     awaited: frozenset[str] = frozenset()
     deadline: float | None = None

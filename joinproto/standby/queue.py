@@ -21,13 +21,13 @@ BLOCK = 256
 
 @frozen
 class MessageQueue:
-    """Messages from the front to the back.  Equal lines may stand in unequal blocks."""
+    """Messages from the front to the back.  Equal queues may stand in unequal blocks."""
 
     blocks: tuple[tuple[Message, ...], ...] = ()
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> MessageQueue:
-        """Return the line of these messages, which are in order already."""
+        """Return the queue of these messages, which are in order already."""
         whole = tuple(messages)
         return cls(tuple(whole[at : at + BLOCK] for at in range(0, len(whole), BLOCK)))
 
@@ -63,7 +63,7 @@ class MessageQueue:
         return found is not None and found.id == message.id
 
     def put(self, message: Message) -> MessageQueue:
-        """Return the line with it in its place; one of its number stays before it."""
+        """Return the queue with it in its place; one of its number stays before it."""
         if not self.blocks:
             return MessageQueue(((message,),))
         where, place = self._find(message.sequence, behind=True)
@@ -71,7 +71,7 @@ class MessageQueue:
         return self._with(where, (*block[:place], message, *block[place:]))
 
     def without(self, message: Message) -> MessageQueue:
-        """Return the line without it; the same one if it is not there."""
+        """Return the queue without it; the same one if it is not there."""
         if not self.has(message):
             return self
         where, place = self._find(message.sequence)

@@ -26,7 +26,7 @@ class Queue:
     """One queue.  `next`: the number of the message that comes next."""
 
     id: str
-    line: MessageQueue = MessageQueue()
+    messages: MessageQueue = MessageQueue()
     next: int = 0
 
 
@@ -51,28 +51,28 @@ class ReplicaState:
         return tuple(sorted(name for name, one in found if one and one.level is Level.ALL))
 
 
-def declared(stock: ReplicaState, thing: WiringItem) -> ReplicaState:
-    """Return the stock with it; one of its name with another identity goes with all it has."""
-    old = stock.things.get(thing.key)
+def declared(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
+    """Return the replica with it; one of its name with another identity goes with all it has."""
+    old = replica.things.get(thing.key)
     if old is not None and old.id != thing.id:
-        stock = deleted(stock, old)
-    things = {**stock.things, thing.key: thing}
-    queues = {**stock.queues}
+        replica = deleted(replica, old)
+    things = {**replica.things, thing.key: thing}
+    queues = {**replica.queues}
     if thing.kind is Kind.QUEUE and thing.name not in queues:
         queues[thing.name] = Queue(id=thing.id)
     return ReplicaState(things=things, queues=queues)
 
 
-def deleted(stock: ReplicaState, thing: WiringItem) -> ReplicaState:
-    """Return the stock without it, and without its messages; not one of another identity."""
-    old = stock.things.get(thing.key)
+def deleted(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
+    """Return the replica without it, and without its messages; not one of another identity."""
+    old = replica.things.get(thing.key)
     if old is None or old.id != thing.id:
-        return stock
-    things = {key: one for key, one in stock.things.items() if key != thing.key}
+        return replica
+    things = {key: one for key, one in replica.things.items() if key != thing.key}
     gone = thing.name if thing.kind is Kind.QUEUE else None
     return ReplicaState(
         things=things,
-        queues={name: one for name, one in stock.queues.items() if name != gone},
+        queues={name: one for name, one in replica.queues.items() if name != gone},
     )
 
 
@@ -80,12 +80,12 @@ def deleted(stock: ReplicaState, thing: WiringItem) -> ReplicaState:
 class Mirrored:
     """`makes`, `removes`: the actions that make wiring the primary's, in this order reversed."""
 
-    stock: ReplicaState
+    replica: ReplicaState
     removes: tuple[WiringItem, ...]
     makes: tuple[WiringItem, ...]
 
 
-def mirrored(rules: VariantRules, stock: ReplicaState, things: Iterable[WiringItem]) -> Mirrored:
+def mirrored(rules: VariantRules, replica: ReplicaState, things: Iterable[WiringItem]) -> Mirrored:
     """Return a backup's step on the whole wiring of its primary: H6.
 
     An item that the primary lacks is removed, unless it does not replicate; one with another
@@ -96,15 +96,15 @@ def mirrored(rules: VariantRules, stock: ReplicaState, things: Iterable[WiringIt
     if rules.deletes_absent:
         removes = tuple(
             one
-            for _, one in sorted(stock.things.items())
+            for _, one in sorted(replica.things.items())
             if one.level is not Level.NONE and (one.key not in told or told[one.key].id != one.id)
         )
     for one in removes:
-        stock = deleted(stock, one)
-    makes = tuple(one for key, one in sorted(told.items()) if key not in stock.things)
+        replica = deleted(replica, one)
+    makes = tuple(one for key, one in sorted(told.items()) if key not in replica.things)
     for one in makes:
-        stock = declared(stock, one)
-    return Mirrored(stock, removes, makes)
+        replica = declared(replica, one)
+    return Mirrored(replica, removes, makes)
 
 
 def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ...]:
@@ -116,16 +116,16 @@ def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ..
 
 
 def changed(
-    rules: VariantRules, stock: ReplicaState, change: Change, used: int = 0
+    rules: VariantRules, replica: ReplicaState, change: Change, used: int = 0
 ) -> ReplicaState:
-    """Return the stock after a change; of a queue that does not exist: the same one.
+    """Return the replica after a change; of a queue that does not exist: the same one.
 
     `used`: the count of numbers given to new messages, also to those that do not replicate.
     """
-    queue = stock.queues.get(change.queue)
+    queue = replica.queues.get(change.queue)
     if queue is None:
-        return stock
-    line, coming = queue.line, queue.next + used
+        return replica
+    line, coming = queue.messages, queue.next + used
     for message in change.puts:
         if not _is_new(rules, queue, message):
             continue
@@ -135,37 +135,41 @@ def changed(
         # The prototype knows a message by its number alone.
         there = message if rules.by_identity else line.at(message.sequence)
         line = line if there is None else line.without(there)
-    return with_queue(stock, change.queue, evolve(queue, line=line, next=coming))
+    return with_queue(replica, change.queue, evolve(queue, messages=line, next=coming))
 
 
 def _is_new(rules: VariantRules, queue: Queue, message: Message) -> bool:
     if rules.by_identity:
-        return not queue.line.has(message)
+        return not queue.messages.has(message)
     # The prototype: it has all messages up to its last number already (LM1, LM2).
     return is_after(message.sequence, queue.next - 1)
 
 
-def copied_in(stock: ReplicaState, name: str, messages: Iterable[Message]) -> ReplicaState:
-    """Return the stock with messages that were at the primary before: H5."""
-    queue = stock.queues.get(name)
+def copied_in(replica: ReplicaState, name: str, messages: Iterable[Message]) -> ReplicaState:
+    """Return the replica with messages that were at the primary before: H5."""
+    queue = replica.queues.get(name)
     if queue is None:
-        return stock
-    line, coming = queue.line, queue.next
+        return replica
+    line, coming = queue.messages, queue.next
     for message in messages:
         line = line if line.has(message) else line.put(message)
         coming = max(coming, message.sequence + 1)
-    return with_queue(stock, name, evolve(queue, line=line, next=coming))
+    return with_queue(replica, name, evolve(queue, messages=line, next=coming))
 
 
-def given_up(stock: ReplicaState, name: str, ids: Iterable[str], coming: int) -> ReplicaState:
-    """Return the stock without these messages of a queue: H9.  `coming`: the primary's number."""
-    queue = stock.queues.get(name)
+def given_up(replica: ReplicaState, name: str, ids: Iterable[str], coming: int) -> ReplicaState:
+    """Return the replica without these messages of a queue: H9.  `coming`: the primary's number."""
+    queue = replica.queues.get(name)
     if queue is None:
-        return stock
+        return replica
     gone = frozenset(ids)
-    line = MessageQueue.of(one for one in queue.line if one.id not in gone) if gone else queue.line
-    return with_queue(stock, name, evolve(queue, line=line, next=coming))
+    line = (
+        MessageQueue.of(one for one in queue.messages if one.id not in gone)
+        if gone
+        else queue.messages
+    )
+    return with_queue(replica, name, evolve(queue, messages=line, next=coming))
 
 
-def with_queue(stock: ReplicaState, name: str, queue: Queue) -> ReplicaState:
-    return evolve(stock, queues={**stock.queues, name: queue})
+def with_queue(replica: ReplicaState, name: str, queue: Queue) -> ReplicaState:
+    return evolve(replica, queues={**replica.queues, name: queue})

@@ -84,7 +84,7 @@ def joined(step: PrimaryStep, join: Join) -> None:
         step.effects += (Send(join.name, refuse), Leave(join.name, why))
         return
     step.set_follower(join.name, Follower())
-    things = [one for one in state.stock.things.values() if is_mirrored(state, one)]
+    things = [one for one in state.replica.things.values() if is_mirrored(state, one)]
     things.sort(key=lambda one: (_RANK[one.kind], one.name))
     step.tell(join.name, Wired(view=state.view, things=tuple(things), events=state.events))
 
@@ -102,19 +102,19 @@ def is_mirrored(state: PrimaryState, thing: WiringItem) -> bool:
 
 def subscribed(step: PrimaryStep, name: str, wants: Subscribe) -> None:
     """Answer a backup that wants a queue: with its surplus, and later the messages it lacks."""
-    queue = step.state.stock.queues.get(wants.queue)
+    queue = step.state.replica.queues.get(wants.queue)
     if name not in step.state.followers or queue is None or queue.id != wants.id:
         return  # it was deleted meanwhile: the backup is told on this link
     if step.state.who.rules.by_identity:
-        here = frozenset(queue.line.ids)
+        here = frozenset(queue.messages.ids)
         has = frozenset(wants.has)
         drops = tuple(one for one in wants.has if one not in here)
-        lacks = MessageQueue.of(one for one in queue.line if one.id not in has)
+        lacks = MessageQueue.of(one for one in queue.messages if one.id not in has)
         step.tell(name, Surplus(queue=wants.queue, drops=drops, next=queue.next))
     else:
         last = -1 if wants.last is None else wants.last
         lacks = MessageQueue.of(
-            one for one in queue.line if wants.last is None or is_after(one.sequence, last)
+            one for one in queue.messages if wants.last is None or is_after(one.sequence, last)
         )
     one = step.state.followers[name]
     step.set_follower(name, evolve(one, copying={**one.copying, wants.queue: lacks}))

@@ -121,7 +121,7 @@ class Cluster:
         return self.commit(name, Draft(queue=queue, puts=news))
 
     def take(self, name: str, *ids: str, queue: str = "q") -> int:
-        line = self.brokers[name].stock.queues[queue].line
+        line = self.brokers[name].replica.queues[queue].messages
         return self.commit(
             name, Draft(queue=queue, takes=tuple(one for one in line if one.id in ids))
         )
@@ -133,7 +133,7 @@ class Cluster:
         return self.token
 
     def ids(self, name: str, queue: str = "q") -> tuple[str, ...]:
-        return self.brokers[name].stock.queues[queue].line.ids
+        return self.brokers[name].replica.queues[queue].messages.ids
 
     def role(self, name: str) -> Role:
         return self.brokers[name].role

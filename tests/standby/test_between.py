@@ -74,7 +74,7 @@ def test_a_broker_whose_clients_have_no_address_is_dropped(
 def joins(core: Core, link: str, *queues: str) -> None:
     """Join `a` on this link, and ask for queues."""
     said: list[Any] = [Join(name="a", view=View(), default=Default.ALL)]
-    things = {name: core.state.stock.thing(name) for name in queues}
+    things = {name: core.state.replica.thing(name) for name in queues}
     said += [Subscribe(queue=name, id=one.id, has=()) for name, one in things.items() if one]
     for content in said:
         core.links.heard("a", Envelope("link", {"link": link, "content": to_tree(content)}))
@@ -120,12 +120,12 @@ def test_of_long_messages_fewer_are_copied_at_once(core: Core) -> None:
 
     async def told() -> None:
         serves(core, "q", messages=5)
-        assert 100 == core.copies.fitting("q", (*core.state.stock.queues["q"].line,))
+        assert 100 == core.copies.fitting("q", (*core.state.replica.queues["q"].messages,))
         core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
         core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
         core.turn_ends()
 
-        _, *long = core.state.stock.queues["q"].line.split(3, back=True)[1][::-1]
+        _, *long = core.state.replica.queues["q"].messages.split(3, back=True)[1][::-1]
         assert 2 == core.copies.fitting("q", long)
 
     asyncio.run(told())

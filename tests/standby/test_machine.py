@@ -377,7 +377,7 @@ def test_only_selected_messages_are_copied() -> None:
     it.publish("a", "all-3", queue="all", replicate=False)
     it.run()
 
-    assert {"all", "kept"} == {*it.brokers["b"].stock.queues}
+    assert {"all", "kept"} == {*it.brokers["b"].replica.queues}
     assert ("all-1", "all-2") == it.ids("b", "all")
     assert ("kept-2",) == it.ids("b", "kept")
     assert it.token in it.confirmed
@@ -495,8 +495,10 @@ def test_numbers_do_not_wrap_and_the_prototypes_do() -> None:
         it.publish("a", "m1")
         it.run()
         it.cut("a", "b")
-        stock = it.brokers["a"].stock
-        it.change("a", stock=with_queue(stock, "q", evolve(stock.queues["q"], next=2**31 + 5)))
+        replica = it.brokers["a"].replica
+        it.change(
+            "a", replica=with_queue(replica, "q", evolve(replica.queues["q"], next=2**31 + 5))
+        )
         it.publish("a", "m2")
         it.link("b", "a")
         it.run()
@@ -512,7 +514,7 @@ def test_a_transaction_is_one_message_over_all_its_queues(variant: Variant, part
     it.declare("a", "r", "2")
     it.publish("a", "m1")
     it.run()
-    first = it.brokers["a"].stock.queues["q"].line.last
+    first = it.brokers["a"].replica.queues["q"].messages.last
     assert first is not None
     it.commit(
         "a",

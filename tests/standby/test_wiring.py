@@ -21,7 +21,7 @@ def thing(name: str, which: str, kind: Kind = Kind.QUEUE) -> WiringItem:
 
 
 def names(it: Cluster, broker: str) -> set[str]:
-    return {name for _, name in it.brokers[broker].stock.things}
+    return {name for _, name in it.brokers[broker].replica.things}
 
 
 # -- H6 ----------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def test_another_queue_of_one_name_replaces_it(variant: Variant, kept: str) -> N
     it.link("b", "a")
     it.run()
 
-    assert kept == it.brokers["b"].stock.queues["q"].id
+    assert kept == it.brokers["b"].replica.queues["q"].id
 
 
 @pytest.mark.parametrize(("variant", "kept"), [(SEED, True), (OURS, False)])
@@ -139,9 +139,9 @@ def test_a_queue_that_does_not_replicate_stays_where_it_is() -> None:
     """H6, H7."""
     it = pair()
     own = evolve(thing("own", "7"), says=Level.NONE)
-    stock = it.brokers["b"].stock
-    things = {**stock.things, own.key: evolve(own, level=Level.NONE)}
-    it.change("b", stock=evolve(stock, things=things))
+    replica = it.brokers["b"].replica
+    things = {**replica.things, own.key: evolve(own, level=Level.NONE)}
+    it.change("b", replica=evolve(replica, things=things))
     it.cut("a", "b")
     it.link("b", "a")
     it.run()

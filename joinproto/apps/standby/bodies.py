@@ -15,7 +15,7 @@ from joinproto.apps.standby.queues import Held
 from joinproto.standby.catch_up import Message
 from joinproto.standby.messages import Change, Kind, WiringItem
 from joinproto.standby.queue import MessageQueue
-from joinproto.standby.replica_state import Queue as Stocked
+from joinproto.standby.replica_state import Queue as ReplicaQueue
 from joinproto.standby.replica_state import ReplicaState
 
 
@@ -37,7 +37,7 @@ class Bodies:
         self._kept = {(name, put) for name, one in there.items() for put in one.messages}
 
     @property
-    def stock(self) -> ReplicaState:
+    def replica(self) -> ReplicaState:
         """Return it as the machine begins with it."""
         things, queues = {}, {}
         for name, queue in self.queues.items():
@@ -46,7 +46,7 @@ class Bodies:
             )
             coming = 0 if line.last is None else line.last.sequence + 1
             things[queue.thing.key] = queue.thing
-            queues[name] = Stocked(id=queue.thing.id, line=line, next=coming)
+            queues[name] = ReplicaQueue(id=queue.thing.id, messages=line, next=coming)
         return ReplicaState(things=things, queues=queues)
 
     def is_kept(self, queue: str, name: str) -> bool:

@@ -134,7 +134,7 @@ class Clients:
                     put.id for put in queue.in_order if self.core.bodies.is_kept(name, put.id)
                 )
                 for name, queue in self.core.bodies.queues.items()
-                if self.core.state.stock.is_shared(name)
+                if self.core.state.replica.is_shared(name)
             }
             self.core.say("serves", generation=generation, has=there)
         for name, queue in self.core.bodies.queues.items():
@@ -283,11 +283,11 @@ class Clients:
         drafts: list[Draft] = []
         waiting: list[Callable[[], None]] = []
         for queue, work in gathered.items():
-            there = self.core.state.stock.queues, self.live, self.core.bodies.queues
+            there = self.core.state.replica.queues, self.live, self.core.bodies.queues
             if any(queue not in one for one in there):
                 continue
             puts = numbered(
-                self.core.state.stock.queues[queue], ((one.id, one.durable) for one in work.puts)
+                self.core.state.replica.queues[queue], ((one.id, one.durable) for one in work.puts)
             )
             helds = [
                 Held(put.id, put.sequence, one.body, put.durable)
@@ -310,7 +310,7 @@ class Clients:
         """Log changes of messages that are durable and replicate: others may be lost."""
 
         def said(ids: Callable[[Work], Iterable[str]]) -> dict[str, dict[str, list[list[int]]]]:
-            is_shared = self.core.state.stock.is_shared
+            is_shared = self.core.state.replica.is_shared
             found = {name: spans(ids(work)) for name, work in gathered.items() if is_shared(name)}
             return {name: one for name, one in found.items() if one}
 

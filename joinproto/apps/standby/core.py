@@ -92,7 +92,7 @@ class Core:
     def start(self) -> None:
         """Be a backup that looks for its primary; from now on a crash leaves a dirty store."""
         kept = self.kept
-        self.do(Start(mark=kept.mark, view=kept.view, stock=self.bodies.stock))
+        self.do(Start(mark=kept.mark, view=kept.view, replica=self.bodies.replica))
         self.say("started", mark=kept.mark.value, generation=kept.view.generation)
 
     async def stop(self, *, in_order: bool = True) -> None:

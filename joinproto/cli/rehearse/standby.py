@@ -284,7 +284,7 @@ def _begin(scene: StandbyScenario, choice: Choice) -> Played:
     disk = {}
     for name, kept in scene.stores.items():
         mark = Mark.CLEAN if name in choice.marks else kept.mark
-        disk[name] = Disk(view=kept.view, stock=_stock(scene, name), mark=mark)
+        disk[name] = Disk(view=kept.view, replica=_replica(scene, name), mark=mark)
     done = range(len(scene.confirmed))
     return Played(
         plot=story,
@@ -301,7 +301,7 @@ def _begin(scene: StandbyScenario, choice: Choice) -> Played:
     )
 
 
-def _stock(scene: StandbyScenario, name: str) -> ReplicaState:
+def _replica(scene: StandbyScenario, name: str) -> ReplicaState:
     if scene.stores[name].mark is Mark.EMPTY:
         return ReplicaState()
     has = [
@@ -309,7 +309,9 @@ def _stock(scene: StandbyScenario, name: str) -> ReplicaState:
         for at, one in enumerate(scene.confirmed)
         if name in one.holders
     ]
-    queue = Queue(id=QUEUE.id, line=MessageQueue.of(has), next=has[-1].sequence + 1 if has else 0)
+    queue = Queue(
+        id=QUEUE.id, messages=MessageQueue.of(has), next=has[-1].sequence + 1 if has else 0
+    )
     return evolve(declared(ReplicaState(), QUEUE), queues={QUEUE.name: queue})
 
 
@@ -332,14 +334,14 @@ class Shown:
 def _shown(scene: StandbyScenario, it: Played) -> Shown:
     for name, broker in it.brokers.items():
         if isinstance(broker.side, PrimaryState):
-            queue = broker.stock.queues.get(QUEUE.name, Queue(id=""))
+            queue = broker.replica.queues.get(QUEUE.name, Queue(id=""))
             return Shown(
                 primary=name,
                 members=broker.view.members,
                 is_first=broker.view.number == 1,
                 awaited=tuple(sorted(broker.side.awaited)),
                 is_served=len(it.plot.ops) - 1 in it.confirmed,
-                lost=frozenset(one.id for one in scene.confirmed) - {*queue.line.ids},
+                lost=frozenset(one.id for one in scene.confirmed) - {*queue.messages.ids},
             )
     return Shown(refused=frozenset(_refused(it)))
 

@@ -47,9 +47,9 @@ class Chase:
         line = MessageQueue.of(_message(at) for at in range(self.length))
         self.state = PrimaryState(
             who=Who(me="a", order=self.order),
-            stock=ReplicaState(
+            replica=ReplicaState(
                 things={THING.key: THING},
-                queues={"q": Queue(id="q", line=line, next=self.length)},
+                queues={"q": Queue(id="q", messages=line, next=self.length)},
             ),
             view=View(generation=1, number=1, primary="a", members=("a",)),
             followers={"b": Follower(sent=1, done=1, copying={"q": line})},
@@ -67,7 +67,7 @@ class Chase:
 
     def receive(self, event: str) -> Any:
         state = self.leading
-        line = state.stock.queues["q"].line
+        line = state.replica.queues["q"].messages
         match event:
             case "a message is put":
                 happens: Any = Commit(1, (Draft(queue="q", puts=(New(id="new"),)),))
@@ -97,8 +97,8 @@ def _message(at: int) -> Message:
 
 def _again(state: PrimaryState) -> PrimaryState:
     """Return the state with its messages told again from the front, and its links' numbers too."""
-    queue, one = state.stock.queues["q"], state.followers["b"]
-    place = {message.sequence: at for at, message in enumerate(queue.line)}
+    queue, one = state.replica.queues["q"], state.followers["b"]
+    place = {message.sequence: at for at, message in enumerate(queue.messages)}
     rest = {
         name: MessageQueue.of(_message(place[message.sequence]) for message in line)
         for name, line in one.copying.items()
@@ -106,7 +106,7 @@ def _again(state: PrimaryState) -> PrimaryState:
     line = MessageQueue.of(_message(at) for at in range(len(place)))
     return evolve(
         state,
-        stock=evolve(state.stock, queues={"q": evolve(queue, line=line, next=len(place))}),
+        replica=evolve(state.replica, queues={"q": evolve(queue, messages=line, next=len(place))}),
         followers={"b": evolve(one, sent=1, done=1, copying=rest)},
         pending=(),
     )

@@ -44,16 +44,16 @@ def shown(it: Played) -> Shown:
     last = _last(it)
     ops = it.plot.ops
     confirmed = [ops[at] for at in it.confirmed if at >= 0]
-    stock = None if last is None else last.stock
+    replica = None if last is None else last.replica
     begun = ops[: it.op]
     serving = [one for one in it.brokers.values() if one.serves]
     pairs = [*_level(it)]
     return Shown(
-        lost=stock is not None and any(_lacks(stock, one, begun) for one in confirmed),
-        returned=stock is not None and any(_has_again(stock, one) for one in confirmed),
-        torn=stock is not None and any(_is_torn(stock, one) for one in begun),
-        differs=any(_differ(primary.stock, backup.stock) for primary, backup in pairs),
-        unchosen=any(_unchosen(one.stock) for one in it.brokers.values() if not one.serves),
+        lost=replica is not None and any(_lacks(replica, one, begun) for one in confirmed),
+        returned=replica is not None and any(_has_again(replica, one) for one in confirmed),
+        torn=replica is not None and any(_is_torn(replica, one) for one in begun),
+        differs=any(_differ(primary.replica, backup.replica) for primary, backup in pairs),
+        unchosen=any(_unchosen(one.replica) for one in it.brokers.values() if not one.serves),
         primaries=len(serving),
         generations=len({one.view.generation for one in serving}),
         stuck=it.plot.marks == "left" and _is_stuck(it),
@@ -92,32 +92,32 @@ def _took_over(it: Played, view: messages.View) -> bool:
     return view.primary != it.plot.names[0] or view.generation > 1
 
 
-def _ids(stock: ReplicaState, queue: str) -> tuple[str, ...]:
-    return stock.queues[queue].line.ids if queue in stock.queues else ()
+def _ids(replica: ReplicaState, queue: str) -> tuple[str, ...]:
+    return replica.queues[queue].messages.ids if queue in replica.queues else ()
 
 
-def _lacks(stock: ReplicaState, op: Op, begun: tuple[Op, ...]) -> bool:
+def _lacks(replica: ReplicaState, op: Op, begun: tuple[Op, ...]) -> bool:
     taken = {one for other in begun for one in other.takes}
-    if any(one not in taken and one[1] not in _ids(stock, one[0]) for one in op.puts):
+    if any(one not in taken and one[1] not in _ids(replica, one[0]) for one in op.puts):
         return True
     deleted = [other.deletes for other in begun if other.deletes is not None]
     return (
         op.declares is not None
         and op.declares not in deleted
-        and op.declares.key not in stock.things
+        and op.declares.key not in replica.things
     )
 
 
-def _has_again(stock: ReplicaState, op: Op) -> bool:
-    return any(one in _ids(stock, queue) for queue, one in op.takes)
+def _has_again(replica: ReplicaState, op: Op) -> bool:
+    return any(one in _ids(replica, queue) for queue, one in op.takes)
 
 
-def _is_torn(stock: ReplicaState, op: Op) -> bool:
+def _is_torn(replica: ReplicaState, op: Op) -> bool:
     """Return whether one part of a transaction is there, and another is not."""
     if not op.is_transaction:
         return False
-    done = {one in _ids(stock, queue) for queue, one in op.puts}
-    done |= {one not in _ids(stock, queue) for queue, one in op.takes}
+    done = {one in _ids(replica, queue) for queue, one in op.puts}
+    done |= {one not in _ids(replica, queue) for queue, one in op.takes}
     return len(done) > 1
 
 
@@ -141,8 +141,8 @@ def _level(it: Played) -> Iterator[tuple[Broker, Broker]]:
 
 
 def _differ(one: ReplicaState, other: ReplicaState) -> bool:
-    def wiring(stock: ReplicaState) -> set[tuple[Any, str]]:
-        things = stock.things.values()
+    def wiring(replica: ReplicaState) -> set[tuple[Any, str]]:
+        things = replica.things.values()
         return {(thing.key, thing.id) for thing in things if thing.says is not Level.NONE}
 
     return wiring(one) != wiring(other) or any(
@@ -152,8 +152,8 @@ def _differ(one: ReplicaState, other: ReplicaState) -> bool:
     )
 
 
-def _unchosen(stock: ReplicaState) -> bool:
-    return any(thing.says is Level.NONE for thing in stock.things.values())
+def _unchosen(replica: ReplicaState) -> bool:
+    return any(thing.says is Level.NONE for thing in replica.things.values())
 
 
 CLAIMS: dict[str, tuple[str, Callable[[Shown], bool]]] = {

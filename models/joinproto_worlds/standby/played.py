@@ -168,7 +168,7 @@ class Played(MachineWorld[Event, Effect]):
             case "starts":
                 self.left["starts"] -= 1
                 disk = self.disk[name]
-                self.tell(name, Start(mark=disk.mark, view=disk.view, stock=disk.read))
+                self.tell(name, Start(mark=disk.mark, view=disk.view, replica=disk.read))
             case "is marked clean":
                 self.disk[name] = evolve(self.disk[name], mark=Mark.CLEAN)
             case "loses its disk":
@@ -362,11 +362,11 @@ def does(it: Played, name: str, token: int, op: Op) -> None:
     """Do this as a client of this broker."""
     broker = it.brokers[name]
     if op.passes:
-        queue = broker.stock.queues["q"]
-        stock = with_queue(broker.stock, "q", evolve(queue, next=queue.next + op.passes))
+        queue = broker.replica.queues["q"]
+        replica = with_queue(broker.replica, "q", evolve(queue, next=queue.next + op.passes))
         assert broker.side is not None
-        it.disk[name] = disk = evolve(it.disk[name], stock=stock)
-        it.brokers[name] = evolve(broker, side=evolve(broker.side, stock=disk.read))
+        it.disk[name] = disk = evolve(it.disk[name], replica=replica)
+        it.brokers[name] = evolve(broker, side=evolve(broker.side, replica=disk.read))
         it.confirmed |= {token}
     if op.declares is not None:
         it.tell(name, Declare(token, op.declares))
@@ -374,7 +374,7 @@ def does(it: Played, name: str, token: int, op: Op) -> None:
         it.tell(name, Delete(token, op.deletes))
     elif op.puts or op.takes:
         queues = sorted({queue for queue, _ in (*op.puts, *op.takes)})
-        drafts = tuple(draft_of(broker.stock, op, queue) for queue in queues)
+        drafts = tuple(draft_of(broker.replica, op, queue) for queue in queues)
         it.tell(name, Commit(token, drafts))
 
 

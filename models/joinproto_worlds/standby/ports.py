@@ -54,13 +54,13 @@ class Waiting:
             return self
         return None if self.token is None else Waiting(token=self.token)
 
-    def put_in(self, rules: VariantRules, stock: ReplicaState) -> ReplicaState:
-        """Return the stock once this is on the disk, too."""
+    def put_in(self, rules: VariantRules, replica: ReplicaState) -> ReplicaState:
+        """Return the replica once this is on the disk, too."""
         for change in self.changes:
-            stock = changed(rules, stock, change)
+            replica = changed(rules, replica, change)
         if self.makes is not None:
-            stock = declared(stock, self.makes)
-        return stock if self.removes is None else deleted(stock, self.removes)
+            replica = declared(replica, self.makes)
+        return replica if self.removes is None else deleted(replica, self.removes)
 
 
 @frozen
@@ -77,18 +77,18 @@ class Act:
 
 @frozen
 class Disk:
-    """The contents of a broker's disk, whether it runs or not; `view`, `stock`: the durable
+    """The contents of a broker's disk, whether it runs or not; `view`, `replica`: the durable
     ones.
     """
 
     view: View = View()
-    stock: ReplicaState = Factory(ReplicaState)
+    replica: ReplicaState = Factory(ReplicaState)
     mark: Mark = Mark.CLEAN
 
     @property
     def read(self) -> ReplicaState:
-        """Return its stock as who starts reads it: another object, as it is in another process."""
-        return ReplicaState(things={**self.stock.things}, queues={**self.stock.queues})
+        """Return its replica as a process that starts reads it: another object."""
+        return ReplicaState(things={**self.replica.things}, queues={**self.replica.queues})
 
 
 @frozen
@@ -148,11 +148,11 @@ class Ports:
         wait.
         """
         waiting = self.it.writes.pop(self.name, ())
-        stock, rules = self.it.disk[self.name].stock, self.it.brokers[self.name].who.rules
+        replica, rules = self.it.disk[self.name].replica, self.it.brokers[self.name].who.rules
         for one in waiting:
-            stock = one.put_in(rules, stock)
+            replica = one.put_in(rules, replica)
         if any(one.is_kept for one in waiting):
-            self._now(stock=stock)
+            self._now(replica=replica)
         for one in waiting:
             if one.behind is not None:
                 self._put_off(one.behind)

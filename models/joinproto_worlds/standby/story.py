@@ -76,9 +76,11 @@ class Op:
         return ", ".join(words)
 
 
-def draft_of(stock: ReplicaState, op: Op, queue: str) -> Draft:
+def draft_of(replica: ReplicaState, op: Op, queue: str) -> Draft:
     """Return an operation's changes to one queue."""
-    line: tuple[Message, ...] = tuple(stock.queues[queue].line) if queue in stock.queues else ()
+    line: tuple[Message, ...] = (
+        tuple(replica.queues[queue].messages) if queue in replica.queues else ()
+    )
     taken = {one for of, one in op.takes if of == queue}
     return Draft(
         queue=queue,
@@ -156,9 +158,9 @@ def told(it: Played) -> dict[str, Any]:
     words: dict[str, Any] = {}
     for name, broker in it.brokers.items():
         disk = it.disk[name]
-        has = f": {_contents(broker.view, broker.stock)}" if it.runs(name) else ""
+        has = f": {_contents(broker.view, broker.replica)}" if it.runs(name) else ""
         words[name] = broker.role.value + has
-        words[f"disk of {name}"] = f"{disk.mark.value}: {_contents(disk.view, disk.stock)}"
+        words[f"disk of {name}"] = f"{disk.mark.value}: {_contents(disk.view, disk.replica)}"
         words[f"{name} has yet to write"] = len(it.writes.get(name, ()))
     for (sender, to), content in sorted(it.links.items()):
         kinds = [type(one).__name__ for one in content]
@@ -170,10 +172,10 @@ def told(it: Played) -> dict[str, Any]:
     return {name: one for name, one in words.items() if one}
 
 
-def _contents(view: View, stock: ReplicaState) -> str:
+def _contents(view: View, replica: ReplicaState) -> str:
     """Return a broker's view and wiring, each queue with its messages, for a trace."""
-    lines = {name: " ".join(("", *queue.line.ids)) for name, queue in stock.queues.items()}
-    wiring = (f"{one.name}{lines.get(one.name, '')}" for one in stock.things.values())
+    lines = {name: " ".join(("", *queue.messages.ids)) for name, queue in replica.queues.items()}
+    wiring = (f"{one.name}{lines.get(one.name, '')}" for one in replica.things.values())
     return "; ".join([_shown(view) or "no view", *wiring])
 
 

@@ -67,7 +67,9 @@ class StandbyMapping(RefinementMapping):
                 for older in range(view.generation)
             ),
             standby.has: frozenset(
-                (name, one) for name, stock in _of_each(it, "stock") for one in _messages(stock)
+                (name, one)
+                for name, replica in _of_each(it, "replica")
+                for one in _messages(replica)
             ),
             standby.told: frozenset(),
             standby.put: frozenset(),
@@ -91,7 +93,7 @@ class StandbyMapping(RefinementMapping):
         shown[standby.put] = old[standby.put] | {
             (one.view.generation, message)
             for one in _leading(it).values()
-            for message in _messages(one.stock) - known
+            for message in _messages(one.replica) - known
         }
         safe = _confirmed(it)
         shown[standby.confirmed] = old[standby.confirmed] | {
@@ -170,7 +172,7 @@ def _first(it: dict[str, Any], shown: dict[Relation, Rows]) -> Picture:
         (one.view.generation, name) for one in leading for name in one.view.members
     }
     shown[standby.put] = frozenset(
-        (one.view.generation, message) for one in leading[:1] for message in _messages(one.stock)
+        (one.view.generation, message) for one in leading[:1] for message in _messages(one.replica)
     )
     shown[standby.confirmed] = shown[standby.put]
     shown[standby.told] = _told(it, frozenset()) | {
@@ -194,14 +196,14 @@ def _counting(one: PrimaryState) -> set[str]:
 
 
 def _of_each(it: dict[str, Any], what: str) -> Iterator[tuple[str, Any]]:
-    """Yield the view or the stock of each broker; of a stopped one that on its disk."""
+    """Yield the view or the replica of each broker; of a stopped one that on its disk."""
     for name, broker in it["brokers"].items():
         yield name, getattr(it["disk"][name] if broker.side is None else broker, what)
 
 
-def _messages(stock: ReplicaState) -> frozenset[str]:
-    found = {thing.id for thing in stock.things.values()}
-    return frozenset(found.union(*(queue.line.ids for queue in stock.queues.values())))
+def _messages(replica: ReplicaState) -> frozenset[str]:
+    found = {thing.id for thing in replica.things.values()}
+    return frozenset(found.union(*(queue.messages.ids for queue in replica.queues.values())))
 
 
 def _told(it: dict[str, Any], old: Pairs) -> Pairs:
@@ -214,14 +216,14 @@ def _told(it: dict[str, Any], old: Pairs) -> Pairs:
     found = old | {
         (one.view.generation, name, message)
         for name, one in leading.items()
-        for message in _messages(one.stock)
+        for message in _messages(one.replica)
     }
     for name, broker in it["brokers"].items():
         side = broker.side
         if isinstance(side, Following) and side.wired is not None and side.primary in leading:
             # Of the other end's generation: that it follows no younger one is the relation's guard.
             generation = leading[side.primary].view.generation
-            has = _messages(side.stock)
+            has = _messages(side.replica)
             found |= {
                 (generation, name, row[2])
                 for row in found
