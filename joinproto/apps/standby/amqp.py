@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import define, field
@@ -414,13 +415,7 @@ class ClientPort(EnginePort):
             return
         if state in (Delivery.ACCEPTED, Delivery.REJECTED):
             del consumer.sent[delivery.tag]
-
-            def done() -> None:
-                if self._wire is not None:
-                    delivery.update(state)
-                    delivery.settle()
-                    self.soon()
-
+            done = partial(consumer.settle, delivery, state)
             # There is no queue for rejected messages: they are gone, as if they had been accepted.
             self.service.take(consumer.queue.name, held, done)
         elif state in (Delivery.RELEASED, Delivery.MODIFIED) or delivery.settled:

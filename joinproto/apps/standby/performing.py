@@ -48,7 +48,7 @@ class AtOnce:
 
 @define(eq=False)
 class Helper:
-    """Runs work on a thread, and waits for it a moment, as `joinproto/host/stepper.py`."""
+    """Runs work on a thread, and waits for it a moment (`joinproto/host/hand.py`)."""
 
     _hand: WorkerThread = field(factory=WorkerThread)
 
