@@ -37,7 +37,6 @@ LARGE: set[tuple[str, str | None]] = {
     ("reconcile-blank", None),
     ("reconcile-removal", None),
     ("reconcile-removal", "applies-alone"),
-    ("standby-built-in", None),
 }
 """Many states, or many runs that could go on for ever: up to minutes for the slow search."""
 

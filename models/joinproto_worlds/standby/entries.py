@@ -23,7 +23,7 @@ _LONG = (
     *("left-half-open", "cut-off-half-open", "dropped-half-open", "continues-half-open"),
     *("total-power", "early-power", "dropped-power"),
     *("stopped", "continues", "early-halfway", "total-halfway", "left", "failback-wiped"),
-    *("event-ahead", "dropped-built-in"),
+    *("event-ahead", "dropped-built-in", "built-in-wiped"),
 )
 
 
