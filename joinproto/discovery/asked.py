@@ -11,17 +11,22 @@ from typing import Annotated, Any, TypeVar
 
 from attrs import define, field, frozen
 
-from joinproto.ask.question import Answer
+from joinproto.ask.question import Answer, Rule
 from joinproto.codec.json_form import AtLeast
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import perform
 from joinproto.discovery.answers import Failed, Listed, Selected
 from joinproto.discovery.contract import Done, Held
-from joinproto.discovery.dns import LookedUp, Lookup
-from joinproto.discovery.exchange import Broken, Flow, Request, Response
-from joinproto.discovery.perform import AnyFlow
+from joinproto.discovery.exchange import Broken, Flow, LookedUp, Lookup, Request, Response
 
 R = TypeVar("R")
+
+
+@frozen(kw_only=True)
+class ListingAnswer(Answer):
+    """An answer about the nodes that a backend lists."""
+
+    rule: Rule = "D1"
 
 
 @frozen(kw_only=True)
@@ -94,7 +99,7 @@ class RecordedPorts:
         self.waits.append(seconds)
 
 
-def played_with(flow: AnyFlow[R], answers: Sequence[object]) -> tuple[R | None, RecordedPorts]:
+def played_with(flow: Flow[R], answers: Sequence[object]) -> tuple[R | None, RecordedPorts]:
     """Return a flow's result (None if it needs one more answer), and its requests.
 
     Raises `DoesNotFit` for an answer too many.

@@ -8,7 +8,8 @@ Source: AWS requests of the peer discovery plugin; discovery, D1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated
 
 from attrs import evolve, field, frozen
@@ -23,7 +24,6 @@ from joinproto.discovery.aws_answers import (
     hosts,
     members_of,
     next_page,
-    next_token,
     tree_of,
 )
 from joinproto.discovery.contract import Backend, Variant
@@ -35,9 +35,9 @@ from joinproto.discovery.exchange import (
     Response,
     Scheme,
     Signing,
+    Wait,
     asked,
     failing,
-    waited,
 )
 from joinproto.discovery.names import node_of, prefix_of
 from joinproto.discovery.sigv4 import domain
@@ -190,45 +190,51 @@ class AwsBackend(Backend):
         if self.region:
             return self.region
         zone = yield from aws_metadata.zone(self.metadata)
-        return aws_metadata.region(aws_metadata.RegionFacts(variant=self.about.variant, zone=zone))[
-            0
-        ]
+        facts = aws_metadata.RegionFacts(variant=self.about.variant, zone=zone)
+        return aws_metadata.region(facts)[0]
 
     def _signing(self, region: str) -> Flow[Signing]:
         keys = self.keys or (yield from aws_metadata.role_keys(self.metadata))
         return evolve(keys, region=region)
 
     def _group(self, about: Aws, own: str, signing: Signing) -> Flow[tuple[str, ...]]:
-        pages: list[str] = []
-        token: str | None = None
-        for _ in range(PAGES_MAX):
-            got = yield from self._asked(groups(about, token), signing, "autoscaling")
-            pages.append(got.body)
-            token = next_token(got.body)
-            if token is None:
-                group = group_of(pages, own)
-                return members_of(pages, group) if group is not None else ()
-        raise Refused(f"more than {PAGES_MAX} pages of instances")
+        ask = partial(groups, about)
+        pages = yield from self._pages(ask, signing, "autoscaling")
+        group = group_of(pages, own)
+        return members_of(pages, group) if group is not None else ()
 
     def _hosts(self, about: Aws, ids: tuple[str, ...], signing: Signing) -> Flow[tuple[str, ...]]:
         real = about.variant is Variant.REAL
-        found: list[str] = []
+        ask = partial(instances, about, ids)
+        pages = yield from self._pages(ask, signing, "ec2", first_only=real)
+        # Ours: a server that does not filter is not believed.
+        states, own = (None, None) if real else (about.states, ids or None)
+        return tuple(one for page in pages for one in hosts(page, self.names.paths, states, own))
+
+    def _pages(
+        self,
+        ask: Callable[[str | None], Request],
+        signing: Signing,
+        service: str,
+        *,
+        first_only: bool = False,
+    ) -> Flow[list[str]]:
+        """Return all pages of an answer; `ask`: the request for the page with this token."""
+        pages: list[str] = []
         token: str | None = None
         for _ in range(PAGES_MAX):
-            got = yield from self._asked(instances(about, ids, token), signing, "ec2")
-            # Ours: a server that does not filter is not believed.
-            states, own = (None, None) if real else (about.states, ids or None)
-            found += hosts(got.body, self.names.paths, states, own)
+            got = yield from self._asked(ask(token), signing, service)
+            pages.append(got.body)
             token = next_page(got.body)
-            if real or token is None:
-                return tuple(found)
+            if first_only or token is None:
+                return pages
         raise Refused(f"more than {PAGES_MAX} pages of instances")
 
     def _asked(self, request: Request, signing: Signing, service: str) -> Flow[Response]:
         last: Refused | None = None
         for tried in range(TRIES):
             if tried:
-                yield from waited(PAUSE)
+                yield Wait(PAUSE)
             try:
                 by = evolve(signing, service=service)
                 got = yield from asked(evolve(request, signing=by))

@@ -43,6 +43,13 @@ def error_code(text: str) -> str | None:
         return None
 
 
+def next_page(page: str) -> str | None:
+    """Return the token that asks for the next page, None if there is none."""
+    root = tree_of(page)
+    of_groups = root.findtext("DescribeAutoScalingInstancesResult/NextToken")
+    return root.findtext("nextToken") or of_groups or None
+
+
 # -- groups ---------------------------------------------------------------------------------
 
 
@@ -52,12 +59,6 @@ def _members(page: str) -> Iterator[Element]:
     if result is None:
         raise Refused("the answer of AWS: no DescribeAutoScalingInstancesResult")
     yield from result.iterfind("AutoScalingInstances/member")
-
-
-def next_token(page: str) -> str | None:
-    """Return the request for the next page of groups, None if there is none."""
-    root = _root(page, "DescribeAutoScalingInstancesResponse")
-    return root.findtext("DescribeAutoScalingInstancesResult/NextToken") or None
 
 
 def group_of(pages: Iterable[str], instance: str) -> str | None:
@@ -80,11 +81,6 @@ def members_of(pages: Iterable[str], group: str) -> tuple[str, ...]:
 
 
 # -- instances ------------------------------------------------------------------------------
-
-
-def next_page(page: str) -> str | None:
-    """Return the request for the next page of instances, None if there is none."""
-    return _root(page, "DescribeInstancesResponse").findtext("nextToken") or None
 
 
 def hosts(

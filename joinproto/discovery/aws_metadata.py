@@ -12,16 +12,7 @@ from attrs import frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.exchange import (
-    Flow,
-    Header,
-    Refused,
-    Request,
-    Signing,
-    asked,
-    parsed,
-    part,
-)
+from joinproto.discovery.exchange import Flow, Header, Refused, Request, Signing, Tree, asked
 
 IPV4, IPV6 = "169.254.169.254", "fd00:ec2::254"
 TTL = 60
@@ -82,14 +73,15 @@ def zone(about: Metadata) -> Flow[str | None]:
 def role_keys(about: Metadata) -> Flow[Signing]:
     """Return the keys of the instance's role; region and service are left empty."""
     role = (yield from _read(about, "iam/security-credentials/")).splitlines()[0]
-    what = "the keys of the role"
-    tree = parsed((yield from _read(about, f"iam/security-credentials/{role}")), dict, what)
-    access = part(tree, "AccessKeyId", str, what)
-    secret = part(tree, "SecretAccessKey", str, what)
-    if not access or not secret:
-        raise Refused(f"{what}: an answer without them")
-    token = part(tree, "Token", str, what)
-    return Signing(access_key=access, secret_key=secret, region="", service="", token=token)
+    text = yield from _read(about, f"iam/security-credentials/{role}")
+    keys = Tree.read(text, "the keys of the role")
+    return Signing(
+        access_key=keys.need("AccessKeyId", str),
+        secret_key=keys.need("SecretAccessKey", str),
+        region="",
+        service="",
+        token=keys.get("Token", str),
+    )
 
 
 @frozen(kw_only=True)

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.ask.question import Answer, Question, question
+from joinproto.ask.question import Question, question
 from joinproto.codec.json_form import AtLeast, Merged, filled
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import aws, sigv4
-from joinproto.discovery.asked import Exchanged, Served, played
-from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_token
+from joinproto.discovery.asked import Exchanged, ListingAnswer, Served, played
+from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_page
 from joinproto.discovery.aws_metadata import Metadata, RegionFacts, region
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Argument, Header, Refused, Request, Scheme, Signing
@@ -36,7 +36,7 @@ _KEYS = {"access_key": "AKIDEXAMPLE", "secret_key": "wJalrXUtnFEMI/K7MDENG+bPxRf
 
 
 @frozen(kw_only=True)
-class DescribeAnswer(Answer):
+class DescribeAnswer(ListingAnswer):
     """The requests, unsigned."""
 
     requests: Annotated[tuple[Request, ...], "for the group, where its ids are not given; else"]
@@ -57,12 +57,12 @@ def answer_describe(
         why = "all instances in groups are asked for, to find this instance's group"
     elif not instance_ids and not about.instance_tags:
         why = "neither a group nor tags are set: nothing is requested"
-        return DescribeAnswer(requests=(), rule="D1", why=why)
+        return DescribeAnswer(requests=(), why=why)
     else:
         request = aws.instances(about, instance_ids, next_token)
         of = "the group" if instance_ids else "the tags"
         why = f"the instances of {of}; arguments are sorted by name"
-    return DescribeAnswer(requests=(request,), rule="D1", why=why)
+    return DescribeAnswer(requests=(request,), why=why)
 
 
 class HeaderSet(Enum):
@@ -96,7 +96,7 @@ class AskSign:
 
 
 @frozen(kw_only=True)
-class SignAnswer(Answer):
+class SignAnswer(ListingAnswer):
     """The signature, and how it came about."""
 
     signed: Annotated[sigv4.Signed, Merged()]
@@ -115,11 +115,11 @@ def answer_sign(asked: AskSign) -> SignAnswer:
     done = sigv4.sign(request, by, asked.time, chosen(request, asked.time, asked.token))
     time_in = "date" if is_shipped else "x-amz-date"
     why = f"signature version 4, with the time in {time_in}"
-    return SignAnswer(signed=done, rule="D1", why=why)
+    return SignAnswer(signed=done, why=why)
 
 
 @frozen(kw_only=True)
-class HostnamesAnswer(Answer):
+class HostnamesAnswer(ListingAnswer):
     """The nodes, or why they are not known."""
 
     hosts: Annotated[tuple[str, ...] | None, "host names, in the order of the answers"] = None
@@ -141,14 +141,14 @@ def answer_hostnames(
     try:
         found = tuple(one for page in pages for one in hosts(page, about.paths, counted))
     except Refused as refused:
-        return HostnamesAnswer(error=refused.why, rule="D1", why="an error is not a list")
+        return HostnamesAnswer(error=refused.why, why="an error is not a list")
     paths = ", ".join(".".join(path) for path in about.paths)
     why = f"what stands at {paths}; what leads nowhere is skipped"
-    return HostnamesAnswer(hosts=found, nodes=about.nodes(found), rule="D1", why=why)
+    return HostnamesAnswer(hosts=found, nodes=about.nodes(found), why=why)
 
 
 @frozen(kw_only=True)
-class GroupAnswer(Answer):
+class GroupAnswer(ListingAnswer):
     """Its own group."""
 
     group: Annotated[str | None, "its name; null: none, or not known"] = None
@@ -173,16 +173,16 @@ def answer_group(
     """Its own autoscaling group, from pages of instances."""
     try:
         group = group_of(pages, instance)
-        token = next_token(pages[-1]) if pages else None
+        token = next_page(pages[-1]) if pages else None
         ids = members_of(pages, group) if group is not None else ()
     except Refused as refused:
-        return GroupAnswer(error=refused.why, rule="D1", why="an error is not a list")
+        return GroupAnswer(error=refused.why, why="an error is not a list")
     why = "no page names the instance" if group is None else f"{instance} is in {group}"
-    return GroupAnswer(group=group, instances=ids, next_token=token, rule="D1", why=why)
+    return GroupAnswer(group=group, instances=ids, next_token=token, why=why)
 
 
 @frozen(kw_only=True)
-class RegionAnswer(Answer):
+class RegionAnswer(ListingAnswer):
     """The region."""
 
     region: Annotated[str | None, "null: not set"]
@@ -194,8 +194,8 @@ def answer_region(asked: RegionFacts) -> RegionAnswer:
     try:
         found, who = region(asked)
     except Refused as refused:
-        return RegionAnswer(region=None, rule="D1", why=refused.why)
-    return RegionAnswer(region=found, rule="D1", why=f"said by {who}")
+        return RegionAnswer(region=None, why=refused.why)
+    return RegionAnswer(region=found, why=f"said by {who}")
 
 
 @question(

@@ -15,13 +15,13 @@ from joinproto.ask.question import Answer, Question, question
 from joinproto.codec.strict import DoesNotFit
 from joinproto.discovery import consul, dns, k8s, proxy
 from joinproto.discovery.answers import Failed, Listed, Selected
-from joinproto.discovery.asked import Exchanged, Served, played, played_with
+from joinproto.discovery.asked import Exchanged, ListingAnswer, Served, played, played_with
 from joinproto.discovery.aws_questions import AWS_QUESTIONS
 from joinproto.discovery.consul import Consul
 from joinproto.discovery.contract import Backend
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3, Etcd3Backend
-from joinproto.discovery.exchange import Refused
+from joinproto.discovery.exchange import LookedUp, Lookup, Refused
 from joinproto.discovery.names import node_of, prefix_of
 from joinproto.discovery.round import named
 
@@ -48,7 +48,7 @@ def _node(node: str) -> None:
 
 
 @frozen(kw_only=True)
-class NameAnswer(Answer):
+class NameAnswer(ListingAnswer):
     """The node on a host."""
 
     node: Annotated[str, "its name"]
@@ -73,14 +73,14 @@ def answer_name(
     found = node_of(prefix_of(node), host, long_names=long_names)
     cut = not found.endswith(f"@{host}")
     why = "short names end at the first dot" if cut else "its own prefix stands before the host"
-    return NameAnswer(node=found, rule="D1", why=why)
+    return NameAnswer(node=found, why=why)
 
 
 @frozen(kw_only=True)
-class DnsAnswer(Answer):
+class DnsAnswer(ListingAnswer):
     """The look-ups, and their result."""
 
-    lookups: Annotated[tuple[dns.Lookup, ...], "in their order; each takes one answer"]
+    lookups: Annotated[tuple[Lookup, ...], "in their order; each takes one answer"]
     nodes: Annotated[tuple[str, ...] | None, "the nodes that are listed; null: not known"] = None
     error: Annotated[str | None, "why it failed; null: it did not"] = None
 
@@ -98,21 +98,21 @@ class DnsAnswer(Answer):
 def answer_dns(
     about: dns.Dns,
     *,
-    answers: Annotated[tuple[dns.LookedUp, ...], "one for each look-up, in their order"] = (),
+    answers: Annotated[tuple[LookedUp, ...], "one for each look-up, in their order"] = (),
 ) -> DnsAnswer:
     """The look-ups, and the nodes that they list."""
     _node(about.node)
-    result, given = played_with(dns.list_nodes(about), answers)
+    result, given = played_with(dns.DnsBackend(about).list_nodes(), answers)
     lookups = tuple(given.asked)
     match result:
         case None:
             why = "the last look-up is not answered yet"
-            return DnsAnswer(lookups=lookups, rule="D1", why=why)
+            return DnsAnswer(lookups=lookups, why=why)
         case Failed(error):
             why = "a look-up failed, and an error is not an empty list"
-            return DnsAnswer(lookups=lookups, error=error, rule="D1", why=why)
+            return DnsAnswer(lookups=lookups, error=error, why=why)
     why = "the names of all addresses that were found"
-    return DnsAnswer(lookups=lookups, nodes=named(result), rule="D1", why=why)
+    return DnsAnswer(lookups=lookups, nodes=named(result), why=why)
 
 
 @frozen(kw_only=True)
@@ -123,7 +123,7 @@ class AskEndpoints(k8s.K8s):
 
 
 @frozen(kw_only=True)
-class PodAnswer(Answer):
+class PodAnswer(ListingAnswer):
     """The pods, by their names."""
 
     nodes: Annotated[tuple[str, ...] | None, "the seed, or all pods; null: not known"]
@@ -136,16 +136,16 @@ def answer_pod(asked: k8s.Pod) -> PodAnswer:
     match k8s.pods(asked):
         case Listed(nodes):
             why = "the set has this many pods, numbered from the first"
-            return PodAnswer(nodes=nodes, error=None, rule="D1", why=why)
+            return PodAnswer(nodes=nodes, error=None, why=why)
         case Selected(node):
             why = "this node's name, with the seed's number instead of its own"
             if asked.seed_node is not None:
                 why = "the setting names the seed"
             elif node == asked.node:
                 why = "this pod is the seed itself"
-            return PodAnswer(nodes=(node,), error=None, rule="D1", why=why)
+            return PodAnswer(nodes=(node,), error=None, why=why)
         case Failed(error):
-            return PodAnswer(nodes=None, error=error, rule="D1", why="an error is not a list")
+            return PodAnswer(nodes=None, error=error, why="an error is not a list")
 
 
 @frozen(kw_only=True)
@@ -248,7 +248,7 @@ def _exchange(
 
 
 @frozen(kw_only=True)
-class ProxyAnswer(Answer):
+class ProxyAnswer(ListingAnswer):
     """The proxy of a request, if any."""
 
     proxy: Annotated[str | None, "as http://host:port; null: directly"]
@@ -274,8 +274,8 @@ def answer_proxy(
     try:
         found = proxy.way(about, scheme, host)
     except Refused as refused:
-        return ProxyAnswer(proxy=None, error=refused.why, rule="D1", why="the setting is wrong")
-    return ProxyAnswer(proxy=found.proxy, error=None, rule="D1", why=found.why)
+        return ProxyAnswer(proxy=None, error=refused.why, why="the setting is wrong")
+    return ProxyAnswer(proxy=found.proxy, error=None, why=found.why)
 
 
 BACKEND_QUESTIONS: tuple[Question[Any, Any], ...] = (

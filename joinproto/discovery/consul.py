@@ -21,7 +21,7 @@ from attrs import field, frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.contract import Backend, Done, Held, Variant
+from joinproto.discovery.contract import Backend, Done, Held, Variant, done
 from joinproto.discovery.exchange import (
     Argument,
     Flow,
@@ -29,16 +29,15 @@ from joinproto.discovery.exchange import (
     Refused,
     Request,
     Scheme,
+    Tree,
+    Wait,
     arguments,
     asked,
     compact,
     escaped,
     failing,
-    fitting,
     parsed,
-    part,
     request_to,
-    waited,
 )
 from joinproto.discovery.names import host_of, node_of, prefix_of
 
@@ -174,32 +173,27 @@ class Record:
 
 def records(about: Consul, text: str) -> tuple[Record, ...]:
     """Return the records of an answer, in its order; raises `Refused` for malformed ones."""
-    what = "the list of Consul"
-    return tuple(_record(about, fitting(one, dict, what), what) for one in parsed(text, list, what))
+    return tuple(_record(about, one) for one in Tree.read_list(text, "the list of Consul"))
 
 
-def _record(about: Consul, tree: dict[str, Any], what: str) -> Record:
-    service = part(tree, "Service", dict, what)
-    if service is None:
-        raise Refused(f"{what}: an entry without Service")
-    checks = part(tree, "Checks", list, what) or []
+def _record(about: Consul, entry: Tree) -> Record:
+    service = Tree(entry.what, entry.need("Service", dict))
     return Record(
-        _node(about, tree, service, what),
-        part(service, "CreateIndex", int, what),
-        tuple(part(fitting(one, dict, what), "Status", str, what) or "" for one in checks),
+        _node(about, entry, service),
+        service.get("CreateIndex", int),
+        tuple(one.get("Status", str) or "" for one in entry.each("Checks")),
     )
 
 
-def _node(about: Consul, tree: dict[str, Any], service: dict[str, Any], what: str) -> str:
-    meta = part(service, "Meta", dict, what) or {}
-    named = part(meta, "erlang-node-name", str, what)
+def _node(about: Consul, entry: Tree, service: Tree) -> str:
+    named = service.below("Meta").get("erlang-node-name", str)
     if named:
         return named
-    host = part(service, "Address", str, what)
+    host = service.get("Address", str)
     if not host:
-        host = part(part(tree, "Node", dict, what) or {}, "Node", str, what)
+        host = entry.below("Node").get("Node", str)
         if not host:
-            raise Refused(f"{what}: an entry without a name, an address and a node")
+            raise Refused(f"{entry.what}: an entry without a name, an address and a node")
         if about.long_names:
             host = f"{host}.node.{about.domain_suffix}"
     return node_of(prefix_of(about.node), host, long_names=about.long_names)
@@ -223,6 +217,14 @@ def _key(about: Consul) -> str:
     return f"/v1/kv/{escaped(names, '/')}"
 
 
+def key_entry(text: str, what: str) -> Tree:
+    """Return the entry in an answer about one key; raises `Refused` for an empty answer."""
+    entries = Tree.read_list(text, what)
+    if not entries:
+        raise Refused(f"{what}: an empty list")
+    return entries[0]
+
+
 def _ttl(about: Consul) -> int:
     return about.svc_ttl or 30
 
@@ -241,17 +243,14 @@ def _acquired(about: Consul, session: str) -> Flow[None]:
         got = yield from asked(about.request("GET", _key(about)), ok=(200, 404))
         left -= got.took
         if got.status == 404:  # the key is gone: acquire it again, after a short pause
-            yield from waited(0.1)
+            yield Wait(0.1)
             left -= 0.1
             continue
-        entries = parsed(got.body, list, what)
-        if not entries:
-            raise Refused(f"{what}: an empty list")
-        entry = fitting(entries[0], dict, what)
-        index = part(entry, "ModifyIndex", int, what)
-        if entry.get("Session") is None or index is None:
+        entry = key_entry(got.body, what)
+        index = entry.get("ModifyIndex", int)
+        if entry.fields.get("Session") is None or index is None:
             # Free, or released with the delay that Consul keeps after a session's end.
-            yield from waited(1.0)
+            yield Wait(1.0)
             left -= 1.0
             continue
         left -= yield from _blocked(about, index, left, session)
@@ -285,11 +284,11 @@ class ConsulBackend(Backend):
 
     about: Consul
     locked: bool = False
-    registers: bool = field(default=True, init=False)
-    locks: bool = field(default=True, init=False)
+    registers = True
+    locks = True
 
     @property
-    def keep_alive_every(self) -> float | None:  # type: ignore[override]
+    def keep_alive_every(self) -> float | None:
         """Real: every 15 s, whatever the time of the check is."""
         if not self.about.svc_ttl:
             return None
@@ -315,8 +314,7 @@ class ConsulBackend(Backend):
 
     @failing
     def register(self) -> Flow[Done]:
-        yield from asked(registration(self.about))
-        return Done()
+        return done(registration(self.about))
 
     @failing
     def keep_alive(self) -> Flow[Done | Failed]:
@@ -342,14 +340,13 @@ class ConsulBackend(Backend):
                 return found.node != self.about.node
             if isinstance(found, Listed):
                 return True
-            yield from waited(self.about.retry_interval)
+            yield Wait(self.about.retry_interval)
         return False
 
     @failing
     def unregister(self) -> Flow[Done]:
         path = f"/v1/agent/service/deregister/{escaped(service_id(self.about), ':@')}"
-        yield from asked(self.about.request("PUT", path))
-        return Done()
+        return done(self.about.request("PUT", path))
 
     @failing
     def lock(self) -> Flow[Held]:
@@ -357,10 +354,7 @@ class ConsulBackend(Backend):
         about = self.about
         body = compact({"Name": about.node, "TTL": f"{_ttl(about)}s"})
         got = yield from asked(about.request("PUT", "/v1/session/create", body=body))
-        what = "the session of Consul"
-        session = part(parsed(got.body, dict, what), "ID", str, what)
-        if not session:
-            raise Refused(f"{what}: an answer without ID")
+        session = Tree.read(got.body, "the session of Consul").need("ID", str)
         try:
             yield from _acquired(about, session)
         except Refused:
@@ -372,8 +366,7 @@ class ConsulBackend(Backend):
     @failing
     def hold(self, held: Held) -> Flow[Done]:
         """Renew the session."""
-        yield from asked(self.about.request("PUT", _renewal(held.session)))
-        return Done()
+        return done(self.about.request("PUT", _renewal(held.session)))
 
     @failing
     def unlock(self, held: Held) -> Flow[Done]:

@@ -7,12 +7,13 @@ Source: the backend contract; discovery, D1 and D2.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from enum import Enum
 
 from attrs import frozen
 
 from joinproto.discovery.answers import Answer, Failed
-from joinproto.discovery.exchange import Flow
+from joinproto.discovery.exchange import Flow, Request, asked
 
 
 class Variant(Enum):
@@ -49,12 +50,22 @@ def nothing() -> Flow[Done]:
     return Done()
 
 
+def done(request: Request, *, ok: Iterable[int] = (200,)) -> Flow[Done]:
+    """Yield one request; raises `Refused` unless the status of its answer is `ok`."""
+    yield from asked(request, ok=ok)
+    return Done()
+
+
 class Backend(ABC):
-    """One backend with its settings.  `keep_alive_every`: seconds; None means never."""
+    """One backend with its settings."""
 
     registers = False
     locks = False
-    keep_alive_every: float | None = None
+
+    @property
+    def keep_alive_every(self) -> float | None:
+        """Return the seconds between two keep-alives; None means never."""
+        return None
 
     @abstractmethod
     def list_nodes(self) -> Flow[Answer]:

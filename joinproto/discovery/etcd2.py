@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from attrs import field, frozen
+from attrs import frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Failed, Listed
-from joinproto.discovery.contract import Backend, Done, Held, Variant
+from joinproto.discovery.contract import Backend, Done, Held, Variant, done
 from joinproto.discovery.exchange import (
     Argument,
     Flow,
@@ -22,15 +22,13 @@ from joinproto.discovery.exchange import (
     Refused,
     Request,
     Scheme,
+    Tree,
+    Wait,
     arguments,
     asked,
     escaped,
     failing,
-    fitting,
-    parsed,
-    part,
     request_to,
-    waited,
 )
 
 NONCE_LENGTH = 32
@@ -74,12 +72,9 @@ class Etcd2:
 
 def names(text: str) -> tuple[str, ...]:
     """Return the nodes of a listing, in its order; raises `Refused` for another text."""
-    what = "the list of etcd"
-    tree = part(parsed(text, dict, what), "node", dict, what)
-    if tree is None:
-        raise Refused(f"{what}: an answer without node")
-    entries = part(tree, "nodes", list, what) or []
-    keys = (part(fitting(one, dict, what), "key", str, what) or "" for one in entries)
+    answer = Tree.read(text, "the list of etcd")
+    answer.need("node", dict)
+    keys = (one.get("key", str) or "" for one in answer.below("node").each("nodes"))
     # All other entries of the directory are outside nodes/.
     return tuple(key.rpartition("/nodes/")[2] for key in keys if "/nodes/" in key)
 
@@ -87,7 +82,7 @@ def names(text: str) -> tuple[str, ...]:
 def error_code(text: str) -> int | None:
     """Return etcd's own code of an error; None where the answer names none."""
     try:
-        return part(parsed(text, dict, "etcd"), "errorCode", int, "etcd")
+        return Tree.read(text, "etcd").get("errorCode", int)
     except Refused:
         return None
 
@@ -100,11 +95,11 @@ class Etcd2Backend(Backend):
     """The backend of etcd v2."""
 
     about: Etcd2
-    registers: bool = field(default=True, init=False)
-    locks: bool = field(default=True, init=False)
+    registers = True
+    locks = True
 
     @property
-    def keep_alive_every(self) -> float | None:  # type: ignore[override]
+    def keep_alive_every(self) -> float | None:
         return self.about.node_ttl / 2 if self.about.variant is Variant.REAL else None
 
     @failing
@@ -125,8 +120,7 @@ class Etcd2Backend(Backend):
         about = self.about
         ttl = (("ttl", str(about.node_ttl)),) if about.variant is Variant.REAL else ()
         request = about.request("PUT", about.record, arguments(*ttl), "value=enabled")
-        yield from asked(request, ok=(200, 201))
-        return Done()
+        return done(request, ok=(200, 201))
 
     def keep_alive(self) -> Flow[Done | Failed]:
         """Real: the record is written again, whether it was there or not."""
@@ -135,8 +129,7 @@ class Etcd2Backend(Backend):
     @failing
     def unregister(self) -> Flow[Done]:
         request = self.about.request("DELETE", self.about.record, arguments(("recursive", "true")))
-        yield from asked(request, ok=(200, 404))
-        return Done()
+        return done(request, ok=(200, 404))
 
     @failing
     def lock(self) -> Flow[Held]:
@@ -153,7 +146,7 @@ class Etcd2Backend(Backend):
             if left <= 0:
                 held = f"another node holds it, after {about.lock_timeout} s"
                 raise Refused(f"the lock of etcd: {held}")
-            yield from waited(1.0)
+            yield Wait(1.0)
 
     @failing
     def hold(self, held: Held) -> Flow[Done]:
@@ -163,11 +156,9 @@ class Etcd2Backend(Backend):
             ("prevValue", held.value),
             ("refresh", "true"),
         )
-        yield from asked(self.about.request("PUT", held.key, pairs))
-        return Done()
+        return done(self.about.request("PUT", held.key, pairs))
 
     @failing
     def unlock(self, held: Held) -> Flow[Done]:
         pairs = arguments(("prevExist", "true"), ("prevValue", held.value))
-        yield from asked(self.about.request("DELETE", held.key, pairs))
-        return Done()
+        return done(self.about.request("DELETE", held.key, pairs))

@@ -27,12 +27,10 @@ from joinproto.discovery.exchange import (
     Refused,
     Request,
     Scheme,
+    Tree,
     asked,
     compact,
     failing,
-    fitting,
-    parsed,
-    part,
     request_to,
 )
 
@@ -103,7 +101,7 @@ def key(text: str) -> str:
 
 
 def plain(text: str, what: str) -> str:
-    """Return the gateway's text; raises `Refused` for one that it cannot have written."""
+    """Return the text that a server wrote in base64; raises `Refused` for any other."""
     try:
         return b64decode(text, validate=True).decode()
     except ValueError:
@@ -115,14 +113,21 @@ def after(prefix: str) -> str:
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
-def whole(tree: dict[str, Any], name: str, what: str) -> int | None:
+def whole(tree: Tree, name: str) -> int | None:
     """Return a number of 64 bits, which the gateway writes as text."""
-    value = tree.get(name)
+    value = tree.fields.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     if isinstance(value, str) and value.isascii() and value.lstrip("-").isdigit():
         return int(value[:20])
-    raise Refused(f"{what}: {name} is not a number")
+    raise Refused(f"{tree.what}: {name} is not a number")
+
+
+def answer_of(text: str, what: str) -> Tree:
+    """Return an answer of etcd, which always has a header; raises `Refused` for any other."""
+    answer = Tree.read(text, what)
+    answer.need("header", dict)
+    return answer
 
 
 def authenticated(about: Etcd3) -> Flow[str | None]:
@@ -130,25 +135,20 @@ def authenticated(about: Etcd3) -> Flow[str | None]:
     if about.username is None:
         return None
     tree = {"name": about.username, "password": about.password or ""}
-    what = "the token of etcd"
     got = yield from asked(about.post("/v3/auth/authenticate", tree, None))
-    token = part(parsed(got.body, dict, what), "token", str, what)
-    if not token:
-        raise Refused(f"{what}: an answer without token")
-    return token
+    return Tree.read(got.body, "the token of etcd").need("token", str)
 
 
 def granted(about: Etcd3, ttl: int, token: str | None) -> Flow[str]:
     """Return the id of a new lease."""
-    what = "the lease of etcd"
     got = yield from asked(about.post("/v3/lease/grant", {"TTL": str(ttl)}, token))
-    lease = whole(parsed(got.body, dict, what), "ID", what)
+    lease = whole(Tree.read(got.body, LEASE), "ID")
     if not lease:
-        raise Refused(f"{what}: an answer without ID")
+        raise Refused(f"{LEASE}: an answer without ID")
     return str(lease)
 
 
-LIST = "the list of etcd"
+LEASE, LIST = "the lease of etcd", "the list of etcd"
 
 
 @frozen
@@ -165,19 +165,16 @@ def records(text: str) -> tuple[Record, ...]:
 
     Raises `Refused` for an answer that is none: one without a header is not etcd's.
     """
-    tree = parsed(text, dict, LIST)
-    if part(tree, "header", dict, LIST) is None:
-        raise Refused(f"{LIST}: an answer without header")
+    answer = answer_of(text, LIST)
     found = []
-    for entry in part(tree, "kvs", list, LIST) or []:
-        one = fitting(entry, dict, LIST)
-        node = _node(plain(part(one, "value", str, LIST) or "", LIST))
-        created = whole(one, "create_revision", LIST)
+    for one in answer.each("kvs"):
+        node = _node(plain(one.get("value", str) or "", LIST))
+        created = whole(one, "create_revision")
         if node is not None:
             if created is None:
                 raise Refused(f"{LIST}: an entry without create_revision")
-            found.append(Record(node, created, str(whole(one, "lease", LIST) or "0")))
-    if tree.get("more"):
+            found.append(Record(node, created, str(whole(one, "lease") or "0")))
+    if answer.fields.get("more"):
         raise Refused(f"{LIST}: it goes on, and the rest was not sent")
     return tuple(found)
 
@@ -206,11 +203,11 @@ class Etcd3Backend(Backend):
 
     about: Etcd3
     lease: list[str] = field(factory=list)
-    registers: bool = field(default=True, init=False)
-    locks: bool = field(default=True, init=False)
+    registers = True
+    locks = True
 
     @property
-    def keep_alive_every(self) -> float | None:  # type: ignore[override]
+    def keep_alive_every(self) -> float | None:
         return self.about.lease_ttl / 3 if self.about.variant is Variant.REAL else None
 
     @failing
@@ -231,7 +228,7 @@ class Etcd3Backend(Backend):
         value = compact({"node": about.node})
         tree = {"key": key(about.record), "value": key(value)}
         got = yield from asked(about.post("/v3/kv/put", tree, token))
-        _from_etcd(got.body, "the record")
+        answer_of(got.body, "the record")
         return Done()
 
     def _hoped(self) -> Flow[Done | Failed]:
@@ -258,18 +255,16 @@ class Etcd3Backend(Backend):
     def _kept(self, lease: str) -> Flow[None]:
         about = self.about
         token = yield from authenticated(about)
-        what = "the lease of etcd"
         got = yield from asked(about.post("/v3/lease/keepalive", {"ID": lease}, token))
-        result = part(parsed(got.body, dict, what), "result", dict, what) or {}
-        if not whole(result, "TTL", what):
-            raise Refused(f"{what}: it has ended")
+        if not whole(Tree.read(got.body, LEASE).below("result"), "TTL"):
+            raise Refused(f"{LEASE}: it has ended")
 
     @failing
     def unregister(self) -> Flow[Done]:
         about = self.about
         token = yield from authenticated(about)
         got = yield from asked(about.post("/v3/kv/deleterange", {"key": key(about.record)}, token))
-        _from_etcd(got.body, "the removal")
+        answer_of(got.body, "the removal")
         return Done()
 
     @failing
@@ -278,15 +273,12 @@ class Etcd3Backend(Backend):
         token = yield from authenticated(about)
         lease = yield from granted(about, about.lock_ttl, token)
         real = about.variant is Variant.REAL
-        # Ours waits no longer than the lease lives: who is asked meanwhile keeps nothing alive.
+        # Ours waits no longer than the lease lives: nothing renews it meanwhile.
         seconds = LOCK_CALL_SECONDS if real else about.lock_ttl * 0.8
         tree = {"name": key(about.lock_name), "lease": lease}
-        what = "the lock of etcd"
         try:
             got = yield from asked(about.post("/v3/lock/lock", tree, token, seconds))
-            name = part(parsed(got.body, dict, what), "key", str, what)
-            if not name:
-                raise Refused(f"{what}: an answer without key")
+            name = Tree.read(got.body, "the lock of etcd").need("key", str)
         except Refused:
             if not real:
                 # With its lease goes the place in the queue; otherwise a lock that no node
@@ -309,9 +301,3 @@ class Etcd3Backend(Backend):
         if about.variant is Variant.OURS:
             yield from asked(about.post("/v3/lease/revoke", {"ID": held.session}, token))
         return Done()
-
-
-def _from_etcd(text: str, what: str) -> None:
-    """Raise `Refused` unless this is an answer of etcd, which always has a header."""
-    if part(parsed(text, dict, what), "header", dict, what) is None:
-        raise Refused(f"{what}: an answer without header")

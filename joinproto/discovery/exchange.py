@@ -1,14 +1,15 @@
 """Requests to a server and its answers, as values; a flow is an exchange in steps.
 
-A flow is a generator: it yields a request, or a wait, and gets the outcome; its return value is its
-result.  So it decides everything and performs nothing: `clients` performs, and a test or a question
-plays the server.  Source: discovery, D1.
+A flow is a generator: it yields an effect (a request, a wait, or a look-up in DNS) and gets the
+outcome; its return value is its result.  So it decides everything and performs nothing: clients
+perform, and a test or a question plays the server.  Source: discovery, D1.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterable
+from enum import Enum
 from functools import wraps
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
@@ -118,7 +119,34 @@ class Wait:
     seconds: Annotated[float, "until the next request"]
 
 
-Flow = Generator[Request | Wait, Response | Broken | None, R]
+class Kind(Enum):
+    """The kind of record to look up."""
+
+    A = "A"
+    AAAA = "AAAA"
+    PTR = "PTR"
+
+
+@frozen
+class Lookup:
+    """One look-up.  `name`: of a PTR the address itself."""
+
+    kind: Annotated[Kind, "A, AAAA, or PTR for the name of an address"]
+    name: Annotated[str, "the name; of PTR: the address"]
+
+
+@frozen
+class LookedUp:
+    """The result of a look-up.  `error`: the reason of a failure; None if `values` is complete."""
+
+    values: Annotated[tuple[str, ...], "in the order of the answer"] = ()
+    error: Annotated[str | None, "why nothing is known; null: these are all"] = None
+    no_such_name: Annotated[bool, "the server knows no such name, of any kind"] = False
+
+
+Effect = Request | Wait | Lookup
+Event = Response | Broken | LookedUp | None
+Flow = Generator[Effect, Event, R]
 
 
 class Refused(Exception):
@@ -146,16 +174,17 @@ def asked(request: Request, *, ok: Iterable[int] = (200,)) -> Flow[Response]:
     got = yield request
     if isinstance(got, Broken):
         raise Refused(f"{request}: {got.why}")
-    if not isinstance(got, Response):
-        raise TypeError(f"a request is answered with a Response or Broken, not {got!r}")
+    assert isinstance(got, Response), got
     if got.status not in ok:
         raise Refused(f"{request}: status {got.status}", got.status, got.body)
     return got
 
 
-def waited(seconds: float) -> Flow[None]:
-    """Yield one wait."""
-    yield Wait(seconds)
+def looked_up(lookup: Lookup) -> Flow[LookedUp]:
+    """Yield one look-up, and return its result."""
+    got = yield lookup
+    assert isinstance(got, LookedUp), got
+    return got
 
 
 def failing(flow: Callable[P, Flow[R]]) -> Callable[P, Flow[R | Failed]]:
@@ -193,10 +222,46 @@ def fitting(value: Any, kind: type[R], what: str) -> R:
 _KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
 
 
-def part(tree: dict[str, Any], name: str, kind: type[R], what: str) -> R | None:
-    """Return a field of this kind, None where it is absent or null."""
-    value = tree.get(name)
-    return None if value is None else fitting(value, kind, f"{what}: {name}")
+@frozen
+class Tree:
+    """A JSON object in an answer; `what`: the answer, in words.
+
+    All methods raise `Refused` for a field of another kind than they expect.
+    """
+
+    what: str
+    fields: dict[str, Any]
+
+    @classmethod
+    def read(cls, text: str, what: str) -> Tree:
+        """Return the object that is the whole answer."""
+        return cls(what, parsed(text, dict, what))
+
+    @classmethod
+    def read_list(cls, text: str, what: str) -> list[Tree]:
+        """Return the objects of an answer that is a list of them."""
+        return [cls(what, fitting(one, dict, what)) for one in parsed(text, list, what)]
+
+    def get(self, name: str, kind: type[R]) -> R | None:
+        """Return a field of this kind, None where it is absent or null."""
+        value = self.fields.get(name)
+        return None if value is None else fitting(value, kind, f"{self.what}: {name}")
+
+    def need(self, name: str, kind: type[R]) -> R:
+        """Return a field of this kind; raises `Refused` where it is absent, null, or no text."""
+        found = self.get(name, kind)
+        if found is None or found == "":
+            raise Refused(f"{self.what}: an answer without {name}")
+        return found
+
+    def below(self, name: str) -> Tree:
+        """Return the object in a field; where it is absent, one without fields."""
+        return Tree(self.what, self.get(name, dict) or {})
+
+    def each(self, name: str) -> list[Tree]:
+        """Return the objects of the list in a field; none where it is absent."""
+        found = self.get(name, list) or []
+        return [Tree(self.what, fitting(one, dict, self.what)) for one in found]
 
 
 def compact(tree: Any) -> str:

@@ -15,26 +15,24 @@ import re
 from enum import Enum
 from typing import Annotated, Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.contract import Backend, Done, Held, Variant
+from joinproto.discovery.contract import Backend, Done, Held, Variant, done
 from joinproto.discovery.exchange import (
     Flow,
     Header,
     Refused,
     Request,
     Scheme,
+    Tree,
+    Wait,
     asked,
     compact,
     escaped,
     failing,
-    fitting,
-    parsed,
-    part,
     request_to,
-    waited,
 )
 from joinproto.discovery.names import host_of, prefix_of
 
@@ -92,20 +90,17 @@ def listing(about: K8s) -> Request:
 
 def names(about: K8s, text: str) -> tuple[str, ...]:
     """Return the nodes of an answer, each once; raises `Refused` for one that is none."""
-    tree = parsed(text, dict, LIST)
-    kind = part(tree, "kind", str, LIST)
+    answer = Tree.read(text, LIST)
+    kind = answer.get("kind", str)
     if about.variant is Variant.OURS and kind != "Endpoints":
         raise Refused(f"{LIST}: the answer is of kind {kind or 'nothing'}, not Endpoints")
     found: dict[str, None] = {}
-    for subset in part(tree, "subsets", list, LIST) or []:
-        one = fitting(subset, dict, LIST)
-        addresses = list(part(one, "addresses", list, LIST) or [])
+    for subset in answer.each("subsets"):
+        addresses = subset.each("addresses")
         if about.counts_not_ready:
-            addresses += part(one, "notReadyAddresses", list, LIST) or []
+            addresses += subset.each("notReadyAddresses")
         for address in addresses:
-            host = part(fitting(address, dict, LIST), about.address_type.value, str, LIST)
-            if not host:
-                raise Refused(f"{LIST}: an address without {about.address_type.value}")
+            host = address.need(about.address_type.value, str)
             found[f"{prefix_of(about.node)}@{host}{about.hostname_suffix}"] = None
     return tuple(found)
 
@@ -150,13 +145,11 @@ def _held(about: K8s) -> Held:
 
 
 def _read(text: str) -> tuple[str, str | None, int]:
-    tree = parsed(text, dict, WHAT)
-    metadata = part(tree, "metadata", dict, WHAT) or {}
-    version = part(metadata, "resourceVersion", str, WHAT)
-    if not version:
-        raise Refused(f"{WHAT}: an answer without resourceVersion")
-    holder = part(part(tree, "spec", dict, WHAT) or {}, "holderIdentity", str, WHAT)
-    counted = (part(metadata, "annotations", dict, WHAT) or {}).get(_RENEWALS, "0")
+    answer = Tree.read(text, WHAT)
+    metadata = answer.below("metadata")
+    version = metadata.need("resourceVersion", str)
+    holder = answer.below("spec").get("holderIdentity", str)
+    counted = metadata.below("annotations").fields.get(_RENEWALS, "0")
     return version, holder or None, int(counted) if str(counted).isdigit() else 0
 
 
@@ -173,8 +166,8 @@ class EndpointsBackend(Backend):
     """Up to 4.0.  Registering writes an event, which no node lists."""
 
     about: K8s
-    registers: bool = field(default=True, init=False)
-    locks: bool = field(default=True, init=False)
+    registers = True
+    locks = True
 
     @failing
     def list_nodes(self) -> Flow[Listed]:
@@ -199,8 +192,7 @@ class EndpointsBackend(Backend):
             },
             "source": {"component": f"{pod}/rabbitmq_peer_discovery", "host": pod},
         }
-        yield from asked(about.request("POST", f"{about.core}/events", tree), ok=(200, 201, 202))
-        return Done()
+        return done(about.request("POST", f"{about.core}/events", tree), ok=(200, 201, 202))
 
     @failing
     def lock(self) -> Flow[Held]:
@@ -226,7 +218,7 @@ class EndpointsBackend(Backend):
                 left -= got.took
                 if got.status != 409:
                     return _held(about)
-            yield from waited(PAUSE)
+            yield Wait(PAUSE)
             left -= PAUSE
         raise Refused(f"{WHAT}: another node holds it, after {LOCK_SECONDS:g} s")
 
@@ -235,16 +227,14 @@ class EndpointsBackend(Backend):
         """Count one more renewal."""
         version, renewals = yield from _own(self.about)
         tree = _lease(self.about, version=version, renewals=renewals + 1)
-        yield from asked(self.about.request("PUT", held.key, tree), ok=(200, 201))
-        return Done()
+        return (yield from done(self.about.request("PUT", held.key, tree), ok=(200, 201)))
 
     @failing
     def unlock(self, held: Held) -> Flow[Done]:
         """Remove the Lease, if it is still ours in the version that was read."""
         version, _ = yield from _own(self.about)
         options = {"preconditions": {"resourceVersion": version}}
-        yield from asked(self.about.request("DELETE", held.key, options), ok=(200, 202))
-        return Done()
+        return (yield from done(self.about.request("DELETE", held.key, options), ok=(200, 202)))
 
 
 @frozen(kw_only=True)

@@ -8,19 +8,13 @@ Source: discovery, D1; `joinproto/machine/step.py`.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
+from typing import Protocol, TypeVar, assert_never
 
-from joinproto.discovery.dns import LookedUp, Lookup
-from joinproto.discovery.exchange import Broken, Request, Response, Wait
+from joinproto.discovery.exchange import Effect, Event, Flow, Lookup, Request, Wait
 
 W_co = TypeVar("W_co", covariant=True)
 W = TypeVar("W")
 R = TypeVar("R")
-Effect: TypeAlias = Request | Wait | Lookup
-Event: TypeAlias = Response | Broken | LookedUp | None
-AnyFlow: TypeAlias = Generator[Any, Any, R]
-"""Of effects and events; a flow of requests yields no look-ups, and one of look-ups only these."""
 
 
 class Ports(Protocol[W_co]):
@@ -44,7 +38,7 @@ def perform(effect: Effect, ports: Ports[W]) -> W:
             assert_never(never)
 
 
-def played(flow: AnyFlow[R], ports: Ports[Event]) -> R:
+def played(flow: Flow[R], ports: Ports[Event]) -> R:
     """Return the result of a flow whose ports answer at once."""
     try:
         effect = next(flow)

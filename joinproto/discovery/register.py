@@ -8,24 +8,22 @@ Source: join protocol, 3.7; the transactions of etcd v3, the check-and-set of Co
 
 from __future__ import annotations
 
-from base64 import b64decode
-from typing import Any, Protocol
+from typing import Protocol
 
 from attrs import frozen
 
 from joinproto.discovery.answers import Failed
-from joinproto.discovery.consul import Consul
-from joinproto.discovery.etcd3 import Etcd3, authenticated, key, plain
+from joinproto.discovery.consul import Consul, key_entry
+from joinproto.discovery.etcd3 import Etcd3, answer_of, authenticated, key, plain
 from joinproto.discovery.exchange import (
     Flow,
     Refused,
+    Tree,
     arguments,
     asked,
     escaped,
     failing,
-    fitting,
     parsed,
-    part,
 )
 
 WHAT = "the register"
@@ -67,13 +65,11 @@ class EtcdRegister:
         }
         token = yield from authenticated(self.about)
         got = yield from asked(self.about.post("/v3/kv/txn", tree, token))
-        answer = parsed(got.body, dict, WHAT)
-        _header(answer)
-        if part(answer, "succeeded", bool, WHAT):
+        answer = answer_of(got.body, WHAT)
+        if answer.get("succeeded", bool):
             return Stands(value)
-        responses = part(answer, "responses", list, WHAT) or [{}]
-        first = fitting(responses[0], dict, WHAT)
-        stands = _first(part(first, "response_range", dict, WHAT) or {})
+        first = (answer.each("responses") or [Tree(WHAT, {})])[0]
+        stands = _first(first.below("response_range"))
         if stands.value is None:
             raise Refused(f"{WHAT}: it was set before, and nothing stands there")
         return stands
@@ -84,21 +80,12 @@ class EtcdRegister:
         # Not serializable: the answer is the quorum's, not one server's memory.
         tree = {"key": key(self._key(name))}
         got = yield from asked(self.about.post("/v3/kv/range", tree, token))
-        answer = parsed(got.body, dict, WHAT)
-        _header(answer)
-        return _first(answer)
+        return _first(answer_of(got.body, WHAT))
 
 
-def _header(answer: dict[str, Any]) -> None:
-    if part(answer, "header", dict, WHAT) is None:
-        raise Refused(f"{WHAT}: an answer without header")
-
-
-def _first(answer: dict[str, Any]) -> Stands:
-    entries = part(answer, "kvs", list, WHAT)
-    if not entries:
-        return Stands(None)
-    return Stands(plain(part(fitting(entries[0], dict, WHAT), "value", str, WHAT) or "", WHAT))
+def _first(answer: Tree) -> Stands:
+    entries = answer.each("kvs")
+    return Stands(plain(entries[0].get("value", str) or "", WHAT) if entries else None)
 
 
 @frozen
@@ -133,11 +120,4 @@ class ConsulRegister:
             if got.body.strip():  # Consul's own has no body
                 raise Refused(f"{get}: status 404, and not from Consul", 404)
             return Stands(None)
-        entries = parsed(got.body, list, WHAT)
-        if not entries:
-            raise Refused(f"{WHAT}: an empty list")
-        text = part(fitting(entries[0], dict, WHAT), "Value", str, WHAT) or ""
-        try:
-            return Stands(b64decode(text, validate=True).decode())
-        except ValueError:
-            raise Refused(f"{WHAT}: not base64 of a text") from None
+        return Stands(plain(key_entry(got.body, WHAT).get("Value", str) or "", WHAT))

@@ -6,7 +6,7 @@ import pytest
 
 from joinproto.discovery.asked import Exchanged, Outcome, Served
 from joinproto.discovery.aws import Aws, AwsBackend, Names, groups, instances
-from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_page, next_token
+from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_page
 from joinproto.discovery.aws_metadata import Metadata, RegionFacts, region, role_keys
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Header, Refused, Signing
@@ -109,8 +109,8 @@ def test_a_group_is_found_over_all_pages() -> None:
     """All pages; own instance id, its group, its ids."""
     pages = [group("i-1:x", "i-2:y", token="t"), group("i-3:x")]
 
-    assert "t" == next_token(pages[0])
-    assert next_token(pages[1]) is None
+    assert "t" == next_page(pages[0])
+    assert next_page(pages[1]) is None
     assert "x" == group_of(pages, "i-3")
     assert ("i-1", "i-3") == members_of(pages, "x")
     assert group_of(pages, "i-9") is None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.discovery.asked import played_with
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.dns import Dns, LookedUp, list_nodes
+from joinproto.discovery.dns import Dns, DnsBackend
+from joinproto.discovery.exchange import LookedUp
 
 SEED = "discovery.eng.example.local"
 DOWN = LookedUp(error="no answer")
@@ -13,7 +14,7 @@ DOWN = LookedUp(error="no answer")
 
 def asked(about: Dns, *answers: LookedUp) -> tuple[list[str], Answer]:
     """Return the look-ups and the answer."""
-    answer, given = played_with(list_nodes(about), answers)
+    answer, given = played_with(DnsBackend(about).list_nodes(), answers)
     assert answer is not None
     return [f"{one.kind.value} {one.name}" for one in given.asked], answer
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from joinproto.apps.discovery.conform_file import StandIns, conform_file
-from joinproto.apps.discovery.port import Dns
+from joinproto.apps.discovery.port import Served
 from joinproto.apps.discovery.resolver import Resolver
 from joinproto.discovery import dns
 from joinproto.discovery.answers import Answer, Failed, Listed
@@ -43,7 +43,7 @@ def listed(port: int, name: str, variant: Variant = Variant.OURS, seconds: float
     """Return the nodes that the server at this port names."""
     about = dns.Dns(variant=variant, hostname=f"{name}.eng.example.local", long_names=True)
     resolver = Resolver(servers=("127.0.0.1",), port=port, seconds=seconds)
-    return anyio.run(Dns(about, resolver).list_nodes)
+    return anyio.run(Served(dns.DnsBackend(about), look_up=resolver.look).list_nodes)
 
 
 @pytest.mark.parametrize("variant", Variant)

@@ -93,7 +93,7 @@ RECONCILE = System(
     },
 )
 CHECKS = "a check of a server: what it compares it tells, and nothing follows from it"
-CONFORM = ("conform", "require_answer", "conform_register", "locks", "_names", "noted", "_count")
+CONFORM = ("conform", "lists", "noted", "require_answer", "conform_register", "locks")
 CONFORM_FILE = ("conform_file", "asked", "_lists", "_same", "_absent")
 DISCOVERY = System(
     name="discovery",

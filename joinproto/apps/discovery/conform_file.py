@@ -21,14 +21,16 @@ from joinproto.apps.discovery.conformance import (
     unreached,
 )
 from joinproto.apps.discovery.opened import opened
-from joinproto.apps.discovery.port import Dns, Port, Served
+from joinproto.apps.discovery.port import Served
 from joinproto.apps.discovery.resolver import Resolver
 from joinproto.discovery import values
 from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.discovery.aws import Endpoint
 from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import chosen
-from joinproto.discovery.dns import Kind, Lookup
+from joinproto.discovery.contract import Backend
+from joinproto.discovery.dns import DnsBackend
+from joinproto.discovery.exchange import Kind, Lookup
 from joinproto.discovery.k8s import EndpointsBackend
 from joinproto.discovery.lint import LintInput
 from joinproto.discovery.names import host_of, prefix_of
@@ -72,37 +74,37 @@ def conform_file(
         async with opened(
             about, resolver=found.resolver, metadata=found.metadata, endpoint=found.endpoint
         ) as port:
-            if isinstance(port, Served):
-                await require_answer(port, about.backend)
-            elif isinstance(port, Dns) and port.about.hostname is not None:
-                looked = await port.resolver.look(Lookup(Kind.A, port.about.hostname))
-                if looked.error is not None:
-                    raise unreached(about.backend, looked.error)
+            match port.backend:
+                case DnsBackend(about=settings):
+                    if settings.hostname is not None:
+                        looked = await port.look_up(Lookup(Kind.A, settings.hostname))
+                        if looked.error is not None:
+                            raise unreached(about.backend, looked.error)
+                case EndpointsBackend():
+                    await require_answer(port, about.backend)
             checks = [*await _lists(port, node), *await _absent(port)]
-            if isinstance(port, Served) and isinstance(port.backend, EndpointsBackend):
+            if isinstance(port.backend, EndpointsBackend):
                 checks += await _lease(port, port.backend)
             return Conformance(server=about.backend, checks=tuple(checks))
 
     return anyio.run(asked)
 
 
-async def _lists(port: Port, node: str | None) -> list[Check]:
+async def _lists(port: Served, node: str | None) -> list[Check]:
     first, again = await port.list_nodes(), await port.list_nodes()
     nodes = first.nodes if isinstance(first, Listed) else ()
     whole = all(prefix_of(one) and host_of(one) for one in nodes)
     checks = [
-        Check(name="it lists nodes, and no error", holds=bool(nodes), found=str(first)),
+        Check("it lists nodes, and no error", bool(nodes), first),
+        Check("asked again it names the same nodes", _same(first, again), again),
         Check(
-            name="asked again it names the same nodes", holds=_same(first, again), found=str(again)
-        ),
-        Check(
-            name="each node is named once, as PREFIX@HOST",
-            holds=bool(nodes) and whole and len(set(nodes)) == len(nodes),
-            found=str(first),
+            "each node is named once, as PREFIX@HOST",
+            bool(nodes) and whole and len(set(nodes)) == len(nodes),
+            first,
         ),
     ]
     if node is not None:
-        checks.append(Check(name=f"{node} is listed", holds=node in nodes, found=str(first)))
+        checks.append(Check(f"{node} is listed", node in nodes, first))
     return checks
 
 
@@ -112,32 +114,27 @@ def _same(first: Answer, again: Answer) -> bool:
     return set(first.nodes) == set(again.nodes)
 
 
-async def _absent(port: Port) -> list[Check]:
+async def _absent(port: Served) -> list[Check]:
     """D1: a missing entry is an error, not an empty list."""
-    nobody = f"joinproto-{secrets.token_hex(8)}"
-    if isinstance(port, Served) and isinstance(port.backend, EndpointsBackend):
-        asked: Port = evolve(
-            port, backend=EndpointsBackend(evolve(port.backend.about, service_name=nobody))
-        )
-    elif isinstance(port, Dns):
-        # Alongside the name, not below it: a server that answers for a name may answer for all
-        # names below it.
-        beside = f"{nobody}.{(port.about.hostname or '').partition('.')[2]}"
-        asked = Dns(evolve(port.about, hostname=beside), port.resolver)
-    else:
-        return []  # an AWS without instances of a tag says just that
-    got = await asked.list_nodes()
+    unused = f"joinproto-{secrets.token_hex(8)}"
+    match port.backend:
+        case EndpointsBackend(about):
+            backend: Backend = EndpointsBackend(evolve(about, service_name=unused))
+        case DnsBackend(settings):
+            # Alongside the name, not below it: a server that answers for a name may answer for all
+            # names below it.
+            alongside = f"{unused}.{(settings.hostname or '').partition('.')[2]}"
+            backend = DnsBackend(evolve(settings, hostname=alongside))
+        case _:
+            return []  # an AWS without instances of a tag says just that
+    got = await evolve(port, backend=backend).list_nodes()
     name = "a name that was never made is an error, and no empty list"
-    return [Check(name=name, holds=isinstance(got, Failed), found=str(got))]
+    return [Check(name, isinstance(got, Failed), got)]
 
 
 async def _lease(port: Served, backend: EndpointsBackend) -> list[Check]:
-    nobody = f"joinproto-{secrets.token_hex(8)}"
-    one, two = (
-        evolve(
-            port,
-            backend=EndpointsBackend(evolve(backend.about, service_name=nobody, node=node)),
-        )
-        for node in (ONE, TWO)
+    unused = f"joinproto-{secrets.token_hex(8)}"
+    one, two = (evolve(backend.about, service_name=unused, node=node) for node in (ONE, TWO))
+    return await locks(
+        evolve(port, backend=EndpointsBackend(one)), evolve(port, backend=EndpointsBackend(two))
     )
-    return await locks(one, two)

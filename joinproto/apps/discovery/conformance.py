@@ -8,17 +8,17 @@ is used nowhere else, and removed at the end.  A program with a backend of its o
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Annotated
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Any
 
 import anyio
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.perform import perform
 from joinproto.apps.discovery.port import Port, Served
-from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.consul import Consul, ConsulBackend
 from joinproto.discovery.contract import Backend, Done, Held
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
@@ -33,13 +33,13 @@ LOCK_WAIT = 3.0
 WRITERS = 8
 
 
-@frozen(kw_only=True)
+@frozen
 class Check:
     """One sentence, and whether it holds."""
 
     name: Annotated[str, "what must hold"]
     holds: Annotated[bool, "whether it does"]
-    found: Annotated[str, "what came"]
+    found: Annotated[str, "what came"] = field(converter=str)
 
 
 @frozen(kw_only=True)
@@ -65,11 +65,12 @@ async def conform(server: str, make: Make) -> Conformance:
     checks: list[Check] = []
 
     def told(name: str, holds: bool, found: object) -> None:
-        checks.append(Check(name=name, holds=holds, found=str(found)))
+        checks.append(Check(name, holds, found))
 
     async def lists(name: str, *nodes: str) -> None:
         answer = await one.list_nodes()
-        told(name, _names(answer) == set(nodes) and _count(answer) == len(nodes), answer)
+        found = sorted(answer.nodes) if isinstance(answer, Listed) else None
+        told(name, found == sorted(nodes), answer)
 
     empty = await one.list_nodes()
     told("before any node registers, the list is empty and no error", empty == Listed(()), empty)
@@ -124,32 +125,26 @@ def unreached(server: str, why: str) -> EnvironmentProblem:
 
 async def locks(one: Port, two: Port) -> list[Check]:
     """Return the checks of the lock that both nodes ask for; no node holds it afterwards."""
-    checks: list[Check] = []
-
-    def told(name: str, holds: bool, found: object) -> None:
-        checks.append(Check(name=name, holds=holds, found=str(found)))
-
     held = await one.lock()
-    told("a free lock is given", isinstance(held, Held), held)
+    is_given = Check("a free lock is given", isinstance(held, Held), held)
     if not isinstance(held, Held):
-        return checks
+        return [is_given]
     kept = await one.hold(held)
-    told("a lock can be kept", isinstance(kept, Done), kept)
     second: Held | Failed | None = None
     with anyio.move_on_after(LOCK_WAIT):
         second = await two.lock()
-    told(
-        "a lock that is held is not given again",
-        not isinstance(second, Held),
-        second or f"waits, after {LOCK_WAIT:g} s",
-    )
+    waits = second or f"waits, after {LOCK_WAIT:g} s"
     given = await one.unlock(held)
-    told("a lock can be given back", isinstance(given, Done), given)
     third = await two.lock()
-    told("a lock that was given back is given to the next", isinstance(third, Held), third)
     if isinstance(third, Held):
         await two.unlock(third)
-    return checks
+    return [
+        is_given,
+        Check("a lock can be kept", isinstance(kept, Done), kept),
+        Check("a lock that is held is not given again", not isinstance(second, Held), waits),
+        Check("a lock can be given back", isinstance(given, Done), given),
+        Check("a lock that was given back is given to the next", isinstance(third, Held), third),
+    ]
 
 
 async def conform_register(register: Register, http: Http, name: str) -> tuple[Check, ...]:
@@ -167,21 +162,13 @@ async def conform_register(register: Register, http: Http, name: str) -> tuple[C
     different = sorted({str(one) for one in said})
     is_one = len(different) == 1 and all(isinstance(one, Stands) for one in said)
     return (
+        Check("a key that was never set is free", before == Stands(None), before),
         Check(
-            name="a key that was never set is free",
-            holds=before == Stands(None),
-            found=str(before),
+            f"of {WRITERS} writers that set a key at once, one succeeds, and all read it",
+            is_one,
+            ", ".join(different),
         ),
-        Check(
-            name=f"of {WRITERS} writers that set a key at once, one succeeds, and all read it",
-            holds=is_one,
-            found=", ".join(different),
-        ),
-        Check(
-            name="the value that was set is read again",
-            holds=is_one and after == said[0],
-            found=str(after),
-        ),
+        Check("the value that was set is read again", is_one and after == said[0], after),
     )
 
 
@@ -219,47 +206,45 @@ def server_of(url: str) -> Server:
     return Server(kind, scheme, host, port)
 
 
-def _backends(server: Server, cluster: str) -> tuple[Callable[[str], Backend], Register | None]:
-    more = {"host": server.host, "port": server.port, "scheme": server.scheme}
+@frozen
+class _Cluster:
+    """A cluster's backends and register on a server; `sweep` removes all keys of the cluster."""
+
+    backend: Callable[[str], Backend]
+    register: Register | None
+    sweep: Request
+
+
+def _cluster_on(server: Server, name: str) -> _Cluster:
+    at: dict[str, Any] = {"host": server.host, "port": server.port, "scheme": server.scheme}
     match server.kind:
         case "consul":
-            consul = Consul(cluster_name=cluster, svc=cluster, **more)  # type: ignore[arg-type]
-            return lambda node: ConsulBackend(evolve(consul, node=node)), ConsulRegister(consul)
+            consul = Consul(cluster_name=name, svc=name, **at)
+            path = f"/v1/kv/{consul.lock_prefix}/{name}/"
+            return _Cluster(
+                lambda node: ConsulBackend(evolve(consul, node=node)),
+                ConsulRegister(consul),
+                consul.request("DELETE", path, arguments=arguments(("recurse", None))),
+            )
         case "etcd2":
-            etcd2 = Etcd2(cluster_name=cluster, node_ttl=10, **more)  # type: ignore[arg-type]
-            return (
+            etcd2 = Etcd2(cluster_name=name, node_ttl=10, **at)
+            return _Cluster(
                 lambda node: Etcd2Backend(evolve(etcd2, node=node, nonce=secrets.token_hex(16))),
                 None,
+                etcd2.request("DELETE", etcd2.base, arguments(("recursive", "true"))),
             )
-    etcd3 = Etcd3(cluster_name=cluster, **more)  # type: ignore[arg-type]
-    return lambda node: Etcd3Backend(evolve(etcd3, node=node)), EtcdRegister(etcd3)
-
-
-def _sweep(server: Server, cluster: str) -> Request:
-    """Return the request that removes all keys of this cluster."""
-    at = {"host": server.host, "port": server.port, "scheme": server.scheme}
-    match server.kind:
-        case "consul":
-            consul = Consul(**at)  # type: ignore[arg-type]
-            path = f"/v1/kv/{consul.lock_prefix}/{cluster}/"
-            return consul.request("DELETE", path, arguments=arguments(("recurse", None)))
-        case "etcd2":
-            etcd2 = Etcd2(cluster_name=cluster, **at)  # type: ignore[arg-type]
-            return etcd2.request("DELETE", etcd2.base, arguments(("recursive", "true")))
-    etcd3 = Etcd3(**at)  # type: ignore[arg-type]
-    keys = f"/joinproto/{etcd3.prefix}/{cluster}/"
+    etcd3 = Etcd3(cluster_name=name, **at)
+    keys = f"/joinproto/{etcd3.prefix}/{name}/"
     tree = {"key": key(keys), "range_end": key(after(keys))}
-    return etcd3.post("/v3/kv/deleterange", tree, None)
-
-
-@asynccontextmanager
-async def _http() -> AsyncIterator[Http]:
-    async with Http() as http:
-        yield http
+    return _Cluster(
+        lambda node: Etcd3Backend(evolve(etcd3, node=node)),
+        EtcdRegister(etcd3),
+        etcd3.post("/v3/kv/deleterange", tree, None),
+    )
 
 
 def conformance(
-    url: str, http: Callable[[], AbstractAsyncContextManager[Http]] = _http
+    url: str, http: Callable[[], AbstractAsyncContextManager[Http]] = Http
 ) -> Conformance:
     """Return the checks of the server at this address.
 
@@ -267,29 +252,23 @@ def conformance(
     server answers there.
     """
     server = server_of(url)
-    cluster = f"joinproto-conformance-{secrets.token_hex(8)}"
-    backend, register = _backends(server, cluster)
+    cluster = _cluster_on(server, f"joinproto-conformance-{secrets.token_hex(8)}")
 
     async def asked() -> Conformance:
         async with http() as open_http:
-            first = Served(backend(ONE), open_http.exchange)
-            await require_answer(first, url)
+
+            def port(node: str) -> Served:
+                return Served(cluster.backend(node), open_http.exchange)
+
+            await require_answer(port(ONE), url)
             try:
-                done = await conform(url, lambda node: Served(backend(node), open_http.exchange))
-                if register is None:
+                done = await conform(url, port)
+                if cluster.register is None:
                     return done
-                more = await conform_register(register, open_http, "conformance")
+                more = await conform_register(cluster.register, open_http, "conformance")
                 return evolve(done, checks=done.checks + more)
             finally:
                 with anyio.CancelScope(shield=True):
-                    await open_http.exchange(_sweep(server, cluster))
+                    await open_http.exchange(cluster.sweep)
 
     return anyio.run(asked)
-
-
-def _names(answer: Answer) -> set[str] | None:
-    return set(answer.nodes) if isinstance(answer, Listed) else None
-
-
-def _count(answer: Answer) -> int:
-    return len(answer.nodes) if isinstance(answer, Listed) else -1

@@ -68,7 +68,7 @@ class Http:
             # These errors repeat the refused value, which may be a secret.
             got = Broken(why="it cannot be sent: its address or a header has a character too many")
         except (httpx.HTTPError, OSError) as error:
-            got = Broken(why=_said(error))
+            got = Broken(why=short(error))
         got = evolve(got, took=time.monotonic() - began)
         told = got.why if isinstance(got, Broken) else f"status {got.status}"
         log.debug("%s: %s", request, told)
@@ -116,6 +116,7 @@ def _headers(request: Request) -> tuple[Header, ...]:
     return (*request.headers, Header("Connection", "close"))
 
 
-def _said(error: Exception) -> str:
-    said = str(error) or type(error).__name__
+def short(error: Exception) -> str:
+    """Return an error in one line of 200 characters at most."""
+    said = " ".join((str(error) or type(error).__name__).split())
     return said if len(said) <= 200 else f"{said[:197]}..."

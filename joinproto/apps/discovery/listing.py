@@ -8,10 +8,11 @@ import anyio
 from attrs import frozen
 
 from joinproto.apps.discovery.opened import opened
-from joinproto.discovery.answers import Answer, Failed, Listed, Selected
+from joinproto.discovery.answers import Answer, Failed, Selected
 from joinproto.discovery.chosen import chosen
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.lint import LintInput
+from joinproto.discovery.round import named
 
 
 @frozen(kw_only=True)
@@ -45,19 +46,10 @@ def list_file(
             return await port.list_nodes()
 
     answer = anyio.run(asked)
+    error = answer.why if isinstance(answer, Failed) else None
     return Listing(
         backend=found.backend,
-        nodes=_nodes(answer),
+        nodes=named(answer) if error is None else None,
         selected=isinstance(answer, Selected),
-        error=answer.why if isinstance(answer, Failed) else None,
+        error=error,
     )
-
-
-def _nodes(answer: Answer) -> tuple[str, ...] | None:
-    match answer:
-        case Listed(nodes):
-            return nodes
-        case Selected(node):
-            return (node,)
-        case Failed():
-            return None

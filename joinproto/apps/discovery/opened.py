@@ -9,7 +9,7 @@ import socket
 import ssl
 import string
 import struct
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,18 +18,20 @@ from attrs import define, evolve, frozen
 from joinproto.apps.discovery.aws_profile import profile
 from joinproto.apps.discovery.http import Http
 from joinproto.apps.discovery.perform import Exchange
-from joinproto.apps.discovery.port import Configured, Dns, Port, Remade, Served
+from joinproto.apps.discovery.port import Served
 from joinproto.apps.discovery.resolver import Resolver
 from joinproto.apps.discovery.successors import Successors
 from joinproto.discovery import values
+from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.discovery.aws import AwsBackend, Endpoint
 from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import Chosen
 from joinproto.discovery.consul import ConsulBackend
 from joinproto.discovery.contract import Backend, Variant
+from joinproto.discovery.dns import DnsBackend
 from joinproto.discovery.etcd2 import NONCE_LENGTH, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3Backend
-from joinproto.discovery.exchange import Broken, Header, Request, Response, Signing
+from joinproto.discovery.exchange import Broken, Flow, Header, Request, Response, Signing
 from joinproto.discovery.k8s import EndpointsBackend, PodBackend
 from joinproto.discovery.names import port_of
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
@@ -76,6 +78,31 @@ def addressed(exchange: Exchange, addresses: Sequence[Address]) -> Exchange:
     return Failover(exchange, list(addresses)) if len(addresses) > 1 else exchange
 
 
+@frozen
+class Configured(Backend):
+    """The list that is written in the file."""
+
+    nodes: tuple[str, ...]
+
+    def list_nodes(self) -> Flow[Answer]:
+        yield from ()
+        return Listed(self.nodes)
+
+
+@frozen
+class Remade(Backend):
+    """A backend that only lists, made again for each list: its keys are looked for again."""
+
+    make: Callable[[], Backend]
+
+    def list_nodes(self) -> Flow[Answer]:
+        try:
+            backend = self.make()
+        except UsageProblem as problem:
+            return Failed(problem.message)
+        return (yield from backend.list_nodes())
+
+
 V313 = Release(3, 13)
 SIOCGIFADDR = 0x8915
 
@@ -88,7 +115,7 @@ async def opened(
     resolver: Resolver | None = None,
     metadata: Metadata | None = None,
     endpoint: Endpoint | None = None,
-) -> AsyncIterator[Port]:
+) -> AsyncIterator[Served]:
     """Open the backend; raises `UsageProblem` for settings that cannot hold on this machine.
 
     `locked`: list under Consul's lock where the release does; a person who only looks does not.
@@ -96,17 +123,16 @@ async def opened(
     """
     match chosen.backend:
         case values.CLASSIC:
-            yield Configured(chosen.nodes)
+            yield Served(Configured(chosen.nodes))
             return
         case values.DNS:
-            yield Dns(chosen.dns, resolver or Resolver())
+            yield Served(DnsBackend(chosen.dns), look_up=(resolver or Resolver()).look)
             return
     tls, backend, addresses = _backend(chosen, locked, metadata, endpoint)
     async with Http(chosen.proxies, tls_context(tls)) as http:
         exchange = addressed(http.exchange, addresses)
         if isinstance(backend, AwsBackend):
-            yield Remade(lambda: _aws(chosen, metadata, endpoint), exchange)
-            return
+            backend = Remade(lambda: _aws(chosen, metadata, endpoint))
         if isinstance(backend, EndpointsBackend):
             exchange = _renewed(exchange, str(chosen.get("k8s.token_path")))
         yield Served(backend, exchange)

@@ -10,19 +10,28 @@ from typing import Any, TypeVar
 import anyio
 from attrs import frozen
 
-from joinproto.discovery.dns import LookedUp, Lookup
-from joinproto.discovery.exchange import Broken, Refused, Request, Response
-from joinproto.discovery.perform import AnyFlow
+from joinproto.discovery.exchange import (
+    Broken,
+    Flow,
+    LookedUp,
+    Lookup,
+    Refused,
+    Request,
+    Response,
+)
 from joinproto.discovery.perform import perform as performed
 
 R = TypeVar("R")
 Exchange = Callable[[Request], Awaitable[Response | Broken]]
 """Sends one request; comes back within its seconds, whatever the server does."""
+LookUp = Callable[[Lookup], Awaitable[LookedUp]]
+"""Makes one look-up in DNS; comes back in time."""
 LAST_SECONDS, LAST_REQUESTS = 3.0, 2
 """For the cleanup of a flow that was cancelled."""
 
 
-async def _nobody(effect: object) -> Any:
+async def refusing(effect: object) -> Any:
+    """Stand in for the function of an effect that a backend never yields."""
     raise TypeError(f"nothing here performs {effect}")
 
 
@@ -30,8 +39,8 @@ async def _nobody(effect: object) -> Any:
 class Acting:
     """The ports of a client.  `waits`: false: cleanup is not awaited."""
 
-    exchange: Exchange = _nobody
-    look_up: Callable[[Lookup], Awaitable[LookedUp]] = _nobody
+    exchange: Exchange
+    look_up: LookUp
     waits: bool = True
 
     async def request(self, request: Request) -> Response | Broken:
@@ -45,24 +54,23 @@ class Acting:
         return await self.look_up(lookup)
 
 
-async def perform(flow: AnyFlow[R], exchange: Exchange) -> R:
-    """Return the result of a flow of requests.
+async def perform(flow: Flow[R], exchange: Exchange, look_up: LookUp = refusing) -> R:
+    """Return the result of a flow.
 
     Where it is cancelled the flow may undo its beginning, such as a session for a lock that it no
     longer waits for; a server that does not answer delays that for `LAST_SECONDS` at most.
     """
     try:
-        return await played(flow, Acting(exchange))
+        return await _played(flow, Acting(exchange, look_up))
     except anyio.get_cancelled_exc_class():
         with anyio.move_on_after(LAST_SECONDS, shield=True):
-            await _taken_back(flow, Acting(exchange, waits=False))
+            await _taken_back(flow, Acting(exchange, look_up, waits=False))
         raise
     finally:
         flow.close()
 
 
-async def played(flow: AnyFlow[R], ports: Acting) -> R:
-    """Return the result of a flow."""
+async def _played(flow: Flow[R], ports: Acting) -> R:
     try:
         effect = next(flow)
         while True:
@@ -72,7 +80,7 @@ async def played(flow: AnyFlow[R], ports: Acting) -> R:
         return result
 
 
-async def _taken_back(flow: AnyFlow[Any], ports: Acting) -> None:
+async def _taken_back(flow: Flow[Any], ports: Acting) -> None:
     try:
         effect = flow.throw(Refused("it was given up"))
         for _ in range(LAST_REQUESTS):

@@ -6,18 +6,16 @@ back in time.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from attrs import define, frozen
+from attrs import define
 
-from joinproto.apps.discovery.perform import Acting, Exchange, perform, played
-from joinproto.apps.discovery.resolver import Resolver
-from joinproto.discovery import dns
-from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.apps.discovery.perform import Exchange, LookUp, perform, refusing
+from joinproto.discovery.answers import Answer, Failed
 from joinproto.discovery.contract import Backend, Done, Held
-from joinproto.errors import UsageProblem
+from joinproto.discovery.exchange import Flow
+
+R = TypeVar("R")
 
 
 class Port(Protocol):
@@ -43,7 +41,11 @@ class Served:
     """A backend whose flows are performed."""
 
     backend: Backend
-    exchange: Exchange
+    exchange: Exchange = refusing
+    look_up: LookUp = refusing
+
+    async def _perform(self, flow: Flow[R]) -> R:
+        return await perform(flow, self.exchange, self.look_up)
 
     @property
     def registers(self) -> bool:
@@ -58,89 +60,22 @@ class Served:
         return self.backend.keep_alive_every
 
     async def list_nodes(self) -> Answer:
-        return await perform(self.backend.list_nodes(), self.exchange)
+        return await self._perform(self.backend.list_nodes())
 
     async def register(self) -> Done | Failed:
-        return await perform(self.backend.register(), self.exchange)
+        return await self._perform(self.backend.register())
 
     async def keep_alive(self) -> Done | Failed:
-        return await perform(self.backend.keep_alive(), self.exchange)
+        return await self._perform(self.backend.keep_alive())
 
     async def unregister(self) -> Done | Failed:
-        return await perform(self.backend.unregister(), self.exchange)
+        return await self._perform(self.backend.unregister())
 
     async def lock(self) -> Held | Failed:
-        return await perform(self.backend.lock(), self.exchange)
+        return await self._perform(self.backend.lock())
 
     async def hold(self, held: Held) -> Done | Failed:
-        return await perform(self.backend.hold(held), self.exchange)
+        return await self._perform(self.backend.hold(held))
 
     async def unlock(self, held: Held) -> Done | Failed:
-        return await perform(self.backend.unlock(held), self.exchange)
-
-
-@define(eq=False)
-class Plain(ABC):
-    """A backend that only lists: neither a record nor a lock."""
-
-    registers = False
-    locks = False
-    keep_alive_every = None
-
-    @abstractmethod
-    async def list_nodes(self) -> Answer:
-        """Return the nodes that are there."""
-
-    async def register(self) -> Done | Failed:
-        return Done()
-
-    async def keep_alive(self) -> Done | Failed:
-        return Done()
-
-    async def unregister(self) -> Done | Failed:
-        return Done()
-
-    async def lock(self) -> Held | Failed:
-        return Failed("this backend has no lock")
-
-    async def hold(self, held: Held) -> Done | Failed:
-        return Failed(f"{held.key} is not held: this backend has no lock")
-
-    async def unlock(self, held: Held) -> Done | Failed:
-        return Failed(f"{held.key} is not held: this backend has no lock")
-
-
-@frozen(eq=False)
-class Remade(Plain):
-    """A backend that only lists, made again for each list: its keys are looked for again."""
-
-    make: Callable[[], Backend]
-    exchange: Exchange
-
-    async def list_nodes(self) -> Answer:
-        try:
-            backend = self.make()
-        except UsageProblem as problem:
-            return Failed(problem.message)
-        return await perform(backend.list_nodes(), self.exchange)
-
-
-@frozen(eq=False)
-class Configured(Plain):
-    """The list that is written in the file."""
-
-    nodes: tuple[str, ...]
-
-    async def list_nodes(self) -> Answer:
-        return Listed(self.nodes)
-
-
-@frozen(eq=False)
-class Dns(Plain):
-    """The names of a name's addresses."""
-
-    about: dns.Dns
-    resolver: Resolver
-
-    async def list_nodes(self) -> Answer:
-        return await played(dns.list_nodes(self.about), Acting(look_up=self.resolver.look))
+        return await self._perform(self.backend.unlock(held))

@@ -14,7 +14,8 @@ import dns.resolver
 import dns.reversename
 from attrs import frozen
 
-from joinproto.discovery.dns import Kind, LookedUp, Lookup
+from joinproto.apps.discovery.http import short
+from joinproto.discovery.exchange import Kind, LookedUp, Lookup
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +56,5 @@ class Resolver:
         except dns.exception.Timeout:
             return LookedUp(error=f"no answer within {self.seconds:g} s")
         except (dns.exception.DNSException, UnicodeError, OSError) as error:
-            return LookedUp(error=_said(error))
+            return LookedUp(error=short(error))
         return LookedUp(tuple(str(one) for one in found.rrset or ()))
-
-
-def _said(error: Exception) -> str:
-    said = " ".join((str(error) or type(error).__name__).split())
-    return said if len(said) <= 200 else f"{said[:197]}..."
