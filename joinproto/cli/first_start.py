@@ -23,7 +23,7 @@ from joinproto.discovery.first_start import STANDS_FOR, FirstStart, first_start
 from joinproto.discovery.lint import LintInput
 from joinproto.discovery.questions import Told
 from joinproto.discovery.releases import release
-from joinproto.discovery.rules import ADDS_ITSELF, BY_NAME
+from joinproto.discovery.rules import does
 from joinproto.errors import UsageProblem
 
 FIELDS = "joinproto discovery would-it-split --help   lists the fields"
@@ -138,7 +138,7 @@ def _unasked(about: Configuration, names: tuple[str, ...]) -> dict[str, dict[str
     A backend that is chosen alone is taken for one that is set up elsewhere.
     """
     if about.backend == values.CLASSIC and not about.below("classic_config.nodes"):
-        adds = ADDS_ITSELF.holds(about.release)
+        adds = does(about.release, "ADDS_ITSELF")
         return {name: {"list": [name] if adds else []} for name in names}
     return {}
 
@@ -235,7 +235,7 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
     facts = filled(
         Facts,
         start,
-        names=tuple(sorted(names)) if of is not None and BY_NAME.holds(of) else names,
+        names=tuple(sorted(names)) if of is not None and does(of, "BY_NAME") else names,
         rules=Rules.OURS if of is None else rules_of(of),
         backend=start.backend if start.backend in STANDS_FOR else told.kind,
         tries=tries if is_counted else None,

@@ -12,7 +12,7 @@ from enum import Enum
 from attrs import frozen
 
 from joinproto.discovery.releases import Release
-from joinproto.discovery.rules import FIRST_ANSWER
+from joinproto.discovery.rules import does
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
 
@@ -29,7 +29,7 @@ class Rules(Enum):
 
 def rules_of(release: Release) -> Rules:
     """Return the rules of a release."""
-    return Rules.SEED if FIRST_ANSWER.holds(release) else Rules.REAL
+    return Rules.SEED if does(release, "FIRST_ANSWER") else Rules.REAL
 
 
 class Step(Enum):

@@ -19,12 +19,12 @@ from joinproto.discovery.contract import Variant
 from joinproto.discovery.dns import Dns
 from joinproto.discovery.etcd2 import Etcd2
 from joinproto.discovery.etcd3 import Etcd3
+from joinproto.discovery.findings import Severity
 from joinproto.discovery.k8s import AddressType, K8s, Pod
 from joinproto.discovery.keys import PREFIX, SETTINGS
 from joinproto.discovery.lint import Linted, LintInput, lint, read
-from joinproto.discovery.problem import Severity
 from joinproto.discovery.proxy import Proxies
-from joinproto.discovery.rules import ADDS_ITSELF, AWS_STATES, ETCD_V3, NOT_READY, PODS, SELECTS
+from joinproto.discovery.rules import does
 from joinproto.errors import UsageProblem
 
 _CONSUL = (
@@ -90,7 +90,7 @@ class Chosen:
     def nodes(self) -> tuple[str, ...]:
         """Return the configured nodes; a release adds the node itself where its rule says so."""
         nodes = tuple(self.labelled("classic_config.nodes").values())
-        is_real = self.variant is Variant.REAL and ADDS_ITSELF.holds(self.given.release)
+        is_real = self.variant is Variant.REAL and does(self.given.release, "ADDS_ITSELF")
         return (self.node, *nodes) if is_real and self.node not in nodes else nodes
 
     def _settings(self, kind: Callable[..., T], prefix: str, *names: str, **more: Any) -> T:
@@ -107,7 +107,7 @@ class Chosen:
     @property
     def is_pods(self) -> bool:
         """Whether the release knows pods by their names, and asks no server."""
-        return PODS.holds(self.given.release)
+        return does(self.given.release, "PODS")
 
     @property
     def pod(self) -> Pod:
@@ -122,7 +122,9 @@ class Chosen:
             *("host", "port", "scheme", "service_name"),
             address_type=AddressType(self.get("k8s.address_type")),
             hostname_suffix=self.get("k8s.hostname_suffix") or "",
-            not_ready=None if self.variant is Variant.OURS else NOT_READY.holds(self.given.release),
+            not_ready=None
+            if self.variant is Variant.OURS
+            else does(self.given.release, "NOT_READY"),
         )
 
     @property
@@ -135,13 +137,13 @@ class Chosen:
             long_names=self.long_names,
             svc_tags=tuple(self.labelled("consul.svc_tags").values()),
             svc_meta=self.labelled("consul.svc_meta"),
-            selects=SELECTS.holds(self.given.release),
+            selects=does(self.given.release, "SELECTS"),
             lock_timeout=timeout if timeout is not None else self.get("consul.lock_wait_time"),
         )
 
     @property
     def is_etcd2(self) -> bool:
-        return not ETCD_V3.holds(self.given.release)
+        return not does(self.given.release, "ETCD_V3")
 
     @property
     def etcd2(self) -> Etcd2:
@@ -164,7 +166,7 @@ class Chosen:
             *("port", "key_prefix", "cluster_name", "node_ttl", "username", "password"),
             host=self.get("etcd.host") or "localhost",
             scheme="https" if has_tls else "http",
-            selects=SELECTS.holds(self.given.release),
+            selects=does(self.given.release, "SELECTS"),
             lock_timeout=self._lock_timeout or self.get("etcd.lock_timeout"),
         )
 
@@ -181,7 +183,7 @@ class Chosen:
     @property
     def aws(self) -> Aws:
         written = tuple(self.labelled("aws.ec2_instance_states").values())
-        states = (written or STATES) if AWS_STATES.holds(self.given.release) else None
+        states = (written or STATES) if does(self.given.release, "AWS_STATES") else None
         return Aws(
             variant=self.variant,
             use_autoscaling_group=self.get("aws.use_autoscaling_group"),

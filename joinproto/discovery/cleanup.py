@@ -15,7 +15,7 @@ from joinproto.codec.json_form import Key
 from joinproto.discovery.answers import Answer, Failed, Selected
 from joinproto.discovery.releases import LATEST, Release
 from joinproto.discovery.round import named
-from joinproto.discovery.rules import CLEANUP_ONE, CLEANUP_SKIPS
+from joinproto.discovery.rules import does
 from joinproto.machine.compiled import members_of
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Members
@@ -156,6 +156,6 @@ def _spot(about: Check, name: str) -> Spot:
         selects=selects,
         warns=about.only_warns,
         has_majority=2 * (len(about.members) - len(about.unseen)) > len(about.members),
-        breaks=selects and not CLEANUP_ONE.holds(about.release),
-        skips=CLEANUP_SKIPS.holds(about.release),
+        breaks=selects and not does(about.release, "CLEANUP_ONE"),
+        skips=does(about.release, "CLEANUP_SKIPS"),
     )

@@ -45,12 +45,11 @@ class NotRead:
     next: str
 
 
-def read(text: str | bytes) -> tuple[list[Line], list[NotRead]]:
+def read(raw: bytes) -> tuple[list[Line], list[NotRead]]:
     """Return the settings in their order, and the lines that are none of them."""
     lines: list[Line] = []
     wrong: list[NotRead] = []
-    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    for number, found in enumerate(raw.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
+    for number, found in enumerate(raw.splitlines(), start=1):
         try:
             line = found.decode("utf-8")
         except UnicodeDecodeError as error:

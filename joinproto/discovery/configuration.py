@@ -10,11 +10,11 @@ from typing import Any
 
 from attrs import field, frozen
 
-from joinproto.discovery import rules, values
-from joinproto.discovery.found import Found, SettingEffect
+from joinproto.discovery import values
+from joinproto.discovery.findings import Found, Problem, SettingEffect, Severity
 from joinproto.discovery.keys import PREFIX, setting_of
-from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import Release
+from joinproto.discovery.rules import does
 
 BACKEND = "peer_discovery_backend"
 ROOMS = {
@@ -97,7 +97,7 @@ class Configuration:
         """Return the backend's module; a plugin's own name is another name of it since 3.8.5."""
         name = str(self.get(BACKEND))
         module = name.replace("rabbitmq_", "rabbit_", 1)
-        is_alias = rules.PLUGIN_NAMES.holds(self.release) and module in PLUGINS
+        is_alias = does(self.release, "PLUGIN_NAMES") and module in PLUGINS
         return module if is_alias else name
 
     @property

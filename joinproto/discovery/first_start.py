@@ -10,9 +10,10 @@ from typing import Literal
 
 from attrs import frozen
 
-from joinproto.discovery import rules, values
+from joinproto.discovery import values
 from joinproto.discovery.lock import Guard, guard
 from joinproto.discovery.releases import Release
+from joinproto.discovery.rules import does
 
 Kind = Literal["lists", "registered", "selects", "seed"]
 """It lists all nodes, or all that registered; it selects the oldest of these; or all know one."""
@@ -41,17 +42,17 @@ def first_start(release: Release, backend: str, limit: int | str | None = None) 
     name = STANDS_FOR.get(backend) or values.ALIASES.get(backend, backend)
     kind: Kind = "lists"
     if name in REGISTERING:
-        kind = "selects" if rules.SELECTS.holds(release) else "registered"
-    elif name == values.K8S and rules.PODS.holds(release):
+        kind = "selects" if does(release, "SELECTS") else "registered"
+    elif name == values.K8S and does(release, "PODS"):
         kind = "seed"
     if limit is None:
-        limit = 30 if rules.SORTED.holds(release) else 10
+        limit = 30 if does(release, "SORTED") else 10
     tries: int | None = None if kind == "seed" or isinstance(limit, str) else limit
-    if not rules.RETRIES.holds(release):
+    if not does(release, "RETRIES"):
         tries = 0
     kept = guard(release, name, None, None)
-    locks = kept.guard in (Guard.GLOBAL, Guard.SERVICE) and rules.LOCKED_BOOT.holds(release)
-    late = not rules.REGISTERS_FIRST.holds(release)
+    locks = kept.guard in (Guard.GLOBAL, Guard.SERVICE) and does(release, "LOCKED_BOOT")
+    late = not does(release, "REGISTERS_FIRST")
     says = {
         "lists": f"{name} lists all nodes",
         "registered": f"{name} lists the nodes that registered",

@@ -25,8 +25,8 @@ class KeepAliveResult(Enum):
 
 @frozen(kw_only=True)
 class Record:
-    """`there`: the service has it.  `failed`: who else is there is not known.  `others`: others
-    are, and one of them is named.
+    """`there`: the service has it.  `failed`: which other records it has is not known.  `others`:
+    it has others, and names one of them.
     """
 
     name: str

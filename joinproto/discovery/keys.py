@@ -13,7 +13,7 @@ from enum import Enum
 
 from attrs import frozen
 
-from joinproto.discovery.found import SettingEffect
+from joinproto.discovery.findings import SettingEffect
 from joinproto.discovery.releases import Ages, Release, at_release, rows
 from joinproto.discovery.values import Kind, kind_of
 

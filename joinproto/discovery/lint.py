@@ -14,7 +14,7 @@ from joinproto.ask.question import Rule, Why
 from joinproto.codec.json_form import Last
 from joinproto.discovery import classic, conf, risks
 from joinproto.discovery.configuration import BACKEND, Configuration, variable
-from joinproto.discovery.found import Found, Origin, SettingEffect
+from joinproto.discovery.findings import Found, Origin, Problem, SettingEffect, Severity
 from joinproto.discovery.keys import (
     PREFIX,
     ROOTS,
@@ -23,7 +23,6 @@ from joinproto.discovery.keys import (
     Setting,
     setting_of,
 )
-from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import LATEST, Release
 from joinproto.errors import nearest
 

@@ -12,8 +12,9 @@ from attrs import frozen
 
 from joinproto.ask.question import Rule, Why
 from joinproto.codec.json_form import Key
-from joinproto.discovery import rules, values
+from joinproto.discovery import values
 from joinproto.discovery.releases import Release
+from joinproto.discovery.rules import does
 
 
 class Guard(Enum):
@@ -39,25 +40,25 @@ class Guarded:
 
 LOCKED_TRIES = 10
 """Of the lock around the whole boot, 30 s apart (lock_retry_limit, lock_retry_timeout)."""
-DELAYS = {values.AWS: (rules.AWS_DELAY, 5, 60), values.K8S: (rules.K8S_DELAY, 0, 2)}
+DELAYS = {values.AWS: ("AWS_DELAY", 5, 60), values.K8S: ("K8S_DELAY", 0, 2)}
 """Backends that delay without a lock: since when, and the usual least and most seconds."""
 
 
 def guard(release: Release, backend: str, least: int | None, most: int | None) -> Guarded:
     """Return the protection of this release.  `least`, `most`: the configured delay, in seconds."""
     name = values.ALIASES.get(backend, backend)
-    if name == values.ETCD or (name == values.CONSUL and rules.CONSUL_LOCK.holds(release)):
-        tries = LOCKED_TRIES if rules.LOCKED_BOOT.holds(release) else 1
+    if name == values.ETCD or (name == values.CONSUL and does(release, "CONSUL_LOCK")):
+        tries = LOCKED_TRIES if does(release, "LOCKED_BOOT") else 1
         return Guarded(Guard.SERVICE, tries, (), f"the service keeps a lock, tries: {tries}")
     if name == values.CONSUL:
         return Guarded(Guard.NOTHING, None, (), "the lock is held while the nodes are listed only")
-    is_locked = rules.K8S_LOCK if name == values.K8S else rules.GLOBAL_LOCK
-    if name in (values.CLASSIC, values.AWS, values.K8S) and is_locked.holds(release):
+    lock = "K8S_LOCK" if name == values.K8S else "GLOBAL_LOCK"
+    if name in (values.CLASSIC, values.AWS, values.K8S) and does(release, lock):
         why = "the nodes lock each other, 80 tries unless set; those that are cut off do not meet"
         return Guarded(Guard.GLOBAL, 80, (), why)
-    if name == values.K8S and rules.PODS.holds(release):
+    if name == values.K8S and does(release, "PODS"):
         return Guarded(Guard.SEED, None, (), "one pod is the seed, and all others wait for it")
-    if name not in DELAYS or not DELAYS[name][0].holds(release):
+    if name not in DELAYS or not does(release, DELAYS[name][0]):
         return Guarded(Guard.NOTHING, None, (), f"no delay with {name}, and it has no lock")
     _, usual_least, usual_most = DELAYS[name]
     least = usual_least if least is None else least

@@ -21,7 +21,7 @@ from joinproto.discovery.boot import Rules, rules_of
 from joinproto.discovery.keys import Owner
 from joinproto.discovery.releases import LATEST, release
 from joinproto.discovery.round import Decision, Properties, Round, decide, sort
-from joinproto.discovery.rules import BY_NAME, RETRIES
+from joinproto.discovery.rules import does
 from joinproto.errors import UsageProblem
 
 
@@ -101,8 +101,8 @@ def _round(about: Round, release: str) -> Round:
     if release == "ours":
         return about
     at = _release_of(release)
-    tries = about.tries if RETRIES.holds(at) else 0
-    return evolve(about, by_name=BY_NAME.holds(at), tries=tries)
+    tries = about.tries if does(at, "RETRIES") else 0
+    return evolve(about, by_name=does(at, "BY_NAME"), tries=tries)
 
 
 @question(

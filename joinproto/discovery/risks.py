@@ -25,14 +25,14 @@ from typing import Any
 
 from attrs import frozen
 
-from joinproto.discovery import lock, rules, values
+from joinproto.discovery import lock, values
 from joinproto.discovery.configuration import BACKEND, ROOMS, Configuration, variable
+from joinproto.discovery.findings import Problem, SettingEffect, Severity
 from joinproto.discovery.first_start import first_start
-from joinproto.discovery.found import SettingEffect
 from joinproto.discovery.keys import PREFIX
 from joinproto.discovery.names import host_of, is_name_in_dns, port_of
-from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import Ages, rows
+from joinproto.discovery.rules import does
 
 # The names that a backend will return, and the form of the node's own name.
 #
@@ -82,7 +82,7 @@ def listed(about: Configuration) -> tuple[str, str]:
             for key, node in about.below("classic_config.nodes").items():
                 if "@" in node and form_of(node) != form_used(about):
                     return key, form_of(node)
-        case values.K8S if not rules.PODS.holds(about.release):
+        case values.K8S if not does(about.release, "PODS"):
             key = "k8s.address_type"
             if about.get(key) == "ip":
                 return key if key in about.values else BACKEND, "address"
@@ -94,7 +94,7 @@ def listed(about: Configuration) -> tuple[str, str]:
             is_name = any([*(path or ("privateDnsName",))] == ["privateDnsName"] for path in paths)
             if about.get("aws.use_private_ip") and is_name:
                 return "aws.use_private_ip", "address"
-        case values.CONSUL if not rules.SELECTS.holds(about.release):
+        case values.CONSUL if not does(about.release, "SELECTS"):
             # Later releases read the name that the node itself wrote into its record.
             if about.get("consul.svc_addr_nic"):
                 return "consul.svc_addr_nic", "address"
@@ -239,7 +239,7 @@ def _holds(word: str, about: Configuration) -> bool:
     assert found is not None, word
     name, sign = found.groups()
     if name.isupper():
-        return rules.RULES[name].holds(about.release)
+        return does(about.release, name)
     match sign[:1], sign[1:]:
         case ".", "*":
             # In Erlang terms the list has another name, and its members may be misspelt.

@@ -21,34 +21,13 @@ class ReleaseRule:
     what: str
     source: str
 
-    def holds(self, at: Release) -> bool:
-        """Return whether this release does it."""
-        return self.ages.holds(at)
-
 
 RULES = {
     name: ReleaseRule(Ages.read(ages), what, source)
     for name, ages, what, source in rows("rules.tsv")
 }
 
-FIRST_ANSWER = RULES["FIRST_ANSWER"]
-RETRIES = RULES["RETRIES"]
-BY_NAME = RULES["BY_NAME"]
-SORTED = RULES["SORTED"]
-REGISTERS_FIRST = RULES["REGISTERS_FIRST"]
-DELAY = RULES["DELAY"]
-AWS_DELAY = RULES["AWS_DELAY"]
-K8S_DELAY = RULES["K8S_DELAY"]
-GLOBAL_LOCK = RULES["GLOBAL_LOCK"]
-K8S_LOCK = RULES["K8S_LOCK"]
-LOCKED_BOOT = RULES["LOCKED_BOOT"]
-CONSUL_LOCK = RULES["CONSUL_LOCK"]
-SELECTS = RULES["SELECTS"]
-ETCD_V3 = RULES["ETCD_V3"]
-ADDS_ITSELF = RULES["ADDS_ITSELF"]
-NOT_READY = RULES["NOT_READY"]
-PODS = RULES["PODS"]
-AWS_STATES = RULES["AWS_STATES"]
-PLUGIN_NAMES = RULES["PLUGIN_NAMES"]
-CLEANUP_ONE = RULES["CLEANUP_ONE"]
-CLEANUP_SKIPS = RULES["CLEANUP_SKIPS"]
+
+def does(release: Release, rule: str) -> bool:
+    """Return whether this release does what the rule of this name says."""
+    return RULES[rule].ages.holds(release)

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from joinproto.discovery import conf
-from joinproto.discovery.found import SettingEffect
+from joinproto.discovery.findings import SettingEffect, Severity
 from joinproto.discovery.keys import SETTINGS
 from joinproto.discovery.lint import Linted, LintInput, lint
-from joinproto.discovery.problem import Severity
 from joinproto.discovery.releases import FIRST, LATEST, release
 from joinproto.errors import UsageProblem
 
@@ -36,7 +35,7 @@ def of(text: str, at: str = "head", **given: object) -> Linted:
 
 def test_a_quoted_value_may_hold_what_begins_a_comment() -> None:
     """The format: `#` ends an unquoted value, a part of a key may hold a dot."""
-    lines, wrong = conf.read("a.b = 'x # y'  # z\n\n# c\n  c\\.d.e=1 # two\n")
+    lines, wrong = conf.read(b"a.b = 'x # y'  # z\n\n# c\n  c\\.d.e=1 # two\n")
 
     assert [] == wrong
     assert [("a", "b"), ("c.d", "e")] == [line.parts for line in lines]

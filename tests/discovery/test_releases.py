@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.discovery.found import SettingEffect
+from joinproto.discovery.findings import SettingEffect
 from joinproto.discovery.keys import SETTINGS
 from joinproto.discovery.lint import LintInput, lint
 from joinproto.discovery.releases import Ages, Release, release

@@ -15,9 +15,9 @@ from joinproto.codec.strict import fitted, parse
 from joinproto.discovery.boot import Step
 from joinproto.discovery.chosen import chosen
 from joinproto.discovery.contract import Variant
+from joinproto.discovery.findings import Severity
 from joinproto.discovery.lint import Linted, LintInput, lint
 from joinproto.discovery.lock import Guard, guard
-from joinproto.discovery.problem import Severity
 from joinproto.discovery.questions import answer_boot
 from joinproto.discovery.releases import release
 

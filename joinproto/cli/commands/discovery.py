@@ -18,13 +18,13 @@ from joinproto.codec.json_form import printed
 from joinproto.codec.strict import DoesNotFit, fitted, parse
 from joinproto.discovery.boot import Step
 from joinproto.discovery.contract import Variant
+from joinproto.discovery.findings import Problem, Severity
 from joinproto.discovery.keys import Owner
 from joinproto.discovery.lint import LintInput, lint
-from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.questions import answer_boot
 from joinproto.discovery.releases import release
 from joinproto.discovery.round import Decision
-from joinproto.discovery.rules import PODS, RETRIES
+from joinproto.discovery.rules import does
 from joinproto.discovery.values import K8S
 from joinproto.errors import UsageProblem
 
@@ -253,8 +253,8 @@ def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int 
     variant = Variant.OURS if at == "ours" else Variant.REAL
     settings = chosen(text, given, variant=variant, node=node).about
     listing = list_file(text, given, variant=variant, node=node)
-    limit = settings.get("discovery_retry_limit") if RETRIES.holds(given.release) else 0
-    endless = limit == "unlimited" or (settings.backend == K8S and PODS.holds(given.release))
+    limit = settings.get("discovery_retry_limit") if does(given.release, "RETRIES") else 0
+    endless = limit == "unlimited" or (settings.backend == K8S and does(given.release, "PODS"))
     asked: dict[str, Any] = {
         "node": node,
         "release": at,
