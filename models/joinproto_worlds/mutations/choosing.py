@@ -6,7 +6,6 @@ Source: join protocol, 3.3, 3.4, 3.6 and 3.7.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from typing import Any
 
 from attrs import evolve
@@ -29,7 +28,7 @@ from joinproto.join.phases import Facts
 from joinproto.join.state import Known
 from joinproto.join.store import Accepted
 from joinproto.join.view import Seat, View
-from joinproto_worlds.mutations.mutation import Mutation, Patch
+from joinproto_worlds.mutations.mutation import Mutation, Patch, around, instead
 
 CHOICE = "joinproto.join.choice"
 CHOOSER = "joinproto.join.chooser"
@@ -40,62 +39,53 @@ CHOICE_MESSAGES = "joinproto.join.choice_messages"
 SETTLING = "joinproto.join.fixpoint"
 
 
-def _unwritten(original: Callable[..., Step]) -> Callable[..., Step]:
+@around
+def _unwritten(original: Callable[..., Step], *args: Any, **more: Any) -> Step:
     """Its first write stays in memory."""
-
-    @wraps(original)
-    def forgets(*args: Any, **more: Any) -> Step:
-        step = original(*args, **more)
-        first = step.effects[:1]
-        is_written = bool(first) and isinstance(first[0], PersistRecord)
-        return evolve(step, effects=step.effects[1:]) if is_written else step
-
-    return forgets
+    step = original(*args, **more)
+    first = step.effects[:1]
+    is_written = bool(first) and isinstance(first[0], PersistRecord)
+    return evolve(step, effects=step.effects[1:]) if is_written else step
 
 
-def _frozen_unwritten(original: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self: (original(self)[0], ())
+@instead
+def _by_name(_self: Choice, seats: Iterable[Seat], electors: frozenset[Seat]) -> int:
+    return len({seat.member for seat in seats} & {seat.member for seat in electors})
 
 
-def _not_frozen(_original: object) -> Callable[..., Any]:
-    return lambda self: (self.record, ())
+@instead
+def _one_less(self: Choice, seats: frozenset[Seat], electors: frozenset[Seat]) -> bool:
+    return self._count_of(seats, electors) >= len(electors) // 2
 
 
-def _by_name(_original: object) -> Callable[..., int]:
-    def count_of(_self: Choice, seats: Iterable[Seat], electors: frozenset[Seat]) -> int:
-        return len({seat.member for seat in seats} & {seat.member for seat in electors})
-
-    return count_of
-
-
-def _one_less(_original: object) -> Callable[..., bool]:
-    def is_majority(self: Choice, seats: frozenset[Seat], electors: frozenset[Seat]) -> bool:
-        return self._count_of(seats, electors) >= len(electors) // 2
-
-    return is_majority
+@instead
+def _most_founders(self: Chooser, answered: Iterable[Seat]) -> bool:
+    names = {seat.member for seat in answered} & self.founders
+    return 2 * len(names) > len(self.founders)
 
 
-def _most_founders(_original: object) -> Callable[..., bool]:
-    def founders_answered(self: Chooser, answered: Iterable[Seat]) -> bool:
-        names = {seat.member for seat in answered} & self.founders
-        return 2 * len(names) > len(self.founders)
-
-    return founders_answered
-
-
-def _as_if_empty(original: Callable[..., Step]) -> Callable[..., Step]:
+@around
+def _as_if_empty(
+    original: Callable[..., Step], self: Chooser, sender: str, message: ChoiceMessage
+) -> Step:
     """A member that knows a view promises and votes as if it had none yet."""
+    is_asked = isinstance(message, Prepare | Accept) and message.parent is None
+    if not is_asked or Chosen.telling(sender, None, 0, self.record) is None:
+        return original(self, sender, message)
+    ballot = message.ballot  # type: ignore[union-attr]
+    if isinstance(message, Accept):
+        return Step(self, (SendTo(sender, Voted(None, ballot, self.seat)),))
+    return Step(self, (SendTo(sender, Promise(None, ballot, self.seat, None)),))
 
-    def about_another(self: Chooser, sender: str, message: ChoiceMessage) -> Step:
-        is_asked = isinstance(message, Prepare | Accept) and message.parent is None
-        if not is_asked or Chosen.telling(sender, None, 0, self.record) is None:
-            return original(self, sender, message)
-        ballot = message.ballot  # type: ignore[union-attr]
-        if isinstance(message, Accept):
-            return Step(self, (SendTo(sender, Voted(None, ballot, self.seat)),))
-        return Step(self, (SendTo(sender, Promise(None, ballot, self.seat, None)),))
 
-    return about_another
+@instead
+def _last(_self: Choice, told: Sequence[Accepted]) -> Accepted | None:
+    return told[-1] if told else None
+
+
+@instead
+def _by_round(_self: Choice, told: Sequence[Accepted]) -> Accepted | None:
+    return max(told, key=lambda item: item.ballot.round, default=None)
 
 
 CHOOSING = (
@@ -104,20 +94,27 @@ CHOOSING = (
         "promise-not-persisted",
         (
             Patch(CHOICE, "Choice._promise", _unwritten),
-            Patch(OUTSIDE, "OutsideChoice._frozen", _frozen_unwritten),
+            Patch(
+                OUTSIDE, "OutsideChoice._frozen", around(lambda frozen, self: (frozen(self)[0], ()))
+            ),
         ),
     ),
     Mutation.of(
-        "accepted-not-honoured", CHOICE, "Choice._binding", lambda _: property(lambda self: None)
+        "accepted-not-honoured", CHOICE, "Choice._binding", instead(property(lambda self: None))
     ),
     # The one of several acceptances that was heard last, or of a later round, is proposed again.
-    Mutation.of("last-acceptance-binds", CHOICE, "Choice._latest", lambda _: _last),
-    Mutation.of("round-alone-binds", CHOICE, "Choice._latest", lambda _: _by_round),
+    Mutation.of("last-acceptance-binds", CHOICE, "Choice._latest", _last),
+    Mutation.of("round-alone-binds", CHOICE, "Choice._latest", _by_round),
     Mutation.of("stranger-votes", CHOICE, "Choice._count_of", _by_name),
     Mutation.of("minority", CHOICE, "Choice._is_majority", _one_less),
     Mutation.of("found-by-majority", CHOOSER, "Chooser._founders_answered", _most_founders),
     Mutation.of("later-view-not-told", CHOOSER, "Chooser._about_another", _as_if_empty),
-    Mutation.of("status-does-not-freeze", OUTSIDE, "OutsideChoice._frozen", _not_frozen),
+    Mutation.of(
+        "status-does-not-freeze",
+        OUTSIDE,
+        "OutsideChoice._frozen",
+        instead(lambda self: (self.record, ())),
+    ),
 )
 """Rules of the choice."""
 
@@ -125,33 +122,23 @@ CHOOSING = (
 # -- proofs in answers -------------------------------------------------------------------------
 
 
-def _held_by_position(_original: object) -> Callable[..., bool]:
-    def has_held(self: Evidence, answer: Answer, view: View) -> bool:
-        is_later = last_ready(answer, self.lineage) >= view.number
-        return answer.position == view.position or is_later
-
-    return has_held
+@instead
+def _held_by_position(self: Evidence, answer: Answer, view: View) -> bool:
+    is_later = last_ready(answer, self.lineage) >= view.number
+    return answer.position == view.position or is_later
 
 
+@instead
 def _as_many(_self: Evidence, answer: Answer, view: View) -> bool:
     one, other = answer.position, view.position
     return (0 if one is None else one.seq) == (0 if other is None else other.seq)
 
 
-def _all_answers(_original: object) -> Any:
-    def of(cls: type[Evidence], lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
-        by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
-        return cls(lineage, tuple(by_seat))
-
-    return classmethod(of)
-
-
-def _last(_self: Choice, told: Sequence[Accepted]) -> Accepted | None:
-    return told[-1] if told else None
-
-
-def _by_round(_self: Choice, told: Sequence[Accepted]) -> Accepted | None:
-    return max(told, key=lambda item: item.ballot.round, default=None)
+@instead
+@classmethod
+def _all_answers(cls: type[Evidence], lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
+    by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
+    return cls(lineage, tuple(by_seat))
 
 
 def _without_frames(original: Any) -> Any:
@@ -162,21 +149,17 @@ def _without_frames(original: Any) -> Any:
     return classmethod(telling)
 
 
-def _tip_is_data(original: Callable[..., bool]) -> Callable[..., bool]:
-    def has_held(self: Evidence, answer: Answer, view: View) -> bool:
-        return view is self.lineage.tip or original(self, answer, view)
-
-    return has_held
+@around
+def _tip_is_data(original: Callable[..., bool], self: Evidence, answer: Answer, view: View) -> bool:
+    return view is self.lineage.tip or original(self, answer, view)
 
 
-def _unfinished_is_data(original: Callable[[Known], Facts]) -> Callable[[Known], Facts]:
-    def facts(it: Known) -> Facts:
-        found, tip = original(it), it.view
-        if tip is None or it.record.position != tip.position:
-            return found
-        return evolve(found, has_data=True)
-
-    return facts
+@around
+def _unfinished_is_data(original: Callable[[Known], Facts], it: Known) -> Facts:
+    found, tip = original(it), it.view
+    if tip is None or it.record.position != tip.position:
+        return found
+    return evolve(found, has_data=True)
 
 
 ANSWERING = (
@@ -186,20 +169,20 @@ ANSWERING = (
     Mutation(
         "unfinished-counts",
         (
-            Patch(ANSWERS, "Evidence._is_unfinished", lambda _: lambda self, answer: False),
+            Patch(ANSWERS, "Evidence._is_unfinished", instead(lambda self, answer: False)),
             Patch(SETTLING, "facts", _unfinished_is_data),
         ),
     ),
     # A member that knows the tip is counted as having held it.
     Mutation.of("tip-is-data", ANSWERS, "Evidence._has_held", _tip_is_data),
     # A member that has as many frames as there were where a view starts is taken to have these.
-    Mutation.of("equal-number-covers", ANSWERS, "Evidence._is_at_start", lambda _: _as_many),
+    Mutation.of("equal-number-covers", ANSWERS, "Evidence._is_at_start", _as_many),
     # A disk that was put back is believed.
-    Mutation.of("backup-believed", ANSWERS, "forgets", lambda _: lambda *_: None),
+    Mutation.of("backup-believed", ANSWERS, "forgets", instead(lambda *_: None)),
     # Others believe it; it finds out itself.
     Mutation.of("backup-answers", ANSWERS, "Evidence.of", _all_answers),
     # Others count it no more; it does not look itself, and gets ready again where it was.
-    Mutation.of("backup-goes-on", BACKUPS, "look_back", lambda _: lambda *_, **__: None),
+    Mutation.of("backup-goes-on", BACKUPS, "look_back", instead(lambda *_, **__: None)),
     # It is not told that frames were sent in a view that it learns.
     Mutation.of("backup-not-told", CHOICE_MESSAGES, "Chosen.telling", _without_frames),
 )

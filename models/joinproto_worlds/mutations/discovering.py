@@ -5,21 +5,15 @@ Source: discovery, D1, D3 and D4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from joinproto.discovery.boot import Rules
-from joinproto_worlds.mutations.mutation import Mutation, dropping
+from joinproto_worlds.mutations.mutation import Mutation, dropping, instead
 
 ROUND = "joinproto.discovery.round"
 
 
-def _one(_original: object) -> Callable[[int], int]:
-    return lambda expected: 1
-
-
 DISCOVERING = (
     # One vote founds a cluster.
-    Mutation.of("founds-alone", ROUND, "majority_of", _one),
+    Mutation.of("founds-alone", ROUND, "majority_of", instead(lambda expected: 1)),
     # Members of a cluster are not joined.
     Mutation.of("founds-again", ROUND, "TABLES", dropping("a member answers", of=Rules.OURS)),
     # A list that lacks members is as good as a whole one.

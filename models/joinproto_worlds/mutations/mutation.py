@@ -168,6 +168,29 @@ def _stepwise(mutation: Mutation, found: Iterator[Any]) -> Iterator[Any]:
         yield one
 
 
+# -- functions ---------------------------------------------------------------------------------
+
+
+def instead(replacement: Any) -> Callable[[object], Any]:
+    """Return a patch that puts this in the place of the original, whatever that is."""
+    return lambda _original: replacement
+
+
+def around(wrapper: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a patch that calls this in the place of a function: with that one before its
+    arguments.
+    """
+
+    def made(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def call(*args: Any, **more: Any) -> Any:
+            return wrapper(original, *args, **more)
+
+        return call
+
+    return made
+
+
 # -- tables ------------------------------------------------------------------------------------
 
 

@@ -7,12 +7,11 @@ have.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.view import View
-from joinproto_worlds.mutations.mutation import Mutation
+from joinproto_worlds.mutations.mutation import Mutation, around, instead
 
 if TYPE_CHECKING:
     from joinproto.log.sequencer import Sequencer
@@ -20,15 +19,12 @@ if TYPE_CHECKING:
 PICK = "joinproto.pick.chain"
 
 
-def _any_position(original: Callable[..., bool]) -> Callable[..., bool]:
-    def covers(self: Evidence, answer: Answer) -> bool:
-        return original(self, answer) or not answer.update_unfinished
-
-    return covers
+@around
+def _any_position(original: Callable[..., bool], self: Evidence, answer: Answer) -> bool:
+    return original(self, answer) or not answer.update_unfinished
 
 
-def _nobody(_original: object) -> Callable[..., frozenset[Any]]:
-    return lambda *args, **more: frozenset()
+_nobody = instead(lambda *args, **more: frozenset())
 
 
 PICKING = (
@@ -42,13 +38,10 @@ PICKING = (
 """Rules of `pick`."""
 
 
-def _by_majority(original: Callable[..., None]) -> Callable[..., None]:
-    @wraps(original)
-    def init(self: Sequencer, view: View, *args: Any) -> None:
-        original(self, view, *args)
-        self._enough = min(len(view.members), len(view.electors) // 2 + 1)
-
-    return init
+@around
+def _by_majority(original: Callable[..., None], self: Sequencer, view: View, *args: Any) -> None:
+    original(self, view, *args)
+    self._enough = min(len(view.members), len(view.electors) // 2 + 1)
 
 
 LOGGING = (

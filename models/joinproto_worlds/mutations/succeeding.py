@@ -18,7 +18,7 @@ from joinproto.join.successor import Proposer, keeps_nothing
 from joinproto.join.view import Position, Seat
 from joinproto.machine.tables import Table
 from joinproto.machine.vocabulary import Reason
-from joinproto_worlds.mutations.mutation import Mutation, Patch, changing, without
+from joinproto_worlds.mutations.mutation import Mutation, Patch, around, changing, instead, without
 
 SUCCESSION = "joinproto.join.succession"
 SUCCESSOR = "joinproto.join.successor"
@@ -48,7 +48,7 @@ def _waiting(table: str, case: str) -> Patch:
 
 
 def _proposing(path: str, replacement: Callable[..., Any]) -> Patch:
-    return Patch(SUCCESSOR, f"Proposer.{path}", lambda _: replacement)
+    return Patch(SUCCESSOR, f"Proposer.{path}", instead(replacement))
 
 
 def _last_position(_self: Proposer, _: Evidence, among: Sequence[Answer]) -> Position | None:
@@ -60,12 +60,14 @@ def _marked_position(_self: Proposer, _: Evidence, among: Sequence[Answer]) -> P
     return ([item for item in stores if item.is_marked] or stores)[0].position
 
 
-def _sure_if_it_covers(original: Callable[..., bool]) -> Callable[..., bool]:
-    return lambda self, answer: original(self, answer) or self.covers(answer)
+@around
+def _sure_if_it_covers(original: Callable[..., bool], self: Evidence, answer: Answer) -> bool:
+    return original(self, answer) or self.covers(answer)
 
 
-def _any_options(original: Callable[[Known], Facts]) -> Callable[[Known], Facts]:
-    return lambda it: evolve(original(it), has_options=True)
+@around
+def _any_options(original: Callable[[Known], Facts], it: Known) -> Facts:
+    return evolve(original(it), has_options=True)
 
 
 def _hands_over(self: Proposer, tip: Any, members: frozenset[Seat], answers: Any) -> Any:
