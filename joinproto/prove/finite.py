@@ -136,11 +136,8 @@ class Finite:
         return found
 
     def initial(self) -> Cells:
-        return {
-            (relation, row): self.read(formula, {}, {})
-            for relation, formula in self.layer.initial.items()
-            for row in self.rows_of(relation)
-        }
+        relations = self.layer.changing
+        return {(one, row): self.false for one in relations for row in self.rows_of(one)}
 
     def _just(self, element: Element) -> Choice:
         return ((element, self.constant(True)),)

@@ -9,11 +9,13 @@ second copy of the state is needed to prove anything.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import and_
 
 from attrs import evolve, field, frozen
 
 from joinproto.errors import UsageProblem
-from joinproto.prove.logic import FALSE, Formula, Function, Relation, Sort, Var
+from joinproto.prove.logic import Formula, Function, Relation, Sort, Term, Var, same
 
 
 @frozen
@@ -30,6 +32,25 @@ class Update:
 
     of: tuple[Var, ...]
     formula: Formula
+
+
+def gains(relation: Relation, *row: Term) -> dict[Relation, Update]:
+    """Return the update after which the relation holds of this row, too."""
+    of, is_it = _matching(relation, row)
+    return {relation: Update(of, relation(*of) | is_it)}
+
+
+def loses(relation: Relation, *row: Term | None) -> dict[Relation, Update]:
+    """Return the update after which the relation holds of no such row; None is any element."""
+    of, is_it = _matching(relation, row)
+    return {relation: Update(of, relation(*of) & ~is_it)}
+
+
+def _matching(relation: Relation, row: tuple[Term | None, ...]) -> tuple[tuple[Var, ...], Formula]:
+    """Return variables for a row of the relation, and that they are this one."""
+    of = tuple(Var(f"its {at}", sort) for at, sort in enumerate(relation.sorts))
+    pairs = zip(of, row, strict=True)
+    return of, reduce(and_, [same(one, term) for one, term in pairs if term is not None])
 
 
 @frozen
@@ -68,9 +89,9 @@ class Claim:
 
 @frozen(kw_only=True, eq=False)
 class Layer:
-    """`axioms`: by name, of rigid relations alone.  `initial`: the initial rows of changing
-    relations; empty by default.  `assumes`: in words, for the page and the report. `lively`: a
-    state that is worth something; some state of the invariant is so.
+    """`axioms`: by name, of rigid relations alone; all others hold of no row at the beginning.
+    `assumes`: in words, for the page and the report.  `lively`: a state that is worth something;
+    some state of the invariant is so.
 
     Two layers are equal only if they are one object: so one can be the key of a cache.
     """
@@ -81,16 +102,11 @@ class Layer:
     relations: tuple[Relation, ...]
     functions: tuple[Function, ...] = ()
     axioms: Mapping[str, Formula]
-    initial: Mapping[Relation, Formula] = field()
     steps: tuple[Step, ...]
     conjuncts: tuple[Conjunct, ...]
     claims: tuple[Claim, ...]
     lively: Formula
     assumes: tuple[str, ...] = field(default=())
-
-    @initial.default
-    def _nothing(self) -> Mapping[Relation, Formula]:
-        return dict.fromkeys(self.changing, FALSE)
 
     @property
     def changing(self) -> tuple[Relation, ...]:

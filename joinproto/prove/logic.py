@@ -10,6 +10,7 @@ A relation is called with its arguments: `has(s, v, n)`.  A rigid one never chan
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NoReturn
 
 from attrs import frozen
@@ -117,6 +118,10 @@ class Same(Formula):
     left: Term
     right: Term
 
+    @property
+    def terms(self) -> tuple[Term, Term]:
+        return self.left, self.right
+
     def __str__(self) -> str:
         return f"{self.left} = {self.right}"
 
@@ -210,30 +215,27 @@ def equal(left: Formula, right: Formula) -> Formula:
     return (left >> right) & (right >> left)
 
 
+def atoms_in(formula: Formula) -> Iterator[Atom | Same]:
+    """Yield the parts of a formula that have no formula in them."""
+    match formula:
+        case Atom() | Same():
+            yield formula
+        case Not(inner) | After(inner) | Every(_, inner) | Some(_, inner):
+            yield from atoms_in(inner)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from atoms_in(part)
+
+
 def relations_in(formula: Formula) -> frozenset[Relation]:
     """Return the relations that the formula speaks of."""
-    match formula:
-        case Atom(relation, _):
-            return frozenset({relation})
-        case Not(inner) | After(inner) | Every(_, inner) | Some(_, inner):
-            return relations_in(inner)
-        case And(parts) | Or(parts):
-            return frozenset().union(*map(relations_in, parts))
-    return frozenset()
+    return frozenset(one.relation for one in atoms_in(formula) if isinstance(one, Atom))
 
 
 def functions_in(formula: Formula) -> frozenset[Function]:
     """Return the functions that the formula speaks of."""
-    match formula:
-        case Atom(_, terms):
-            return frozenset().union(*map(_functions_of, terms))
-        case Same(left, right):
-            return _functions_of(left) | _functions_of(right)
-        case Not(inner) | After(inner) | Every(_, inner) | Some(_, inner):
-            return functions_in(inner)
-        case And(parts) | Or(parts):
-            return frozenset().union(*map(functions_in, parts))
-    return frozenset()
+    terms = [term for one in atoms_in(formula) for term in one.terms]
+    return frozenset().union(*map(_functions_of, terms))
 
 
 def _functions_of(term: Term) -> frozenset[Function]:

@@ -95,10 +95,8 @@ def _depth(formula: Formula) -> int:
 def free_in(formula: Formula) -> frozenset[Var]:
     """Return the variables that the formula speaks of and does not bind."""
     match formula:
-        case Atom(_, terms):
-            return frozenset(map(_var, terms))
-        case Same(left, right):
-            return frozenset({_var(left), _var(right)})
+        case Atom() | Same():
+            return frozenset(map(_var, formula.terms))
         case Not(inner) | After(inner):
             return free_in(inner)
         case And(parts) | Or(parts):

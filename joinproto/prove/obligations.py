@@ -19,7 +19,7 @@ from attrs import frozen
 
 from joinproto.prove.counterexample import Counterexample, named, to_structure
 from joinproto.prove.layer import Claim, Conjunct, Layer, Step, Update
-from joinproto.prove.logic import Var
+from joinproto.prove.logic import FALSE, Var
 from joinproto.prove.printed import Answer
 from joinproto.prove.script import Script, Verdict
 from joinproto.prove.small import smallest
@@ -169,8 +169,7 @@ class Query:
                 solver.add(z3.Not(reader.read(subject.formula, {})))
             case Kind.KEEPS if isinstance(subject, Claim):
                 assert step is not None
-                said = reader.read_step_claim(subject.formula, step, params, {})
-                solver.add(z3.Not(said))
+                solver.add(z3.Not(reader.read(subject.formula, {}, after=(step, params))))
             case Kind.KEEPS:
                 assert step is not None
                 assert subject is not None
@@ -218,7 +217,7 @@ def _given(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
 def begins(layer: Layer) -> Step:
     """Return the step that leads to the initial state, from whatever was before."""
     updates = {}
-    for relation, formula in layer.initial.items():
+    for relation in layer.changing:
         of = tuple(Var(f"i{at}", sort) for at, sort in enumerate(relation.sorts))
-        updates[relation] = Update(of, formula)
+        updates[relation] = Update(of, FALSE)
     return Step("begin", "the initial state", (), (), updates)

@@ -47,7 +47,7 @@ def told(obligation: Obligation, against: Counterexample) -> printed.Against:
     if obligation.kind is not Kind.BEGINS:
         before = [
             *facts(against.before, layer, shown),
-            *_values(against.before, layer, obligation),
+            *_values(obligation, against),
         ]
     return printed.Against(
         step=None if against.step is None else against.step.name,
@@ -147,18 +147,11 @@ def matters(obligation: Obligation, against: Counterexample) -> frozenset[Relati
     return found | changed | orders
 
 
-def _values(state: Structure, layer: Layer, obligation: Obligation) -> list[str]:
-    subject = obligation.subject
-    shown = functions_in(subject.formula) if subject is not None else frozenset()
-    shown |= frozenset().union(
-        *(
-            functions_in(guard.formula)
-            for guard in (obligation.step.guards if obligation.step else ())
-        )
-    )
+def _values(obligation: Obligation, against: Counterexample) -> list[str]:
+    shown = frozenset().union(*map(functions_in, _formulas(obligation, against)))
     return [
         f"{function.name} of {one} is {value}"
-        for function in layer.functions
+        for function in obligation.layer.functions
         if function in shown
-        for one, value in state.values[function].items()
+        for one, value in against.before.values[function].items()
     ]

@@ -38,6 +38,10 @@ class Structure:
         """Return whether a claim about the step from here to `after` holds."""
         return _compile(miniscoped(formula), after)(self, {})
 
+    def since(self, earlier: Structure) -> Callable[[logic.Relation], Rows]:
+        """Return a function: the rows of a relation that are here, and not in `earlier`."""
+        return lambda relation: self.rows[relation] - earlier.rows[relation]
+
     def rows_of(
         self, relation: logic.Relation, of: tuple[logic.Var, ...], formula: logic.Formula, env: Env
     ) -> Rows:

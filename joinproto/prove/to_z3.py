@@ -14,10 +14,7 @@ Env = Mapping[logic.Var, Any]
 
 
 class Reader:
-    """Names of one query: each sort, relation and function is declared once.
-
-    `state`: which state's relations are meant; a search over several steps has several.
-    """
+    """Names of one query: each sort, relation and function is declared once."""
 
     def __init__(self) -> None:
         self.context = z3.Context()
@@ -40,13 +37,12 @@ class Reader:
             self._sorts[sort] = z3.DeclareSort(sort.name, self.context)
         return self._sorts[sort]
 
-    def relation(self, relation: logic.Relation, state: int = 0) -> Any:
-        key = (relation, 0 if relation.rigid else state)
-        if key not in self._declared:
+    def relation(self, relation: logic.Relation) -> Any:
+        if relation not in self._declared:
             sorts = [self.sort(sort) for sort in relation.sorts]
-            name = f"{relation.name}@{key[1]}"
-            self._declared[key] = z3.Function(name, *sorts, z3.BoolSort(self.context))
-        return self._declared[key]
+            name = f"{relation.name}@0"  # no function is called so
+            self._declared[relation] = z3.Function(name, *sorts, z3.BoolSort(self.context))
+        return self._declared[relation]
 
     def function(self, function: logic.Function) -> Any:
         if function not in self._declared:
@@ -73,58 +69,41 @@ class Reader:
         formula: logic.Formula,
         env: Env,
         *,
-        state: int = 0,
         step: tuple[Step, Env] | None = None,
+        after: tuple[Step, Env] | None = None,
     ) -> Any:
         """Return the formula for Z3.
 
-        `step`: read `formula` in the state that this step, with these parameters, leads to.
+        `step`: read it in the state that this step, with these parameters, leads to.  `after`: the
+        step that `After` speaks of, in a claim about steps.
         """
+
+        def inner_of(part: logic.Formula, env: Env = env) -> Any:
+            return self.read(part, env, step=step, after=after)
+
         match formula:
             case logic.Atom(relation, terms):
                 found = [self.term(term, env) for term in terms]
                 if step is not None and relation in step[0].updates:
-                    return self._updated(step[0].updates[relation], found, step[1], state)
-                return self.relation(relation, state)(*found)
+                    return self._updated(step[0].updates[relation], found, step[1])
+                return self.relation(relation)(*found)
             case logic.Same(left, right):
                 return self.term(left, env) == self.term(right, env)
             case logic.Not(inner):
-                return z3.Not(self.read(inner, env, state=state, step=step))
+                return z3.Not(inner_of(inner))
             case logic.And(parts):
-                read = [self.read(part, env, state=state, step=step) for part in parts]
+                read = [inner_of(part) for part in parts]
                 return z3.And(*read) if read else z3.BoolVal(True, self.context)
             case logic.Or(parts):
-                read = [self.read(part, env, state=state, step=step) for part in parts]
+                read = [inner_of(part) for part in parts]
                 return z3.Or(*read) if read else z3.BoolVal(False, self.context)
-            case logic.Every(var, body):
+            case logic.Every(var, body) | logic.Some(var, body):
                 bound = self.constant(var)
-                return z3.ForAll(
-                    [bound], self.read(body, {**env, var: bound}, state=state, step=step)
-                )
-            case logic.Some(var, body):
-                bound = self.constant(var)
-                return z3.Exists(
-                    [bound], self.read(body, {**env, var: bound}, state=state, step=step)
-                )
+                quantifier = z3.ForAll if isinstance(formula, logic.Every) else z3.Exists
+                return quantifier([bound], inner_of(body, {**env, var: bound}))
+            case logic.After(inner) if after is not None:
+                return self.read(inner, env, step=after)
         raise TypeError(f"no meaning for {formula!r}: teach it to to_z3.py")
 
-    def read_step_claim(self, formula: logic.Formula, step: Step, params: Env, env: Env) -> Any:
-        """Return a claim about a step: `After` means the state that `step` leads to."""
-        match formula:
-            case logic.After(inner):
-                return self.read(inner, env, step=(step, params))
-            case logic.Not(inner):
-                return z3.Not(self.read_step_claim(inner, step, params, env))
-            case logic.And(parts):
-                return z3.And(*[self.read_step_claim(p, step, params, env) for p in parts])
-            case logic.Or(parts):
-                return z3.Or(*[self.read_step_claim(p, step, params, env) for p in parts])
-            case logic.Every(var, body):
-                bound = self.constant(var)
-                inside = self.read_step_claim(body, step, params, {**env, var: bound})
-                return z3.ForAll([bound], inside)
-        return self.read(formula, env)
-
-    def _updated(self, update: Update, terms: list[Any], params: Env, state: int) -> Any:
-        env = {**params, **dict(zip(update.of, terms, strict=True))}
-        return self.read(update.formula, env, state=state)
+    def _updated(self, update: Update, terms: list[Any], params: Env) -> Any:
+        return self.read(update.formula, {**params, **dict(zip(update.of, terms, strict=True))})

@@ -22,11 +22,7 @@ def _electors(count: int, enough: int, *, sizes: int) -> dict[Relation, Rows]:
         register.within: frozenset(
             (seat, f"majority{at}") for at, one in enumerate(sets) for seat in one
         ),
-        register.before: frozenset(
-            (f"ballot{one}", f"ballot{other}")
-            for one in range(sizes)
-            for other in range(one + 1, sizes)
-        ),
+        register.before: frozenset(combinations((f"ballot{at}" for at in range(sizes)), 2)),
     }
 
 

@@ -146,7 +146,7 @@ CONJUNCTS = (
     Conjunct(
         "told_not_is_closed",
         every((s, v, w), (told_not(s, v, w) & upto(w, v)) >> closed(s, w)),
-        "who said that it was never ready in a view could still become so",
+        "a seat that said that it was never ready in a view could still become so",
     ),
     Conjunct(
         "told_not_kept_nothing",

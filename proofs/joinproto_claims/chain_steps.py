@@ -6,7 +6,7 @@ number.  A crash needs no step: all facts of a store are durable, and no guard r
 disk needs none either: that seat takes no more steps.
 """
 
-from joinproto.prove.layer import Guard, Step, Update
+from joinproto.prove.layer import Guard, Step, Update, gains, loses
 from joinproto.prove.logic import Formula, Relation, Sort, Var, all_of, equal, every, same, some
 
 SEAT, VIEW, NUMBER, COPY = Sort("seat"), Sort("view"), Sort("number"), Sort("copy")
@@ -67,7 +67,7 @@ def has_data_of(seat: Var, view: Var) -> Formula:
     return every((u, n), equal(has(seat, u, n), start(view, u, n)))
 
 
-_CHOSEN = {chosen: Update((x,), chosen(x) | same(x, w))}
+_CHOSEN = gains(chosen, w)
 
 FOUND = Step(
     "found",
@@ -147,7 +147,7 @@ LEARN = Step(
 )
 
 _FREEZES = {
-    closed: Update((t, x), closed(t, x) | (same(t, s) & same(x, v))),
+    **gains(closed, s, v),
     told_not: Update(
         (t, y, x),
         told_not(t, y, x) | all_of(same(t, s), same(y, v), upto(x, v), ~reached(s, x)),
@@ -185,10 +185,7 @@ BEGIN_UPDATE = Step(
     "I7, J1: a host that overwrites its data marks its store as unfinished first",
     (s, v),
     (_KNOWS, _NOT_READY),
-    {
-        unfinished: Update((t,), unfinished(t) | same(t, s)),
-        has: Update((t, y, n), has(t, y, n) & ~same(t, s)),
-    },
+    {**gains(unfinished, s), **loses(has, s, None, None)},
 )
 
 END_UPDATE = Step(
@@ -205,7 +202,7 @@ END_UPDATE = Step(
         ),
     ),
     {
-        unfinished: Update((t,), unfinished(t) & ~same(t, s)),
+        **loses(unfinished, s),
         has: Update((t, y, n), (has(t, y, n) & ~same(t, s)) | (same(t, s) & contains(p, y, n))),
     },
 )
@@ -259,10 +256,7 @@ KEEP = Step(
         _OPEN,
         Guard("the number is the next one", every((y, m), has(s, y, m) >> earlier(m, n))),
     ),
-    {
-        has: Update((t, y, m), has(t, y, m) | (same(t, s) & same(y, v) & same(m, n))),
-        kept: Update((t, y, m), kept(t, y, m) | (same(t, s) & same(y, v) & same(m, n))),
-    },
+    {**gains(has, s, v, n), **gains(kept, s, v, n)},
 )
 
 STEPS = (

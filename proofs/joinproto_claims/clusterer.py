@@ -5,7 +5,7 @@ Source: Clusterer, U1 and U3 to U6; the steps are in `clusterer_steps.py`.
 """
 
 from joinproto.prove.layer import Claim, Conjunct, Layer
-from joinproto.prove.logic import FALSE, After, all_of, every, same, some
+from joinproto.prove.logic import After, all_of, every, is_total_order, same, some
 from joinproto_claims.clusterer_steps import (
     CONFIG,
     NODE,
@@ -29,10 +29,7 @@ from joinproto_claims.clusterer_steps import (
     s,
     said,
     t,
-    u,
-    v,
     version,
-    w,
     waits,
     x,
 )
@@ -72,12 +69,14 @@ CONJUNCTS = (
         "it is the claim nobody_rests",
     ),
     Conjunct(
-        "ready_does_not_wait", every(n, ready(n) >> ~waits(n)), "who is ready could give its lock"
+        "ready_does_not_wait",
+        every(n, ready(n) >> ~waits(n)),
+        "a node that is ready could give its lock",
     ),
     Conjunct(
         "who_waits_is_up",
         every(n, waits(n) >> some(c, held(n, c))),
-        "who is off could give its lock",
+        "a node that is off could give its lock",
     ),
     Conjunct(
         "locks_of_who_waits",
@@ -89,7 +88,9 @@ CONJUNCTS = (
         every((n, m, x), (lock(n, m) & lock(n, x)) >> same(m, x)),
         "it is the claim a_lock_has_one_holder",
     ),
-    Conjunct("first_is_ready", every(n, first(n) >> ready(n)), "who ended could still count"),
+    Conjunct(
+        "first_is_ready", every(n, first(n) >> ready(n)), "a node that ended could still count"
+    ),
     Conjunct(
         "one_set_is_meant",
         every((c, s, t), (means(c, s) & means(c, t)) >> same(s, t)),
@@ -116,13 +117,8 @@ LAYER = Layer(
     relations=(below, names, gospel, held, kept, waits, ready, first, has, lock, means, said),
     functions=(version,),
     axioms={
-        "versions are in a line": all_of(
-            every(u, ~below(u, u)),
-            every((u, v, w), (below(u, v) & below(v, w)) >> below(u, w)),
-            every((u, v), below(u, v) | below(v, u) | same(u, v)),
-        ),
+        "versions are in a line": is_total_order(below),
     },
-    initial=dict.fromkeys((held, kept, waits, ready, first, has, lock, means, said), FALSE),
     steps=STEPS,
     conjuncts=CONJUNCTS,
     claims=(
@@ -256,8 +252,8 @@ LAYER = Layer(
         all_of(first(n), ready(m), ~same(n, m), held(n, c), held(m, c), has(n, s), has(m, s)),
     ),
     assumes=(
-        "who cannot be reached while another one takes the locks is off until that one goes",
-        "who says that it joins does so still when the last answer of the round comes",
+        "a node that cannot be reached while another takes the locks is off until that one goes",
+        "a node that says that it joins still does so when the last answer of the round comes",
         "the identity that a node says names the data that it has",
     ),
 )

@@ -8,7 +8,7 @@ go: the data that it must have may come later.
 Source: Clusterer, U1 and U3 to U6; the claims about them are in `clusterer.py`.
 """
 
-from joinproto.prove.layer import Guard, Step, Update
+from joinproto.prove.layer import Guard, Step, Update, gains, loses
 from joinproto.prove.logic import Function, Relation, Sort, Var, every, same, some
 
 NODE, CONFIG, VERSION, SET = Sort("node"), Sort("config"), Sort("version"), Sort("set")
@@ -52,31 +52,28 @@ _SOMEBODY = Guard("a node has said that it is ready with the same config", said(
 
 _TAKEN = {held: Update((x, d), (held(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
 _KEPT = {kept: Update((x, d), (kept(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
-_RUNS = {ready: Update((x,), ready(x) | same(x, n))}
-_ENDED = {
-    ready: Update((x,), ready(x) & ~same(x, n)),
-    first: Update((x,), first(x) & ~same(x, n)),
-}
-_RESTS = {waits: Update((x,), waits(x) & ~same(x, n))}
+_RUNS = gains(ready, n)
+_ENDED = {**loses(ready, n), **loses(first, n)}
+_RESTS = loses(waits, n)
 _FREES = {lock: Update((x, y), lock(x, y) & ~same(y, n) & ~same(x, n))}
-_LEADS = {first: Update((x,), first(x) | same(x, n))}
-_WIPED = {has: Update((x, t), has(x, t) & ~same(x, n))}
-_FILLED = {has: Update((x, t), has(x, t) | (same(x, n) & same(t, s)))}
-_SETTLED = {means: Update((d, t), means(d, t) | (same(d, c) & same(t, s)))}
+_LEADS = gains(first, n)
+_WIPED = loses(has, n, None)
+_FILLED = gains(has, n, s)
+_SETTLED = gains(means, c, s)
 
 START = Step(
     "start",
     "U1: a node starts with what is on its disk, or with something younger",
     (n, c),
     (Guard("it is off", every(d, ~held(n, d))), _NOT_OLDER),
-    {**_TAKEN, waits: Update((x,), waits(x) | same(x, n))},
+    {**_TAKEN, **gains(waits, n)},
 )
 TAKE = Step(
     "take",
     "U1: a younger config comes, and the node waits: its broker ends",
     (n, c),
     (Guard("it is up", _UP), _YOUNGER),
-    {**_TAKEN, **_ENDED, **_FREES, waits: Update((x,), waits(x) | same(x, n))},
+    {**_TAKEN, **_ENDED, **_FREES, **gains(waits, n)},
 )
 ADOPT = Step(
     "adopt",
@@ -106,14 +103,14 @@ LOCK = Step(
         Guard("its lock is free", every(x, ~lock(n, x))),
         Guard("who asks waits", waits(m)),
     ),
-    {lock: Update((x, y), lock(x, y) | (same(x, n) & same(y, m)))},
+    gains(lock, n, m),
 )
 UNLOCK = Step(
     "unlock",
     "U5: a lock is given back, or its holder is gone",
     (n, m),
     (),
-    {lock: Update((x, y), lock(x, y) & ~(same(x, n) & same(y, m)))},
+    loses(lock, n, m),
 )
 _HEADS_ON = some(d, held(x, d) & below(version(c), version(d)))
 _GONE = {**_KEPT, **_RUNS, **_RESTS, **_FREES}
@@ -158,13 +155,14 @@ GO = Step(
 )
 SAY = Step(
     "say",
-    "U4: who is ready with what the config means says so; the word may come when it has ended",
+    "U4: a node that is ready with what the config means says so; when that arrives, it may have"
+    " ended",
     (n, c, s),
     (
         Guard("it is ready with the config", ready(n) & held(n, c)),
         Guard("it has what the config means", has(n, s) & means(c, s)),
     ),
-    {said: Update((x, d), said(x, d) | (same(x, n) & same(d, c)))},
+    gains(said, n, c),
 )
 JOIN = Step(
     "join",
@@ -226,29 +224,21 @@ FAIL = Step(
     "U4: the broker does not boot, or not any more: the node waits again",
     (n,),
     (Guard("it boots or runs", ready(n)),),
-    {**_ENDED, waits: Update((x,), waits(x) | same(x, n))},
+    {**_ENDED, **gains(waits, n)},
 )
 END = Step(
     "end",
     "a node stops, or crashes; what is on its disk stays",
     (n,),
     (),
-    {
-        held: Update((x, d), held(x, d) & ~same(x, n)),
-        **_ENDED,
-        **_RESTS,
-        **_FREES,
-    },
+    {**loses(held, n, None), **_ENDED, **_RESTS, **_FREES},
 )
 RESET = Step(
     "reset",
     "a machine that is off is thrown away, and comes as a new one",
     (n,),
     (Guard("it is off", every(d, ~held(n, d))),),
-    {
-        kept: Update((x, d), kept(x, d) & ~same(x, n)),
-        has: Update((x, t), has(x, t) & ~same(x, n)),
-    },
+    {**loses(kept, n, None), **loses(has, n, None)},
 )
 
 STEPS = (

@@ -6,9 +6,8 @@ long, cannot be known.  Source: reconciliation, Q2 to Q4; `joinproto/reconcile/t
 the table, and Ongaro's thesis, chapter 4, the group's own rules.
 """
 
-from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update
+from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses
 from joinproto.prove.logic import (
-    FALSE,
     After,
     Formula,
     Function,
@@ -66,7 +65,7 @@ _SOME_LOST = some(x, has(e, x) & lost(x))
 
 # -- the steps ---------------------------------------------------------------------------------
 
-_WRITTEN = {written: Update((g,), written(g) | same(g, f))}
+_WRITTEN = gains(written, f)
 _COMMITTED = Guard("the last change is committed", committed(e))
 _BEHIND = Guard("it is written right behind it", behind(e, f))
 _OWN = Guard("the leader has an entry of its own before", same(term(e), term(f)))
@@ -79,10 +78,7 @@ DECLARE = Step(
     "a queue is declared, with its first members; there may be any number of queues",
     (e,),
     (Guard("nothing leads to it", every(g, upto(g, e) >> same(g, e))),),
-    {
-        written: Update((g,), written(g) | same(g, e)),
-        committed: Update((g,), committed(g) | same(g, e)),
-    },
+    {**gains(written, e), **gains(committed, e)},
 )
 ELECT = Step(
     "elect",
@@ -125,7 +121,7 @@ ADD = Step(
         Guard("the node runs", runs(n)),
         Guard("it is the only change", one_more(e, f, n)),
     ),
-    {**_WRITTEN, added: Update((g, h), added(g, h) | (same(g, e) & same(h, f)))},
+    {**_WRITTEN, **gains(added, e, f)},
 )
 DROP = Step(
     "drop",
@@ -138,27 +134,22 @@ DROP = Step(
         Guard("the replica counts no more", lost(n)),
         Guard("it is the only change", one_more(f, e, n) & ~has(f, n)),
     ),
-    {**_WRITTEN, dropped: Update((g, h), dropped(g, h) | (same(g, e) & same(h, f)))},
+    {**_WRITTEN, **gains(dropped, e, f)},
 )
-STOP = Step(
-    "stop", "a node stops, or leaves", (n,), (), {runs: Update((x,), runs(x) & ~same(x, n))}
-)
+STOP = Step("stop", "a node stops, or leaves", (n,), (), loses(runs, n))
 LOSE = Step(
     "lose",
     "Q2: it is away for the failure interval, or has left the cluster",
     (n,),
     (Guard("it does not run", ~runs(n)),),
-    {lost: Update((x,), lost(x) | same(x, n))},
+    gains(lost, n),
 )
 RUN = Step(
     "run",
     "a node starts or comes back, and counts again",
     (n,),
     (),
-    {
-        runs: Update((x,), runs(x) | same(x, n)),
-        lost: Update((x,), lost(x) & ~same(x, n)),
-    },
+    {**gains(runs, n), **loses(lost, n)},
 )
 
 # -- claims ------------------------------------------------------------------------------------
@@ -280,7 +271,6 @@ LAYER = Layer(
             all_of(majority_of(q, e), one_more(f, e, n), ~within(n, q)) >> majority_of(q, f),
         ),
     },
-    initial=dict.fromkeys((written, committed, added, dropped, runs, lost), FALSE),
     steps=(DECLARE, ELECT, COMMIT, BY_HAND, ADD, DROP, STOP, LOSE, RUN),
     conjuncts=CONJUNCTS,
     claims=(

@@ -9,7 +9,7 @@ disk and go with it; answers and votes are said, and stay said.  Loss and doubli
 need no step: a step may come late, again, or never.
 """
 
-from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update
+from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses
 from joinproto.prove.logic import (
     Formula,
     Function,
@@ -71,7 +71,7 @@ def _answer(seat: Term) -> dict[Relation, Update]:
     """Return the answer to `b`: all that the seat keeps of earlier ballots."""
     is_it = same(x, seat) & same(d, b) & before(c, b)
     return {
-        answered: Update((x, c), answered(x, c) | (same(x, seat) & same(c, b))),
+        **gains(answered, seat, b),
         told: Update((x, d, c, v), told(x, d, c, v) | (is_it & accepted(x, c, v))),
         told_from: Update((x, d, c), told_from(x, d, c) | (is_it & accepted_from(x, c))),
     }
@@ -94,7 +94,7 @@ BEGIN = Step(
         Guard("the ballot is new to its owner's disk", ~promised(owner(b), b)),
         Guard(NOT_GONE, ~gone(owner(b))),
     ),
-    {**_promise(owner(b)), **_answer(owner(b)), is_open: Update((c,), is_open(c) | same(c, b))},
+    {**_promise(owner(b)), **_answer(owner(b)), **gains(is_open, b)},
 )
 
 PROMISE = Step(
@@ -105,10 +105,7 @@ PROMISE = Step(
     {**_promise(s), **_answer(s)},
 )
 
-_PROPOSED = {
-    proposed: Update((c, w), proposed(c, w) | (same(c, b) & same(w, v))),
-    is_open: Update((c,), is_open(c) & ~same(c, b)),
-}
+_PROPOSED = {**gains(proposed, b, v), **loses(is_open, b)}
 _OPEN = Guard("the attempt is in memory, with no proposal yet", is_open(b))
 _ASKED = Guard(ASKED, every(x, within(x, q) >> answered(x, b)))
 
@@ -137,10 +134,7 @@ PROPOSE_BOUND = Step(
             every((x, d), (within(x, q) & told_from(x, b, d)) >> ~before(c, d)),
         ),
     ),
-    {
-        proposed: Update((d, w), proposed(d, w) | (same(d, b) & same(w, v))),
-        is_open: Update((d,), is_open(d) & ~same(d, b)),
-    },
+    {**gains(proposed, b, v), **loses(is_open, b)},
 )
 
 GIVE_UP = Step(
@@ -148,7 +142,7 @@ GIVE_UP = Step(
     "an attempt is lost: a crash, or another ballot is later",
     (b,),
     (),
-    {is_open: Update((c,), is_open(c) & ~same(c, b))},
+    loses(is_open, b),
 )
 
 VOTE = Step(
@@ -169,7 +163,7 @@ VOTE = Step(
         accepted_from: Update(
             (x, c), (accepted_from(x, c) & ~same(x, s)) | (same(x, s) & _upto(c, b))
         ),
-        vote: Update((x, c, w), vote(x, c, w) | (same(x, s) & same(c, b) & same(w, v))),
+        **gains(vote, s, b, v),
     },
 )
 
@@ -179,11 +173,11 @@ LEAVE = Step(
     (s,),
     (),
     {
-        gone: Update((x,), gone(x) | same(x, s)),
-        promised: Update((x, c), promised(x, c) & ~same(x, s)),
-        beyond: Update((x, c), beyond(x, c) & ~same(x, s)),
-        accepted: Update((x, c, w), accepted(x, c, w) & ~same(x, s)),
-        accepted_from: Update((x, c), accepted_from(x, c) & ~same(x, s)),
+        **gains(gone, s),
+        **loses(promised, s, None),
+        **loses(beyond, s, None),
+        **loses(accepted, s, None, None),
+        **loses(accepted_from, s, None),
     },
 )
 
@@ -193,9 +187,9 @@ LOSE_ANSWER = Step(
     (s, b),
     (),
     {
-        answered: Update((x, c), answered(x, c) & ~(same(x, s) & same(c, b))),
-        told: Update((x, d, c, v), told(x, d, c, v) & ~(same(x, s) & same(d, b))),
-        told_from: Update((x, d, c), told_from(x, d, c) & ~(same(x, s) & same(d, b))),
+        **loses(answered, s, b),
+        **loses(told, s, b, None, None),
+        **loses(told_from, s, b, None),
     },
 )
 
@@ -245,7 +239,7 @@ CONJUNCTS = (
     Conjunct(
         "answered_is_passed",
         every((s, b, c), (answered(s, b) & before(c, b)) >> _passed(s, c)),
-        "who has answered could still vote in an earlier ballot",
+        "a seat that has answered could still vote in an earlier ballot",
     ),
     Conjunct(
         "told_was_voted",

@@ -6,7 +6,7 @@ Source: join protocol, 3.3 to 3.5; rules W1, I1, I2, I8, S2; `joinproto/join/pha
 and `successor.py` have the tables.
 """
 
-from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update
+from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses
 from joinproto.prove.logic import (
     Formula,
     Function,
@@ -69,7 +69,7 @@ def _reached_n(view: Var) -> Formula:
 
 # -- the steps ---------------------------------------------------------------------------------
 
-_CHOSEN = {chosen: Update((x,), chosen(x) | same(x, w))}
+_CHOSEN = gains(chosen, w)
 _NEW = Guard("it does not say that N was reached", ~activated(w))
 
 _STANDS_BEHIND = _below(v, w) & every(y, _below(y, w) >> upto(y, v))
@@ -119,17 +119,17 @@ START = Step(
     "2: a process begins, with whatever options its operator gave it",
     (s, o),
     (Guard("it does not run", every(p, ~runs(s, p))),),
-    {runs: Update((t, p), runs(t, p) | (same(t, s) & same(p, o)))},
+    gains(runs, s, o),
 )
 
-_STOPS = Update((t, y), serves(t, y) & ~same(t, s))
+_STOPS = loses(serves, s, None)
 
 LEARN = Step(
     "learn",
     "3.3: a member hears where its chain goes on, and ends whatever it does in older views",
     (s, w),
     (Guard("it is chosen", chosen(w)),),
-    {knows: Update((t, x), knows(t, x) | (same(t, s) & upto(x, w))), serves: _STOPS},
+    {knows: Update((t, x), knows(t, x) | (same(t, s) & upto(x, w))), **_STOPS},
 )
 
 WRITE = Step(
@@ -142,10 +142,10 @@ WRITE = Step(
 
 ANSWER = Step(
     "answer",
-    "3.3: who answers freezes, durably, and serves no more",
+    "3.3: a member that answers freezes, durably, and serves no more",
     (s, v),
     (),
-    {answered: Update((t, x), answered(t, x) | (same(t, s) & same(x, v))), serves: _STOPS},
+    {**gains(answered, s, v), **_STOPS},
 )
 
 _TIP = Guard("v is its tip", knows(s, v) & every(y, knows(s, y) >> upto(y, v)))
@@ -157,7 +157,7 @@ READY = Step(
     "I8: a member has the data of its view, and says so; when it may, says the layer below",
     (s, v),
     (),
-    {said: Update((t, x), said(t, x) | (same(t, s) & same(x, v)))},
+    gains(said, s, v),
 )
 
 SERVE = Step(
@@ -174,10 +174,7 @@ SERVE = Step(
         Guard("they are N, or N was reached before", enough(v) | activated(v)),
         Guard("it runs with v's options", runs(s, options(v))),
     ),
-    {
-        serves: Update((t, x), serves(t, x) | (same(t, s) & same(x, v))),
-        opened: Update((x,), opened(x) | same(x, v)),
-    },
+    {**gains(serves, s, v), **gains(opened, v)},
 )
 
 STOP = Step(
@@ -186,8 +183,8 @@ STOP = Step(
     (s,),
     (),
     {
-        serves: _STOPS,
-        runs: Update((t, p), runs(t, p) & ~same(t, s)),
+        **_STOPS,
+        **loses(runs, s, None),
         knows: Update((t, x), knows(t, x) & (~same(t, s) | written(t, x))),
     },
 )
@@ -235,7 +232,7 @@ CONJUNCTS = (
     Conjunct(
         "served_by_members",
         every((s, v), serves(s, v) >> member(v, s)),
-        "who is no member was not compared with the others",
+        "the options of a seat that is no member were not compared with the others'",
     ),
     Conjunct(
         "answered_serves_no_more",
@@ -273,7 +270,7 @@ CONJUNCTS = (
     Conjunct(
         "opened_after_n",
         every(v, opened(v) >> _reached_n(v)),
-        "who serves tells the next view that N was reached",
+        "a member that serves tells the next view that N was reached",
     ),
     Conjunct(
         "served_is_opened",

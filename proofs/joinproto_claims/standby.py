@@ -7,9 +7,8 @@ transfer, an acknowledgement, a declaration; queues need no word, for a backup c
 has caught up with all.  Source: hot standby, H2 to H5, H8, H9.
 """
 
-from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update
+from joinproto.prove.layer import Claim, Conjunct, Guard, Layer, Step, Update, gains, loses
 from joinproto.prove.logic import (
-    FALSE,
     Formula,
     Relation,
     Sort,
@@ -61,9 +60,9 @@ FOUND = Step(
     (b, g),
     (Guard("no broker was before", every((k, x), ~leads(k, x))),),
     {
-        leads: Update((k, x), leads(k, x) | (same(k, g) & same(x, b))),
-        listed: Update((k, x), listed(k, x) | (same(k, g) & same(x, b))),
-        counts: Update((k, x), counts(k, x) | (same(k, g) & same(x, b))),
+        **gains(leads, g, b),
+        **gains(listed, g, b),
+        **gains(counts, g, b),
         past: Update((x, k), past(x, k) | (same(x, b) & before(k, g))),
         told: Update((k, x, n), told(k, x, n) | all_of(same(k, g), same(x, b), has(b, n))),
     },
@@ -78,7 +77,7 @@ PROMOTE = Step(
         Guard("it is in the last view", listed(g, b)),
     ),
     {
-        leads: Update((k, x), leads(k, x) | (same(k, h) & same(x, b))),
+        **gains(leads, h, b),
         listed: Update(
             (k, x),
             listed(k, x) | (same(k, h) & (same(x, b) | (listed(g, x) & ~same(x, p)))),
@@ -107,28 +106,21 @@ SEND = Step(
         _STILL,
         Guard("it is new", every(x, ~has(x, m)) & every((k, x), ~told(k, x, m))),
     ),
-    {
-        has: Update((x, n), has(x, n) | (same(x, p) & same(n, m))),
-        told: Update((k, x, n), told(k, x, n) | all_of(same(k, g), same(x, p), same(n, m))),
-        put: Update((k, n), put(k, n) | (same(k, g) & same(n, m))),
-    },
+    {**gains(has, p, m), **gains(told, g, p, m), **gains(put, g, m)},
 )
 TELL = Step(
     "tell",
     "H4, H5: a backup has what its primary has, and says so",
     (g, p, x, m),
     (_FOLLOWS, Guard("the primary has it", told(g, p, m))),
-    {
-        has: Update((q, n), has(q, n) | (same(q, x) & same(n, m))),
-        told: Update((k, q, n), told(k, q, n) | all_of(same(k, g), same(q, x), same(n, m))),
-    },
+    {**gains(has, x, m), **gains(told, g, x, m)},
 )
 GIVE_UP = Step(
     "give up",
     "H9: a backup gives up what its primary does not have",
     (g, p, x, m),
     (_LEADS, _FOLLOWS, Guard("the primary has it not", ~told(g, p, m))),
-    {has: Update((q, n), has(q, n) & ~(same(q, x) & same(n, m)))},
+    loses(has, x, m),
 )
 COUNT = Step(
     "count",
@@ -142,28 +134,28 @@ COUNT = Step(
             every(n, (told(g, p, n) & (confirmed(g, n) | ~put(g, n))) >> told(g, x, n)),
         ),
     ),
-    {counts: Update((k, q), counts(k, q) | (same(k, g) & same(q, x)))},
+    gains(counts, g, x),
 )
 LIST = Step(
     "list",
     "H4: a backup that counts is written into the view",
     (g, x),
     (Guard("it counts", counts(g, x)),),
-    {listed: Update((k, q), listed(k, q) | (same(k, g) & same(q, x)))},
+    gains(listed, g, x),
 )
 STRIKE = Step(
     "strike",
     "H4: a backup is written out of the view",
     (g, x),
     (_NOT_ITSELF, _LAST),
-    {listed: Update((k, q), listed(k, q) & ~(same(k, g) & same(q, x)))},
+    loses(listed, g, x),
 )
 FORGET = Step(
     "forget",
     "H4: only then the primary goes on without it",
     (g, x),
     (Guard("it is not in the view", ~listed(g, x)),),
-    {counts: Update((k, q), counts(k, q) & ~(same(k, g) & same(q, x)))},
+    loses(counts, g, x),
 )
 CONFIRM = Step(
     "confirm",
@@ -173,7 +165,7 @@ CONFIRM = Step(
         Guard("it is there", told(g, p, m)),
         Guard("all that count have said so", every(x, counts(g, x) >> told(g, x, m))),
     ),
-    {confirmed: Update((k, n), confirmed(k, n) | (same(k, g) & same(n, m)))},
+    gains(confirmed, g, m),
 )
 
 # -- claims ------------------------------------------------------------------------------------
@@ -234,7 +226,7 @@ CONJUNCTS = (
             (f, g, x, p),
             all_of(counts(g, x), before(f, g), leads(f, p)) >> (listed(f, x) | past(x, f)),
         ),
-        "who counts could have been left out of an older view, and follow it still",
+        "a broker that counts could have been left out of an older view, and still follow it",
     ),
     Conjunct(
         "primary_has_been_there",
@@ -310,7 +302,6 @@ LAYER = Layer(
     sorts=(BROKER, GENERATION, MESSAGE),
     relations=(before, leads, listed, counts, past, has, told, put, confirmed),
     axioms={"generations are ordered": is_total_order(before)},
-    initial=dict.fromkeys((leads, listed, counts, past, has, told, put, confirmed), FALSE),
     steps=(
         FOUND,
         PROMOTE,

@@ -11,7 +11,6 @@ from joinproto.errors import MisuseError
 from joinproto.prove.finite import Finite
 from joinproto.prove.layer import Guard, Layer, Step, Update
 from joinproto.prove.logic import (
-    FALSE,
     TRUE,
     And,
     Every,
@@ -52,7 +51,6 @@ TOY = Layer(
     relations=(near, owns),
     functions=(home,),
     axioms={},
-    initial={owns: FALSE},
     steps=(TAKE,),
     conjuncts=(),
     claims=(),

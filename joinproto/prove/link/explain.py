@@ -7,7 +7,9 @@ picture before to exactly the picture after.
 
 from __future__ import annotations
 
-from attrs import define, field, frozen
+from typing import TypeAlias
+
+from attrs import define, field
 
 from joinproto.prove.link.mapping import Picture, RefinementMapping
 from joinproto.prove.logic import Var
@@ -17,11 +19,8 @@ STEPS_MAX = 9
 """Steps of the relation that one step of the code makes, at most."""
 
 
-@frozen
-class Explained:
-    """The relation's steps, by name, with their parameters."""
-
-    steps: tuple[tuple[str, tuple[tuple[Var, Element], ...]], ...]
+Explained: TypeAlias = tuple[tuple[str, tuple[tuple[Var, Element], ...]], ...]
+"""The relation's steps, by name, with their parameters."""
 
 
 @define
@@ -40,7 +39,7 @@ class Explainer:
 
     def _search(self, before: Picture, after: Picture) -> Explained | None:
         if before == after:
-            return Explained(())
+            return ()
         now, goal = self.mapping.structures(before, after)
         tried: set[Picture] = set()
         return self._towards(now, goal, tried, ())
@@ -50,12 +49,12 @@ class Explainer:
         now: Structure,
         goal: Structure,
         tried: set[Picture],
-        taken: tuple[tuple[str, tuple[tuple[Var, Element], ...]], ...],
+        taken: Explained,
     ) -> Explained | None:
         layer = self.mapping.layer
         here = tuple(now.rows[relation] for relation in layer.changing)
         if all(now.rows[one] == goal.rows[one] for one in layer.changing):
-            return Explained(taken)
+            return taken
         if here in tried or len(taken) == STEPS_MAX:
             return None
         tried.add(here)

@@ -54,18 +54,25 @@ class Found:
     """
 
     world: str
-    layer: Layer
+    explainer: Explainer = field(repr=False)
     steps: int = 0
     seconds: float = 0.0
     used: Counter[str] = Factory(Counter)
     rejected: Rejected | None = None
     level_of: dict[Picture, int] = field(factory=dict, repr=False)
-    explainer: Explainer | None = field(default=None, repr=False)
+
+    @property
+    def mapping(self) -> RefinementMapping:
+        return self.explainer.mapping
+
+    @property
+    def layer(self) -> Layer:
+        return self.mapping.layer
 
     @property
     def pictures(self) -> int:
         """Return how many different steps these are in the layer's words."""
-        return 0 if self.explainer is None else len(self.explainer.known)
+        return len(self.explainer.known)
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -74,9 +81,8 @@ class Found:
 
     def structures(self) -> Iterator[tuple[Structure, int]]:
         """Yield each state met, with its level, the nearest first."""
-        assert self.explainer is not None
         for picture, level in sorted(self.level_of.items(), key=lambda item: item[1]):
-            (structure,) = self.explainer.mapping.structures(picture)
+            (structure,) = self.mapping.structures(picture)
             yield structure, level
 
 
@@ -90,9 +96,9 @@ def link(
     walk = Walk(linked.load(linked.world, mutant))
     mappings = [make(walk) for make in linked.mappings]
     mappings = [one for one in mappings if layers is None or one.layer.name in layers]
-    found = [Found(linked.world, one.layer, explainer=Explainer(one)) for one in mappings]
+    found = [Found(linked.world, Explainer(one)) for one in mappings]
     began = time.process_time()
-    _Linking(walk, tuple(mappings), found).run(linked)
+    _Linking(walk, found).run(linked)
     for one in found:
         one.seconds = time.process_time() - began
     return found
@@ -101,16 +107,15 @@ def link(
 @define
 class _Linking:
     walk: Walk
-    mappings: tuple[RefinementMapping, ...]
     found: list[Found]
     number_of: dict[State, int] = Factory(dict)
     seen: set[tuple[int, int]] = Factory(set)
 
     def run(self, linked: Linked) -> None:
-        if not self.mappings:
+        if not self.found:
             return
         first = self.walk.initial()
-        start = tuple(mapping.picture(first, None) for mapping in self.mappings)
+        start = tuple(one.mapping.picture(first, None) for one in self.found)
         for one, picture in zip(self.found, start, strict=True):
             one.level_of[picture] = 0
         if self._near(first, start, linked.near) and linked.far:
@@ -152,14 +157,13 @@ class _Linking:
         if ends[0] != ends[1]:
             self.seen.add(ends)
         reached = []
-        for found, mapping, before in zip(self.found, self.mappings, pictures, strict=True):
-            after = mapping.picture(taken.after, before)
-            assert found.explainer is not None
+        for found, before in zip(self.found, pictures, strict=True):
+            after = found.mapping.picture(taken.after, before)
             explained = found.explainer.explain(before, after)
             if explained is None:
-                found.rejected = _rejected(mapping, taken, before, after, trail)
+                found.rejected = _rejected(found.mapping, taken, before, after, trail)
                 return None
-            found.used.update(name for name, _ in explained.steps)
+            found.used.update(name for name, _ in explained)
             found.level_of.setdefault(after, taken.level + 1)
             reached.append(after)
         return tuple(reached)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 from attrs import field, frozen
@@ -72,12 +73,7 @@ class ChainMapping(RefinementMapping):
         }
         rigid: dict[Relation, Rows] = {
             chain.upto: views.upto(all_views) or frozenset({("no view", "no view")}),
-            chain.earlier: frozenset(
-                (one, other)
-                for one in numbers
-                for other in numbers
-                if one < other  # type: ignore[operator]  # numbers are ints
-            ),
+            chain.earlier: frozenset(combinations(sorted(numbers), 2)),  # type: ignore[type-var]  # ints
             chain.member: views.members(all_views),
             chain.close: views.closes(all_views),
             chain.start: frozenset(starts),
@@ -86,9 +82,7 @@ class ChainMapping(RefinementMapping):
         return elements, rigid, {}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
-        def new(relation: Relation) -> Rows:
-            return goal.rows[relation] - now.rows[relation]
-
+        new = goal.since(now)
         yield from _choices(now, new(chain.chosen))
         for seat, view in new(chain.knows):
             yield "learn", {s: seat, w: view}

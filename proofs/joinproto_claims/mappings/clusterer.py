@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import islice, product
+from itertools import combinations, islice
 from typing import Any
 
 from attrs import define, evolve, frozen
@@ -118,9 +118,7 @@ class ClustererMapping(RefinementMapping):
             SET: tuple(sorted(sets)),
         }
         rigid: dict[Relation, Rows] = {
-            clusterer.below: frozenset(
-                (one, other) for one, other in product(versions, repeat=2) if one < other
-            ),
+            clusterer.below: frozenset(combinations(sorted(versions), 2)),
             clusterer.names: frozenset((one, name) for one in configs for name in one.config.nodes),
             clusterer.gospel: frozenset(
                 (one, one.config.gospel) for one in configs if one.config.gospel is not None

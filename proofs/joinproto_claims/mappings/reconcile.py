@@ -103,9 +103,7 @@ class ReconcileMapping(RefinementMapping):
         return elements, rigid, {reconcile.term: {entry: entry[-1].term for entry in entries}}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
-        def new(relation: Relation) -> Rows:
-            return goal.rows[relation] - now.rows[relation]
-
+        new = goal.since(now)
         for (entry,) in sorted(new(reconcile.written), key=lambda row: len(row[0])):  # type: ignore[arg-type]  # an entry is a log
             yield from self._changes(now, goal, entry)
         for (entry,) in sorted(new(reconcile.committed), key=lambda row: -len(row[0])):  # type: ignore[arg-type]  # the same

@@ -122,18 +122,14 @@ class RegisterMapping(RefinementMapping):
             MAJORITY: tuple(most),
         }
         rigid: dict[Relation, Rows] = {
-            register.before: frozenset(
-                (one, other) for one in self.ballots for other in self.ballots if one < other
-            ),
+            register.before: frozenset(combinations(sorted(self.ballots), 2)),
             register.elector: frozenset((seat,) for seat in electors),
             register.within: frozenset((seat, one) for one in most for seat in one),
         }
         return elements, rigid, {register.owner: {one: one.store_id for one in self.ballots}}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
-        def new(relation: Relation) -> Rows:
-            return goal.rows[relation] - now.rows[relation]
-
+        new = goal.since(now)
         for seat, ballot in sorted(new(register.promised), key=_latest_first):
             assert isinstance(ballot, Ballot)
             if ballot.store_id == seat:

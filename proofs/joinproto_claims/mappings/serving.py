@@ -88,9 +88,7 @@ class ServingMapping(RefinementMapping):
         return elements, rigid, values
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
-        def new(relation: Relation) -> Rows:
-            return goal.rows[relation] - now.rows[relation]
-
+        new = goal.since(now)
         for (view,) in new(serving.chosen):
             assert isinstance(view, Name)
             if view.parent is None:

@@ -12,6 +12,7 @@ stay as they were.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
 from attrs import frozen
@@ -115,10 +116,7 @@ class StandbyMapping(RefinementMapping):
             GENERATION: tuple(generations),
             MESSAGE: tuple(sorted(messages, key=str)) or ("nothing",),
         }
-        older = frozenset(
-            (one, other) for one in generations for other in range(one + 1, youngest + 1)
-        )
-        return elements, {standby.before: older}, {}
+        return elements, {standby.before: frozenset(combinations(generations, 2))}, {}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
         def new(relation: Relation) -> list[Any]:
