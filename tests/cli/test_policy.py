@@ -22,7 +22,7 @@ from joinproto_worlds.policy import galera, ours
 from joinproto_worlds.policy.built_in import pick
 from joinproto_worlds.policy.galera import found
 from joinproto_worlds.policy.nodes import Left, Node
-from joinproto_worlds.policy.worlds import WORLDS as BUILT
+from joinproto_worlds.policy.worlds import WORLDS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "policies"
 FEW = ("--ends", "2", "--writes", "1")
@@ -107,6 +107,31 @@ def test_no_longer_run_defeats_the_shipped_policy(capsys: Any, world: str, state
     code, tree = checked(capsys, "pick", "--world", world)
 
     assert (code, tree["distinct"]) == (0, states)
+    assert 0 == tree["unknown_as_absent"]
+
+
+@pytest.mark.parametrize(("safe", "counted"), [({"a", "b"}, 0), ({"b"}, 1)])
+def test_only_a_choice_that_does_harm_is_one_that_reads_unknown_as_absent(
+    safe: set[str], counted: int
+) -> None:
+    """Of two stores that are equally good either may be chosen."""
+    question = Question(ask="choose-founder", nodes=("a", "b"), stores=())
+    whole, blank = (
+        StateQuestion(question=evolve(question, reasons=(why,)), found=())
+        for why in ("both answer", "b is blank")
+    )
+    silent = StateQuestion(
+        question=evolve(question, unknown={"b": "timed-out"}),
+        found=(),
+        safe=frozenset(safe),
+        truth=lambda: whole,
+        blank=lambda: blank,
+    )
+    asker = Questioner(lambda asked: "b" if asked is whole else "a")
+
+    assert "a" == asker.answer(silent)
+
+    assert counted == summed(asker, is_whole=True).unknown_as_absent
 
 
 @pytest.mark.landing
@@ -219,7 +244,7 @@ def test_stores_that_are_the_same_are_put_to_a_policy_once() -> None:
     assert 3 * put.total() < 2 * report.distinct
 
 
-@pytest.mark.parametrize("world", [name for name, it in BUILT.items() if not it.is_bounded])
+@pytest.mark.parametrize("world", [name for name, it in WORLDS.items() if not it.is_bounded])
 def test_an_option_that_a_world_does_not_use_is_refused(capsys: Any, world: str) -> None:
     code, tree = checked(capsys, "pick", "--world", world, "--ends", "2")
 

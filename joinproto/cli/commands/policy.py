@@ -30,6 +30,8 @@ from joinproto.recovery.policy.asked import Answers, Policy, Questioner, summed
 from joinproto.recovery.policy.program import SECONDS, Program, asks_of, command_of
 from joinproto.recovery.policy.question import ASKS
 from joinproto.recovery.words import typed
+from joinproto_worlds.policy.nodes import Left
+from joinproto_worlds.policy.worlds import WORLDS
 
 EXAMPLE = """\b
 Example:
@@ -38,7 +40,6 @@ Example:
   joinproto policy check pick --world rabbitmq
 """
 OURS = "pick"
-WORLDS = ("galera", "rabbitmq", "joinproto", "joinproto-two")
 OF_NODES = ("writes", "ends", "starts", "wipes", "by_hand", "unmounted", "acts", "all_answer")
 """Parameters of this command that bound the events of nodes."""
 
@@ -74,7 +75,7 @@ left_options = together(
 
 @policy.command("check", epilog=EXAMPLE)
 @click.argument("target", metavar="POLICY")
-@option("--world", "Whose nodes and disks.", click.Choice(WORLDS), usual="galera")
+@option("--world", "Whose nodes and disks.", click.Choice([*WORLDS]), usual="galera")
 @option(
     ("--ask", "asks"),
     "What it is asked; else choose-founder, and of a Python file what it has functions for.",
@@ -144,13 +145,10 @@ def check_command(
 def _searched(
     asker: Questioner, name: str, left: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> Report:
-    from joinproto_worlds.policy.nodes import Left
-    from joinproto_worlds.policy.worlds import WORLDS as BUILT
-
-    world = BUILT[name].build(asker, Left(**left))
+    world = WORLDS[name].made(asker, Left(**left))
     # A search in plain Python that does not end begins again in the engine.  Without compiled
     # loops a short run may do.
-    by_engine = BUILT[name].is_large and has_loops()
+    by_engine = WORLDS[name].is_large and has_loops()
     try:
         return (check_by_engine if by_engine else check)(world, **limits)
     except ModelProblem:
@@ -192,10 +190,8 @@ def _command(target: str) -> str:
 
 def _refuse_unused(world: str) -> None:
     """Refuse options that a world has no use for: its runs would be the same."""
-    from joinproto_worlds.policy.worlds import WORLDS as BUILT
-
     given = click.get_current_context().get_parameter_source
-    for name in () if BUILT[world].is_bounded else OF_NODES:
+    for name in () if WORLDS[world].is_bounded else OF_NODES:
         if given(name) is ParameterSource.COMMANDLINE:
             flag = "--answered" if name == "acts" else f"--{name.replace('_', '-')}"
             raise UsageProblem(
@@ -236,8 +232,8 @@ def _text(target: str, world: str, report: Report, answers: Answers) -> Iterator
     if answers.unknown_as_absent:
         yield (
             f"it reads `timed-out` as `absent` in {plural(answers.unknown_as_absent, 'question')}:"
-            " it chose as if the silent node had an empty disk, and would have chosen otherwise had"
-            " the node answered"
+            " it chose as if the silent node had an empty disk, did harm, and would have chosen"
+            " otherwise had the node answered"
         )
     if answers.too_careful:
         yield (

@@ -11,6 +11,7 @@ from pathlib import Path
 from joinproto.check.report import Report
 from joinproto.cli.show.amounts import count, plural
 from joinproto.recovery.policy.asked import Answers
+from joinproto_worlds.policy.worlds import WORLDS
 
 SOURCE_LINES_MAX = 80
 LANGUAGES = {".py": "python", ".sh": "sh", ".c": "c", ".go": "go", ".rb": "ruby"}
@@ -31,11 +32,6 @@ HARMS = {
         "The power fails here, everywhere at once.  For some of the stores that are left the policy"
         " chooses one that lacks a frame that was acknowledged to a client."
     ),
-}
-BEGINS = "Nodes a, b and c serve together at first, and each has all that was acknowledged."
-OURS_BEGINS = {
-    "joinproto": "Members a, b and c are started with empty disks, and found a cluster.",
-    "joinproto-two": "Members a and b are started with empty disks, and found a cluster.",
 }
 PICK = """\
 Or let a program choose that no run defeats; it ends with 0 only where the latest store is proven:
@@ -100,7 +96,7 @@ def _run(world: str, report: Report) -> Iterator[str]:
     if not broken or report.trace is None:
         return
     yield "## The shortest run that defeats it"
-    yield OURS_BEGINS.get(world, BEGINS)
+    yield WORLDS[world].begins
     yield "\n".join(f"{at}. {step.label}" for at, step in enumerate(report.trace.steps, start=1))
     yield HARMS[broken]
 
@@ -144,6 +140,12 @@ def _lessons(report: Report, answers: Answers) -> Iterator[str]:
             " history; a mark or a place in a list says how a node ended, not that no other one"
             " went on.  `history` in a store has the hash of its last write-sets by their numbers:"
             " one store is ahead of another only where both have the same hash under one number."
+        )
+    if broken == "no acknowledged frame is lost":
+        yield (
+            "Compare views, and not numbers alone.  A store that a later view left behind lacks"
+            " what that view acknowledged, and the highest number may be that of a frame that was"
+            " never acknowledged."
         )
     if answers.too_careful:
         yield (

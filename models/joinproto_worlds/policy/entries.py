@@ -13,6 +13,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from joinproto.check.entry import Entry
+from joinproto_worlds.policy.worlds import WORLDS
 
 FAMILY = "policies"
 ABOUT = "programs that decide who founds a cluster after a failure, and the run that defeats each"
@@ -46,7 +47,7 @@ def _asked(
 ) -> Asked:
     entry = Entry(
         f"policy-{name}",
-        f"joinproto_worlds.policy.{'ours' if world == OURS else world}:world",
+        f"joinproto_worlds.policy.{WORLDS[world].build}",
         about,
         members=(3, 3),
         usual=3,

@@ -57,8 +57,8 @@ def world_of(system: System, asker: Questioner, *, nodes: int = 3, left: Left) -
         beside=(CLIENTS,),
         together=partial(_steps, system, asker),
         properties=[
-            always("no acknowledged write is lost", _nothing_lost),
-            always("one cluster serves", _is_one),
+            always("no acknowledged write is lost", partial(_is_unharmed, "a write lost")),
+            always("one cluster serves", partial(_is_unharmed, "two clusters")),
             sometimes("its answer founds the cluster", _is_founded),
         ],
         about="a policy is asked after a failure, and what it says is done",
@@ -68,12 +68,8 @@ def world_of(system: System, asker: Questioner, *, nodes: int = 3, left: Left) -
 # -- claims ---------------------------------------------------------------------------------------
 
 
-def _nothing_lost(view: View) -> bool:
-    return bool(view[CLIENTS].harm != "a write lost")
-
-
-def _is_one(view: View) -> bool:
-    return bool(view[CLIENTS].harm != "two clusters")
+def _is_unharmed(harm: str, view: View) -> bool:
+    return bool(view[CLIENTS].harm != harm)
 
 
 def _is_founded(view: View) -> bool:
@@ -121,24 +117,21 @@ def _life(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
                 f"a write is acknowledged by {_named(group)}",
                 tuple(evolve(node, data=(*node.data, write)) for node in group),
                 evolve(
-                    clients,
+                    clients.spending("writes"),
                     acknowledged=(*clients.acknowledged, write),
                     written=write,
-                    left=evolve(left, writes=left.writes - 1),
                 ),
             )
     if left.ends:
-        yield from _ends(system, nodes, evolve(clients, left=evolve(left, ends=left.ends - 1)))
+        yield from _ends(system, nodes, clients.spending("ends"))
     if left.starts:
-        yield from _returns(
-            system, nodes, evolve(clients, left=evolve(left, starts=left.starts - 1))
-        )
+        yield from _returns(system, nodes, clients.spending("starts"))
     if left.wipes:
         yield from _wipes(nodes, clients)
     if left.unmounted:
         yield from _unmounts(nodes, clients)
     if left.by_hand and not any(node.serves for node in nodes.values()):
-        after = evolve(clients, left=evolve(left, by_hand=left.by_hand - 1))
+        after = clients.spending("by_hand")
         for node in nodes.values():
             if node.disk == "whole":
                 founder = _alone(node, "hand")
@@ -224,22 +217,18 @@ def _wipes(nodes: Nodes, clients: Clients) -> Iterator[Move]:
         yield Move(
             f"{node.name} loses its disk",
             (Node(node.name, runs=False, serves=False, disk="blank", starts=node.starts),),
-            evolve(
-                _without_lost(clients, [one for one in nodes.values() if one is not node]),
-                left=evolve(clients.left, wipes=clients.left.wipes - 1),
+            _without_lost(
+                clients.spending("wipes"), [one for one in nodes.values() if one is not node]
             ),
         )
 
 
 def _unmounts(nodes: Nodes, clients: Clients) -> Iterator[Move]:
-    left = evolve(clients.left, unmounted=clients.left.unmounted - 1)
+    after = clients.spending("unmounted")
     for node in nodes.values():
         if not node.runs and node.disk == "whole":
-            yield Move(
-                f"the disk of {node.name} is not mounted",
-                (evolve(node, disk="unmounted"),),
-                evolve(clients, left=left),
-            )
+            unmounted = evolve(node, disk="unmounted")
+            yield Move(f"the disk of {node.name} is not mounted", (unmounted,), after)
 
 
 def _without_lost(clients: Clients, nodes: Iterable[Node]) -> Clients:
@@ -259,7 +248,7 @@ def _named(group: tuple[Node, ...]) -> str:
 def _answers(system: System, asker: Questioner, nodes: Nodes, clients: Clients) -> Iterator[Move]:
     if not clients.left.asks:
         return
-    after = evolve(clients, left=evolve(clients.left, asks=clients.left.asks - 1))
+    after = clients.spending("asks")
     for silent in (None,) if clients.left.all_answer else (None, *nodes):
         if any(node.runs for node in nodes.values() if node.name != silent):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from joinproto.recovery.found import Found
 
@@ -82,6 +82,11 @@ class Clients:
     harm: Literal["", "a write lost", "two clusters"] = ""
     written: int = 0
     left: Left = field(factory=Left)
+
+    def spending(self, budget: str) -> Clients:
+        """Return the clients with one less left of this budget."""
+        left = {budget: getattr(self.left, budget) - 1}
+        return evolve(self, left=evolve(self.left, **left))
 
 
 @frozen(kw_only=True, eq=False)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from functools import cache, lru_cache, partial
 from itertools import combinations
+from typing import Any
 
 from attrs import evolve
 
 from joinproto.check import View, World, always, sometimes
+from joinproto.check.catalogue import entry
 from joinproto.recovery.found import Fact, Format, Found, Raw, State
 from joinproto.recovery.judgement import store_told
 from joinproto.recovery.own import state_of
@@ -32,18 +34,7 @@ def world(asker: Questioner) -> World:
 
     It serves without that one, so stores differ in their frames without any crash.
     """
-    base = join.build(
-        members=3,
-        register="votes",
-        crashes=0,
-        partitions=0,
-        proposers=1,
-        views=2,
-        leaves="b",
-        closes=False,
-        reaches=("FOUND", "CHANGE"),
-    )
-    return _asking(base, asker, "policy-joinproto")
+    return _asking("join-pick-some", asker, "policy-joinproto", partitions=0)
 
 
 def world_of_two(asker: Questioner) -> World:
@@ -52,20 +43,13 @@ def world_of_two(asker: Questioner) -> World:
     Each store in turn is ahead of the other, in a later view; the highest sequence number may be
     of a frame that was never committed.
     """
-    base = join.build(
-        members=2,
-        register="votes",
-        crashes=2,
-        partitions=0,
-        proposers=1,
-        automatic=False,
-        marks=True,
-        leaves="b",
-    )
-    return _asking(base, asker, "policy-joinproto-two")
+    return _asking("join-pick", asker, "policy-joinproto-two")
 
 
-def _asking(base: World, asker: Questioner, name: str) -> World:
+def _asking(bounds: str, asker: Questioner, name: str, **given: Any) -> World:
+    """Return the world with the bounds of another one, but for those that are `given`."""
+    item = entry(bounds)
+    base = join.build(**{"members": item.usual, **item.given, **given})
     claims = [
         always("no acknowledged frame is lost", partial(_nothing_lost, asker)),
         sometimes("it chooses a store", partial(_is_chosen, asker)),

@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from joinproto.check import World
-from joinproto.recovery.policy.asked import Questioner
-from joinproto_worlds.policy import galera, ours, rabbitmq
-from joinproto_worlds.policy.nodes import Left
+if TYPE_CHECKING:
+    from joinproto.check.world import World
+    from joinproto.recovery.policy.asked import Questioner
+    from joinproto_worlds.policy.nodes import Left
+
+SERVING = "Nodes a, b and c serve together at first, and each has all that was acknowledged."
 
 
-@frozen(kw_only=True)
+@frozen
 class PolicyWorld:
     """A world that asks a policy.
 
-    `build` takes the bounds of what may happen to nodes, which it uses if `is_bounded`; else they
-    are its own.  `is_large`: too large for a search in plain Python.
+    `build`: names the function that builds it, which is imported when it is asked for.  The
+    function takes the policy, and if the world `is_bounded` the bounds of what may happen to nodes;
+    else the bounds are the world's own.  `begins`: how each run begins, in words.  `is_large`: too
+    large for a search in plain Python.
     """
 
-    build: Callable[[Questioner, Left], World]
-    is_bounded: bool
-    is_large: bool
+    build: str
+    begins: str = SERVING
+    is_bounded: bool = True
+    is_large: bool = False
+
+    def made(self, asker: Questioner, left: Left) -> World:
+        """Return the world in which `asker` is asked."""
+        module, _, name = self.build.partition(":")
+        build = getattr(import_module(f"joinproto_worlds.policy.{module}"), name)
+        world: World = build(asker, left) if self.is_bounded else build(asker)
+        return world
 
 
 WORLDS = {
-    "galera": PolicyWorld(build=galera.world, is_bounded=True, is_large=False),
-    "rabbitmq": PolicyWorld(build=rabbitmq.world, is_bounded=True, is_large=False),
+    "galera": PolicyWorld("galera:world"),
+    "rabbitmq": PolicyWorld("rabbitmq:world"),
     "joinproto": PolicyWorld(
-        build=lambda asker, _: ours.world(asker), is_bounded=False, is_large=True
+        "ours:world",
+        "Members a, b and c are started with empty disks, and found a cluster.",
+        is_bounded=False,
+        is_large=True,
     ),
     "joinproto-two": PolicyWorld(
-        build=lambda asker, _: ours.world_of_two(asker), is_bounded=False, is_large=True
+        "ours:world_of_two",
+        "Members a and b are started with empty disks, and found a cluster.",
+        is_bounded=False,
+        is_large=True,
     ),
 }
