@@ -27,7 +27,8 @@ class StateQuestion:
     `found`: the stores in it as the reader gives them, for policies in this process.  `safe`:
     answers that lose nothing in this state.  `truth`: makes the same question with every node's
     store in it; `blank`: with an empty store in the place of each that is unknown.  Both are of
-    interest only where the policy chose a node.
+    interest only where the policy chose a node, and the first where its choice is not safe: of two
+    stores that are equally good either may be chosen.
     """
 
     question: Question
@@ -86,11 +87,8 @@ class Questioner:
             record = Record(asked.question, answer, asked.safe, blank=asked.blank)
             self.records[line] = record
         record.safe &= asked.safe
-        if (
-            asked.truth is not None
-            and record.chose_a_node  # no other is compared with it
-            and len(record.truths) < TRUTHS_MAX
-        ):
+        does_harm = record.chose_a_node and record.answer not in asked.safe
+        if asked.truth is not None and does_harm and len(record.truths) < TRUTHS_MAX:
             truth = asked.truth()
             record.truths[truth.question.line] = truth
         return record.answer
@@ -104,7 +102,7 @@ class Answers:
     answers: Annotated[Mapping[str, int], "kind of question and answer to how often"]
     unknown_as_absent: Annotated[
         Count,
-        "questions in which it chose a founder as if a node that did not answer had an empty"
+        "questions in which it chose a founder that does harm, as if a silent node had an empty"
         " store, and would have chosen another, or none, had it answered",
     ]
     example: Annotated[str | None, "the first such question; null: none"]
