@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from attrs import frozen
@@ -12,6 +12,8 @@ from joinproto_worlds.incidents.words import Incident
 
 Rule = Literal["deployed", "fixed", "left"]
 """The rule that was deployed; the fix that was; the fix, searched for remaining faults."""
+ENDINGS: dict[Rule, str] = {"deployed": "", "fixed": "-fixed", "left": "-left"}
+"""The suffix of a world's name, by its rule."""
 
 Ends = tuple[str, int | None]
 """The incident that a world shows, in a sentence, and the steps of its shortest run; None if it
@@ -26,7 +28,7 @@ class Told:
     name: str
     system: str
     link: str
-    worlds: dict[Rule, Ends]
+    worlds: Mapping[Rule, Ends]
     make: Callable[[Rule], Incident]
 
     @property
@@ -48,18 +50,17 @@ def incident(
     link: str,
     *,
     deployed: Ends,
-    fixed: Ends | None = None,
-    left: Ends | None = None,
+    **others: Ends,
 ) -> Callable[[Callable[[Rule], Incident]], Callable[[Rule], Incident]]:
-    """Register the incident of the function; its docstring tells the events."""
-    worlds: dict[Rule, Ends] = {"deployed": deployed}
-    if fixed is not None:
-        worlds["fixed"] = fixed
-    if left is not None:
-        worlds["left"] = left
+    """Register the incident of the function; its docstring tells the events.
+
+    `others`: the endings of the worlds `fixed` and `left`, where there are any.
+    """
+    worlds = {"deployed": deployed, **others}
 
     def enter(make: Callable[[Rule], Incident]) -> Callable[[Rule], Incident]:
-        INCIDENTS[name] = Told(name, system, link, worlds, make)
+        ends = {rule: worlds[rule] for rule in ENDINGS if rule in worlds}
+        INCIDENTS[name] = Told(name, system, link, ends, make)
         return make
 
     return enter
@@ -67,8 +68,6 @@ def incident(
 
 def build(members: int, *, incident: str, rule: Rule) -> World:
     """Return the world of an incident under a rule; `members`: as many as it has."""
-    from joinproto_worlds.incidents import sources  # noqa: F401  inside: it enters them
-
     found = INCIDENTS[incident]
     if members != found.members:
         raise ValueError(f"it has {found.members} members, always")

@@ -9,14 +9,10 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from joinproto.check.entry import Entry
-from joinproto_worlds.incidents import sources  # noqa: F401  it enters the incidents
-from joinproto_worlds.incidents.catalogue import INCIDENTS
+from joinproto_worlds.incidents.catalogue import ENDINGS, INCIDENTS
 from joinproto_worlds.incidents.shipped import ENTRIES as SHIPPED
 from joinproto_worlds.incidents.shipped import RABBITMQ
 from joinproto_worlds.incidents.spoken import SPOKEN
-
-ENDINGS = {"deployed": "", "fixed": "-fixed", "left": "-left"}
-"""The suffix of a world's name, by its rule."""
 
 
 def _rows() -> Iterator[Entry]:
@@ -39,15 +35,15 @@ def _rows() -> Iterator[Entry]:
         if name in RABBITMQ:
             system, link, happened = RABBITMQ[name]
         else:
-            system, link, happened = INCIDENTS[name].system, INCIDENTS[name].link, ""
-            happened = INCIDENTS[name].happened
+            it = INCIDENTS[name]
+            system, link, happened = it.system, it.link, it.happened
         yield evolve(item, happened=f"{system}: {' '.join(happened.split())}", link=link)
 
 
 def incident_of(world: str) -> str:
     """Return the name of the incident that a world is about."""
     name = world.removeprefix("incident-")
-    for ending in ("-fixed", "-left", "-ours"):
+    for ending in (*ENDINGS.values(), "-ours"):
         name = name.removesuffix(ending)
     return name
 

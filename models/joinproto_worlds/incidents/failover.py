@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from joinproto.check.properties import always, always_possible, eventually_always
+from joinproto.check.properties import always, always_possible, eventually_always, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together
 from joinproto_worlds.incidents.catalogue import Rule, incident
 from joinproto_worlds.incidents.words import (
+    DOWN,
+    UP,
     Incident,
     can_serve,
     does,
     fault,
-    happens,
     kept,
     serving,
     spread,
@@ -67,7 +68,7 @@ def github(rule: Rule) -> Incident:
         claims=[
             always("one line of writes", one_line),
             can_serve(),
-            happens("a write is on both sides", lambda view: "e" in view["west"].log),
+            sometimes("a write is on both sides", lambda view: "e" in view["west"].log),
         ],
         faults={"the link is cut for 43 seconds": 1},
     )
@@ -105,7 +106,7 @@ def cloudflare(rule: Rule) -> Incident:
         steps=steps,
         claims=[
             eventually_always("a leader stays", lambda view: view["n3"].leads),
-            happens("the switch is half dead", lambda view: view["switch"].half_dead),
+            sometimes("the switch is half dead", lambda view: view["switch"].half_dead),
         ],
         faults={"the switch drops what 1 and 3 send each other": 1},
     )
@@ -128,7 +129,7 @@ def cnpg_lagging(rule: Rule) -> Incident:
     def steps(view: View) -> Iterator[Together]:
         p = view["p"]
         if p.up and p.serves:
-            yield fault("the primary dies", p={"up": False, "serves": False})
+            yield fault("the primary dies", p=DOWN)
         if view["remote"].answers:
             yield fault("the remote replica does not answer", remote={"answers": False})
         elif not serving(view):
@@ -145,7 +146,7 @@ def cnpg_lagging(rule: Rule) -> Incident:
     standby = {"up": True, "serves": False, "answers": True}
     return Incident(
         nodes={
-            "p": {"up": True, "serves": True, "data": 9, "answers": False},
+            "p": {**UP, "data": 9, "answers": False},
             "local": {**standby, "data": 8},
             "remote": {**standby, "data": 9},
         },
@@ -153,7 +154,7 @@ def cnpg_lagging(rule: Rule) -> Incident:
         claims=[
             kept(9),
             can_serve(),
-            happens("a standby is promoted", lambda view: view["remote"].serves),
+            sometimes("a standby is promoted", lambda view: view["remote"].serves),
         ],
         faults={"the primary dies": 1, "the remote replica does not answer": 1},
     )
@@ -208,7 +209,7 @@ def cnpg_partition(rule: Rule) -> Incident:
         claims=[
             one if rule == "left" else acknowledged,
             can_serve(),
-            happens("the other side has the write", lambda view: view["q"].data == 9),
+            sometimes("the other side has the write", lambda view: view["q"].data == 9),
         ],
         faults={"the network is cut": 1},
     )
@@ -238,17 +239,17 @@ def stripe(rule: Rule) -> Incident:
             if not p.up and not serving(view) and not it.stalls:
                 yield does(f"{name} is elected", **{name: {"serves": True}})
         if p.up:
-            yield fault("the primary fails", p={"up": False, "serves": False})
+            yield fault("the primary fails", p=DOWN)
 
     return Incident(
         nodes={
-            "p": {"up": True, "serves": True, "data": 9},
+            "p": {**UP, "data": 9},
             **{name: {"stalls": False, "serves": False, "data": 9} for name in names},
         },
         steps=steps,
         claims=[
             always_possible("a primary can be elected", lambda view: bool(serving(view))),
-            happens("a member is elected", lambda view: view["s1"].serves),
+            sometimes("a member is elected", lambda view: view["s1"].serves),
         ],
         faults={"a member stalls, and answers all checks": 2, "the primary fails": 1},
     )

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from joinproto.check.properties import always, always_possible
+from joinproto.check.properties import always, always_possible, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together
 from joinproto_worlds.incidents.catalogue import Rule, incident
 from joinproto_worlds.incidents.words import (
+    DOWN,
+    UP,
     Incident,
     all_serve,
     can_serve,
     does,
     fault,
-    happens,
     kept,
     one_cluster,
     spread,
 )
 
 THREE = ("n1", "n2", "n3")
-UP = {"up": True, "serves": True}
-DOWN = {"up": False, "serves": False}
 
 
 @incident(
@@ -58,7 +57,7 @@ def leave_all(rule: Rule) -> Incident:
         claims=[
             can_serve(),
             all_serve(),
-            happens("all are down", lambda v: not any(v[name].up for name in THREE)),
+            sometimes("all are down", lambda v: not any(v[name].up for name in THREE)),
         ],
         faults={"a server is stopped in order": 3},
     )
@@ -101,7 +100,7 @@ def blank_master(rule: Rule) -> Incident:
         steps=steps,
         claims=[
             kept(9),
-            happens("a blank master leads", lambda view: not view["master"].knows),
+            sometimes("a blank master leads", lambda view: not view["master"].knows),
         ],
         faults={"the masters and their data folders are lost": 1},
     )
@@ -154,7 +153,7 @@ def start_order(rule: Rule) -> Incident:
                 lambda v: v["etcd"].newest in (v["s1"].data, v["s2"].data),
             ),
             can_serve(),
-            happens("the standby takes writes", lambda view: view["etcd"].newest == 9),
+            sometimes("the standby takes writes", lambda view: view["etcd"].newest == 9),
         ],
         faults={"the leader is switched off": 2},
     )
@@ -234,8 +233,8 @@ def forgotten_replicas(rule: Rule) -> Incident:
                 "a node that is removed is no member of a queue",
                 lambda v: not (v["tool"].is_trusted and v["tool"].replica),
             ),
-            happens("a node is removed", lambda view: view["tool"].is_trusted),
-            happens("the command is killed", lambda view: view["tool"].is_cut),
+            sometimes("a node is removed", lambda view: view["tool"].is_trusted),
+            sometimes("the command is killed", lambda view: view["tool"].is_cut),
         ],
         faults={"the command is killed": 1},
     )
@@ -275,7 +274,7 @@ def blank_rejoin(rule: Rule) -> Incident:
         steps=steps,
         claims=[
             always("no member panics", lambda view: not view["member"].panics),
-            happens("it is started again", lambda v: v["member"].up and v["member"].log == 0),
+            sometimes("it is started again", lambda v: v["member"].up and v["member"].log == 0),
             *([whole] if rule == "fixed" else []),
         ],
         faults={"the member loses its disk": 1},
@@ -357,7 +356,7 @@ def last_replica(rule: Rule) -> Incident:
             "r3": {**first, "serves": False, "had": True},
         },
         steps=steps,
-        claims=[kept(9), can_serve(), happens("the leader is alone", lambda v: not v["r1"].up)],
+        claims=[kept(9), can_serve(), sometimes("the leader is alone", lambda v: not v["r1"].up)],
         faults={
             "a follower falls behind, and out of the set": 2,
             "the power fails at r1, and its tail is lost": 1,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from joinproto.check.properties import always, always_possible
+from joinproto.check.properties import always, always_possible, sometimes
 from joinproto.check.view import View
 from joinproto.check.world import Together
 from joinproto_worlds.incidents.catalogue import Rule, incident
 from joinproto_worlds.incidents.words import (
+    DOWN,
+    UP,
     Incident,
     can_serve,
     does,
     fault,
-    happens,
     kept,
     not_blank,
     serving,
@@ -43,7 +44,7 @@ def redis_empty(rule: Rule) -> Incident:
     def steps(view: View) -> Iterator[Together]:
         primary = view["sentinel"].primary
         if view["a"].up:
-            gone = {"up": False, "serves": False, "data": 0}
+            gone = {**DOWN, "data": 0}
             yield fault("the pod of the primary and its volume are lost", a=gone)
         else:
             leads = primary == "a" and rule == "deployed"
@@ -71,7 +72,7 @@ def redis_empty(rule: Rule) -> Incident:
         claims=[
             kept(9),
             can_serve(),
-            happens("a replica is promoted", lambda view: view["sentinel"].primary != "a"),
+            sometimes("a replica is promoted", lambda view: view["sentinel"].primary != "a"),
         ],
         faults={"the pod of the primary and its volume are lost": 1},
     )
@@ -94,7 +95,7 @@ def never_synced(rule: Rule) -> Incident:
     def steps(view: View) -> Iterator[Together]:
         p, r = view["p"], view["r"]
         if p.up and p.serves:
-            yield fault("the primary fails", p={"up": False, "serves": False})
+            yield fault("the primary fails", p=DOWN)
         if p.serves and not r.data:
             yield does("r finishes its first sync", r={"data": p.data})
         if not p.up and not r.serves and (r.data or rule == "deployed"):
@@ -106,7 +107,7 @@ def never_synced(rule: Rule) -> Incident:
 
     return Incident(
         nodes={
-            "p": {"up": True, "serves": True, "data": 9},
+            "p": {**UP, "data": 9},
             "r": {"up": True, "serves": False, "data": 0},
         },
         steps=steps,
@@ -114,7 +115,7 @@ def never_synced(rule: Rule) -> Incident:
             not_blank(),
             kept(9),
             can_serve(),
-            happens("the replica serves the data", lambda v: v["r"].serves and v["r"].data == 9),
+            sometimes("the replica serves the data", lambda v: v["r"].serves and v["r"].data == 9),
         ],
         faults={"the primary fails": 1},
     )
@@ -161,7 +162,7 @@ def twilio(rule: Rule) -> Incident:
             else always(
                 "a customer with money is not charged", lambda view: not view["billing"].charges
             ),
-            happens("the balances are gone", lambda view: view["replica"].data == 0),
+            sometimes("the balances are gone", lambda view: view["replica"].data == 0),
         ],
         faults={"the master is restarted with the wrong configuration": 1},
     )
@@ -221,7 +222,7 @@ def blank_majority(rule: Rule) -> Incident:
         steps=steps,
         claims=[
             kept(9),
-            happens(
+            sometimes(
                 "a member is back after a fault",
                 lambda view: any(
                     view[name].up and view["faults"] is not None for name in ("n2", "n3")
@@ -280,7 +281,7 @@ def force_new(rule: Rule) -> Incident:
         steps=steps,
         claims=[
             always("members with one log have one database", alike),
-            happens("they were killed", lambda view: not serving(view) and not view["n2"].up),
+            sometimes("they were killed", lambda view: not serving(view) and not view["n2"].up),
         ],
         faults={"all members are killed": 1},
     )
@@ -325,7 +326,7 @@ def two_stores(rule: Rule) -> Incident:
                 "a promoted member is not a learner again",
                 lambda v: not (v["m"].upgraded and v["m"].old == "voter" != v["m"].new),
             ),
-            happens("it is upgraded", lambda view: view["m"].upgraded),
+            sometimes("it is upgraded", lambda view: view["m"].upgraded),
         ],
         faults={"m gets a snapshot of a member that is not corrected": 1} if rule == "left" else {},
     )

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from attrs import Factory, frozen
+from attrs import Factory, evolve, frozen
 
 from joinproto.check.events import NOT_ENABLED, plain
 from joinproto.check.injected import FAULTS, budgeted, spending
@@ -26,6 +26,8 @@ from joinproto.check.view import View
 from joinproto.check.world import Together, World
 
 Fields = Mapping[str, Any]
+UP: Fields = {"up": True, "serves": True}
+DOWN: Fields = {"up": False, "serves": False}
 
 
 @frozen
@@ -84,8 +86,7 @@ def does(action: str, **nodes: Fields) -> Together:
 
 def fault(action: str, **nodes: Fields) -> Together:
     """Return the same as a fault; its budget is the incident's."""
-    events = {name: Becomes(tuple(fields.items())) for name, fields in nodes.items()}
-    return Together(action, events, fair=False, fault=True)
+    return evolve(does(action, **nodes), fair=False, fault=True)
 
 
 def nodes_of(view: View) -> dict[str, Any]:
@@ -135,11 +136,6 @@ def one_cluster() -> Property:
 def can_serve() -> Property:
     """Return the claim that there is always a way on: without it a rule is a dead end."""
     return always_possible("one cluster can serve again", lambda view: bool(serving(view)))
-
-
-def happens(name: str, holds: Callable[[View], Any]) -> Property:
-    """Return the claim that this is so in some run, so that the claims are not vacuous."""
-    return sometimes(name, holds)
 
 
 def all_serve(count: int | None = None) -> Property:
