@@ -46,9 +46,9 @@ def ships(name: str) -> bool:
 
 
 def parameters(item: Entry) -> dict[str, inspect.Parameter]:
-    """Return the world's parameters: its builder's that are not keyword-only."""
+    """Return the world's parameters: its builder's that may be given by their place."""
     found = inspect.signature(builder(item)).parameters
-    return {name: value for name, value in found.items() if value.kind is not value.KEYWORD_ONLY}
+    return {name: it for name, it in found.items() if it.kind is it.POSITIONAL_OR_KEYWORD}
 
 
 def builder(item: Entry) -> Any:

@@ -44,7 +44,6 @@ class Node:
 
     name: str
     rules: str
-    mutant: str | None = None
     keeper: Keeper = Keeper.WELL
 
     def shows(self) -> Keeper:
@@ -81,12 +80,10 @@ class Service:
         return None
 
 
-def build(
-    members: int = 3, mutant: str | None = None, *, rules: str = "real", forgets: int = 1
-) -> World:
+def build(members: int = 3, *, rules: str = "real", forgets: int = 1) -> World:
     """Return a world of this many nodes, all running and registered."""
     names = tuple(NAMES[:members])
-    made: dict[str, Any] = {name: partial(Node, name, rules, mutant) for name in names}
+    made: dict[str, Any] = {name: partial(Node, name, rules) for name in names}
     made["service"] = partial(Service, frozenset(names), forgets)
     return World(
         name="discovery-keeping",

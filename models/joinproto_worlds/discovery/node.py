@@ -20,10 +20,7 @@ from joinproto.codec.json_form import filled
 from joinproto.discovery.answers import Answer
 from joinproto.discovery.boot import Rules, Step
 from joinproto.discovery.round import Properties, Round, decide, majority_of, named
-from joinproto_worlds.mutations.mutation import inside
-from joinproto_worlds.mutations.named import mutation
-
-mutated = inside(lambda node: mutation(node.mutant))
+from joinproto_worlds.mutations.named import mutated
 
 
 class Stage(Enum):

@@ -134,11 +134,12 @@ def _as_many(_self: Evidence, answer: Answer, view: View) -> bool:
     return (0 if one is None else one.seq) == (0 if other is None else other.seq)
 
 
-@instead
-@classmethod
-def _all_answers(cls: type[Evidence], lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
+def _of_all(cls: type[Evidence], lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
     by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
     return cls(lineage, tuple(by_seat))
+
+
+_all_answers = instead(classmethod(_of_all))
 
 
 def _without_frames(original: Any) -> Any:

@@ -12,7 +12,7 @@ from importlib import import_module
 from attrs import frozen
 
 from joinproto.errors import UsageProblem
-from joinproto_worlds.mutations.mutation import Mutation
+from joinproto_worlds.mutations.mutation import Mutation, inside
 
 
 @frozen
@@ -52,6 +52,10 @@ def mutation(name: str | None) -> Mutation | None:
             next="name one of " + ", ".join(one.name for one in every()),
         )
     return found
+
+
+mutated = inside(lambda it: mutation(it.mutant))
+"""Decorates a method: it runs with the mutation that its object's field `mutant` names."""
 
 
 def is_mutation(name: str | None) -> bool:

@@ -20,10 +20,7 @@ from joinproto.reference.note.member import NoteMember
 from joinproto.reference.note.readings import Readings
 from joinproto.reference.qpid.member import QpidMember
 from joinproto.reference.tabled import Identity, TabledMember
-from joinproto_worlds.mutations.mutation import inside
-from joinproto_worlds.mutations.named import mutation
-
-mutated = inside(lambda broker: mutation(broker.mutation))
+from joinproto_worlds.mutations.named import mutated
 
 ENDED = (Phase.STOPPED, Phase.ABORTED)
 
@@ -96,7 +93,7 @@ class Shown:
 class Broker:
     """One process with its store.  `held`: its memory; `disk`: its durable state.
 
-    `readings`: of the note; None means Qpid's rules.  `mutation`: a rule that is left out.
+    `readings`: of the note; None means Qpid's rules.  `mutant`: names a rule that is left out.
     """
 
     persistent: ClassVar[tuple[str, ...]] = ("disk",)
@@ -107,7 +104,7 @@ class Broker:
     held: DiskRecord
     phase: Phase = Phase.STOPPED
     sources: tuple[str, ...] = ()
-    mutation: str | None = None
+    mutant: str | None = None
 
     def choices(self) -> Iterator[Any]:
         if self.phase is Phase.STOPPED:

@@ -232,14 +232,14 @@ def build(
     stores: Sequence[str] = ("E",),
     odd_options: bool = False,
     frames: int = 0,
-    shutdowns: bool = False,
-    marks: str = "",
-    leaves: bool = False,
     claims: Sequence[str] = (),
     goals: Sequence[str] = (),
     rejoins: bool = True,
+    **given: Any,
 ) -> World:
     """`stores`: a picture for each member, the last repeated.  `claims`, `goals`: by name.
+
+    `given`: see `Plan`.
 
     A mutant `without-I4` leaves the cases of that rule out of the tables.
     """
@@ -249,7 +249,7 @@ def build(
     readings = _reading(reading)
     kept = {name: store(stores[min(at, len(stores) - 1)]) for at, name in enumerate(names)}
     first = max(len(item.data) for item in kept.values())
-    plan = Plan(rules=rules, frames=first + frames, shutdowns=shutdowns, marks=marks, leaves=leaves)
+    plan = Plan(rules=rules, frames=first + frames, **given)
     options: dict[str, Options] = {
         name: (("queue-limit", 2 if odd_options and name == names[-1] else 1),) for name in names
     }
@@ -281,7 +281,7 @@ def build(
 def _broker(
     rules: str, readings: Readings, me: Identity, kept: DiskRecord, mutant: str | None
 ) -> Broker:
-    return Broker(me, None if rules == "qpid" else readings, kept, kept, mutation=mutant)
+    return Broker(me, None if rules == "qpid" else readings, kept, kept, mutant=mutant)
 
 
 def _reading(names: str) -> Readings:
@@ -319,11 +319,6 @@ def _claim(name: str, wait_for: int, kept: dict[str, DiskRecord]) -> Property:
         ),
         "signature_never_changes": signature_never_changes,
     }
-    if name not in known:
-        raise ModelProblem(
-            f"no claim is called {name!r}",
-            next=f"there is {', '.join(known)}, all serve in the end",
-        )
     return always(name, known[name])
 
 
@@ -347,8 +342,4 @@ def _goal(name: str, members: int) -> Property:
             everybody_serves(view) and view.monitor.shutdowns > 0 and view.monitor.written > 0
         ),
     }
-    if name not in known:
-        raise ModelProblem(
-            f"no goal is called {name!r}", next=f"there is {', '.join(known)}, all serve in the end"
-        )
     return sometimes(name, known[name])

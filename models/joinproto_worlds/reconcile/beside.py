@@ -41,8 +41,7 @@ from joinproto.reconcile.queue import Kind, Settings
 from joinproto.reconcile.reading import Key, facts_of
 from joinproto.reconcile.tables import Action
 from joinproto.reconcile.timers import Timers
-from joinproto_worlds.mutations.mutation import applied, inside
-from joinproto_worlds.mutations.named import mutation
+from joinproto_worlds.mutations.named import mutated
 from joinproto_worlds.reconcile.broker import Group, Names
 
 KEEPER = "keeper"
@@ -52,7 +51,6 @@ SETTLE = 60.0
 NOW = 120.0
 LONG_AGO = 0.0
 """More than `SETTLE` seconds before `NOW`."""
-mutated = inside(lambda node: mutation(node.mutant))
 
 
 @frozen(cache_hash=True)
@@ -98,6 +96,7 @@ class Beside(MachineWorld[Event, Effect]):
 
     # -- possible steps ----------------------------------------------------------------------
 
+    @mutated
     def steps(self) -> Iterator[Together]:
         """Yield the joint steps: those of a fault while its budget lasts, and they are unfair."""
         left = self.budgets
@@ -368,7 +367,7 @@ def build(
     return World(
         name="reconcile-beside",
         members={KEEPER: lambda: copied(daemon())},
-        together=_steps,
+        together=lambda view: view[KEEPER].steps(),
         properties=[
             always("never below the minimum", _each(lambda one: len(one.voters) >= TARGET)),
             # One replica more than was lost, at most, and each command once.
@@ -385,12 +384,6 @@ def build(
         ],
         about="the daemon with a broker whose list says what its group does not",
     )
-
-
-def _steps(view: View) -> list[Together]:
-    it: Beside = view[KEEPER]
-    with applied(mutation(it.mutant)):
-        return list(it.steps())
 
 
 # -- claims ------------------------------------------------------------------------------------

@@ -16,11 +16,9 @@ from joinproto.check.properties import always_each, eventually, sometimes_one
 from joinproto.check.world import World
 from joinproto.reconcile.queue import Variant
 from joinproto.reconcile.timers import Clock, Happens, Timers
-from joinproto_worlds.mutations.mutation import inside
-from joinproto_worlds.mutations.named import mutation
+from joinproto_worlds.mutations.named import mutated
 
 INTERVAL, TRIGGER = 3, 2
-mutated = inside(lambda node: mutation(node.mutant))
 
 
 @frozen

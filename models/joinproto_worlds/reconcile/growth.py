@@ -17,11 +17,9 @@ from joinproto.check.world import World
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Node, Queue, Situation, Target, Variant
 from joinproto.reconcile.tables import Action
-from joinproto_worlds.mutations.mutation import inside
-from joinproto_worlds.mutations.named import mutation
+from joinproto_worlds.mutations.named import mutated
 
 TARGET = 3
-mutated = inside(lambda leader: mutation(leader.mutant))
 
 
 @frozen

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, evolve
 
 from joinproto.check.events import NOT_ENABLED
 from joinproto.check.faults import Faults
@@ -24,7 +24,6 @@ from joinproto.check.properties import (
 )
 from joinproto.check.view import View
 from joinproto.check.world import Together, World
-from joinproto.codec.json_form import filled
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Node, Placing, Queue, Settings, Situation, Target, Variant
 from joinproto.reconcile.tables import LOST, Action
@@ -47,26 +46,13 @@ FIRST = frozenset("abc")
 TARGET = 3
 
 
-@frozen
-class Office:
-    """The observation of the operator: the nodes of the cluster, and how many may still be added.
-
-    `drained`: nodes in maintenance; `drains`: those that may still be; `mistaken`: one of them was
-    given a replica.
-    """
-
-    nodes: frozenset[str]
-    adds: int
-    removes: int
-    wipes: int
-    drains: frozenset[str]
-    drained: frozenset[str]
-    mistaken: bool
-
-
 @define
 class Operator:
-    """Forgets nodes that do not run; adds and removes replicas by hand."""
+    """Forgets nodes that do not run; adds and removes replicas by hand.
+
+    `nodes`: of the cluster.  `drained`: nodes in maintenance; `drains`: those that may still be;
+    `mistaken`: one of them was given a replica.  The numbers: how often it may still do so.
+    """
 
     nodes: frozenset[str]
     adds: int
@@ -104,8 +90,8 @@ class Operator:
                 return None
         return NOT_ENABLED
 
-    def shows(self) -> Office:
-        return filled(Office, self)
+    def shows(self) -> Operator:
+        return evolve(self)
 
 
 def build(
@@ -190,7 +176,7 @@ def steps(
     variant: Variant, settings: Settings, joint: bool, removable: str, view: View
 ) -> Iterator[Together]:
     """Yield exchanges of replicas, evaluations by leaders, actions of the operator."""
-    office: Office = view[OPERATOR]
+    office: Operator = view[OPERATOR]
     everybody = {name: shown for name, shown in view.up.items() if name != OPERATOR}
     for name, shown in everybody.items():
         replicas = _reached(name, everybody, view.split)
@@ -236,7 +222,7 @@ def _reached(
 def _evaluations(
     variant: Variant,
     settings: Settings,
-    office: Office,
+    office: Operator,
     replicas: dict[str, Any],
     leader: Shown,
     *,

@@ -23,13 +23,11 @@ from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Node, Placing, Queue, Settings, Situation, Target, Variant
 from joinproto.reconcile.tables import Action
 from joinproto.reconcile.timers import Clock, Happens, Timers
-from joinproto_worlds.mutations.mutation import inside
-from joinproto_worlds.mutations.named import mutation
+from joinproto_worlds.mutations.named import mutated
 
 TICK = 10
 TARGET = 3
 ZONES = {"a": "1", "b": "2", "c": "3", "d": "3", "e": "1"}
-mutated = inside(lambda node: mutation(node.mutant))
 
 
 class C(Enum):

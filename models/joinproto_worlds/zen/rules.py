@@ -110,8 +110,7 @@ class Rules:
             if self.mutant == "founds-with-too-few":
                 yield Configuration(found, len(found))
             elif not few:
-                strangers = self.mutant != "strangers-left-out"
-                yield Configuration(found, len(initial) if strangers else len(found))
+                yield Configuration(found, len(initial))
 
     def last_version(self, term: int) -> int:
         return min(FORMER, self.versions) if term <= 1 else self.versions
