@@ -63,9 +63,7 @@ class Chosen:
 
     @property
     def proxies(self) -> Proxies:
-        written = any(
-            self.about.lines.get(name) for name in self.about.values if name.startswith("proxy.")
-        )
+        written = any(self.about.lines.get(name) for name in self.about.below("proxy"))
         return Proxies(
             variant=self.variant,
             http_proxy=self.get("proxy.http_proxy"),

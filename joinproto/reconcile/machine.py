@@ -158,7 +158,8 @@ def step(state: State, event: Event) -> Step[State, Effect]:
             return Step(state, (TellProblem("api", why),))
         case Read(facts, now):
             keeper = state.keeper.observe(facts, now)
-            draft = _RoundInMaking(keeper, state.applies, now, tuple(keeper.intents.values()))
+            begun = tuple(keeper.intents.values())
+            draft = _RoundInMaking(State(keeper, state.applies, begun, at=now))
             draft.effects.append(TellRead(keeper, now))
             draft.effects += [TellProblem("queue", why, key) for key, why in facts.problems.items()]
         case LeaderReply(replicas, now, why):
@@ -176,50 +177,46 @@ def step(state: State, event: Event) -> Step[State, Effect]:
 
 @define
 class _RoundInMaking:
-    """A round, as far as it comes without an answer; its fields are those of `State`."""
+    """A round, as far as it comes without an answer; `changed` is put into the state at its end."""
 
-    keeper: Keeper
-    applies: bool
-    at: float
-    follows: tuple[Intent, ...]
-    looks: tuple[Key, ...] | None = None
+    state: State
     changed: dict[Key, bool] = field(factory=dict)
-    asked: Intent | Key | None = None
     effects: list[Effect] = field(factory=list)
 
     @classmethod
     def of(cls, state: State, now: float) -> _RoundInMaking:
         """Return the round after an answer came."""
-        changed = dict(state.changed)
-        return cls(state.keeper, state.applies, now, state.follows, state.looks, changed)
+        return cls(evolve(state, asked=None, at=now), dict(state.changed))
+
+    @property
+    def keeper(self) -> Keeper:
+        return self.state.keeper
+
+    @keeper.setter
+    def keeper(self, keeper: Keeper) -> None:
+        self.state = evolve(self.state, keeper=keeper)
+
+    @property
+    def at(self) -> float:
+        return self.state.at
 
     def gone_on(self) -> Step[State, Effect]:
         """Return the state in which an answer is awaited, or the round is over."""
-        while self.asked is None:
-            if self.follows:
-                intent, *follows = self.follows
-                self.follows = tuple(follows)
-                self._follow(intent)
-            elif self.looks is None:
-                self.looks = tuple(self.keeper.due(self.at))
-            elif self.looks:
-                key, *looks = self.looks
-                self.looks = tuple(looks)
-                self._look(key)
+        while self.state.asked is None:
+            follows, looks = self.state.follows, self.state.looks
+            if follows:
+                self.state = evolve(self.state, follows=follows[1:])
+                self._follow(follows[0])
+            elif looks is None:
+                self.state = evolve(self.state, looks=tuple(self.keeper.due(self.at)))
+            elif looks:
+                self.state = evolve(self.state, looks=looks[1:])
+                self._look(looks[0])
             else:
                 self.keeper = self.keeper.looked(self.changed, self.at)
                 self.changed = {}
                 break
-        state = State(
-            keeper=self.keeper,
-            applies=self.applies,
-            follows=self.follows,
-            looks=self.looks,
-            changed=self.changed,
-            asked=self.asked,
-            at=self.at,
-        )
-        return Step(state, tuple(self.effects))
+        return Step(evolve(self.state, changed=self.changed), tuple(self.effects))
 
     def tool_ended(self, intent: Intent, why: str) -> None:
         """Note the time; the leader reports the effect in a later round."""
@@ -239,7 +236,7 @@ class _RoundInMaking:
                 ended = self.keeper.follow(one, self.at, replicas)
                 self._followed(one, ended, replicas)
             elif replicas is None:
-                self._looked(key, soon=True)
+                self.changed[key] = True
             else:
                 self._judged(key, self.keeper.judge(key, self.at, replicas))
         except UsageProblem as error:
@@ -273,29 +270,26 @@ class _RoundInMaking:
             self._not_placed(key, error, looked=True)
             return
         is_doubted = key in self.keeper.doubted
-        if self.applies and (verdict.intent is not None or is_doubted):
+        if self.state.applies and (verdict.intent is not None or is_doubted):
             # The list of queues is a few seconds old, so its leader has the last word.
             self._ask(key, key)
         else:
             self._judged(key, verdict)
 
     def _judged(self, key: Key, verdict: Verdict) -> None:
-        self.effects.append(TellVerdict(key, verdict, self.applies))
-        self._looked(key, soon=verdict.is_change or verdict.decision.action is Action.WAIT)
-        if verdict.intent is not None and self.applies:
+        self.effects.append(TellVerdict(key, verdict, self.state.applies))
+        self.changed[key] = verdict.is_change or verdict.decision.action is Action.WAIT
+        if verdict.intent is not None and self.state.applies:
             self._begin(verdict.intent)
-
-    def _looked(self, key: Key, *, soon: bool) -> None:
-        self.changed[key] = soon
 
     def _not_placed(self, key: Key, error: UsageProblem, *, looked: bool) -> None:
         """A placement function that fails stops no other queue."""
         self.effects.append(TellProblem("placement", error.message, key))
         if looked:
-            self._looked(key, soon=True)
+            self.changed[key] = True
 
     def _begin(self, intent: Intent) -> None:
-        self.keeper, self.asked = self.keeper.begun(intent), intent
+        self.state = evolve(self.state, keeper=self.keeper.begun(intent), asked=intent)
         # Kept before it is begun: a keeper that starts again asks the leader about its outcome.
         self.effects += [Keep(self.keeper.intents), TellChange(intent, "begun"), Begin(intent)]
 
@@ -306,5 +300,5 @@ class _RoundInMaking:
         if node is None:
             self.answered(one, None)
             return
-        self.asked = one
+        self.state = evolve(self.state, asked=one)
         self.effects.append(Ask(key, queue.kind, node))

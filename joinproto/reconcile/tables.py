@@ -72,15 +72,8 @@ AWAY = KEPT.where(running=False).named("A")
 PRESENT = (KEPT - AWAY).named("P")
 
 _here = NODES.fact
-_KNOWS_NO_NODES = _here("the cluster's nodes are not known", knows_nodes=False)
-_KNOWS_NO_MEMBERS = _here("the queue's members are not known", knows_members=False)
-_NOT_LEADER = _here("another node leads", leads=False)
-_NO_LEADER = _here("no node leads", has_leader=False)
-_LEADER_DOWN = _here("the leader does not run", running=False)
-_NOBODY_LEADS = Case("Q2", "no leader", _NO_LEADER, Action.WAIT)
 _ENOUGH_MEMBERS = ~M.fewer_than(NODES.mine("target"))
 _TOO_FEW = KEPT.fewer_than(NODES.mine("target"))
-_NOBODY_ASKS = _here("no target is set", target=0)
 _TOO_FEW_NOW = PRESENT.fewer_than(NODES.mine("target"))
 _REMOVES = _here("replicas that count no more are dropped", removes=True)
 _SURVIVES_LESS = _here("fewer failures are survived than the target promises", survives_less=True)
@@ -90,6 +83,33 @@ _HELPS = ~(_IS_ODD & DROPPED.fewer_than(2))
 _WOULD_BE_EVEN = _IS_ODD & CANDIDATES.fewer_than(2)
 _CANNOT_DROP = ~LOST.is_empty & (~_REMOVES | DROPPED.is_empty)
 
+# -- cases that several tables have ----------------------------------------------------------------
+
+_KNOWS_ENOUGH = (
+    Case(
+        "Q2",
+        "the nodes are not known",
+        _here("the cluster's nodes are not known", knows_nodes=False),
+        Action.NOTHING,
+    ),
+    Case(
+        "Q2",
+        "the members are not known",
+        _here("the queue's members are not known", knows_members=False),
+        Action.WAIT,
+    ),
+    Case("Q2", "no leader", _here("no node leads", has_leader=False), Action.WAIT),
+    Case("Q2", "another node leads", _here("another node leads", leads=False), Action.NOTHING),
+)
+_LEADER_DOWN = Case(
+    "Q2", "the leader is down", _here("the leader does not run", running=False), Action.WAIT
+)
+_NO_TARGET = Case("Q1", "no target", _here("no target is set", target=0), Action.NOTHING)
+_ONE_MORE = Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD)
+_NO_FREE_NODE = Case("Q3", "no free node", _TOO_FEW, Action.NOTHING)
+_AWAY_NOT_FOR_LONG = Case("Q2", "away, not for long", _TOO_FEW_NOW, Action.WAIT)
+_ENOUGH = Case("Q4", "enough", ALWAYS, Action.NOTHING)
+
 
 def _table(variant: Variant, *cases: Case[Action]) -> Table[Action]:
     return Table(f"reconcile-{variant.value}", f"reconciliation, {variant.value}", cases)
@@ -97,11 +117,8 @@ def _table(variant: Variant, *cases: Case[Action]) -> Table[Action]:
 
 REAL = _table(
     Variant.REAL,
-    Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
-    Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
-    _NOBODY_LEADS,
-    Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
-    Case("Q2", "the leader is down", _LEADER_DOWN, Action.WAIT),
+    *_KNOWS_ENOUGH,
+    _LEADER_DOWN,
     Case("Q2", "in maintenance", _here("this node is drained", drained=True), Action.NOTHING),
     Case("Q4", "drop a node that left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
     Case("Q1", "it fails", _here("the configured size is 0", fails=True), Action.NOTHING),
@@ -115,27 +132,21 @@ REAL = _table(
 
 SEED = _table(
     Variant.SEED,
-    Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
-    Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
-    _NOBODY_LEADS,
-    Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
-    Case("Q2", "the leader is down", _LEADER_DOWN, Action.WAIT),
-    Case("Q1", "no target", _NOBODY_ASKS, Action.NOTHING),
-    Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
-    Case("Q3", "no free node", _TOO_FEW, Action.NOTHING),
+    *_KNOWS_ENOUGH,
+    _LEADER_DOWN,
+    _NO_TARGET,
+    _ONE_MORE,
+    _NO_FREE_NODE,
     Case("Q4", "drop a node that left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
-    Case("Q2", "away, not for long", _TOO_FEW_NOW, Action.WAIT),
-    Case("Q4", "enough", ALWAYS, Action.NOTHING),
+    _AWAY_NOT_FOR_LONG,
+    _ENOUGH,
 )
 """The design: one that is away for the failure interval is replaced; more than enough is fine."""
 
 OURS = _table(
     Variant.OURS,
-    Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
-    Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
-    _NOBODY_LEADS,
-    Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
-    Case("Q1", "no target", _NOBODY_ASKS, Action.NOTHING),
+    *_KNOWS_ENOUGH,
+    _NO_TARGET,
     Case(
         "Q4",
         "a change is under way",
@@ -143,7 +154,7 @@ OURS = _table(
         Action.WAIT,
     ),
     Case("Q4", "no majority", _here("no majority runs", has_majority=False), Action.WAIT),
-    Case("Q2", "the leader is down", _LEADER_DOWN, Action.WAIT),
+    _LEADER_DOWN,
     Case("Q4", "one catches up", ~CATCHING_UP.is_empty, Action.WAIT),
     Case(
         "Q4",
@@ -151,7 +162,7 @@ OURS = _table(
         _TOO_FEW & _CANNOT_DROP & _WOULD_BE_EVEN & ~CANDIDATES.is_empty,
         Action.NOTHING,
     ),
-    Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
+    _ONE_MORE,
     Case("Q4", "drop a node that left", ~_TOO_FEW & _REMOVES & ~GONE.is_empty, Action.REMOVE),
     Case(
         "Q4",
@@ -159,15 +170,15 @@ OURS = _table(
         _SURVIVES_LESS & _REMOVES & ~DROPPED.is_empty & _HELPS & ~(_TOO_FEW & _IS_ODD),
         Action.REMOVE,
     ),
-    Case("Q3", "no free node", _TOO_FEW, Action.NOTHING),
+    _NO_FREE_NODE,
     Case(
         "Q4",
         "one more for one that stays",
         _SURVIVES_LESS & ~LOST.is_empty & AWAY.is_empty & ~CANDIDATES.is_empty & ~_WOULD_BE_EVEN,
         Action.ADD,
     ),
-    Case("Q2", "away, not for long", _TOO_FEW_NOW, Action.WAIT),
-    Case("Q4", "enough", ALWAYS, Action.NOTHING),
+    _AWAY_NOT_FOR_LONG,
+    _ENOUGH,
 )
 """The design, with one change at a time: the next only when the last is done and caught up.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 from attrs import define, field
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -29,28 +31,17 @@ class Reporter:
     _read: Gauge = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        name, registry = "joinproto_reconcile", self.registry
-        self._looks = Counter(
-            f"{name}_looks", "Evaluations, by what they ended with.", ["action", "rule"],
-            registry=registry,
-        )  # fmt: skip
-        self._changes = Counter(
-            f"{name}_changes", "Changes of members, by how they ended.", ["action", "ended"],
-            registry=registry,
-        )  # fmt: skip
-        self._errors = Counter(
-            f"{name}_errors", "Answers that did not come, or not whole.", ["what"],
-            registry=registry,
-        )  # fmt: skip
-        self._queues = Gauge(f"{name}_queues", "Queues that are kept.", registry=registry)
-        Gauge(
-            f"{name}_queues_left", "Queues that lacked something at their last look.",
-            registry=registry,
-        ).set_function(self._lacking)  # fmt: skip
-        self._open = Gauge(f"{name}_changes_under_way", "Changes begun.", registry=registry)
-        self._read = Gauge(
-            f"{name}_read_seconds", "When the broker was last read whole.", registry=registry
-        )
+        here: dict[str, Any] = {"namespace": "joinproto_reconcile", "registry": self.registry}
+        counter, gauge = partial(Counter, **here), partial(Gauge, **here)
+        self._looks = counter("looks", "Evaluations, by what they ended with.", ["action", "rule"])
+        changes = "Changes of members, by how they ended."
+        self._changes = counter("changes", changes, ["action", "ended"])
+        self._errors = counter("errors", "Answers that did not come, or not whole.", ["what"])
+        self._queues = gauge("queues", "Queues that are kept.")
+        left = gauge("queues_left", "Queues that lacked something at their last look.")
+        left.set_function(self._lacking)
+        self._open = gauge("changes_under_way", "Changes begun.")
+        self._read = gauge("read_seconds", "When the broker was last read whole.")
 
     def judged(self, key: Key, verdict: Verdict, *, applies: bool) -> None:
         """Tell one evaluation."""
