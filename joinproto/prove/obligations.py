@@ -54,27 +54,16 @@ class Obligation:
 
     @property
     def words(self) -> str:
-        layer = self.layer.name
-        match self.kind:
-            case Kind.BEGINS:
-                return f"{layer}: {self._name} holds at the beginning"
-            case Kind.KEEPS:
-                return f"{layer}: {self._step} keeps {self._name}"
-            case Kind.FOLLOWS:
-                return f"{layer}: {self._name} follows from the invariant"
-        if self.step is not None:
-            return f"{layer}: {self._step} is possible"
-        return f"{layer}: the invariant has a state worth something"
-
-    @property
-    def _name(self) -> str:
-        assert self.subject is not None
-        return self.subject.name
-
-    @property
-    def _step(self) -> str:
-        assert self.step is not None
-        return f"“{self.step.name}”"
+        name = "" if self.subject is None else self.subject.name
+        step = "" if self.step is None else f"“{self.step.name}”"
+        worth = "the invariant has a state worth something"
+        said = {
+            Kind.BEGINS: f"{name} holds at the beginning",
+            Kind.KEEPS: f"{step} keeps {name}",
+            Kind.FOLLOWS: f"{name} follows from the invariant",
+            Kind.POSSIBLE: f"{step} is possible" if step else worth,
+        }
+        return f"{self.layer.name}: {said[self.kind]}"
 
 
 @frozen
@@ -158,22 +147,15 @@ class Query:
         params = reader.constants(step.params) if step is not None else {}
         for guard in step.guards if step is not None else ():
             solver.add(reader.read(guard.formula, params))
-        match obligation.kind:
-            case Kind.POSSIBLE if step is None:
+        taken = begins(layer) if obligation.kind is Kind.BEGINS else step
+        leads = None if taken is None else (taken, params)
+        match subject:
+            case Claim(formula=formula):
+                solver.add(z3.Not(reader.read(formula, {}, after=leads)))
+            case Conjunct(formula=formula):
+                solver.add(z3.Not(reader.read(formula, {}, step=leads)))
+            case None if step is None:
                 solver.add(reader.read(layer.lively, {}))
-            case Kind.BEGINS:
-                assert subject is not None
-                solver.add(z3.Not(reader.read(subject.formula, {}, step=(begins(layer), {}))))
-            case Kind.FOLLOWS:
-                assert subject is not None
-                solver.add(z3.Not(reader.read(subject.formula, {})))
-            case Kind.KEEPS if isinstance(subject, Claim):
-                assert step is not None
-                solver.add(z3.Not(reader.read(subject.formula, {}, after=(step, params))))
-            case Kind.KEEPS:
-                assert step is not None
-                assert subject is not None
-                solver.add(z3.Not(reader.read(subject.formula, {}, step=(step, params))))
         return cls(obligation, reader, solver, params)
 
     @property

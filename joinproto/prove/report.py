@@ -99,11 +99,8 @@ def search_lines(searched: Searched) -> Iterator[str]:
     if not searched.is_as_expected:
         word = "FAILS   "
     steps = f"in up to {STEPS_MAX} steps" if run is None else f"in {len(run.steps)} steps"
-    yield (
-        f"{word} {searched.seconds:6.1f} s  {world.name}: {world.claim} breaks {steps}"
-        if run
-        else (f"{word} {searched.seconds:6.1f} s  {world.name}: {world.claim} holds {steps}")
-    )
+    ends = f"{world.claim} {'holds' if run is None else 'breaks'} {steps}"
+    yield f"{word} {searched.seconds:6.1f} s  {world.name}: {ends}"
     yield f"            {world.about}"
     for step, values in [] if run is None else run.steps:
         named = ", ".join(f"{var} = {value}" for var, value in values.items())

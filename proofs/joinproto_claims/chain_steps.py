@@ -185,7 +185,7 @@ BEGIN_UPDATE = Step(
     "I7, J1: a host that overwrites its data marks its store as unfinished first",
     (s, v),
     (_KNOWS, _NOT_READY),
-    {**gains(unfinished, s), **loses(has, s, None, None)},
+    gains(unfinished, s) | loses(has, s, None, None),
 )
 
 END_UPDATE = Step(
@@ -256,7 +256,7 @@ KEEP = Step(
         _OPEN,
         Guard("the number is the next one", every((y, m), has(s, y, m) >> earlier(m, n))),
     ),
-    {**gains(has, s, v, n), **gains(kept, s, v, n)},
+    gains(has, s, v, n) | gains(kept, s, v, n),
 )
 
 STEPS = (

@@ -53,7 +53,7 @@ _SOMEBODY = Guard("a node has said that it is ready with the same config", said(
 _TAKEN = {held: Update((x, d), (held(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
 _KEPT = {kept: Update((x, d), (kept(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
 _RUNS = gains(ready, n)
-_ENDED = {**loses(ready, n), **loses(first, n)}
+_ENDED = loses(ready, n) | loses(first, n)
 _RESTS = loses(waits, n)
 _FREES = {lock: Update((x, y), lock(x, y) & ~same(y, n) & ~same(x, n))}
 _LEADS = gains(first, n)
@@ -66,14 +66,14 @@ START = Step(
     "U1: a node starts with what is on its disk, or with something younger",
     (n, c),
     (Guard("it is off", every(d, ~held(n, d))), _NOT_OLDER),
-    {**_TAKEN, **gains(waits, n)},
+    _TAKEN | gains(waits, n),
 )
 TAKE = Step(
     "take",
     "U1: a younger config comes, and the node waits: its broker ends",
     (n, c),
     (Guard("it is up", _UP), _YOUNGER),
-    {**_TAKEN, **_ENDED, **_FREES, **gains(waits, n)},
+    _TAKEN | _ENDED | _FREES | gains(waits, n),
 )
 ADOPT = Step(
     "adopt",
@@ -85,14 +85,14 @@ ADOPT = Step(
         _NAMED,
         _FITS,
     ),
-    {**_TAKEN, **_KEPT},
+    _TAKEN | _KEPT,
 )
 LEAVE = Step(
     "leave",
     "U6: a younger config without it is stored, or it starts with one; its broker ends",
     (n, c),
     (_YOUNGER, _NOT_OLDER, Guard("it is left out", ~names(c, n))),
-    {**_TAKEN, **_KEPT, **_ENDED, **_RESTS, **_FREES},
+    _TAKEN | _KEPT | _ENDED | _RESTS | _FREES,
 )
 LOCK = Step(
     "lock",
@@ -113,7 +113,7 @@ UNLOCK = Step(
     loses(lock, n, m),
 )
 _HEADS_ON = some(d, held(x, d) & below(version(c), version(d)))
-_GONE = {**_KEPT, **_RUNS, **_RESTS, **_FREES}
+_GONE = _KEPT | _RUNS | _RESTS | _FREES
 _ALL_WAIT = Guard(
     "each node of the config waits for it",
     every(x, names(c, x) >> (waits(x) & held(x, c))),
@@ -123,7 +123,7 @@ FOUND = Step(
     "U4: all nodes of the config are there and wait for it, and this one is to lead",
     (n, c),
     (_NAMED, _ALL_WAIT, _FITS),
-    {**_GONE, **_LEADS},
+    _GONE | _LEADS,
 )
 EMPTY = Step(
     "found, wiped",
@@ -135,7 +135,7 @@ EMPTY = Step(
         Guard("its gospel is reset", every(x, ~gospel(c, x))),
         _UNSETTLED,
     ),
-    {**_GONE, **_LEADS, **_WIPED},
+    _GONE | _LEADS | _WIPED,
 )
 GO = Step(
     "go first",
@@ -151,7 +151,7 @@ GO = Step(
         ),
         _FITS,
     ),
-    {**_GONE, **_LEADS},
+    _GONE | _LEADS,
 )
 SAY = Step(
     "say",
@@ -169,7 +169,7 @@ JOIN = Step(
     "U4: on the word of one that was ready with the config what this one has is wiped",
     (n, m, c),
     (_NAMED, _WAITS, _SOMEBODY),
-    {**_GONE, **_WIPED},
+    _GONE | _WIPED,
 )
 BACK = Step(
     "come back",
@@ -205,7 +205,7 @@ FRESH = Step(
             every(x, (gospel(c, x) & held(x, c)) >> same(x, n)),
         ),
     ),
-    {**_FILLED, **_SETTLED},
+    _FILLED | _SETTLED,
 )
 FILL = Step(
     "boot beside",
@@ -224,21 +224,21 @@ FAIL = Step(
     "U4: the broker does not boot, or not any more: the node waits again",
     (n,),
     (Guard("it boots or runs", ready(n)),),
-    {**_ENDED, **gains(waits, n)},
+    _ENDED | gains(waits, n),
 )
 END = Step(
     "end",
     "a node stops, or crashes; what is on its disk stays",
     (n,),
     (),
-    {**loses(held, n, None), **_ENDED, **_RESTS, **_FREES},
+    loses(held, n, None) | _ENDED | _RESTS | _FREES,
 )
 RESET = Step(
     "reset",
     "a machine that is off is thrown away, and comes as a new one",
     (n,),
     (Guard("it is off", every(d, ~held(n, d))),),
-    {**loses(kept, n, None), **loses(has, n, None)},
+    loses(kept, n, None) | loses(has, n, None),
 )
 
 STEPS = (

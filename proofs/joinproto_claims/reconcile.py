@@ -78,7 +78,7 @@ DECLARE = Step(
     "a queue is declared, with its first members; there may be any number of queues",
     (e,),
     (Guard("nothing leads to it", every(g, upto(g, e) >> same(g, e))),),
-    {**gains(written, e), **gains(committed, e)},
+    gains(written, e) | gains(committed, e),
 )
 ELECT = Step(
     "elect",
@@ -121,7 +121,7 @@ ADD = Step(
         Guard("the node runs", runs(n)),
         Guard("it is the only change", one_more(e, f, n)),
     ),
-    {**_WRITTEN, **gains(added, e, f)},
+    _WRITTEN | gains(added, e, f),
 )
 DROP = Step(
     "drop",
@@ -134,7 +134,7 @@ DROP = Step(
         Guard("the replica counts no more", lost(n)),
         Guard("it is the only change", one_more(f, e, n) & ~has(f, n)),
     ),
-    {**_WRITTEN, **gains(dropped, e, f)},
+    _WRITTEN | gains(dropped, e, f),
 )
 STOP = Step("stop", "a node stops, or leaves", (n,), (), loses(runs, n))
 LOSE = Step(
@@ -149,7 +149,7 @@ RUN = Step(
     "a node starts or comes back, and counts again",
     (n,),
     (),
-    {**gains(runs, n), **loses(lost, n)},
+    gains(runs, n) | loses(lost, n),
 )
 
 # -- claims ------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ BEGIN = Step(
         Guard("the ballot is new to its owner's disk", ~promised(owner(b), b)),
         Guard(NOT_GONE, ~gone(owner(b))),
     ),
-    {**_promise(owner(b)), **_answer(owner(b)), **gains(is_open, b)},
+    _promise(owner(b)) | _answer(owner(b)) | gains(is_open, b),
 )
 
 PROMISE = Step(
@@ -102,10 +102,10 @@ PROMISE = Step(
     "a seat promises a ballot, durably, and says what it has accepted",
     (s, b),
     (Guard(NOT_BEYOND, ~beyond(s, b)), Guard(NOT_GONE, ~gone(s))),
-    {**_promise(s), **_answer(s)},
+    _promise(s) | _answer(s),
 )
 
-_PROPOSED = {**gains(proposed, b, v), **loses(is_open, b)}
+_PROPOSED = gains(proposed, b, v) | loses(is_open, b)
 _OPEN = Guard("the attempt is in memory, with no proposal yet", is_open(b))
 _ASKED = Guard(ASKED, every(x, within(x, q) >> answered(x, b)))
 
@@ -134,7 +134,7 @@ PROPOSE_BOUND = Step(
             every((x, d), (within(x, q) & told_from(x, b, d)) >> ~before(c, d)),
         ),
     ),
-    {**gains(proposed, b, v), **loses(is_open, b)},
+    _PROPOSED,
 )
 
 GIVE_UP = Step(
@@ -172,13 +172,11 @@ LEAVE = Step(
     "a disk is lost, and who returns is another seat; or a seat learns what follows V",
     (s,),
     (),
-    {
-        **gains(gone, s),
-        **loses(promised, s, None),
-        **loses(beyond, s, None),
-        **loses(accepted, s, None, None),
-        **loses(accepted_from, s, None),
-    },
+    gains(gone, s)
+    | loses(promised, s, None)
+    | loses(beyond, s, None)
+    | loses(accepted, s, None, None)
+    | loses(accepted_from, s, None),
 )
 
 LOSE_ANSWER = Step(
@@ -186,11 +184,7 @@ LOSE_ANSWER = Step(
     "an answer never arrives; other messages that are lost need no step",
     (s, b),
     (),
-    {
-        **loses(answered, s, b),
-        **loses(told, s, b, None, None),
-        **loses(told_from, s, b, None),
-    },
+    loses(answered, s, b) | loses(told, s, b, None, None) | loses(told_from, s, b, None),
 )
 
 # -- claims ------------------------------------------------------------------------------------

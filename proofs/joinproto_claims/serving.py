@@ -145,7 +145,7 @@ ANSWER = Step(
     "3.3: a member that answers freezes, durably, and serves no more",
     (s, v),
     (),
-    {**gains(answered, s, v), **_STOPS},
+    gains(answered, s, v) | _STOPS,
 )
 
 _TIP = Guard("v is its tip", knows(s, v) & every(y, knows(s, y) >> upto(y, v)))
@@ -174,7 +174,7 @@ SERVE = Step(
         Guard("they are N, or N was reached before", enough(v) | activated(v)),
         Guard("it runs with v's options", runs(s, options(v))),
     ),
-    {**gains(serves, s, v), **gains(opened, v)},
+    gains(serves, s, v) | gains(opened, v),
 )
 
 STOP = Step(

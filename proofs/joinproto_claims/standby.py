@@ -106,14 +106,14 @@ SEND = Step(
         _STILL,
         Guard("it is new", every(x, ~has(x, m)) & every((k, x), ~told(k, x, m))),
     ),
-    {**gains(has, p, m), **gains(told, g, p, m), **gains(put, g, m)},
+    gains(has, p, m) | gains(told, g, p, m) | gains(put, g, m),
 )
 TELL = Step(
     "tell",
     "H4, H5: a backup has what its primary has, and says so",
     (g, p, x, m),
     (_FOLLOWS, Guard("the primary has it", told(g, p, m))),
-    {**gains(has, x, m), **gains(told, g, x, m)},
+    gains(has, x, m) | gains(told, g, x, m),
 )
 GIVE_UP = Step(
     "give up",

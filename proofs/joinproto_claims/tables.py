@@ -54,9 +54,16 @@ class Shipped:
     """
 
     table: Table[Any]
-    kind: type[Any]
     agree_on: tuple[str, ...] = ()
     apart: tuple[frozenset[Enum], ...] = ()
+
+    @property
+    def kind(self) -> type[Any]:
+        """Return the class of the rows that the table reads."""
+        for case in self.table.cases:
+            for part in parts_of(case.condition):
+                return part.of
+        raise TypeError(f"table {self.table.name} reads no rows")
 
 
 _GOES: frozenset[Enum] = frozenset({Phase.ACTIVE, Phase.READY, Phase.UPDATING})
@@ -74,26 +81,15 @@ _SAME_N = ("wait_for", "majority", "founders")
 
 def shipped() -> tuple[Shipped, ...]:
     """Return the tables of more than one case: the note's, the chain's, the recovery's, Qpid's."""
-    found: list[tuple[Table[Any], tuple[str, ...], tuple[frozenset[Enum], ...]]] = [
-        (initialization(), ("wait_for",), _ALL_ALIKE),
-        (all_updates_done(), (), _ALL_ALIKE),
-        (joining(), (), ()),
-        (joined(), (), ()),
-        (shutdown(), (), ()),
-        (comparison(), (), ()),
-        (mark(), (), ()),
-        (founding(), _SAME_N, _STOP_OR_GO),
-        (reopening(), _SAME_N, _STOP_OR_GO),
-        (going_on(), _SAME_N, _STOP_OR_GO),
-        (standing(), (), ()),
-        (admission(), (), ()),
-        (verdicts(), (), ()),
-        (STARTING, (), ()),
-        (STORE_STATUS, (), ()),
-        *((table, (), ()) for table in _of_systems()),
-    ]
-    return tuple(
-        Shipped(table, row_class(table), agree_on, apart) for table, agree_on, apart in found
+    of_the_note = (joining(), joined(), shutdown(), comparison(), mark())
+    of_the_chain = (founding(), reopening(), going_on())
+    others = (standing(), admission(), verdicts(), STARTING, STORE_STATUS, *_of_systems())
+    return (
+        Shipped(initialization(), ("wait_for",), _ALL_ALIKE),
+        Shipped(all_updates_done(), (), _ALL_ALIKE),
+        *map(Shipped, of_the_note),
+        *(Shipped(table, _SAME_N, _STOP_OR_GO) for table in of_the_chain),
+        *map(Shipped, others),
     )
 
 
@@ -195,14 +191,6 @@ def taken(table: Table[Any], case: Case[Any], rows: Rows, me: Any) -> Any:
     at = table.cases.index(case)
     before = [z3.Not(holds(other.condition, rows, me)) for other in table.cases[:at]]
     return connected(z3.And, [*before, holds(case.condition, rows, me)])
-
-
-def row_class(table: Table[Any]) -> type[Any]:
-    """Return the class of the rows that a table reads."""
-    for case in table.cases:
-        for part in parts_of(case.condition):
-            return part.of
-    raise TypeError(f"table {table.name} reads no rows")
 
 
 def parts_of(part: Condition | Group) -> Iterator[Group | Fact]:

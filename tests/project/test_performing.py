@@ -17,6 +17,7 @@ from attrs import field, frozen
 
 import joinproto.clusterer.messages
 import joinproto.clusterer.perform
+import joinproto.discovery.exchange
 import joinproto.discovery.perform
 import joinproto.join.messages
 import joinproto.join.perform
@@ -97,7 +98,7 @@ CONFORM = ("conform", "lists", "noted", "require_answer", "conform_register", "l
 CONFORM_FILE = ("conform_file", "asked", "_lists", "_same", "_absent")
 DISCOVERY = System(
     name="discovery",
-    effect=joinproto.discovery.perform.Effect,
+    effect=joinproto.discovery.exchange.Effect,
     ports=joinproto.discovery.perform.Ports,
     performers=(
         "joinproto/apps/discovery/perform.py Acting",

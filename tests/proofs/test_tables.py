@@ -113,7 +113,7 @@ def _counted(conditions: list[Any]) -> list[Any]:
 
 def _table(*cases: Case[Phase]) -> Shipped:
     table = Table("a table", "a test's", (*cases, Case("I8", "else", ALWAYS, Phase.ACTIVE)))
-    return Shipped(table, Status, (), tables._ALL_ALIKE)
+    return Shipped(table, (), tables._ALL_ALIKE)
 
 
 def test_a_shadowed_case_is_found() -> None:

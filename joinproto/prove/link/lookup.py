@@ -33,6 +33,11 @@ class Fact:
     row: tuple[Element, ...]
     holds: bool
 
+    @property
+    def keys(self) -> tuple[tuple[Sort, Element], ...]:
+        """Return the elements of its row, each with its sort."""
+        return tuple(zip(self.relation.sorts, self.row, strict=True))
+
     def __str__(self) -> str:
         said = self.relation.about.format(*self.row)
         return said if self.holds else f"not: {said}"
@@ -153,40 +158,28 @@ def _matches(true: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[T
 
 def _with(taken: Taken, fact: Fact, row: tuple[Element, ...]) -> Taken | None:
     more = dict(taken)
-    for sort, element, there in zip(fact.relation.sorts, fact.row, row, strict=True):
-        known = more.get((sort, element))
+    for key, there in zip(fact.keys, row, strict=True):
+        known = more.get(key)
         if known is not None:
             if known != there:
                 return None
             continue
-        if any(key[0] == sort and value == there for key, value in more.items()):
+        if any(other[0] == key[0] and value == there for other, value in more.items()):
             return None
-        more[sort, element] = there
+        more[key] = there
     return more
 
 
 def _none_of(false: Sequence[Fact], state: Structure, taken: Taken) -> Iterator[Taken]:
     """Yield the ways to take the rest of the elements so that none of these facts is true."""
-    free = sorted(
-        {
-            (sort, element)
-            for fact in false
-            for sort, element in zip(fact.relation.sorts, fact.row, strict=True)
-            if (sort, element) not in taken
-        },
-        key=str,
-    )
+    free = sorted({key for fact in false for key in fact.keys if key not in taken}, key=str)
     for choice in product(*(state.elements[sort] for sort, _ in free)):
         more = {**taken, **dict(zip(free, choice, strict=True))}
         if len({(sort, there) for (sort, _), there in more.items()}) == len(more) and all(
-            _row(fact, more) not in _rows(state, fact.relation) for fact in false
+            tuple(more[key] for key in fact.keys) not in _rows(state, fact.relation)
+            for fact in false
         ):
             yield more
-
-
-def _row(fact: Fact, taken: Taken) -> tuple[Element, ...]:
-    keys = zip(fact.relation.sorts, fact.row, strict=True)
-    return tuple(taken[key] for key in keys)
 
 
 def _fewest(facts: list[Fact], states: Sequence[Structure]) -> list[Fact]:
@@ -210,11 +203,11 @@ def as_formula(facts: Sequence[Fact], layer: Layer) -> Formula:
     functions = {graph_of(one): one for one in layer.functions}
     variables: dict[tuple[Sort, Element], Var] = {}
     for fact in facts:
-        for key in zip(fact.relation.sorts, fact.row, strict=True):
+        for key in fact.keys:
             variables.setdefault(key, Var(str(key[1]), key[0]))
     parts: list[Formula] = []
     for fact in facts:
-        terms = [variables[key] for key in zip(fact.relation.sorts, fact.row, strict=True)]
+        terms = [variables[key] for key in fact.keys]
         function = functions.get(fact.relation)
         atom = fact.relation(*terms) if function is None else same(function(terms[0]), terms[1])
         parts.append(Not(atom) if fact.holds else atom)

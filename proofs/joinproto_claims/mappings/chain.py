@@ -50,11 +50,7 @@ class ChainMapping(RefinementMapping):
     def content(self, pictures: tuple[Picture, ...]) -> Universe:
         at = LAYER.changing.index(chain.has)
         all_rows = partial(self.shown, pictures)
-        known: set[Any] = {row[0] for row in all_rows(chain.chosen)}
-        known |= {row[1] for row in all_rows(chain.knows)}
-        all_views: list[Any] = sorted(
-            {one for view in known for one in views.ancestry(view)}, key=_number
-        )
+        all_views = views.named(all_rows(chain.chosen), all_rows(chain.knows))
         starts = {(view, *frame) for view in all_views for frame in views.frames_before(view)}
         held = {row[1:] for row in all_rows(chain.has) | all_rows(chain.kept)}
         numbers = {row[-1] for row in held} | {row[2] for row in starts} | {1}

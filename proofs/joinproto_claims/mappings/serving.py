@@ -47,11 +47,7 @@ class ServingMapping(RefinementMapping):
 
     def content(self, pictures: tuple[Picture, ...]) -> Universe:
         all_rows = partial(self.shown, pictures)
-        known: set[Any] = {row[0] for row in all_rows(serving.chosen)}
-        known |= {row[1] for row in all_rows(serving.knows)}
-        all_views: list[Any] = sorted(
-            {one for view in known for one in views.ancestry(view)}, key=lambda one: one.number
-        )
+        all_views = views.named(all_rows(serving.chosen), all_rows(serving.knows))
         speak = (serving.knows, serving.runs)
         seats = {row[0] for one in speak for row in all_rows(one)} | {
             seat.store_id for view in all_views for seat in view.members

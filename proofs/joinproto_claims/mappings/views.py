@@ -22,6 +22,13 @@ def ancestry(view: Name | None) -> Iterator[Name]:
         view = view.parent
 
 
+def named(chosen: Rows, known: Rows) -> list[Name]:
+    """Return the views that are chosen or known, and all on the way to them, by their numbers."""
+    ends = {row[0] for row in chosen} | {row[1] for row in known}
+    found = {one for end in ends for one in ancestry(name(end))}
+    return sorted(found, key=lambda one: one.number)
+
+
 def upto(views: Iterable[Name]) -> Rows:
     """Return each view on the way to each."""
     return frozenset((one, view) for view in views for one in ancestry(view))
