@@ -34,6 +34,11 @@ from joinproto_claims.clusterer_steps import (
     x,
 )
 
+_ONE_SET = every((n, s, t), (has(n, s) & has(n, t)) >> same(s, t))
+_NOBODY_RESTS = every((n, c), (held(n, c) & names(c, n)) >> (waits(n) | ready(n)))
+_ONE_HOLDER = every((n, m, x), (lock(n, m) & lock(n, x)) >> same(m, x))
+_NO_OLDER = below(version(c), version(d)) | same(c, d)
+
 CONJUNCTS = (
     Conjunct(
         "one_config_held",
@@ -55,7 +60,7 @@ CONJUNCTS = (
     ),
     Conjunct(
         "one_set_on_a_disk",
-        every((n, s, t), (has(n, s) & has(n, t)) >> same(s, t)),
+        _ONE_SET,
         "a node could have two sets of data",
     ),
     Conjunct(
@@ -65,7 +70,7 @@ CONJUNCTS = (
     ),
     Conjunct(
         "named_waits_or_runs",
-        every((n, c), (held(n, c) & names(c, n)) >> (waits(n) | ready(n))),
+        _NOBODY_RESTS,
         "it is the claim nobody_rests",
     ),
     Conjunct(
@@ -85,7 +90,7 @@ CONJUNCTS = (
     ),
     Conjunct(
         "one_holds_a_lock",
-        every((n, m, x), (lock(n, m) & lock(n, x)) >> same(m, x)),
+        _ONE_HOLDER,
         "it is the claim a_lock_has_one_holder",
     ),
     Conjunct(
@@ -129,12 +134,9 @@ LAYER = Layer(
             every(
                 (n, c, d),
                 all_of(
-                    (held(n, c) & After(held(n, d)))
-                    >> (below(version(c), version(d)) | same(c, d)),
-                    (kept(n, c) & After(kept(n, d)))
-                    >> (below(version(c), version(d)) | same(c, d)),
-                    (kept(n, c) & After(held(n, d)))
-                    >> (below(version(c), version(d)) | same(c, d)),
+                    (held(n, c) & After(held(n, d))) >> _NO_OLDER,
+                    (kept(n, c) & After(kept(n, d))) >> _NO_OLDER,
+                    (kept(n, c) & After(held(n, d))) >> _NO_OLDER,
                 ),
             ),
             is_step=True,
@@ -187,7 +189,7 @@ LAYER = Layer(
             "one_set_of_data",
             "U3, U4: a node has one set of data, and nodes ready with one config have the same",
             all_of(
-                every((n, s, t), (has(n, s) & has(n, t)) >> same(s, t)),
+                _ONE_SET,
                 every((n, m, c, s, t), (_RUN_ALIKE & has(n, s) & has(m, t)) >> same(s, t)),
             ),
         ),
@@ -196,7 +198,7 @@ LAYER = Layer(
             "U4 to U6: a node that heads for a config naming it waits, boots or runs; a node that"
             " is off does neither, holds no lock, and its own lock is free",
             all_of(
-                every((n, c), (held(n, c) & names(c, n)) >> (waits(n) | ready(n))),
+                _NOBODY_RESTS,
                 every(
                     n,
                     every(c, ~held(n, c))
@@ -207,7 +209,7 @@ LAYER = Layer(
         Claim(
             "a_lock_has_one_holder",
             "U5: a node's lock has at most one holder",
-            every((n, m, x), (lock(n, m) & lock(n, x)) >> same(m, x)),
+            _ONE_HOLDER,
         ),
         Claim(
             "other_content_is_never_merged",

@@ -194,6 +194,8 @@ def _all_vote(majority: Var, ballot: Var, view: Var) -> Formula:
     return every(s, within(s, majority) >> vote(s, ballot, view))
 
 
+_ELECTORS_VOTE = every((s, b, v), vote(s, b, v) >> elector(s))
+
 CONJUNCTS = (
     Conjunct(
         "promise_is_beyond_earlier",
@@ -264,9 +266,7 @@ CONJUNCTS = (
         ),
         "a majority could still choose another view in an earlier ballot",
     ),
-    Conjunct(
-        "stranger_never_votes", every((s, b, v), vote(s, b, v) >> elector(s)), "it is the claim"
-    ),
+    Conjunct("stranger_never_votes", _ELECTORS_VOTE, "it is the claim"),
 )
 
 LAYER = Layer(
@@ -307,7 +307,7 @@ LAYER = Layer(
         Claim(
             "stranger_never_votes",
             "3.6: a member that has lost its disk, or is not an elector, has no vote",
-            every((s, b, v), vote(s, b, v) >> elector(s)),
+            _ELECTORS_VOTE,
         ),
     ),
     lively=some(

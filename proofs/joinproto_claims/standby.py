@@ -179,10 +179,12 @@ def _all_that_went_on(generation: Var, message: Var) -> Formula:
     return every(b, (listed(generation, b) & past(b, generation)) >> told(generation, b, message))
 
 
+_ONE_PRIMARY = every((g, p, q), (leads(g, p) & leads(g, q)) >> same(p, q))
+
 CONJUNCTS = (
     Conjunct(
         "one_primary",
-        every((g, p, q), (leads(g, p) & leads(g, q)) >> same(p, q)),
+        _ONE_PRIMARY,
         "it is the claim one_primary_for_each_generation",
     ),
     Conjunct(
@@ -320,7 +322,7 @@ LAYER = Layer(
         Claim(
             "one_primary_for_each_generation",
             "H2: no generation has two primaries",
-            every((g, p, q), (leads(g, p) & leads(g, q)) >> same(p, q)),
+            _ONE_PRIMARY,
         ),
         Claim(
             "confirmed_is_in_every_backup_that_is_up_to_date",
