@@ -26,7 +26,7 @@ from joinproto.discovery.aws_answers import (
     next_page,
     tree_of,
 )
-from joinproto.discovery.contract import Backend, Variant
+from joinproto.discovery.contract import Backend, BackendSettings, Variant
 from joinproto.discovery.exchange import (
     Argument,
     Flow,
@@ -127,11 +127,9 @@ def instances(about: Aws, ids: tuple[str, ...] = (), token: str | None = None) -
 
 
 @frozen(kw_only=True)
-class Names:
+class Names(BackendSettings):
     """The names of the nodes of instances."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
-    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
     long_names: Annotated[bool, "whether names keep their dots"] = False
     hostname_paths: Annotated[
         tuple[tuple[str, ...], ...], "from an instance to its host names; numbers count from 1"
@@ -150,7 +148,7 @@ class Names:
         """Return the nodes on these hosts."""
         prefix, long = prefix_of(self.node), self.long_names
         nodes = tuple(node_of(prefix, one, long_names=long) for one in found)
-        return nodes if self.variant is Variant.REAL else tuple(dict.fromkeys(nodes))
+        return nodes if self.is_real else tuple(dict.fromkeys(nodes))
 
 
 @frozen

@@ -21,7 +21,7 @@ from attrs import field, frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.contract import Backend, Done, Held, Variant, done
+from joinproto.discovery.contract import BackendSettings, Done, Held, KeepingBackend, done
 from joinproto.discovery.exchange import (
     Argument,
     Flow,
@@ -51,11 +51,9 @@ REQUEST_SECONDS = 2.25
 
 
 @frozen(kw_only=True)
-class Consul:
+class Consul(BackendSettings):
     """The settings, by their names in the file, and the facts about the node and its host."""
 
-    variant: Annotated[Variant, "the plugin's rules, or ours"] = Variant.OURS
-    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
     host: Annotated[str, "the agent"] = "localhost"
     port: Annotated[int, AtLeast(1), "its port"] = 8500
     scheme: Annotated[Scheme, "http or https"] = "http"
@@ -113,7 +111,7 @@ def service_id(about: Consul) -> str:
     """Return the id of the record; real: the service, with its address where there is one."""
     if about.svc_id is not None:
         return about.svc_id
-    if about.variant is Variant.OURS:
+    if not about.is_real:
         # Several nodes of one agent would overwrite each other's record.
         return f"{about.svc}:{about.node}"
     own = address(about)
@@ -127,7 +125,7 @@ def registration(about: Consul) -> Request:
     if own is not None:
         tree["Address"] = own
     tree["Port"] = about.svc_port
-    real = about.variant is Variant.REAL
+    real = about.is_real
     if about.svc_ttl is not None and (real or about.svc_ttl > 0):
         check: dict[str, Any] = {
             "Notes": NOTES,
@@ -150,7 +148,7 @@ def registration(about: Consul) -> Request:
 
 def listing(about: Consul) -> Request:
     """Return the request for the list; ours asks for all records, passing or not."""
-    passing = about.variant is Variant.REAL and not about.include_nodes_with_warnings
+    passing = about.is_real and not about.include_nodes_with_warnings
     named = about.cluster_name != "default"
     return about.request(
         "GET",
@@ -201,7 +199,7 @@ def _node(about: Consul, entry: Tree, service: Tree) -> str:
 
 def selected(about: Consul, found: tuple[Record, ...]) -> Answer:
     """Return the node that was created first (real), or all nodes by name (ours)."""
-    if about.variant is Variant.OURS:
+    if not about.is_real:
         return Listed(tuple(sorted({one.node for one in found})))
     if about.include_nodes_with_warnings:
         found = tuple(one for one in found if {*one.checks} <= {"passing", "warning"})
@@ -258,7 +256,7 @@ def _acquired(about: Consul, session: str) -> Flow[None]:
 
 def _blocked(about: Consul, index: int, left: float, session: str) -> Flow[float]:
     """Wait until the key changes; return how many seconds that took."""
-    real = about.variant is Variant.REAL
+    real = about.is_real
     if real:
         wait, seconds = about.lock_timeout, REQUEST_SECONDS
     else:
@@ -279,20 +277,18 @@ def _renewal(session: str) -> str:
 
 
 @frozen
-class ConsulBackend(Backend):
+class ConsulBackend(KeepingBackend):
     """See the module's docstring.  `locked`: real lists under the lock, from 3.13 on."""
 
     about: Consul
     locked: bool = False
-    registers = True
-    locks = True
 
     @property
     def keep_alive_every(self) -> float | None:
         """Real: every 15 s, whatever the time of the check is."""
         if not self.about.svc_ttl:
             return None
-        return 15.0 if self.about.variant is Variant.REAL else self.about.svc_ttl / 2
+        return 15.0 if self.about.is_real else self.about.svc_ttl / 2
 
     @failing
     def list_nodes(self) -> Flow[Answer]:
@@ -324,7 +320,7 @@ class ConsulBackend(Backend):
         got = yield from asked(about.request("PUT", path), ok=(200, 429, 404, 500))
         if got.status in (200, 429):
             return Done()
-        if about.variant is Variant.REAL and not (yield from self._is_wanted()):
+        if about.is_real and not (yield from self._is_wanted()):
             return Failed(f"the record is gone ({got.status}), and is not written again")
         yield from asked(registration(about))
         return Done(again=True)
@@ -358,7 +354,7 @@ class ConsulBackend(Backend):
         try:
             yield from _acquired(about, session)
         except Refused:
-            if about.variant is Variant.OURS:
+            if not about.is_real:
                 yield about.request("PUT", f"/v1/session/destroy/{escaped(session)}")
             raise
         return Held(key=_key(about), session=session, renew_every=_ttl(about) / 2)
@@ -374,6 +370,6 @@ class ConsulBackend(Backend):
         about = self.about
         release = about.request("PUT", held.key, arguments=arguments(("release", held.session)))
         yield from asked(release)
-        if about.variant is Variant.OURS:
+        if not about.is_real:
             yield from asked(about.request("PUT", f"/v1/session/destroy/{escaped(held.session)}"))
         return Done()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from enum import Enum
+from typing import Annotated
 
 from attrs import frozen
 
@@ -21,6 +22,19 @@ class Variant(Enum):
 
     REAL = "real"
     OURS = "ours"
+
+
+@frozen(kw_only=True)
+class BackendSettings:
+    """The facts that the settings of most backends have."""
+
+    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the rules are those of the broker that ships."""
+        return self.variant is Variant.REAL
 
 
 @frozen
@@ -97,3 +111,10 @@ class Backend(ABC):
         """Give a lock back."""
         del held
         return nothing()
+
+
+class KeepingBackend(Backend):
+    """A backend whose service keeps a record of each node, and a lock."""
+
+    registers = True
+    locks = True

@@ -14,18 +14,16 @@ from typing import Annotated
 from attrs import frozen
 
 from joinproto.discovery.answers import Answer, Failed, Listed
-from joinproto.discovery.contract import Backend, Variant
+from joinproto.discovery.contract import Backend, BackendSettings
 from joinproto.discovery.exchange import Flow, Kind, Lookup, looked_up
 from joinproto.discovery.names import node_of, prefix_of
 
 
 @frozen(kw_only=True)
-class Dns:
+class Dns(BackendSettings):
     """The settings, and the node's own facts."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
     hostname: Annotated[str | None, "the name that has all addresses; null: none is set"] = None
-    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
     long_names: Annotated[bool, "whether names keep their dots"] = False
 
 
@@ -37,7 +35,7 @@ class DnsBackend(Backend):
 
     def list_nodes(self) -> Flow[Answer]:
         """Look up A, AAAA, then each address in the order of the answers."""
-        about, real = self.about, self.about.variant is Variant.REAL
+        about, real = self.about, self.about.is_real
         if about.hostname is None:
             return Listed(()) if real else Failed("no hostname is set: no name can be asked for")
         addresses: list[str] = []

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Failed, Listed
-from joinproto.discovery.contract import Backend, Done, Held, Variant, done
+from joinproto.discovery.contract import BackendSettings, Done, Held, KeepingBackend, done
 from joinproto.discovery.exchange import (
     Argument,
     Flow,
@@ -36,11 +36,9 @@ _FORM = Header("Content-Type", "application/x-www-form-urlencoded")
 
 
 @frozen(kw_only=True)
-class Etcd2:
+class Etcd2(BackendSettings):
     """The settings, by their names in the file.  `nonce`: drawn by the caller for each lock."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
-    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
     host: Annotated[str, "the server"] = "localhost"
     port: Annotated[int, AtLeast(1), "its port"] = 2379
     scheme: Annotated[Scheme, "http or https"] = "http"
@@ -91,16 +89,14 @@ KEY_NOT_FOUND = 100
 
 
 @frozen
-class Etcd2Backend(Backend):
+class Etcd2Backend(KeepingBackend):
     """The backend of etcd v2."""
 
     about: Etcd2
-    registers = True
-    locks = True
 
     @property
     def keep_alive_every(self) -> float | None:
-        return self.about.node_ttl / 2 if self.about.variant is Variant.REAL else None
+        return self.about.node_ttl / 2 if self.about.is_real else None
 
     @failing
     def list_nodes(self) -> Flow[Listed]:
@@ -110,7 +106,7 @@ class Etcd2Backend(Backend):
         if got.status == 404:
             # Ours: only etcd itself can report a missing key; an answer of a proxy or another
             # server at this address gives no information about the nodes.
-            if about.variant is Variant.OURS and error_code(got.body) != KEY_NOT_FOUND:
+            if not about.is_real and error_code(got.body) != KEY_NOT_FOUND:
                 raise Refused(f"{request}: status 404, and not from etcd", 404)
             return Listed(())
         return Listed(names(got.body))
@@ -118,7 +114,7 @@ class Etcd2Backend(Backend):
     @failing
     def register(self) -> Flow[Done]:
         about = self.about
-        ttl = (("ttl", str(about.node_ttl)),) if about.variant is Variant.REAL else ()
+        ttl = (("ttl", str(about.node_ttl)),) if about.is_real else ()
         request = about.request("PUT", about.record, arguments(*ttl), "value=enabled")
         return done(request, ok=(200, 201))
 

@@ -19,7 +19,7 @@ from attrs import field, frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.contract import Backend, Done, Held, Variant
+from joinproto.discovery.contract import BackendSettings, Done, Held, KeepingBackend
 from joinproto.discovery.exchange import (
     SECONDS,
     Flow,
@@ -41,11 +41,9 @@ LOCK_CALL_SECONDS = 15.0
 
 
 @frozen(kw_only=True)
-class Etcd3:
+class Etcd3(BackendSettings):
     """The settings, by their names in the file."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
-    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
     host: Annotated[str, "the server"] = "localhost"
     port: Annotated[int, AtLeast(1), "its port"] = 2379
     scheme: Annotated[Scheme, "http or https"] = "http"
@@ -62,7 +60,7 @@ class Etcd3:
     @property
     def prefix(self) -> str:
         # The settings that reach the real client have neither the prefix nor the lock's time.
-        return "rabbitmq" if self.variant is Variant.REAL else self.key_prefix
+        return "rabbitmq" if self.is_real else self.key_prefix
 
     @property
     def lease_ttl(self) -> int:
@@ -70,8 +68,7 @@ class Etcd3:
 
     @property
     def lock_ttl(self) -> int:
-        real = self.variant is Variant.REAL
-        return max(LOCK_TTL if real else self.lock_timeout, LOCK_TTL_LEAST)
+        return max(LOCK_TTL if self.is_real else self.lock_timeout, LOCK_TTL_LEAST)
 
     @property
     def directory(self) -> str:
@@ -190,7 +187,7 @@ def _node(value: str) -> str | None:
 
 def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
     """Return the node created first (real, since 3.13.5), else all by name."""
-    if about.variant is Variant.OURS or not about.selects:
+    if not about.is_real or not about.selects:
         return Listed(tuple(sorted({one.node for one in found})))
     if not found:
         return Failed("no record: the boot of the real node ends here, no clause matches []")
@@ -198,17 +195,15 @@ def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
 
 
 @frozen
-class Etcd3Backend(Backend):
+class Etcd3Backend(KeepingBackend):
     """The backend of etcd v3.  `lease`: the lease of its own record, once it is known."""
 
     about: Etcd3
     lease: list[str] = field(factory=list)
-    registers = True
-    locks = True
 
     @property
     def keep_alive_every(self) -> float | None:
-        return self.about.lease_ttl / 3 if self.about.variant is Variant.REAL else None
+        return self.about.lease_ttl / 3 if self.about.is_real else None
 
     @failing
     def list_nodes(self) -> Flow[Answer]:
@@ -219,7 +214,7 @@ class Etcd3Backend(Backend):
         return selected(about, records(got.body))
 
     def register(self) -> Flow[Done | Failed]:
-        return self._registered() if self.about.variant is Variant.OURS else self._hoped()
+        return self._hoped() if self.about.is_real else self._registered()
 
     @failing
     def _registered(self) -> Flow[Done]:
@@ -248,7 +243,7 @@ class Etcd3Backend(Backend):
     @failing
     def keep_alive(self) -> Flow[Done]:
         """Real: the lease is kept alive; the record is not written again once that has ended."""
-        if self.about.variant is Variant.REAL and self.lease:
+        if self.about.is_real and self.lease:
             yield from self._kept(self.lease[0])
         return Done()
 
@@ -272,7 +267,7 @@ class Etcd3Backend(Backend):
         about = self.about
         token = yield from authenticated(about)
         lease = yield from granted(about, about.lock_ttl, token)
-        real = about.variant is Variant.REAL
+        real = about.is_real
         # Ours waits no longer than the lease lives: nothing renews it meanwhile.
         seconds = LOCK_CALL_SECONDS if real else about.lock_ttl * 0.8
         tree = {"name": key(about.lock_name), "lease": lease}
@@ -289,7 +284,7 @@ class Etcd3Backend(Backend):
 
     @failing
     def hold(self, held: Held) -> Flow[Done]:
-        if self.about.variant is Variant.OURS:
+        if not self.about.is_real:
             yield from self._kept(held.session)
         return Done()
 
@@ -298,6 +293,6 @@ class Etcd3Backend(Backend):
         about = self.about
         token = yield from authenticated(about)
         yield from asked(about.post("/v3/lock/unlock", {"key": held.key}, token))
-        if about.variant is Variant.OURS:
+        if not about.is_real:
             yield from asked(about.post("/v3/lease/revoke", {"ID": held.session}, token))
         return Done()

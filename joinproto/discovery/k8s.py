@@ -19,7 +19,7 @@ from attrs import frozen
 
 from joinproto.codec.json_form import AtLeast
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.contract import Backend, Done, Held, Variant, done
+from joinproto.discovery.contract import Backend, BackendSettings, Done, Held, KeepingBackend, done
 from joinproto.discovery.exchange import (
     Flow,
     Header,
@@ -45,11 +45,9 @@ class AddressType(Enum):
 
 
 @frozen(kw_only=True)
-class K8s:
+class K8s(BackendSettings):
     """The settings, and the contents of the pod's files."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
-    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
     host: Annotated[str, "the API server"] = "kubernetes.default.svc.cluster.local"
     port: Annotated[int, AtLeast(1), "its port"] = 443
     scheme: Annotated[Scheme, "http or https"] = "https"
@@ -65,7 +63,7 @@ class K8s:
     @property
     def counts_not_ready(self) -> bool:
         # A node that leaves them out never sees the first pods, which become ready by serving.
-        return self.variant is Variant.OURS if self.not_ready is None else self.not_ready
+        return not self.is_real if self.not_ready is None else self.not_ready
 
     def request(self, method: str, path: str, tree: dict[str, Any] | None = None) -> Request:
         """Return a request to the API, with the token."""
@@ -92,7 +90,7 @@ def names(about: K8s, text: str) -> tuple[str, ...]:
     """Return the nodes of an answer, each once; raises `Refused` for one that is none."""
     answer = Tree.read(text, LIST)
     kind = answer.get("kind", str)
-    if about.variant is Variant.OURS and kind != "Endpoints":
+    if not about.is_real and kind != "Endpoints":
         raise Refused(f"{LIST}: the answer is of kind {kind or 'nothing'}, not Endpoints")
     found: dict[str, None] = {}
     for subset in answer.each("subsets"):
@@ -162,12 +160,10 @@ def _own(about: K8s) -> Flow[tuple[str, int]]:
 
 
 @frozen
-class EndpointsBackend(Backend):
+class EndpointsBackend(KeepingBackend):
     """Up to 4.0.  Registering writes an event, which no node lists."""
 
     about: K8s
-    registers = True
-    locks = True
 
     @failing
     def list_nodes(self) -> Flow[Listed]:
@@ -238,10 +234,9 @@ class EndpointsBackend(Backend):
 
 
 @frozen(kw_only=True)
-class Pod:
+class Pod(BackendSettings):
     """Names by arithmetic.  No request is made."""
 
-    variant: Annotated[Variant, "whose rules"] = Variant.OURS
     node: Annotated[str, "this node, as rabbit@set-2.service"]
     ordinal_start: Annotated[int, AtLeast(0), "the number of the seed's pod"] = 0
     seed_node: Annotated[str | None, "the seed; null: the pod with that number"] = None
@@ -271,7 +266,7 @@ def pods(about: Pod) -> Answer:
     def pod(ordinal: int) -> str:
         return f"{prefix}@{name}{ordinal}{domain}"
 
-    if about.variant is Variant.OURS and about.replicas is not None:
+    if not about.is_real and about.replicas is not None:
         if about.replicas > PODS_MAX:
             return Failed(f"a set of more than {PODS_MAX} pods: give how many it really has")
         numbers = range(about.ordinal_start, about.ordinal_start + about.replicas)
