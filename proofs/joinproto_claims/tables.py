@@ -81,15 +81,14 @@ _SAME_N = ("wait_for", "majority", "founders")
 
 def shipped() -> tuple[Shipped, ...]:
     """Return the tables of more than one case: the note's, the chain's, the recovery's, Qpid's."""
-    of_the_note = (joining(), joined(), shutdown(), comparison(), mark())
-    of_the_chain = (founding(), reopening(), going_on())
-    others = (standing(), admission(), verdicts(), STARTING, STORE_STATUS, *_of_systems())
+    of_the_note: list[Table[Any]] = [joining(), joined(), shutdown(), comparison(), mark()]
+    others: list[Table[Any]] = [standing(), admission(), verdicts(), STARTING, STORE_STATUS]
     return (
         Shipped(initialization(), ("wait_for",), _ALL_ALIKE),
         Shipped(all_updates_done(), (), _ALL_ALIKE),
         *map(Shipped, of_the_note),
-        *(Shipped(table, _SAME_N, _STOP_OR_GO) for table in of_the_chain),
-        *map(Shipped, others),
+        *(Shipped(one, _SAME_N, _STOP_OR_GO) for one in (founding(), reopening(), going_on())),
+        *map(Shipped, (*others, *_of_systems())),
     )
 
 
