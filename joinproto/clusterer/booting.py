@@ -27,6 +27,7 @@ from joinproto.clusterer.messages import (
     Receive,
     Send,
     ServiceTold,
+    Silence,
     StopBroker,
     TellService,
 )
@@ -161,17 +162,41 @@ def still_left(state: State, nodes: frozenset[str]) -> frozenset[str]:
 
 
 def seen_to_end(step: Step, event: Event) -> Step:
-    """Return the step that stores the end of a broker, if the event shows it.
+    """Return the step that stores the end of another node's broker, if the event shows it.
 
-    It is kept first: whose broker stops in this very step ran longer.
+    It is kept first: if this node's broker stops in this very step, it ran longer.
     """
-    state, record = step.state, step.state.record
     match event:
-        case Receive(node, NewConfig(achieved=False) | AskStatus()) | Down(node) | BrokerGone(node):
-            if state.boots is not None:
-                return step.then(beside=state.beside - {node})
-            return kept(step, evolve(record, ran=record.ran - {node})) if state.runs else step
+        case Down(node):
+            return doubted(step, node)
+        case (
+            Receive(node, NewConfig(achieved=False) | AskStatus())
+            | Receive(node, ServiceTold(number=-1, runs=False))
+            | Silence(node, token=-1)
+            | BrokerGone(node)
+        ):
+            return struck(step, node)
     return step
+
+
+def doubted(step: Step, node: str) -> Step:
+    """Return the step that asks a node, whose connection has ended, whether its broker runs.
+
+    Otherwise: the connection of a and b breaks, and a, which takes b for gone, stops; b writes on,
+    and stops; a comes back, and goes first.  No round has the number of this question.
+    """
+    state = step.state
+    runs_with_it = state.record.ran if state.boots is None else state.beside
+    is_asked = node in runs_with_it and (state.runs or state.boots is not None)
+    return step.then(Send(node, AskService(-1))) if is_asked else step
+
+
+def struck(step: Step, node: str) -> Step:
+    """Return the step after the broker of another node has ended, while this node's runs."""
+    state, record = step.state, step.state.record
+    if state.boots is not None:
+        return step.then(beside=state.beside - {node})
+    return kept(step, evolve(record, ran=record.ran - {node})) if state.runs else step
 
 
 def seen_to_run(step: Step, event: Event) -> Step:

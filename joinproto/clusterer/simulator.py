@@ -365,6 +365,10 @@ class Simulator(MachineWorld[Event, Effect]):
         self.stop_broker(machine)
         name = machine.name
         self.drop(lambda sender, to: to == name or (loses and sender == name))
+        self.gone(name)
+
+    def gone(self, name: str) -> None:
+        """Tell all others that the connections with a node have ended."""
         for other in self.machines:
             if self.runs(other):
                 self.tell(other, Down(name))

@@ -116,6 +116,7 @@ MISTAKES: Mapping[str, str] = {
     "memory-believed": "What any ready node remembers of another counts before a later word.",
     "own-word-lost": "What a ready node remembers of another counts before that one's own word.",
     "older-word-lost": "What a ready node says of identities with an older config does not count.",
+    "lost-is-gone": "A node counts another as stopped because its connection with it ended.",
     "data-unnamed": "Identities do not say which set of data they speak of.",
     # Discovery.
     "founds-alone": "One vote is enough to found a cluster.",

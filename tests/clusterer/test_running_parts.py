@@ -17,16 +17,20 @@ from joinproto.clusterer.config import Config, Held, Notes
 from joinproto.clusterer.coordinator import step
 from joinproto.clusterer.messages import (
     AskLock,
+    AskService,
     Boot,
     BootBroker,
     Booted,
     Down,
+    Event,
     KeepMembers,
     Locked,
     Members,
     NewConfig,
     Receive,
     Send,
+    ServiceTold,
+    Silence,
 )
 from joinproto.clusterer.state import LockHolder, State, Who
 from joinproto.clusterer.status import Status
@@ -55,6 +59,30 @@ def test_a_node_that_becomes_ready_while_a_service_boots_counts_as_one_that_ran(
     assert KeepMembers(booted.state.record) == booted.effects[0]
 
 
+@pytest.mark.parametrize(
+    ("answer", "ran"),
+    [
+        (Silence("a", -1), {"b"}),
+        (Receive("a", ServiceTold(-1, runs=False, version=1)), {"b"}),
+        (Receive("a", ServiceTold(-1, runs=True, version=1)), {"a", "b"}),
+    ],
+)
+def test_a_node_whose_connection_ends_asks_whether_the_other_one_runs(
+    answer: Event, ran: set[str]
+) -> None:
+    """U5: a connection may end while both run.  Taken for a stop, b would go first after its own,
+    with older data, where a ran longer.
+    """
+    held = Held(Config(1, frozenset("ab"), gospel="a"))
+    record = Members(members=frozenset("ab"), ran=frozenset("ab"))
+    ready = State(who=Who("b"), status=Status.READY, held=held, record=record)
+    asked = step(ready, Down("a"))
+
+    assert (Send("a", AskService(-1)),) == asked.effects
+    assert {"a", "b"} == asked.state.record.ran
+    assert ran == step(asked.state, answer).state.record.ran
+
+
 def test_a_node_that_adopts_a_config_in_silence_still_counts_its_sender_as_one_that_runs() -> None:
     """U5: the one that tells runs with the younger config.  Forgotten, b would go first with older
     data, where a ran longer.
@@ -70,7 +98,7 @@ def test_a_node_that_adopts_a_config_in_silence_still_counts_its_sender_as_one_t
 
     assert "adopted in silence" == adopted.why.case
     assert {*"ab"} == adopted.record.ran
-    assert {"b"} == step(adopted, Down("a")).state.record.ran
+    assert {"b"} == step(adopted, Silence("a", -1)).state.record.ran
 
 
 def test_a_lock_is_granted_again_to_the_one_that_has_it() -> None:

@@ -61,6 +61,9 @@ COUNTS = {
     "clusterer-hole-4-killed": (8_690, 12_391, 58),
     "clusterer-hole-7-again-killed": (26_835, 37_129, 78),
     "clusterer-order-power": (1_892, 2_658, 46),
+    "clusterer-stop-apart-half-open": (1_150, 2_143, 28),
+    "clusterer-rejoin-half-open": (1_086, 2_032, 23),
+    "clusterer-spread-half-open": (1_492, 2_606, 24),
     "clusterer-stops": (516, 724, 9),
 }
 """Distinct states, steps and depth."""
@@ -115,6 +118,7 @@ MUTANTS = {
     "clusterer-hole-11": ("one config, one set of data", 6),
     "clusterer-hole-12": ("one config, one set of data", 12),
     "clusterer-order-power": ("a version never goes down", 5),
+    "clusterer-stop-apart-half-open": ("the data that count survive", 16),
     "clusterer-stops": ("whichever goes has the last write", 5),
 }
 """Each rule left out once: the claim that fails, and the steps of the shortest run."""

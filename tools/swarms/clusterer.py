@@ -83,7 +83,7 @@ class Swarm(Oracle):
             (5, self.apply), (4, self.start), (3, self.stop), (3, self.kill), (2, self.cut),
             (2, self.heal), (1, self.power), (1, self.reset), (1, self.pause), (1, self.resume),
             (2, self.publish), (1, self.apply_twice), (1, self.together),
-            (1, self.readmit),
+            (1, self.readmit), (2, self.lose),
         )  # fmt: skip
         for _ in range(self.chance.randint(1, 8)):
             (do,) = self.chance.choices([one for _, one in ways], [weight for weight, _ in ways])
@@ -194,6 +194,11 @@ class Swarm(Oracle):
         self.say(f"cut {one.name} from {other.name}")
         self.machines.links.cut_pair(one.name, other.name)
         self.were_cut |= {one.name, other.name}
+
+    def lose(self, one: Machine) -> None:
+        other = self.chance.choice([each for each in self.all if each is not one])
+        self.say(f"{one.name} loses its connection with {other.name}")
+        self.machines.links.lose(one.name, other.name)
 
     def heal(self, _: Machine) -> None:
         self.say("heal")

@@ -309,12 +309,16 @@ class _Port:
 
 @define
 class Links:
-    """All links.  `cut`: pairs; `epochs`: how often a pair's connection has ended."""
+    """All links.  `cut`: pairs; `epochs`: how often a pair's connection has ended.
+
+    `half_open`: nodes that have not noticed that the other one has closed their connection.
+    """
 
     machines: Machines
     chance: Random
     cut: set[frozenset[str]] = Factory(set)
     epochs: Counter[frozenset[str]] = Factory(Counter)
+    half_open: set[tuple[str, str]] = Factory(set)
     due: dict[tuple[str, str], float] = Factory(dict)
 
     def are_open(self, one: str, other: str) -> bool:
@@ -328,6 +332,8 @@ class Links:
         return self.are_open(one, other)
 
     def send(self, one: str, to: str, content: Content) -> None:
+        if (one, to) in self.half_open:
+            return  # lost without notice
         loop, pair = asyncio.get_running_loop(), frozenset((one, to))
         late = self.chance.choice((0.001, 0.004, 0.02, 0.3))
         if not self._is_up(one, to):
@@ -340,6 +346,7 @@ class Links:
         process = self.machines.all[to].process
         if process is None or self.epochs[frozenset((one, to))] != epoch:
             return
+        self._notice(to, one, process)
         if self.chance.random() < CODED:
             content = wire.taken(wire.put(content), self.machines.release)
         asks = _ANSWERS.get(type(content))
@@ -359,6 +366,7 @@ class Links:
     def _break(self, one: str, other: str) -> None:
         """End a connection: either side sees it a little later, and asks once more."""
         self.epochs[frozenset((one, other))] += 1
+        self.half_open -= {(one, other), (other, one)}
         for me, peer in ((one, other), (other, one)):
             process = self.machines.all[me].process
             if process is not None:
@@ -383,6 +391,23 @@ class Links:
         for other in self.machines.all:
             if other != name:
                 self._break(name, other)
+
+    def lose(self, one: str, other: str) -> None:
+        """End a connection at the end of one node; the other one notices it later."""
+        (ends, stays) = (self.machines.all[name].process for name in (one, other))
+        is_whole = not self.half_open & {(one, other), (other, one)}
+        if ends is None or stays is None or not is_whole or not self._is_up(one, other):
+            return
+        self.epochs[frozenset((one, other))] += 1
+        self.half_open.add((other, one))
+        late = self.chance.choice((0.01, 1.0, 5.0))
+        asyncio.get_running_loop().call_later(late, self._notice, other, one, stays)
+        self._broken(one, other, ends)
+
+    def _notice(self, me: str, peer: str, process: Process) -> None:
+        if (me, peer) in self.half_open and self.machines.all[me].process is process:
+            self.half_open.remove((me, peer))
+            self._broken(me, peer, process)
 
     def cut_pair(self, one: str, other: str) -> None:
         if self.are_open(one, other):

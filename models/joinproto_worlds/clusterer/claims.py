@@ -55,6 +55,7 @@ SURVIVES = {
     "gospel": "a/2",
     "join": "b",
     "rejoin": "b",
+    "stop-apart": "a/1+a+a+b",
     "hole-1": "c",
     "hole-2": "b",
     "hole-3": "a",

@@ -206,8 +206,25 @@ KILLED = ("form", "join", "gospel", "rejoin", "left-out-starts", "hole-1", "hole
 QUICK_KILLED = ("join", "hole-1")
 DELIVERING = ("join", "hole-1")
 """Of these, scenes in which its messages under way may still arrive."""
+HALF_OPEN = ("rejoin", "spread")
 ENTRIES: tuple[Entry, ...] = (
     *RULES,
+    *(
+        _entry(
+            f"{scene}-half-open",
+            scene,
+            f"`clusterer-{scene}`, and a connection ends at one end first",
+            losses=1,
+        )
+        for scene in HALF_OPEN
+    ),
+    _entry(
+        "stop-apart-half-open",
+        "stop-apart",
+        "U5: two stop, one later, and their connection ends at one end first",
+        "lost-is-gone",
+        losses=1,
+    ),
     *(
         _entry(
             f"{scene}-killed",

@@ -6,6 +6,8 @@ Source: Clusterer; the scenes are in `scenes.py`, the claims in `claims.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import Enum
+from itertools import permutations
 from typing import Any, ClassVar
 
 from attrs import Factory, define, frozen
@@ -15,19 +17,25 @@ from joinproto.clusterer.actions import do
 from joinproto.clusterer.broker import Disk
 from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.identities import of_node
+from joinproto.clusterer.locking import least
 from joinproto.clusterer.messages import (
     AskAwaited,
+    AskLock,
     AskService,
     AskStatus,
     Awaited,
+    Content,
+    Down,
     Effect,
     Keep,
     KeepMembers,
     Members,
+    Question,
     ServiceTold,
     Told,
 )
 from joinproto.clusterer.simulator import Act, Actions, Machine, Queues, Simulator, queued
+from joinproto.clusterer.state import RoundKind, State
 from joinproto.clusterer.story import Action, Op
 from joinproto.machine.world import Death
 from joinproto_worlds.clusterer.scenes import Scene, scene
@@ -37,6 +45,31 @@ from joinproto_worlds.mutations.named import mutation
 EAGER = AskStatus | Told | AskAwaited | Awaited | AskService | ServiceTold
 """The questions of a round, and their answers."""
 KILLED = "killed"
+
+
+class LinkEnd(Enum):
+    """A mark on a link: its sender has closed the connection, and opens another behind it."""
+
+    END = "end"
+
+
+END = LinkEnd.END
+
+
+@frozen
+class Loss:
+    """A node loses its connection with another one, which notices that later.
+
+    `arrives`: what it sent before may still arrive.
+    """
+
+    node: str
+    other: str
+    arrives: bool
+
+    def __str__(self) -> str:
+        sent = ", and what it sent arrives" if self.arrives else ""
+        return f"{self.node} loses its connection with {self.other}{sent}"
 
 
 @frozen
@@ -100,7 +133,8 @@ class Played(Simulator):
     `at`: the next step of the story; -1: it has not begun.  `queues`: the rest of the last one.
     `kills`: how often a node may still be killed before an effect.  It is started again before the
     story continues.  `delivers`: its messages under way may still arrive.  `tears_too`: its power
-    may be cut as well, which takes its broker and its unsynced writes.
+    may be cut as well, which takes its broker and its unsynced writes.  `is_half_open`: connections
+    end at one end first; `losses`: how often one may still do so while both nodes run.
     """
 
     write_effects: ClassVar[tuple[type, ...]] = (Keep, KeepMembers)
@@ -111,6 +145,8 @@ class Played(Simulator):
     kills: int
     delivers: bool
     tears_too: bool = False
+    is_half_open: bool = False
+    losses: int = 0
     at: int = -1
     queues: Queues = Factory(dict)
     broken: frozenset[str] = frozenset()
@@ -125,6 +161,7 @@ class Played(Simulator):
         *,
         delivers: bool = False,
         tears: bool = False,
+        losses: int = 0,
     ) -> Played:
         return cls(
             scene(title, variant).story,
@@ -134,6 +171,8 @@ class Played(Simulator):
             kills=kills,
             delivers=delivers,
             tears_too=tears,
+            is_half_open=losses > 0,
+            losses=losses,
         )
 
     @property
@@ -167,9 +206,11 @@ class Played(Simulator):
             yield f"step {self.at}"
         for name in names if self.kills else ():
             yield from self.deaths(name, {False, self.delivers}, tears=self.tears_too)
+        if self.losses and (names or self.at < len(self.story.steps)):
+            yield from self._losses()
 
     @mutated
-    def receive(self, event: str | Death[str]) -> Any:
+    def receive(self, event: str | Loss | Death[str]) -> Any:
         if self.at < 0 or (isinstance(event, Death) and not self.kills):
             return NOT_ENABLED
         self._in_order()
@@ -180,8 +221,10 @@ class Played(Simulator):
         self.broken |= _broken(before, self.disks)
         return None
 
-    def happen(self, act: str) -> bool:
+    def happen(self, act: str | Loss) -> bool:
         self._in_order()
+        if isinstance(act, Loss):
+            return self._loses(act)
         chosen = next((one for one in self._acts() if one.name == act), None)
         if chosen is not None:
             chosen.do(*chosen.args)
@@ -195,6 +238,64 @@ class Played(Simulator):
         self.queues = queued(self.story.steps[self.at].do)
         self.at += 1
         return True
+
+    # -- connections that end at one end first -------------------------------------------------
+
+    def _losses(self) -> Iterator[Loss]:
+        for one, other in permutations(sorted(self.machines), 2):
+            if self._answers(one, other) and self.runs(one) and self._is_open(one, other):
+                yield Loss(one, other, arrives=False)
+                if self.links.get((one, other)):
+                    yield Loss(one, other, arrives=True)
+
+    def _is_open(self, one: str, other: str) -> bool:
+        """Return whether neither has lost its connection without the other one noticing."""
+        links = (self.links.get((one, other), ()), self.links.get((other, one), ()))
+        return not any(END in link for link in links)
+
+    def _loses(self, loss: Loss) -> bool:
+        """End a connection at the end of one node, which hears nothing more of it."""
+        if loss not in self._losses() or not self.losses:
+            return False
+        self.losses -= 1
+        one, other = loss.node, loss.other
+        self.links.pop((other, one), None)
+        sent = self.links.get((one, other), ()) if loss.arrives else ()
+        self.links[one, other] = (*sent, END)
+        self._notices(one, other)
+        return True
+
+    def _notices(self, name: str, other: str) -> None:
+        """Tell a node that its connection has ended: it asks an open question once more.
+
+        A message that was lost is no change that a node could see: those that wait ask again.
+        """
+        self.stir()
+        self.tell(name, Down(other))
+        state = self.machines[name].state
+        question = None if state is None else _open_question(state, other)
+        if question is not None:
+            self.send(name, other, question)
+
+    def gone(self, name: str) -> None:
+        if not self.is_half_open or self.at < 0:
+            super().gone(name)
+            return
+        for other in sorted(self.machines):
+            if self.runs(other) and self.reaches(name, other):
+                self.links[name, other] = (*self.links.get((name, other), ()), END)
+
+    def send(self, sender: str, to: str, content: Content) -> None:
+        """Send it; lost without notice where the other end has closed the connection."""
+        if END not in self.links.get((to, sender), ()):
+            super().send(sender, to, content)
+
+    def deliver(self, sender: str, to: str) -> None:
+        if self.links[sender, to][0] is not END:
+            super().deliver(sender, to)
+            return
+        self.take(sender, to)
+        self._notices(to, sender)
 
     def dies(self, name: str) -> None:
         self.kills -= 1
@@ -253,6 +354,22 @@ class Played(Simulator):
         nodes = tuple(_shown(one) for _, one in sorted(self.machines.items()))
         ended = self.at == len(self.story.steps) and not self._acts()
         return Shown(nodes, self.at, ended, self.broken)
+
+
+def _open_question(state: State, to: str) -> Question | None:
+    """Return the question that a node has put to another one, and that is not answered yet."""
+    round_ = state.round
+    if round_ is None or to not in round_.left:
+        return None
+    match round_.what:
+        case RoundKind.STATUS:
+            return AskStatus(state.identity, round_.token)
+        case RoundKind.AWAITED:
+            return AskAwaited(round_.token)
+        case RoundKind.SERVICES:
+            return AskService(round_.token)
+        case RoundKind.LOCKS:
+            return AskLock(round_.token) if to == least(round_, state.who.me) else None
 
 
 def _any(_: int) -> int:

@@ -99,6 +99,7 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
     "form": ((), ((start("a", AB), start("b")),)),
     "join": ((*TWO, *_one(reset("a"))), ((start("a"),),)),
     "rejoin": ((*TWO, *_one(stop("a"), stop("b"))), ((start("a"), start("b")),)),
+    "stop-apart": (TWO, ((stop("a"),), (stop("b"),), (start("a"), start("b")))),
     "locks": (
         (*THREE, *_one(APART, stop("a"), stop("b"), HEAL, stop("c"))),
         ((start("a", config(2, "ab", "a")), start("b", config(2, "ab", "a"))),),
@@ -292,6 +293,7 @@ SCENES["late-lock"] = (
 WRITING = frozenset(
     {
         "rejoin",
+        "stop-apart",
         "hole-4",
         "late-word",
         "left-out-apart",

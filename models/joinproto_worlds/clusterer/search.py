@@ -21,17 +21,27 @@ def build(
     kills: int = 0,
     delivers: bool = False,
     tears: bool = False,
+    losses: int = 0,
 ) -> World:
     """`members`: the simulation is one; the scene says how many nodes there are.
 
     `kills`: how often a node may be killed before an effect of a step; `delivers`: its messages
-    under way may still arrive; `tears`: also by a power cut, in the middle of a write.
+    under way may still arrive; `tears`: also by a power cut, in the middle of a write.  `losses`:
+    how often a connection may end at one end first.
     """
+    fault = "-power" if tears else "-killed" if kills else "-half-open" if losses else ""
     return World(
-        name=f"clusterer-{scene}" + ("-power" if tears else "-killed" if kills else ""),
+        name=f"clusterer-{scene}{fault}",
         members={
             "story": partial(
-                Played.of, scene, variant, mutant, kills, delivers=delivers, tears=tears
+                Played.of,
+                scene,
+                variant,
+                mutant,
+                kills,
+                delivers=delivers,
+                tears=tears,
+                losses=losses,
             )
         },
         properties=list(claims(scene, variant)),

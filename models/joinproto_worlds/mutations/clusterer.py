@@ -151,6 +151,12 @@ def _later_ignored(_original: object) -> Callable[..., Any]:
     return lambda first, second: first.over(second)
 
 
+def _taken_for_gone(_original: object) -> Callable[..., Step]:
+    from joinproto.clusterer.booting import struck
+
+    return struck
+
+
 def _data_unnamed(_original: object) -> Callable[..., str | None]:
     return lambda _identity: None
 
@@ -245,6 +251,7 @@ CLUSTERER = (
         "own-word-lost", "joinproto.clusterer.transitioner", "of_themselves", _own_word_lost
     ),
     Mutation.of("older-word-lost", "joinproto.clusterer.transitioner", "learned", _older_word_lost),
+    Mutation.of("lost-is-gone", "joinproto.clusterer.booting", "doubted", _taken_for_gone),
     Mutation.of("data-unnamed", "joinproto.clusterer.identities", "data_of", _data_unnamed),
 )
 """The rules of the Clusterer, U1 to U7."""
