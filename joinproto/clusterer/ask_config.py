@@ -118,8 +118,8 @@ def answer_compare(
 
 def compared(one: Any, other: Any) -> CompareAnswer:
     """Return how one config compares with another, with the reason."""
-    shown, beside = as_json(one), as_json(other)
-    differs = tuple(key for key in shown if shown[key] != beside.get(key))
+    shown, others = as_json(one), as_json(other)
+    differs = tuple(key for key in shown if shown[key] != others.get(key))
     age = compare(one, other)
     why = {
         Age.COEVAL: "the content is the same",

@@ -24,7 +24,7 @@ from joinproto.clusterer.identities import (
     with_the_same,
 )
 from joinproto.clusterer.messages import (
-    NOBODY,
+    NO_NODES,
     Arm,
     Boot,
     BootBroker,
@@ -89,17 +89,17 @@ def begin(step: Step, new: Held) -> Step:
             held = evolve(held, ids=with_the_same(held.ids, before.identity))
         stored = begun.then(Keep(held, before.identity))
         return without(stored, config.nodes).then(
-            *tells, achieved=held, held=held, contacts=others, dead=NOBODY
+            *tells, achieved=held, held=held, contacts=others, dead=NO_NODES
         )
     if rules.carries:
         held = returning(held, before.achieved, me)
     waiting = (stopped(begun, ran=True) if turn.ready else begun).then(
         *spread(before, before.contacts, held),
         held=held,
-        contacts=NOBODY,
-        dead=NOBODY,
+        contacts=NO_NODES,
+        dead=NO_NODES,
         awaited=None,
-        joining=NOBODY,
+        joining=NO_NODES,
     )
     if not config.is_single(me):
         return waiting
@@ -119,8 +119,8 @@ def _left(step: Step, new: Held, *, stops: bool) -> Step:
         *spread(state, state.contacts, new),
         achieved=new,
         held=new,
-        contacts=NOBODY,
-        dead=NOBODY,
+        contacts=NO_NODES,
+        dead=NO_NODES,
     )
     if state.status is Status.SHUTDOWN:
         return out.then(Off("the config does not name it"))
@@ -141,16 +141,16 @@ def succeed(
     how: Boot,
     *,
     wipes: bool = False,
-    forget: frozenset[str] = NOBODY,
-    beside: str | None = None,
+    forget: frozenset[str] = NO_NODES,
+    source: str | None = None,
 ) -> Step:
     """Return the step after a transition has succeeded: stored first, then the broker boots.
 
-    `beside`: the identity of one that is ready, whose data it is to have.
+    `source`: the identity of one that is ready, whose data it is to have.
     """
     state = step.state
     rules, held, identity = state.who.rules, state.config_now, state.identity
-    data, founds = data_of(beside), how is Boot.FOUND
+    data, founds = data_of(source), how is Boot.FOUND
     if rules.names_data and (wipes or state.status is Status.JOINING) and (founds or data):
         identity = renewed(identity, data)
     if rules.carries and (how is not Boot.JOIN or not says_of_all(held)):

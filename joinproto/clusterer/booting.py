@@ -10,8 +10,8 @@ from __future__ import annotations
 from joinproto.clusterer.config import Held, Notes
 from joinproto.clusterer.identities import data_of, is_later, was_out
 from joinproto.clusterer.messages import (
-    BESIDE,
-    NOBODY,
+    NO_NODES,
+    WITH_OTHERS,
     AskService,
     AskStatus,
     Boot,
@@ -41,7 +41,7 @@ def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
     others = boots.nodes - {step.state.who.me}
     asked = tuple(Send(node, AskService(token)) for node in sorted(others))
     round_ = OpenRound(what=RoundKind.SERVICES, token=token, left=others)
-    asking = step.then(*asked, boots=boots, beside=NOBODY, round=round_)
+    asking = step.then(*asked, boots=boots, peers_running=NO_NODES, round=round_)
     return asking if others else boot(asking)
 
 
@@ -60,11 +60,11 @@ def boot(step: Step) -> Step:
             and has_wanted_data(state, name)
         }
     )
-    beside = state.beside.union(name for name, _ in running.pairs)
+    peers = state.peers_running.union(name for name, _ in running.pairs)
     if is_alone(boots, running):
         return step.then(BootNothing(), round=None, boots=None)
     does = evolve(boots, members=state.record.members, running=running, went=_went(state, boots))
-    return step.then(does, round=None, beside=beside)
+    return step.then(does, round=None, peers_running=peers)
 
 
 def _went(state: State, boots: BootBroker) -> Notes[Notes[str] | None]:
@@ -89,14 +89,14 @@ def has_wanted_data(state: State, node: str) -> bool:
     Otherwise: of two that are ready by themselves, a node notes the data of one, and joins the
     other.
     """
-    if state.boots is None or state.boots.how not in BESIDE or not state.who.rules.names_data:
+    if state.boots is None or state.boots.how not in WITH_OTHERS or not state.who.rules.names_data:
         return True
     return data_of(state.config_now.ids.get(node)) == data_of(state.identity)
 
 
 def is_alone(boots: BootBroker, running: Notes[Notes[str]]) -> bool:
     """Return whether it was to boot with others, and no node says that it runs."""
-    return boots.how in BESIDE and not running.pairs
+    return boots.how in WITH_OTHERS and not running.pairs
 
 
 def service_asked(state: State, sender: str, number: int) -> Step:
@@ -123,15 +123,15 @@ def booted(step: Step) -> Step:
     boots = state.boots
     if boots is None:
         return step
-    ran = state.beside | {state.who.me}
-    former = NOBODY if boots.how is Boot.FOUND else state.record.members & boots.nodes
+    ran = state.peers_running | {state.who.me}
+    former = NO_NODES if boots.how is Boot.FOUND else state.record.members & boots.nodes
     found = Members(members=(former | ran) - boots.forget, ran=ran, stopped=False)
-    return kept(step, found).then(boots=None, beside=NOBODY)
+    return kept(step, found).then(boots=None, peers_running=NO_NODES)
 
 
 def stopped(step: Step, *, ran: bool, leaves: bool = False) -> Step:
     """Return the step that stops the broker in order; `ran`: it had booted."""
-    after = step.then(StopBroker(leaves), boots=None, beside=NOBODY)
+    after = step.then(StopBroker(leaves), boots=None, peers_running=NO_NODES)
     return kept(after, evolve(step.state.record, stopped=True)) if ran else after
 
 
@@ -186,7 +186,7 @@ def doubted(step: Step, node: str) -> Step:
     and stops; a comes back, and goes first.  No round has the number of this question.
     """
     state = step.state
-    runs_with_it = state.record.ran if state.boots is None else state.beside
+    runs_with_it = state.record.ran if state.boots is None else state.peers_running
     is_asked = node in runs_with_it and (state.runs or state.boots is not None)
     return step.then(Send(node, AskService(-1))) if is_asked else step
 
@@ -195,7 +195,7 @@ def struck(step: Step, node: str) -> Step:
     """Return the step after the broker of another node has ended, while this node's runs."""
     state, record = step.state, step.state.record
     if state.boots is not None:
-        return step.then(beside=state.beside - {node})
+        return step.then(peers_running=state.peers_running - {node})
     return kept(step, evolve(record, ran=record.ran - {node})) if state.runs else step
 
 
@@ -212,7 +212,7 @@ def seen_to_run(step: Step, event: Event) -> Step:
             if not is_of_these(state, held, node):
                 return step
             if state.boots is not None:
-                return step.then(beside=state.beside | {node})
+                return step.then(peers_running=state.peers_running | {node})
             both = (record.ran | {node}, record.members | {node})
             return kept(step, evolve(record, ran=both[0], members=both[1]))
     return step

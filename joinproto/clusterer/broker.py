@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from attrs import define
 
 from joinproto.clusterer.config import Held
-from joinproto.clusterer.messages import BESIDE, NOBODY, Boot, BootBroker, Members, Record
+from joinproto.clusterer.messages import NO_NODES, WITH_OTHERS, Boot, BootBroker, Members, Record
 
 
 @define
@@ -27,7 +27,7 @@ class Disk:
     identity: str | None = None
     record: Members = Members()
     data: str | None = None
-    members: frozenset[str] = NOBODY
+    members: frozenset[str] = NO_NODES
     runs: bool = False
 
     @property
@@ -42,7 +42,7 @@ class Disk:
 
 def wipe(disk: Disk) -> None:
     """Throw the data away, and the list of members."""
-    disk.data, disk.members = None, NOBODY
+    disk.data, disk.members = None, NO_NODES
 
 
 def boot(
@@ -59,17 +59,17 @@ def boot(
     """
     disk = disks[me]
     there = {name for name in disks if name != me and disks[name].runs and reaches(me, name)}
-    beside = there.intersection(name for name, _ in does.running.pairs)
-    if does.how in BESIDE and not beside:
+    sources = there.intersection(name for name, _ in does.running.pairs)
+    if does.how in WITH_OTHERS and not sources:
         return False
     if does.how is Boot.FOUND:
         disk.members = frozenset({me})
     # A node that was left out meanwhile has data of its own by now.
     disk.members = ((disk.members & does.nodes) | {me}) - does.forget
     takes = disk.data is None and does.how is not Boot.FOUND
-    knows = {name for name in there & disk.members if name in beside or me in disks[name].members}
-    wanted = beside if takes else knows
-    running = sorted(wanted, key=lambda name: (name not in beside, name))
+    knows = {name for name in there & disk.members if name in sources or me in disks[name].members}
+    wanted = sources if takes else knows
+    running = sorted(wanted, key=lambda name: (name not in sources, name))
     known = set(running)
     if running:
         source = disks[running[0]]

@@ -12,7 +12,7 @@ from joinproto.clusterer.beginning import armed, begin, spread, told
 from joinproto.clusterer.config import Config, Held, compare, default
 from joinproto.clusterer.identities import boot, combined, noted, tidy, transferred, updated
 from joinproto.clusterer.messages import (
-    NOBODY,
+    NO_NODES,
     Answer,
     Apply,
     AskAwaited,
@@ -263,7 +263,7 @@ def _booted(state: State) -> Step:
     tell = told(state.contacts | others, state.config_now, achieved=True)
     why = state.why
     booted = booting.booted(moved(Step(state), "booted"))
-    return booted.then(*tell, contacts=others, dead=NOBODY, why=why)
+    return booted.then(*tell, contacts=others, dead=NO_NODES, why=why)
 
 
 def _paused(state: State, *, paused: bool) -> Step:
@@ -288,4 +288,4 @@ def _poke(state: State) -> Step:
     """U7: members that were away are sent the config, in case they are back."""
     if state.status is not Status.READY:
         return Step(state)
-    return Step(evolve(state, dead=NOBODY), told(state.dead, state.config_now, achieved=True))
+    return Step(evolve(state, dead=NO_NODES), told(state.dead, state.config_now, achieved=True))

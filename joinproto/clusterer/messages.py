@@ -15,7 +15,7 @@ from joinproto.clusterer.config import NOTHING, Config, Held, Notes
 from joinproto.clusterer.status import Status
 from joinproto.codec.json_form import Absent
 
-NOBODY: frozenset[str] = frozenset()
+NO_NODES: frozenset[str] = frozenset()
 
 
 def _names(found: Iterable[str]) -> frozenset[str]:
@@ -32,11 +32,11 @@ class Members:
     """
 
     members: Annotated[frozenset[str], "of the broker's cluster, itself included"] = field(
-        default=NOBODY, converter=_names
+        default=NO_NODES, converter=_names
     )
     ran: Annotated[
         frozenset[str], "the nodes that ran when the broker ran last, itself included"
-    ] = field(default=NOBODY, converter=_names)
+    ] = field(default=NO_NODES, converter=_names)
     given_up: Annotated[bool, "the present data must be deleted"] = False
     stopped: Annotated[bool | None, "the broker was stopped in order", Absent()] = None
 
@@ -312,7 +312,7 @@ class Boot(Enum):
     FIRST = "first"  # with own data, waiting for no node
 
 
-BESIDE = (Boot.JOIN, Boot.OWN)
+WITH_OTHERS = (Boot.JOIN, Boot.OWN)
 
 
 @frozen
@@ -325,9 +325,9 @@ class BootBroker:
 
     how: Boot
     nodes: frozenset[str]
-    forget: frozenset[str] = NOBODY
-    ram: frozenset[str] = NOBODY
-    members: frozenset[str] = NOBODY
+    forget: frozenset[str] = NO_NODES
+    ram: frozenset[str] = NO_NODES
+    members: frozenset[str] = NO_NODES
     running: Notes[Notes[str]] = NOTHING
     went: Notes[Notes[str] | None] = NOTHING
 

@@ -25,7 +25,7 @@ from joinproto.clusterer.writing import as_json
 from joinproto.codec.json_form import Count
 from joinproto.machine.values import evolve
 
-NOBODY_TELLS = "no node that hears of the config is in it: give it to a node that it names"
+UNTOLD = "no node that hears of the config is in it: give it to a node that it names"
 
 
 class Effect(Enum):
@@ -142,7 +142,7 @@ def _planned(
         wiped=name in found.wiped and name not in blank,
         at_risk=does is Effect.WAITS and node.state == "joining" and node.data is not None,
         waits_for=node.waits_for,
-        why=NOBODY_TELLS if does is Effect.UNTOLD else node.why,
+        why=UNTOLD if does is Effect.UNTOLD else node.why,
         orders=1,
     )
 

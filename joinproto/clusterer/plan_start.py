@@ -15,7 +15,7 @@ from attrs import frozen
 from joinproto.clusterer.broker import Disk
 from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.identities import data_of
-from joinproto.clusterer.messages import NOBODY, Members
+from joinproto.clusterer.messages import NO_NODES, Members
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.simulator import Choose, Machine, Simulator
 from joinproto.clusterer.state import State, Who
@@ -46,8 +46,8 @@ class NodeSaid:
     identity: str
     held: Held
     achieved: Held | None
-    members: frozenset[str] = NOBODY
-    ran: frozenset[str] = NOBODY
+    members: frozenset[str] = NO_NODES
+    ran: frozenset[str] = NO_NODES
     blank: bool = False
 
 
@@ -108,7 +108,7 @@ def _machine(said: NodeSaid, release: Release) -> Machine:
         identity=said.identity,
         achieved=said.achieved,
         held=said.held,
-        contacts=others if status is Status.READY else NOBODY,
+        contacts=others if status is Status.READY else NO_NODES,
         record=record,
     )
     disk = Disk(

@@ -12,8 +12,8 @@ from attrs import field, frozen
 
 from joinproto.clusterer.config import Held
 from joinproto.clusterer.messages import (
-    BESIDE,
-    NOBODY,
+    NO_NODES,
+    WITH_OTHERS,
     BootBroker,
     Effect,
     Members,
@@ -60,7 +60,7 @@ class OpenRound:
     token: int
     left: frozenset[str]
     answers: tuple[tuple[str, Told | ServiceTold | frozenset[str] | None], ...] = ()
-    taken: frozenset[str] = NOBODY
+    taken: frozenset[str] = NO_NODES
 
 
 @frozen
@@ -87,7 +87,7 @@ class State:
     `contacts`: the nodes that get the next config.  `dead`: members that are away.
     `awaited`, `joining`: the results of the last round of a rejoining node.  `timer`: number of the
     shutdown timer that counts.  `record`: as it is on the disk.  `boots`: how its broker boots,
-    while it does; `beside`: nodes that have reported meanwhile that they run with the same config.
+    while it does; `peers_running`: nodes that have said meanwhile that they run with its config.
     `yields`: it lets others go first in this round.
     """
 
@@ -96,20 +96,20 @@ class State:
     identity: str = ""
     achieved: Held | None = None
     held: Held | None = None
-    contacts: frozenset[str] = NOBODY
-    dead: frozenset[str] = NOBODY
+    contacts: frozenset[str] = NO_NODES
+    dead: frozenset[str] = NO_NODES
     round: OpenRound | None = None
     awaited: frozenset[str] | None = None
-    joining: frozenset[str] = NOBODY
+    joining: frozenset[str] = NO_NODES
     record: Members = Members()
     boots: BootBroker | None = None
-    beside: frozenset[str] = NOBODY
+    peers_running: frozenset[str] = NO_NODES
     lock: LockHolder | None = None
     timer: int = 0
     paused: bool = False
     yields: bool = False
     why: Why = Why("U7", "not started")
-    waits_for: frozenset[str] = NOBODY
+    waits_for: frozenset[str] = NO_NODES
 
     @property
     def config_now(self) -> Held:
@@ -141,7 +141,7 @@ class State:
     @property
     def goes_first(self) -> bool:
         """Return whether its broker boots alone."""
-        return self.boots is not None and self.boots.how not in BESIDE
+        return self.boots is not None and self.boots.how not in WITH_OTHERS
 
     @property
     def blank(self) -> bool:
@@ -174,4 +174,4 @@ def moved(step: Step, trigger: str, turn: Turn = _NO_TURN) -> Step:
     model = _Model(state.status)
     taken = MACHINES[state.who.release].step(model, trigger, (turn,), 0)
     why = Why(taken.case.label, taken.case.name)
-    return step.then(status=model.phase, why=why, waits_for=NOBODY)
+    return step.then(status=model.phase, why=why, waits_for=NO_NODES)

@@ -13,7 +13,7 @@ from joinproto.clusterer.booting import boot, kept
 from joinproto.clusterer.config import Age, Held, Notes, compare
 from joinproto.clusterer.identities import combined, data_of, fits, is_apart, known, tidy, was_out
 from joinproto.clusterer.messages import (
-    NOBODY,
+    NO_NODES,
     AskAwaited,
     AskStatus,
     Awaited,
@@ -164,12 +164,12 @@ def folded(state: State, answers: dict[str, Told]) -> Folded:
     for name, said in answers.items():
         if said.held is None:
             continue
-        beside_ours = compare(said.held.config, held.config)
-        beside_youngest = compare(said.held.config, youngest.config)
-        conflict |= Age.INVALID in (beside_ours, beside_youngest)
-        if beside_youngest is Age.YOUNGER:
+        to_ours = compare(said.held.config, held.config)
+        to_youngest = compare(said.held.config, youngest.config)
+        conflict |= Age.INVALID in (to_ours, to_youngest)
+        if to_youngest is Age.YOUNGER:
             youngest, younger = said.held, True
-        if beside_ours is Age.OLDER:
+        if to_ours is Age.OLDER:
             older.append(name)
     merged = _merged(state, held, answers)
     if younger and not state.who.rules.carries:
@@ -252,18 +252,18 @@ def _is_strange(state: State, its: str | None, said: Told) -> bool:
     return data_of(its) != mine
 
 
-def _decided(state: State, seen: tuple[WaitingPeer, ...], beside: str | None) -> Step:
-    """`beside`: the identity of one that is ready."""
+def _decided(state: State, seen: tuple[WaitingPeer, ...], source: str | None) -> Step:
+    """`source`: the identity of one that is ready."""
     me = next(at for at, one in enumerate(seen) if not one.other)
     case = choose(state.status, seen, me)
-    state = evolve(state, why=Why(case.label, case.name), waits_for=NOBODY)
+    state = evolve(state, why=Why(case.label, case.name), waits_for=NO_NODES)
     if state.status is Status.REJOINING:
         joining = frozenset(seen[at].name for at in members_of(JOINERS, seen, me))
         ran = frozenset(seen[at].name for at in members_of(RAN, seen, me))
         state = evolve(state, awaited=ran - joining, joining=joining)
     match case.outcome:
         case Next.JOIN:
-            return succeed(Step(state), Boot.JOIN, wipes=True, beside=beside)
+            return succeed(Step(state), Boot.JOIN, wipes=True, source=source)
         case Next.FOUND:
             return succeed(Step(state), Boot.FOUND)
         case Next.FOUND_EMPTY:
@@ -296,13 +296,13 @@ def _circled(state: State) -> Step:
         return Step(state)
     said = {name: nodes for name, nodes in round_.answers if isinstance(nodes, frozenset)}
     complete = len(said) == len(round_.answers)
-    graph = {state.who.me: state.awaited or NOBODY, **said}
+    graph = {state.who.me: state.awaited or NO_NODES, **said}
     found = may_go(graph, state.who.me, state.who.rules, complete=complete)
     if state.who.rules.crashes and complete and not found.in_cycle:
         return ended(Step(state), "no circle in the wait graph: it crashed")
-    state = evolve(state, why=Why(found.case.label, found.case.name), waits_for=NOBODY)
+    state = evolve(state, why=Why(found.case.label, found.case.name), waits_for=NO_NODES)
     if found.case.outcome is not Next.LOCK:
-        later = (state.awaited or NOBODY) - found.earlier
+        later = (state.awaited or NO_NODES) - found.earlier
         return rested(evolve(state, waits_for=later))
     record = state.record
     known = kept(Step(state), evolve(record, ran=record.ran - found.earlier))

@@ -208,7 +208,7 @@ FRESH = Step(
     _FILLED | _SETTLED,
 )
 FILL = Step(
-    "boot beside",
+    "boot with others",
     "U4: the broker boots, and takes the data of one that runs: those that the config means",
     (n, m, c, s),
     (

@@ -50,7 +50,7 @@ def test_a_node_that_becomes_ready_while_a_service_boots_counts_as_one_that_ran(
     held = Held(Config(1, frozenset("abc"), gospel="a"))
     boots = BootBroker(Boot.JOIN, held.config.nodes)
     state = State(
-        who=Who("b"), status=Status.BOOTING, held=held, boots=boots, beside=frozenset("a")
+        who=Who("b"), status=Status.BOOTING, held=held, boots=boots, peers_running=frozenset("a")
     )
     state = step(state, Receive("c", NewConfig(held, achieved=True))).state
     booted = step(state, Booted())

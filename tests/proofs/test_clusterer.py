@@ -35,7 +35,7 @@ GUARDS = {
         "the_gospels_data_survive",
     ),
     "say": ("it has what the config means", "said_of_what_is_meant"),
-    "boot beside": ("the config means them", "ready_has_what_is_meant"),
+    "boot with others": ("the config means them", "ready_has_what_is_meant"),
     "settle": ("its gospel, if it heads for it, has these", "meant_are_the_gospels"),
     "go first": (
         "each node of the config has given its lock, or is off, or heads for a younger one",

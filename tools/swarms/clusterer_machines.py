@@ -102,8 +102,8 @@ class Broker:
             self.label = self.machines.new_label(self.name)
         was_in = set() if booting.how is Boot.FOUND else self.members - booting.forget
         self.members = was_in | {self.name}
-        beside = [self.machines.all[name].broker for name in sorted(there)]
-        same = [one for one in beside if one.label == self.label]
+        others = [self.machines.all[name].broker for name in sorted(there)]
+        same = [one for one in others if one.label == self.label]
         if same:
             self.members = max(same, key=lambda one: len(one.members)).members
             self.members.add(self.name)
@@ -112,9 +112,9 @@ class Broker:
         if booting.how is not Boot.FOUND:  # by itself, whichever node has these data
             self.copy({*there})
 
-    def copy(self, beside: set[str] | None = None) -> None:
-        """Copy the messages of a running peer.  `beside`: one of these; None means any."""
-        if peers := [one for one in self.peers() if beside is None or one.name in beside]:
+    def copy(self, sources: set[str] | None = None) -> None:
+        """Copy the messages of a running peer.  `sources`: one of these; None means any."""
+        if peers := [one for one in self.peers() if sources is None or one.name in sources]:
             self.kept = list(peers[0].kept)
 
     def handle_partition(self) -> None:

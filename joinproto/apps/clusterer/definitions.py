@@ -75,7 +75,7 @@ def look(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) ->
         theirs = _taken(said)
         if theirs is None:
             why = one_line(said.get("why", "more is defined than can be told"))
-            raise _nobody(data, f"what {name} holds is not known: {why}")
+            raise _none_first(data, f"what {name} holds is not known: {why}")
         found[name] = theirs
     full = [name for name in found if not _beyond(found, name)]
     if me in full or not found:
@@ -88,7 +88,7 @@ def look(me: str, data: Path, others: Mapping[str, Mapping[str, str] | None]) ->
             next="wait for it",
         )
     counts = [f"{name} lacks {_beyond(found, name)}" for name in found]
-    raise _nobody(data, f"of what the others have defined, {', '.join(counts)}")
+    raise _none_first(data, f"of what the others have defined, {', '.join(counts)}")
 
 
 def _beyond(found: Mapping[str, Definitions], name: str) -> int:
@@ -96,7 +96,7 @@ def _beyond(found: Mapping[str, Definitions], name: str) -> int:
     return sum(other.beyond(found[name]) for other in found.values())
 
 
-def _nobody(data: Path, why: str) -> NotFirst:
+def _none_first(data: Path, why: str) -> NotFirst:
     return NotFirst(
         f"no node can start first without a loss: {why}; compare the data directories (`joinproto"
         f" recover pick`), and on the node whose data are to be kept: touch {chosen(data)}",

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from joinproto.clusterer.messages import NOBODY, Boot
+from joinproto.clusterer.messages import NO_NODES, Boot
 from joinproto.durable.filesystem import reason
 from joinproto.errors import PeerError
 
@@ -36,10 +36,10 @@ class Booting:
 
     how: Boot
     nodes: frozenset[str]
-    ram: frozenset[str] = NOBODY
+    ram: frozenset[str] = NO_NODES
     running: Mapping[str, Mapping[str, str]] = field(factory=dict)
-    members: frozenset[str] = NOBODY
-    forget: frozenset[str] = NOBODY
+    members: frozenset[str] = NO_NODES
+    forget: frozenset[str] = NO_NODES
 
 
 @frozen(kw_only=True)

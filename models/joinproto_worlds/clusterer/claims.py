@@ -16,7 +16,7 @@ def claims(title: str, variant: str) -> Iterator[Property]:
     yield always_each("a version never goes down", lambda shown: not shown.broken)
     yield sometimes_one("it comes to rest", lambda shown: shown.ended)
     if title not in ("hole-1", "hole-3", "hole-4", "hole-6-stranger"):
-        yield always_each("no node crashes", _nobody_crashes)
+        yield always_each("no node crashes", _none_crashes)
     if title == "hole-7":
         yield always_each("b knows the config in the end", _b_knows)
         return
@@ -143,7 +143,7 @@ def _runs_where_ready(shown: Shown) -> bool:
     return all(one.ready for one in shown.nodes if one.runs)
 
 
-def _nobody_crashes(shown: Shown) -> bool:
+def _none_crashes(shown: Shown) -> bool:
     return not any("crashed" in one.why for one in shown.nodes)
 
 

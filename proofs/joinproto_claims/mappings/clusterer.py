@@ -213,10 +213,10 @@ def _of_node(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[s
 def _goes(now: Structure, node: Element, held: Element) -> Iterator[tuple[str, Env]]:
     for name in ("found", "found, wiped", "go first"):
         yield name, {n: node, c: held}
-    for beside, config in now.rows[clusterer.said]:
+    for source, config in now.rows[clusterer.said]:
         if config == held:
-            yield "come back", {n: node, m: beside, c: held}
-            yield "join", {n: node, m: beside, c: held}
+            yield "come back", {n: node, m: source, c: held}
+            yield "join", {n: node, m: source, c: held}
 
 
 def _data(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[str, Env]]:
@@ -226,7 +226,7 @@ def _data(now: Structure, goal: Structure, node: Element) -> Iterator[tuple[str,
         yield "boot afresh", {n: node, c: config, s: data}
         for source, its in now.rows[clusterer.has]:
             if its == data:
-                yield "boot beside", {n: node, m: source, c: config, s: data}
+                yield "boot with others", {n: node, m: source, c: config, s: data}
 
 
 def _held(state: Structure, node: Element) -> Any:
