@@ -38,6 +38,34 @@ class Pair:
 
 
 _PAIR = Members("pair", Pair)
+_NOT_THESE = (
+    ("nothing achieved yet", _PAIR.fact("there is no old one", has_old=False)),
+    ("gospel is reset", _PAIR.fact("the new gospel is reset", resets=True)),
+    (
+        "this node is not in the old one",
+        _PAIR.fact("the old one lacks this node", self_in_old=False),
+    ),
+    (
+        "the gospel is not in the old one",
+        _PAIR.fact("the old one lacks the gospel", gospel_in_old=False),
+    ),
+    (
+        "the gospel never came",
+        _PAIR.fact("no node has said which data the gospel has", never_came=True),
+    ),
+    (
+        "another gospel of that name",
+        _PAIR.fact("the gospel is another node, or has other data", contradicts=True),
+    ),
+    (
+        "this node was out in between",
+        _PAIR.fact("the new one took this node in after the old one", was_out=True),
+    ),
+    (
+        "the gospel was out in between",
+        _PAIR.fact("the gospel was left out, and has not joined again", is_apart=True),
+    ),
+)
 COMPATIBLE = Table(
     "clusterer-compatible",
     "Clusterer, U3: whose data survive",
@@ -48,54 +76,7 @@ COMPATIBLE = Table(
             _PAIR.fact("both are the same, identities too", identical=True),
             Fits.COMPATIBLE,
         ),
-        Case(
-            "U3",
-            "nothing achieved yet",
-            _PAIR.fact("there is no old one", has_old=False),
-            Fits.INCOMPATIBLE,
-        ),
-        Case(
-            "U3",
-            "gospel is reset",
-            _PAIR.fact("the new gospel is reset", resets=True),
-            Fits.INCOMPATIBLE,
-        ),
-        Case(
-            "U3",
-            "this node is not in the old one",
-            _PAIR.fact("the old one lacks this node", self_in_old=False),
-            Fits.INCOMPATIBLE,
-        ),
-        Case(
-            "U3",
-            "the gospel is not in the old one",
-            _PAIR.fact("the old one lacks the gospel", gospel_in_old=False),
-            Fits.INCOMPATIBLE,
-        ),
-        Case(
-            "U3",
-            "the gospel never came",
-            _PAIR.fact("no node has said which data the gospel has", never_came=True),
-            Fits.INCOMPATIBLE,
-        ),
-        Case(
-            "U3",
-            "another gospel of that name",
-            _PAIR.fact("the gospel is another node, or has other data", contradicts=True),
-            Fits.INCOMPATIBLE,
-        ),
-        Case(
-            "U3",
-            "this node was out in between",
-            _PAIR.fact("the new one took this node in after the old one", was_out=True),
-            Fits.INCOMPATIBLE,
-        ),
-        Case(
-            "U3",
-            "the gospel was out in between",
-            _PAIR.fact("the gospel was left out, and has not joined again", is_apart=True),
-            Fits.INCOMPATIBLE,
-        ),
+        *(Case("U3", name, condition, Fits.INCOMPATIBLE) for name, condition in _NOT_THESE),
         Case("U3", "the gospel's data are these", ALWAYS, Fits.COMPATIBLE),
     ),
 )

@@ -34,155 +34,108 @@ def _entry(
 
 
 RULES = (
-    _entry(
-        "order",
-        "order",
-        "U1: a node returns with an older config: the younger one wins",
-        "older-wins",
-    ),
-    _entry(
-        "reading", "reading", "U2: a config that is not valid changes nothing", "gospel-unchecked"
-    ),
-    _entry(
-        "gospel",
-        "gospel",
-        "U3: a reset gospel with a younger config: the others are wiped",
-        "gospel-by-name",
-    ),
-    _entry(
-        "form", "form", "U4: one of two first boots alone, the other joins it", "everybody-leads"
-    ),
-    _entry(
-        "join", "join", "U4: a reset gospel without a config joins a ready node", "ready-not-joined"
-    ),
-    _entry(
-        "rejoin",
-        "rejoin",
-        "U5: after a full stop no node goes before one that ran longer",
-        "ran-forgotten",
-    ),
-    _entry(
-        "locks",
+    ("order", "U1: a node returns with an older config: the younger one wins", "older-wins"),
+    ("reading", "U2: a config that is not valid changes nothing", "gospel-unchecked"),
+    ("gospel", "U3: a reset gospel with a younger config: the others are wiped", "gospel-by-name"),
+    ("form", "U4: one of two first boots alone, the other joins it", "everybody-leads"),
+    ("join", "U4: a reset gospel without a config joins a ready node", "ready-not-joined"),
+    ("rejoin", "U5: after a full stop no node goes before one that ran longer", "ran-forgotten"),
+    (
         "locks",
         "U5: the config shrinks; two nodes that need not wait go one after the other",
         "locks-always-granted",
     ),
-    _entry(
-        "leave",
-        "leave",
-        "U6: ejected, then adopted: the former cluster hears nothing",
-        "contacts-kept",
-    ),
-    _entry(
-        "spread",
+    ("leave", "U6: ejected, then adopted: the former cluster hears nothing", "contacts-kept"),
+    (
         "spread",
         "U7: a younger config reaches a node that waits, and ends its waiting",
         "waits-uninterrupted",
     ),
-    _entry(
-        "conflict",
+    (
         "conflict",
         "U1, S6: two contents of one version meet: no node stores either",
         "conflict-merged",
     ),
-    _entry(
-        "order-of-locks",
+    (
         "order-of-locks",
         "U5, S10: locks are taken in one order, so no node waits for one for ever",
         "own-lock-first",
     ),
-    _entry(
-        "late-word",
+    (
         "late-word",
         "U5: a node that answered ready is off by then: the boot asks again",
         "word-believed",
     ),
-    _entry(
-        "late-lock",
+    (
         "late-lock",
         "U5: a lock that is granted after its round was given up is given back",
         "late-lock-kept",
-        tier="long",
     ),
-    _entry(
-        "newcomers",
+    (
         "newcomers",
         "U3: of two nodes that came together one becomes the gospel: the other keeps its data",
         "word-refused",
     ),
-    _entry(
-        "left-out-starts",
+    (
         "left-out-starts",
         "U3: a node that was left out brings a config: its old news of the gospel do not count",
         "later-ignored",
     ),
-    _entry(
-        "left-out-apart",
+    (
         "left-out-apart",
         "U3: a node that is cut off is left out, and brings the next config: it is wiped, joins",
         "left-out-stays",
     ),
-    _entry(
-        "left-out-gospel",
+    (
         "left-out-gospel",
         "U3: a node that is cut off is left out, and is the gospel of the next config: it stays",
         "gospel-followed",
     ),
-    _entry(
-        "left-out-later",
+    (
         "left-out-later",
         "U3: a node is given a config of others, then one with its data: another member joins",
         "leaving-forgotten",
     ),
-    _entry(
-        "left-out-since",
+    (
         "left-out-since",
         "U3: a gospel is left out while the other node is off: that node does not go first",
         "gospel-followed",
     ),
-    _entry(
-        "two-ready",
+    (
         "two-ready",
         "U4: a node joins one of two that are ready with different data: it knows which",
         "memory-believed",
     ),
-    _entry(
-        "two-ready-reset",
+    (
         "two-ready-reset",
         "U4: of two that are ready one remembers the other before its reset: a node joins that one",
         "own-word-lost",
     ),
-    _entry(
-        "late-word-join",
-        "late-word-join",
-        "U4: as `clusterer-late-word`, but data are given up after that answer",
-    ),
-    _entry(
-        "old-memory",
+    ("late-word-join", "U4: as `clusterer-late-word`, but data are given up after that answer"),
+    (
         "old-memory",
         "U3: a node comes back that remembers a gospel before its reset: it asks first",
         "older-word-lost",
     ),
-    _entry(
-        "paused",
+    (
         "paused",
         "U7: a node whose broker was paused takes no config until it runs again",
         "paused-told",
     ),
-    _entry(
-        "paused-late",
+    (
         "paused-late",
         "U7: a node that was left out hears that its broker was paused: it takes configs",
         "paused-unready",
     ),
-    _entry(
-        "paused-stranger",
+    (
         "paused-stranger",
         "U7: a paused node hears of a config from a stranger: it asks that node when it runs again",
         "paused-forgets",
     ),
-    _entry("splits", "splits", "U7: one of two goes on alone: the other hears of it, and leaves"),
+    ("splits", "U7: one of two goes on alone: the other hears of it, and leaves"),
 )
+"""Scenes by the rules that they show, each with a rule left out as a mutant."""
+LONG = ("late-lock",)
 LARGE = ("5", "6-circle", "8", "9", "11")
 HELD_BY = {"11": ("gospel-told-unasked",), "12": ("data-unnamed",)}
 """Rules of ours that close a hole, as mutants."""
@@ -208,7 +161,10 @@ DELIVERING = ("join", "hole-1")
 """Of these, scenes in which its messages under way may still arrive."""
 HALF_OPEN = ("rejoin", "spread")
 ENTRIES: tuple[Entry, ...] = (
-    *RULES,
+    *(
+        _entry(name, name, about, *mutants, tier="long" if name in LONG else None)
+        for name, about, *mutants in RULES
+    ),
     *(
         _entry(
             f"{scene}-half-open",
