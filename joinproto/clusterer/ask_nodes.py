@@ -17,7 +17,7 @@ from joinproto.clusterer.config import Held, Notes, compare, default
 from joinproto.clusterer.coordinator import REPLIES
 from joinproto.clusterer.identities import boot, fits, noted, tidy, transferred, updated
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.status import BEGIN, Status, Turn
+from joinproto.clusterer.status import BEGIN, WAITING, Status, Turn
 from joinproto.clusterer.tables import (
     FROM_OPERATOR,
     FROM_PEER,
@@ -108,13 +108,12 @@ def answer_boot(
 ) -> BootAnswer:
     """Return the config that a starting node takes: given, stored or default."""
     theirs, own = config_or_none("given", given, release), config_or_none("stored", stored, release)
+    old = None if own is None else own.config
     blank = default(node)
     if release is Release.HEAD:
         blank = evolve(blank, shutdown_timeout=None)
-    found = boot(
-        None if theirs is None else theirs.config, None if own is None else own.config, blank
-    )
-    new = own if found.new is found.old and own else Held(found.new)
+    found = boot(None if theirs is None else theirs.config, old, blank)
+    new = own if found.new is old and own else Held(found.new)
     if theirs is not None and found.case.outcome is Takes.GIVEN:
         new = theirs
     rules = RULES[Variant.SEED, release]
@@ -124,7 +123,7 @@ def answer_boot(
     return BootAnswer(
         takes=found.case.outcome,
         config=as_json(found.new),
-        old=None if found.old is None else as_json(found.old),
+        old=None if old is None else as_json(old),
         becomes=becomes.outcome,
         fresh_identity=stored is None,
         rule=found.case.label,
@@ -206,7 +205,7 @@ def _news(asked: AskNews, *, by_operator: bool) -> NewsAnswer:
         label, why = passed.label, f"{said(case.name)}: {said(passed.name)}"
         follows = passed.outcome if passed.outcome is Does.FORWARD else Does.IGNORE
     begins = follows in (Does.BEGIN, Does.FORWARD)
-    becomes, stores = status, follows is Does.NOTE and not _waits(status)
+    becomes, stores = status, follows is Does.NOTE and status not in WAITING
     if begins and new is not None:
         becomes, more = _begun(asked, new, current, status)
         stores = becomes in (Status.PENDING, Status.SHUTDOWN, Status.READY)
@@ -231,13 +230,9 @@ def _news(asked: AskNews, *, by_operator: bool) -> NewsAnswer:
     )
 
 
-def _waits(status: Status) -> bool:
-    return status in (Status.JOINING, Status.REJOINING)
-
-
 def _begun(asked: AskNews, new: Held, current: Held | None, status: Status) -> tuple[Status, str]:
     achieved = config_or_none("achieved", asked.achieved, asked.release)
-    if achieved is None and not _waits(status):
+    if achieved is None and status not in WAITING:
         achieved = current
     compatible = fits(new, achieved, asked.node, RULES[asked.variant, asked.release])
     turn = Turn(

@@ -17,7 +17,7 @@ from joinproto.clusterer.ask_nodes import NODE, RELEASE, VARIANT
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.polling import blockers, choose, may_go, seen
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.status import Status
+from joinproto.clusterer.status import WAITING, Status
 from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, AskedLock, Lock, Next, WaitingPeer
 from joinproto.clusterer.variants import RULES, Variant
 from joinproto.clusterer.why import reason
@@ -219,7 +219,7 @@ def answer_locks(
             skipped.append(name)
             continue
         row = AskedLock(
-            waiting=status in (Status.JOINING, Status.REJOINING),
+            waiting=status in WAITING,
             taken=held_by.get(name, node) != node,
         )
         case = LOCKS.choose((row,), 0)

@@ -48,13 +48,13 @@ def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
 def boot(step: Step) -> Step:
     """Return the step after all have answered: the broker boots, if it may."""
     state = step.state
-    round_, boots = state.round, state.boots
-    if round_ is None or boots is None:
+    boots = state.boots
+    if boots is None:
         raise AssertionError("no boot is under way")
     running = Notes.of(
         {
             name: said.says
-            for name, said in round_.answers
+            for name, said in state.round_now.answers
             if isinstance(said, ServiceTold)
             and runs_with(state, said)
             and has_wanted_data(state, name)
@@ -69,9 +69,9 @@ def boot(step: Step) -> Step:
 
 def _went(state: State, boots: BootBroker) -> Notes[Notes[str] | None]:
     """Return the data of the nodes that went down with this one, where it goes first."""
-    said = dict(state.round.answers) if state.round is not None else {}
     if boots.how is not Boot.FIRST:
         return Notes()
+    said = dict(state.round_now.answers)
     found = {name: said.get(name) for name in (state.record.ran & boots.nodes) - {state.who.me}}
     return Notes.of(
         {name: one.says if isinstance(one, ServiceTold) else None for name, one in found.items()}
@@ -209,18 +209,13 @@ def seen_to_run(step: Step, event: Event) -> Step:
         case Receive(node, NewConfig(held, achieved=True)) if state.boots is not None or state.runs:
             if held.config != state.config_now.config:
                 return step  # it runs with another, and will tell of this
-            if not is_of_these(state, held, node):
+            if state.who.rules.names_data and not has_the_same_data(state, held, node):
                 return step
             if state.boots is not None:
                 return step.then(peers_running=state.peers_running | {node})
             both = (record.ran | {node}, record.members | {node})
             return kept(step, evolve(record, ran=both[0], members=both[1]))
     return step
-
-
-def is_of_these(state: State, remote: Held, sender: str) -> bool:
-    """Return whether another that is ready with this config has the same data (ours)."""
-    return not state.who.rules.names_data or has_the_same_data(state, remote, sender)
 
 
 def has_the_same_data(state: State, remote: Held, sender: str) -> bool:

@@ -71,8 +71,7 @@ def step(state: State, event: Event) -> Step:
     if state.is_over:
         return Step(state)
     ends = booting.seen_to_end(Step(state), event)
-    after = _told(ends.state, event)
-    return booting.seen_to_run(Step(after.state, (*ends.effects, *after.effects)), event)
+    return booting.seen_to_run(ends.and_then(_told(ends.state, event)), event)
 
 
 def _told(state: State, event: Event) -> Step:
@@ -251,8 +250,7 @@ def _apply(state: State, config: Config | None) -> Step:
         new = tidy(new, state.who.me, state.identity)
     if case.outcome is Does.BEGIN:
         return begin(answered, new)
-    passed = news(state, new, None)
-    return Step(passed.state, (*answered.effects, *passed.effects))
+    return answered.and_then(news(state, new, None))
 
 
 def _booted(state: State) -> Step:

@@ -233,13 +233,10 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
 
 @frozen
 class TakenConfig:
-    """The config that a start takes.  `old`: the config with which it is compared; None if there is
-    none.
-    """
+    """The config that a start takes, and the case that said so."""
 
     case: Case[Takes]
     new: Config
-    old: Config | None
 
 
 def boot(given: Config | None, stored: Config | None, blank: Config) -> TakenConfig:
@@ -248,4 +245,4 @@ def boot(given: Config | None, stored: Config | None, blank: Config) -> TakenCon
     row = Choice(given=given is not None, stored=stored is not None, age=age)
     case = BOOT.choose((row,), 0)
     chosen = {Takes.DEFAULT: blank, Takes.GIVEN: given, Takes.STORED: stored}[case.outcome]
-    return TakenConfig(case, chosen or blank, stored)
+    return TakenConfig(case, chosen or blank)

@@ -19,22 +19,17 @@ from joinproto.machine.values import evolve
 
 def begin_locking(state: State) -> Step:
     """Return the step that asks for the first lock."""
-    round_ = state.round
-    if round_ is None:
-        return Step(state)
     if state.yields:
         # It has said which nodes it awaits, so that one with the same data or more can go.
         return rested(evolve(state, why=Why("U5", "another is to go first")))
     nodes = state.config_now.config.nodes
-    locks = OpenRound(what=RoundKind.LOCKS, token=round_.token, left=nodes)
+    locks = OpenRound(what=RoundKind.LOCKS, token=state.round_now.token, left=nodes)
     return _next(evolve(state, round=locks))
 
 
 def _next(state: State) -> Step:
     """Ask for the least lock that is left; with none left, go."""
-    round_, me = state.round, state.who.me
-    if round_ is None:
-        return Step(state)
+    round_, me = state.round_now, state.who.me
     if not round_.left:
         forget = state.joining | (state.record.members - state.config_now.config.nodes)
         return succeed(Step(state), Boot.FIRST, forget=forget)

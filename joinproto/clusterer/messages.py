@@ -5,7 +5,7 @@ Source: Clusterer, U7; the real one's messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Annotated, TypeAlias
 
@@ -250,9 +250,19 @@ Reported: TypeAlias = Told | Awaited | Locked | ServiceTold
 Content: TypeAlias = Question | Reported | NewConfig | Unlock
 
 
-def token_of(question: Question) -> int:
+QUESTION_OF: Mapping[type, type] = {
+    Told: AskStatus,
+    Awaited: AskAwaited,
+    Locked: AskLock,
+    ServiceTold: AskService,
+}
+"""To each kind of answer its kind of question."""
+
+
+def token_of(content: Question | Reported) -> int:
     """Return the number by which an answer names its question."""
-    return question.number if isinstance(question, AskService) else question.token
+    by_number = isinstance(content, AskService | ServiceTold)
+    return content.number if by_number else content.token
 
 
 # -- effects ---------------------------------------------------------------------------------

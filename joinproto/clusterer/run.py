@@ -58,14 +58,9 @@ class StoryRun:
     differs: Annotated[Differing | None, "null: no order made a difference", Absent()] = None
 
 
-def play(story: Story, choose: Choose | None = None) -> tuple[StepTold, ...]:
-    """Return the result of each step; without `choose` in the plain order."""
-    sim = Simulator(story, choose)
-    found = []
-    for step in story.steps:
-        sim.play(step.do)
-        found.append(told(sim))
-    return tuple(found)
+def play(story: Story) -> tuple[StepTold, ...]:
+    """Return the result of each step, in the plain order."""
+    return _run(story, None).steps
 
 
 def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> StoryRun:

@@ -255,8 +255,7 @@ class Simulator(MachineWorld[Event, Effect]):
         return not self.cut or frozenset((one, other)) not in self.cut
 
     def _answers(self, one: str, other: str) -> bool:
-        machine = self.machines.get(other)
-        return machine is not None and machine.is_up and self.reaches(one, other)
+        return self.runs(other) and self.reaches(one, other)
 
     def send(self, sender: str, to: str, content: Content) -> None:
         if self._answers(sender, to):
@@ -283,8 +282,7 @@ class Simulator(MachineWorld[Event, Effect]):
         """Tell each asking node that no answer comes, and each telling node that none
         heard.
         """
-        machine = self.machines.get(sender)
-        if machine is None or not machine.is_up:
+        if not self.runs(sender):
             return
         if isinstance(content, QUESTIONS):
             self.tell(sender, Silence(to, token_of(content)))
@@ -295,8 +293,7 @@ class Simulator(MachineWorld[Event, Effect]):
         content = self.take(sender, to)
         if isinstance(content, NewConfig):
             self.events.append(f"{sender} tells {to} of {content.held.config}")
-        machine = self.machines.get(to)
-        if machine is not None and machine.is_up:
+        if self.runs(to):
             self.tell(to, Receive(sender, content))
 
     def drop(self, lost: Callable[[str, str], bool]) -> None:
@@ -310,15 +307,9 @@ class Simulator(MachineWorld[Event, Effect]):
             round_ = None if machine.state is None else machine.state.round
             for name in sorted(round_.left) if round_ is not None else ():
                 asked_in_vain = lost(machine.name, name) or lost(name, machine.name)
-                if asked_in_vain and not self._is_answered(machine.name, name):
-                    self.tell(
-                        machine.name, Silence(name, round_.token if round_ is not None else 0)
-                    )
-
-    def _is_answered(self, asker: str, name: str) -> bool:
-        """Return whether an answer is under way."""
-        link = self.links.get((name, asker), ())
-        return any(isinstance(one, ANSWERS) for one in link)
+                link = self.links.get((name, machine.name), ())
+                if round_ and asked_in_vain and not any(isinstance(one, ANSWERS) for one in link):
+                    self.tell(machine.name, Silence(name, round_.token))
 
     # -- a node ------------------------------------------------------------------------------
 

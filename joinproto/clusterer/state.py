@@ -119,6 +119,13 @@ class State:
         return self.held
 
     @property
+    def round_now(self) -> OpenRound:
+        """Return the round that is under way; there is one where this is asked."""
+        if self.round is None:
+            raise AssertionError("asked outside a round")
+        return self.round
+
+    @property
     def waits(self) -> bool:
         return self.status in WAITING
 

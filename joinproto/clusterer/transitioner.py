@@ -92,10 +92,9 @@ class Folded:
 
 
 def _judged(state: State) -> Step:
-    round_ = state.round
-    if round_ is None:
-        return Step(state)
-    answers = {name: said for name, said in sorted(round_.answers) if isinstance(said, Told)}
+    answers = {
+        name: said for name, said in sorted(state.round_now.answers) if isinstance(said, Told)
+    }
     if state.who.rules.crashes and any(
         said.held is not None and said.held.ids.get(name) is None for name, said in answers.items()
     ):
@@ -280,22 +279,18 @@ def _decided(state: State, seen: tuple[WaitingPeer, ...], source: str | None) ->
 
 
 def _ask_awaited(state: State, seen: tuple[WaitingPeer, ...]) -> Step:
-    round_ = state.round
-    if round_ is None:
-        return Step(state)
+    token = state.round_now.token
     others = frozenset(one.name for one in seen if one.other and one.status is Status.REJOINING)
-    asked = OpenRound(what=RoundKind.AWAITED, token=round_.token, left=others)
-    sends = tuple(Send(node, AskAwaited(round_.token)) for node in sorted(others))
+    asked = OpenRound(what=RoundKind.AWAITED, token=token, left=others)
+    sends = tuple(Send(node, AskAwaited(token)) for node in sorted(others))
     return Step(evolve(state, round=asked), sends)
 
 
 def _circled(state: State) -> Step:
     """U5: go if no node outside one's own circle is awaited by it."""
-    round_ = state.round
-    if round_ is None:
-        return Step(state)
-    said = {name: nodes for name, nodes in round_.answers if isinstance(nodes, frozenset)}
-    complete = len(said) == len(round_.answers)
+    answers = state.round_now.answers
+    said = {name: nodes for name, nodes in answers if isinstance(nodes, frozenset)}
+    complete = len(said) == len(answers)
     graph = {state.who.me: state.awaited or NO_NODES, **said}
     found = may_go(graph, state.who.me, state.who.rules, complete=complete)
     if state.who.rules.crashes and complete and not found.in_cycle:
@@ -306,5 +301,4 @@ def _circled(state: State) -> Step:
         return rested(evolve(state, waits_for=later))
     record = state.record
     known = kept(Step(state), evolve(record, ran=record.ran - found.earlier))
-    going = locking.begin_locking(known.state)
-    return Step(going.state, (*known.effects, *going.effects))
+    return known.and_then(locking.begin_locking(known.state))

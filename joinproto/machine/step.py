@@ -42,6 +42,10 @@ class Step(Generic[State, Effect]):
         state: Any = self.state
         return Step(evolve(state, **changes) if changes else state, (*self.effects, *effects))
 
+    def and_then(self, later: Step[State, Effect]) -> Step[State, Effect]:
+        """Return it with a step that began in its state behind it."""
+        return Step(later.state, (*self.effects, *later.effects))
+
 
 def performing(
     effects: Iterable[Effect], perform: Callable[[Effect], Iterable[Work] | None]

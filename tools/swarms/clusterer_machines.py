@@ -23,7 +23,15 @@ from joinproto.apps.clusterer.keeping.stored import StoredConfig
 from joinproto.apps.clusterer.network import Network, Timing
 from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.messages import Answer, Boot, Content, Question, Stop, token_of
+from joinproto.clusterer.messages import (
+    QUESTION_OF,
+    Answer,
+    Boot,
+    Content,
+    Question,
+    Stop,
+    token_of,
+)
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.state import Who
 from joinproto.durable.filesystem import make_directories
@@ -170,18 +178,6 @@ class Process:
         if self.is_dead:
             raise Killed
         return do()
-
-
-_ANSWERS: dict[type, type] = {
-    wire.KINDS["status"]: wire.KINDS["status?"],
-    wire.KINDS["awaited"]: wire.KINDS["awaited?"],
-    wire.KINDS["lock"]: wire.KINDS["lock?"],
-    wire.KINDS["service"]: wire.KINDS["service?"],
-}
-
-
-def _number(content: Any) -> int:
-    return int(content.number if hasattr(content, "number") else content.token)
 
 
 @define(eq=False)
@@ -349,9 +345,9 @@ class Links:
         self._notice(to, one, process)
         if self.chance.random() < CODED:
             content = wire.taken(wire.put(content), self.machines.release)
-        asks = _ANSWERS.get(type(content))
+        asks = QUESTION_OF.get(type(content))
         if asks is not None:
-            process.unanswered.pop((one, asks, _number(content)), None)
+            process.unanswered.pop((one, asks, token_of(content)), None)
         process.host.message(one, content)
 
     def _gone(self, one: str, to: str, content: Content, process: Process | None) -> None:

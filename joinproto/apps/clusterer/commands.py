@@ -17,9 +17,8 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus
+from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, spawned
 from joinproto.clusterer.messages import Boot
-from joinproto.durable.filesystem import reason
 from joinproto.net.refused import one_line
 
 SAID_CHARS_MAX = 300
@@ -91,18 +90,7 @@ class Commands:
         environment |= {f"CLUSTERER_{key}": value for key, value in own.items()}
         # A file, not a pipe: a service that a command starts may keep its output open forever.
         with tempfile.TemporaryFile() as out:
-            try:
-                process = subprocess.Popen(
-                    list(words),
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except (OSError, ValueError) as error:
-                why = reason(error) if isinstance(error, OSError) else str(error)
-                raise ServiceFailed(f"{what}: {words[0]}: {why}", next="check the path") from error
+            process = spawned(f"{what}: {words[0]}", words, out, environment, next="check the path")
             try:
                 code = process.wait(self.timeout)
             except subprocess.TimeoutExpired:

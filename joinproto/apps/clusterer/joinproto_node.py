@@ -25,7 +25,13 @@ from typing import Any
 from attrs import define, field
 
 from joinproto.apps.clusterer.keeping.electors import ElectorsFile, electors_of
-from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, empty
+from joinproto.apps.clusterer.service import (
+    Booting,
+    ServiceFailed,
+    ServiceStatus,
+    empty,
+    spawned,
+)
 from joinproto.clusterer.messages import Boot
 from joinproto.durable.filesystem import REAL, put, reason
 from joinproto.errors import EnvironmentProblem, StoreError, StoreWriteFailed
@@ -156,12 +162,11 @@ class JoinprotoNode:
         place = self.data.parent / f"{self.data.name}-node.out"
         words = [sys.executable, "-m", "joinproto", "node", "--config", str(self._file)]
         try:
-            with place.open("ab") as out:
-                self._process = process = subprocess.Popen(
-                    words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-                )
+            out = place.open("ab")
         except OSError as error:
             raise ServiceFailed(f"{place}: {reason(error)}", next="check the disk") from error
+        with out:
+            self._process = process = spawned(words[0], words, out, next="check the machine")
         if self._until(
             self.timeout, lambda: self._asked() is not None or process.poll() is not None
         ):

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -23,16 +22,7 @@ from attrs import Factory, define, field, frozen
 from joinproto.apps.clusterer import wire
 from joinproto.apps.clusterer.channel import ANY, CLUSTER, EARLIER, VERSIONS
 from joinproto.apps.clusterer.wire import Hello
-from joinproto.clusterer.messages import (
-    AskAwaited,
-    AskLock,
-    AskService,
-    AskStatus,
-    Awaited,
-    Locked,
-    ServiceTold,
-    Told,
-)
+from joinproto.clusterer.messages import QUESTION_OF, Question, token_of
 from joinproto.clusterer.reading import Release
 from joinproto.codec.marks import Duration
 from joinproto.errors import UsageProblem
@@ -63,43 +53,38 @@ class Caller:
 
     guest: Proved
     has_gone: bool = False
-    _refused: Refused | None = None
-    _bodies: deque[bytes] = field(factory=deque)
-    _changed: anyio.Event = field(factory=anyio.Event)
+    _bodies: asyncio.Queue[bytes | Exception] = field(factory=asyncio.Queue)
 
     def __attrs_post_init__(self) -> None:
-        self._bodies.extend(self.guest.left)
+        self._queue(self.guest.left)
 
     async def hear(self) -> None:
         """Read until the connection ends; `body` raises for a bad frame."""
+        end: Exception = anyio.EndOfStream()
         try:
-            while len(self._bodies) < BODIES_MAX:
+            while self._bodies.qsize() < BODIES_MAX:
                 data = await self.guest.stream.receive(RECEIVE_BYTES)
-                self._bodies.extend(self.guest.session.feed(data))
-                self._tell()
+                self._queue(self.guest.session.feed(data))
         except CLOSED:
             pass
         except Refused as refused:
-            self._refused = refused
+            end = refused
         self.has_gone = True
-        self._tell()
+        self._bodies.put_nowait(end)
 
     async def body(self) -> bytes:
         """Return the next request; raises `anyio.EndOfStream`, `Refused`."""
-        while not self._bodies:
-            if self._refused is not None:
-                raise self._refused
-            if self.has_gone:
-                raise anyio.EndOfStream
-            await self._changed.wait()
-        return self._bodies.popleft()
+        found = await self._bodies.get()
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     async def say(self, body: bytes) -> None:
         await self.guest.stream.send(self.guest.session.seal(body))
 
-    def _tell(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+    def _queue(self, bodies: Iterable[bytes]) -> None:
+        for body in bodies:
+            self._bodies.put_nowait(body)
 
 
 log = logging.getLogger("joinproto.clusterer")
@@ -152,19 +137,6 @@ class Peer:
     run: str = ""
 
 
-_ANSWER_OF: Mapping[type, type] = {
-    Told: AskStatus,
-    Awaited: AskAwaited,
-    Locked: AskLock,
-    ServiceTold: AskService,
-}
-
-
-def _number(content: Any) -> int:
-    number = getattr(content, "token", None)
-    return int(content.number if number is None else number)
-
-
 @define
 class Network:
     """All connections of one node."""
@@ -195,8 +167,8 @@ class Network:
         if self._closing:
             return
         peer = self.peer(to)
-        if type(content) in _ANSWER_OF.values():
-            peer.unanswered[type(content), _number(content)] = (content, 1)
+        if isinstance(content, Question):
+            peer.unanswered[type(content), token_of(content)] = (content, 1)
         peer.outbox.append(content)
         self._flush(peer)
 
@@ -245,7 +217,7 @@ class Network:
     def _gone(self, peer: Peer) -> None:
         """Drop messages and questions for a node that cannot be reached."""
         asked = [content for content, _ in peer.unanswered.values()]
-        rest = [one for one in peer.outbox if type(one) not in _ANSWER_OF.values()]
+        rest = [one for one in peer.outbox if not isinstance(one, Question)]
         peer.outbox.clear()
         peer.unanswered.clear()
         for content in (*asked, *rest):
@@ -275,9 +247,9 @@ class Network:
                 self._met(peer, wire.hello_of(body, self.release))
             elif body != PING:
                 content = wire.taken(body, self.release)
-                asks = _ANSWER_OF.get(type(content))
+                asks = QUESTION_OF.get(type(content))
                 if asks is not None:
-                    peer.unanswered.pop((asks, _number(content)), None)
+                    peer.unanswered.pop((asks, token_of(content)), None)
                 self.heard.message(peer.name, content)
         except Refused as error:
             self._say(peer.name, wire.refusal(str(error)))

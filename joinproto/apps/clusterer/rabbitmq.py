@@ -26,7 +26,13 @@ from pathlib import Path
 from attrs import define, field
 
 from joinproto.apps.clusterer import definitions
-from joinproto.apps.clusterer.service import Booting, ServiceFailed, ServiceStatus, empty
+from joinproto.apps.clusterer.service import (
+    Booting,
+    ServiceFailed,
+    ServiceStatus,
+    empty,
+    spawned,
+)
 from joinproto.clusterer.messages import Boot
 from joinproto.durable.filesystem import reason
 from joinproto.net.refused import one_line
@@ -164,19 +170,10 @@ class RabbitMQ:
         self.data.parent.mkdir(parents=True, exist_ok=True)
         place = self.data.parent / f"{self.data.name}-server.out"
         with place.open("ab") as out:
-            try:
-                self._process = process = subprocess.Popen(
-                    list(self.server),
-                    env=self._environment() | (self._decides_alone() if decides else {}),
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=out,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise ServiceFailed(
-                    f"{self.server[0]}: {reason(error)}", next="check service.server"
-                ) from error
+            environment = self._environment() | (self._decides_alone() if decides else {})
+            self._process = process = spawned(
+                self.server[0], self.server, out, environment, next="check service.server"
+            )
         end = time.monotonic() + self.timeout
         while time.monotonic() < end:
             time.sleep(LOOK_SECONDS)

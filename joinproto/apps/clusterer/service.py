@@ -10,9 +10,10 @@ Source: Clusterer, U3 to U6.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import IO, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -107,6 +108,29 @@ def look(service: Service, others: Mapping[str, Mapping[str, str] | None]) -> No
     """Return where a service may start before the others, as far as it can tell."""
     if isinstance(service, Holder):
         service.look(others)
+
+
+def spawned(
+    what: str,
+    words: Sequence[str],
+    out: IO[bytes],
+    environment: Mapping[str, str] | None = None,
+    *,
+    next: str,
+) -> subprocess.Popen[bytes]:
+    """Return a process in a session of its own, which writes to `out`; raises `ServiceFailed`."""
+    try:
+        return subprocess.Popen(
+            list(words),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise ServiceFailed(f"{what}: {why}", next=next) from error
 
 
 LOST_AND_FOUND = "lost+found"
