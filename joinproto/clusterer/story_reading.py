@@ -58,14 +58,11 @@ def _check_meant(place: str, action: Action) -> None:
 
 def _check(place: str, action: Action, known: set[str]) -> None:
     _check_meant(place, action)
-    if action.op in NAMES_A_NODE and action.node is None:
-        raise DoesNotFit(f"{place}.node", f"{action.op.value} needs a node", next="name a machine")
-    if action.op in NAMES_A_NODE and action.node not in known:
-        raise DoesNotFit(
-            f"{place}.node",
-            f"there is no machine {action.node!r}",
-            next="list it under nodes, or create it before",
-        )
+    if action.op in NAMES_A_NODE:
+        if action.node is None:
+            needs = f"{action.op.value} needs a node"
+            raise DoesNotFit(f"{place}.node", needs, next="name a machine")
+        _check_known(f"{place}.node", action.node, known)
     if action.op is Op.APPLY and action.config is None:
         raise DoesNotFit(f"{place}.config", "apply needs a config", next="give one")
     if action.op is Op.CUT and action.between is None:
@@ -78,11 +75,15 @@ def _check(place: str, action: Action, known: set[str]) -> None:
         )
     for side, names in enumerate(action.between or ()):
         for name in names:
-            if name not in known:
-                raise DoesNotFit(
-                    f"{place}.between[{side}]",
-                    f"there is no machine {name!r}",
-                    next="list it under nodes, or create it before",
-                )
+            _check_known(f"{place}.between[{side}]", name, known)
     if action.seconds > SECONDS_MAX:
         raise DoesNotFit(f"{place}.seconds", "too long to tell", next="fewer seconds")
+
+
+def _check_known(place: str, name: str, known: set[str]) -> None:
+    if name not in known:
+        raise DoesNotFit(
+            place,
+            f"there is no machine {name!r}",
+            next="list it under nodes, or create it before",
+        )

@@ -1,4 +1,4 @@
-"""A config as text: Erlang terms, TOML, and JSON values.
+"""A config as text: Erlang terms, and JSON values.
 
 The text reads back as the same value (`reading.py`).
 """
@@ -35,20 +35,6 @@ def as_erlang(held: Held, own: str | None = None) -> str:
     return "[" + ",\n ".join(rows) + "].\n"
 
 
-def as_toml(config: Config) -> str:
-    """Return it as TOML, the form that operators write."""
-    gospel = '"reset"' if config.gospel is None else f"{{ node = {_quoted(config.gospel)} }}"
-    rows = [f"version = {config.version}", f"gospel = {gospel}"]
-    if config.shutdown_timeout is not None:
-        timeout = config.shutdown_timeout
-        rows.append(
-            f"shutdown_timeout = {timeout if isinstance(timeout, int) else _quoted(timeout)}"
-        )
-    rows += ["", "[nodes]"]
-    rows += [f'{_quoted(name)} = "{kind}"' for name, kind in kinds(config).items()]
-    return "\n".join(rows) + "\n"
-
-
 def as_json(config: Config) -> dict[str, Any]:
     """Return it as JSON values, as stories have them."""
     return {
@@ -61,12 +47,3 @@ def as_json(config: Config) -> dict[str, Any]:
 def kinds(config: Config) -> dict[str, str]:
     """Return each node, by name, with disc or ram."""
     return {name: "disc" if name in config.disc else "ram" for name in sorted(config.nodes)}
-
-
-def _quoted(text: str) -> str:
-    def one(char: str) -> str:
-        if char in '"\\':
-            return "\\" + char
-        return char if char.isprintable() else f"\\U{ord(char):08x}"
-
-    return '"' + "".join(map(one, text)) + '"'

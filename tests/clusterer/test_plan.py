@@ -8,13 +8,13 @@ import pytest
 from attrs import evolve
 
 from joinproto.cli.commands.clusterer_asking import chances
-from joinproto.clusterer.config import Config
+from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.plan import EFFECTS, Effect, Plan, plan, worst
 from joinproto.clusterer.plan_start import NodeSaid, Up, as_said
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.reporting import told
 from joinproto.clusterer.simulator import Simulator
-from joinproto.clusterer.writing import as_toml
+from joinproto.clusterer.writing import as_erlang
 from tests.cli.running import Run, run_here
 from tests.clusterer.stories import action, apply, start, story
 from tests.clusterer.stories import config as json_config
@@ -77,7 +77,7 @@ def test_a_status_file_that_does_not_fit_is_named(
     text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The error names the place, and what fits; it names no option that the command lacks."""
-    (tmp_path / "now").write_text(as_toml(config(1, "ab", "a")))
+    (tmp_path / "now").write_text(as_erlang(Held(config(1, "ab", "a"))))
     (tmp_path / "statuses").write_text(text)
     files = str(tmp_path / "now"), str(tmp_path / "now"), "--status", str(tmp_path / "statuses")
     told = run_here(capsys, "clusterer", "plan", *files)
@@ -91,8 +91,8 @@ def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str], tmp_pat
     """In words, as JSON, and with statuses of the nodes."""
     run: Run = lambda *words: run_here(capsys, "clusterer", "plan", *words)  # noqa: E731
     current, new, status = (tmp_path / name for name in ("current", "new", "status"))
-    current.write_text(as_toml(AB))
-    new.write_text(as_toml(config(2, "ab", None)))
+    current.write_text(as_erlang(Held(AB)))
+    new.write_text(as_erlang(Held(config(2, "ab", None))))
     status.write_text('{"b": "off"}')
 
     assert "its data are LOST" in run(str(current), str(new)).out
@@ -188,7 +188,7 @@ def test_plan_takes_a_node_or_a_current_config(
 ) -> None:
     """Not both, and neither not at all: exit code 2, with a valid form."""
     file = tmp_path / "now"
-    file.write_text(as_toml(AB))
+    file.write_text(as_erlang(Held(AB)))
     for words in ((str(file),), (str(file), str(file), "--to", "127.0.0.1:1"), ()):
         told_ = run_here(capsys, "clusterer", "plan", *words)
 

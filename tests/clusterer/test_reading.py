@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from joinproto.clusterer.config import INFINITY, Config, Held, Notes
 from joinproto.clusterer.reading import Form, NotConfig, Release, of_json, read
-from joinproto.clusterer.writing import as_erlang, as_json, as_toml
+from joinproto.clusterer.writing import as_erlang, as_json, kinds
 from joinproto.codec.erlang_terms import read_terms
 
 SEED = """[{version, 43},
@@ -257,6 +257,29 @@ def configs(draw: st.DrawFn) -> Config:
         gospel=draw(st.sampled_from([None, *nodes])),
         shutdown_timeout=draw(st.integers(0, 10**9) | st.just(INFINITY)),
     )
+
+
+def as_toml(config: Config) -> str:
+    """Return it as TOML, the form that operators write."""
+    gospel = '"reset"' if config.gospel is None else f"{{ node = {_quoted(config.gospel)} }}"
+    rows = [f"version = {config.version}", f"gospel = {gospel}"]
+    if config.shutdown_timeout is not None:
+        timeout = config.shutdown_timeout
+        rows.append(
+            f"shutdown_timeout = {timeout if isinstance(timeout, int) else _quoted(timeout)}"
+        )
+    rows += ["", "[nodes]"]
+    rows += [f'{_quoted(name)} = "{kind}"' for name, kind in kinds(config).items()]
+    return "\n".join(rows) + "\n"
+
+
+def _quoted(text: str) -> str:
+    def one(char: str) -> str:
+        if char in '"\\':
+            return "\\" + char
+        return char if char.isprintable() else f"\\U{ord(char):08x}"
+
+    return '"' + "".join(map(one, text)) + '"'
 
 
 @given(config=configs(), own=NAMES, data=st.data())

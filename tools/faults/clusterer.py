@@ -18,8 +18,8 @@ from typing import Any
 from attrs import define, field
 
 from joinproto.apps.clusterer.operator import ask
-from joinproto.clusterer.config import Config
-from joinproto.clusterer.writing import as_erlang, as_toml
+from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.writing import as_erlang
 from joinproto.errors import JoinprotoError
 from joinproto.net.addresses import Address
 from tools.faults import clusterer_broker as broker
@@ -91,8 +91,8 @@ class Fleet:
             words = ["tools.faults.clusterer_node", "--mutant", self.mutant]
         words += ["--config", str(file)]
         if given is not None:
-            (place / "given.toml").write_text(as_toml(given))
-            words += ["--given", str(place / "given.toml")]
+            (place / "given.config").write_text(as_erlang(Held(given)))
+            words += ["--given", str(place / "given.config")]
         with (place / "out").open("ab") as out:
             self.running[name] = subprocess.Popen(
                 [sys.executable, "-m", *words],
@@ -167,8 +167,6 @@ class Fleet:
 
     def apply(self, name: str, config: Config) -> str:
         """Return a node's answer to a config."""
-        from joinproto.clusterer.config import Held
-
         try:
             request = {"op": "apply", "config": as_erlang(Held(config))}
             return str(ask(self.address(name), request, 30.0, self.secret)["reply"])

@@ -10,13 +10,15 @@ from typing import Any
 
 from attrs import evolve
 
+from joinproto.clusterer.beginning import told
+from joinproto.clusterer.booting import struck
 from joinproto.clusterer.config import Age, Config, Held
 from joinproto.clusterer.messages import Boot, BootBroker
-from joinproto.clusterer.state import OpenRound, State, Step
+from joinproto.clusterer.polling import seen
+from joinproto.clusterer.state import State, Step
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import Does, WaitingPeer
 from joinproto.codec.erlang_terms import Atom, Term, Tuple
-from joinproto.machine.tables import Table
 from joinproto_worlds.mutations.mutation import Mutation, Patch, changing, dropping
 
 TABLES = "joinproto.clusterer.tables"
@@ -43,8 +45,6 @@ def _gospel_unchecked(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _everybody_leads(_original: object) -> Callable[..., Any]:
     def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[WaitingPeer, ...]:
-        from joinproto.clusterer.polling import seen
-
         rows = seen(state.config_now.config, state.who.me, state.status, statuses, state.record.ran)
         return tuple(row if row.other else evolve(row, leads=True) for row in rows)
 
@@ -58,10 +58,6 @@ def _ran_forgotten(original: Callable[..., Any]) -> Callable[..., Any]:
     return seen_by
 
 
-def _always_granted(table: Table[Any]) -> Table[Any]:
-    return evolve(table, cases=table.cases[-1:])
-
-
 def _contacts_kept(original: Callable[..., Step]) -> Callable[..., Step]:
     def left(step: Step, new: Held, *, stops: bool) -> Step:
         contacts = step.state.contacts
@@ -70,35 +66,12 @@ def _contacts_kept(original: Callable[..., Step]) -> Callable[..., Step]:
     return left
 
 
-def _own_first(_original: object) -> Callable[..., str]:
-    def least(round_: OpenRound, me: str) -> str:
-        return min(round_.left, key=lambda name: (name != me, name))
-
-    return least
-
-
-def _kept(_original: object) -> Callable[..., Step]:
-    def refused(state: State, _node: str) -> Step:
-        return Step(evolve(state, round=None))
-
-    return refused
-
-
 def _word_believed(original: Callable[..., bool]) -> Callable[..., bool]:
     def boot(me: str, does: BootBroker, *rest: Any) -> bool:
         own = does.how is Boot.OWN
         return original(me, evolve(does, how=Boot.FIRST) if own else does, *rest)
 
     return boot
-
-
-def _told_unasked(_original: object) -> Callable[..., Any]:
-    def spread(_state: State, nodes: frozenset[str], held: Held) -> Any:
-        from joinproto.clusterer.beginning import told
-
-        return told(nodes, held)
-
-    return spread
 
 
 def _late_kept(original: Callable[..., Step]) -> Callable[..., Step]:
@@ -111,13 +84,6 @@ def _late_kept(original: Callable[..., Step]) -> Callable[..., Step]:
     return answered
 
 
-def _kept_from_all(original: Callable[..., Any]) -> Callable[..., Any]:
-    def answer(state: State, _sender: str) -> Any:
-        return original(state, "")
-
-    return answer
-
-
 def _word_refused(_original: object) -> Callable[..., bool]:
     def has_the_same_data(state: State, remote: Held, sender: str) -> bool:
         said = remote.ids.get(sender)
@@ -127,16 +93,8 @@ def _word_refused(_original: object) -> Callable[..., bool]:
     return has_the_same_data
 
 
-def _none_stopped(_original: object) -> Callable[..., frozenset[str]]:
-    return lambda *_: frozenset()
-
-
 def _never(_original: object) -> Callable[..., bool]:
     return lambda *_: False
-
-
-def _any_memory(_original: object) -> Callable[..., Any]:
-    return lambda said, held: said.ids.over(held.ids)
 
 
 def _own_word_lost(_original: object) -> Callable[..., Any]:
@@ -147,26 +105,8 @@ def _older_word_lost(_original: object) -> Callable[..., Any]:
     return lambda state, *_, **__: state.config_now
 
 
-def _later_ignored(_original: object) -> Callable[..., Any]:
-    return lambda first, second: first.over(second)
-
-
-def _taken_for_gone(_original: object) -> Callable[..., Step]:
-    from joinproto.clusterer.booting import struck
-
-    return struck
-
-
-def _data_unnamed(_original: object) -> Callable[..., str | None]:
-    return lambda _identity: None
-
-
 def _paused_unready(state: State, *, paused: bool) -> Step:
     return Step(evolve(state, paused=paused))
-
-
-def _leaving_forgotten(_original: object) -> Callable[..., Held]:
-    return lambda new, *_: new
 
 
 CLUSTERER = (
@@ -177,9 +117,14 @@ CLUSTERER = (
     Mutation.of("ready-not-joined", TABLES, "JOIN", dropping("a node is ready")),
     Mutation.of("ran-forgotten", ROUNDS, "seen_by", _ran_forgotten),
     Mutation.of(
-        "stops-not-compared", "joinproto.clusterer.polling", "stopped_earlier", _none_stopped
+        "stops-not-compared",
+        "joinproto.clusterer.polling",
+        "stopped_earlier",
+        lambda _: lambda *_: frozenset(),
     ),
-    Mutation.of("locks-always-granted", TABLES, "LOCKS", _always_granted),
+    Mutation.of(
+        "locks-always-granted", TABLES, "LOCKS", lambda table: evolve(table, cases=table.cases[-1:])
+    ),
     Mutation.of("contacts-kept", "joinproto.clusterer.beginning", "_left", _contacts_kept),
     Mutation.of(
         "waits-uninterrupted",
@@ -191,8 +136,16 @@ CLUSTERER = (
     Mutation(
         "own-lock-first",
         (
-            Patch("joinproto.clusterer.locking", "least", _own_first),
-            Patch("joinproto.clusterer.locking", "_refused", _kept),
+            Patch(
+                "joinproto.clusterer.locking",
+                "least",
+                lambda _: lambda round_, me: min(round_.left, key=lambda name: (name != me, name)),
+            ),
+            Patch(
+                "joinproto.clusterer.locking",
+                "_refused",
+                lambda _: lambda state, _node: Step(evolve(state, round=None)),
+            ),
         ),
     ),
     Mutation(
@@ -202,7 +155,12 @@ CLUSTERER = (
             Patch("joinproto.clusterer.broker", "boot", _word_believed),
         ),
     ),
-    Mutation.of("gospel-told-unasked", "joinproto.clusterer.beginning", "spread", _told_unasked),
+    Mutation.of(
+        "gospel-told-unasked",
+        "joinproto.clusterer.beginning",
+        "spread",
+        lambda _: lambda _state, nodes, held: told(nodes, held),
+    ),
     Mutation.of(
         "paused-forgets",
         TABLES,
@@ -217,14 +175,22 @@ CLUSTERER = (
         "late-lock-kept",
         (
             Patch("joinproto.clusterer.locking", "answered", _late_kept),
-            Patch("joinproto.clusterer.locking", "answer", _kept_from_all),
+            Patch(
+                "joinproto.clusterer.locking",
+                "answer",
+                lambda original: lambda state, _sender: original(state, ""),
+            ),
         ),
     ),
     Mutation.of("word-refused", "joinproto.clusterer.booting", "has_the_same_data", _word_refused),
     Mutation(
         "later-ignored",
         (
-            Patch("joinproto.clusterer.identities", "known", _later_ignored),
+            Patch(
+                "joinproto.clusterer.identities",
+                "known",
+                lambda _: lambda first, second: first.over(second),
+            ),
             Patch("joinproto.clusterer.transitioner", "learned", _older_word_lost),
         ),
     ),
@@ -237,12 +203,19 @@ CLUSTERER = (
     ),
     Mutation.of("gospel-followed", TABLES, "COMPATIBLE", dropping(APART)),
     Mutation.of(
-        "leaving-forgotten", "joinproto.clusterer.identities", "returning", _leaving_forgotten
+        "leaving-forgotten",
+        "joinproto.clusterer.identities",
+        "returning",
+        lambda _: lambda new, *_: new,
     ),
     Mutation(
         "memory-believed",
         (
-            Patch("joinproto.clusterer.transitioner", "told_by_ready", _any_memory),
+            Patch(
+                "joinproto.clusterer.transitioner",
+                "told_by_ready",
+                lambda _: lambda said, held: said.ids.over(held.ids),
+            ),
             Patch("joinproto.clusterer.transitioner", "of_themselves", _own_word_lost),
             Patch("joinproto.clusterer.booting", "has_wanted_data", lambda _: lambda *_: True),
         ),
@@ -251,7 +224,12 @@ CLUSTERER = (
         "own-word-lost", "joinproto.clusterer.transitioner", "of_themselves", _own_word_lost
     ),
     Mutation.of("older-word-lost", "joinproto.clusterer.transitioner", "learned", _older_word_lost),
-    Mutation.of("lost-is-gone", "joinproto.clusterer.booting", "doubted", _taken_for_gone),
-    Mutation.of("data-unnamed", "joinproto.clusterer.identities", "data_of", _data_unnamed),
+    Mutation.of("lost-is-gone", "joinproto.clusterer.booting", "doubted", lambda _: struck),
+    Mutation.of(
+        "data-unnamed",
+        "joinproto.clusterer.identities",
+        "data_of",
+        lambda _: lambda _identity: None,
+    ),
 )
 """The rules of the Clusterer, U1 to U7."""
