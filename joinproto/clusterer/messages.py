@@ -230,7 +230,10 @@ class Unlock:
 
 @frozen
 class AskService:
-    """Asks whether the broker of a node runs, and for its own facts."""
+    """Asks whether the broker of a node runs, and for its own facts.
+
+    `number`: of the round; -1 where a connection with that node has ended.
+    """
 
     number: int
 

@@ -168,17 +168,8 @@ Step: TypeAlias = machine.Step[State, Effect]
 _NO_TURN = Turn()
 
 
-class _Model:
-    """The model that the status machines move."""
-
-    def __init__(self, phase: Status) -> None:
-        self.phase = phase
-
-
 def moved(step: Step, trigger: str, turn: Turn = _NO_TURN) -> Step:
     """Return the step after its node's status has changed, with the case that said so."""
     state = step.state
-    model = _Model(state.status)
-    taken = MACHINES[state.who.release].step(model, trigger, (turn,), 0)
-    why = Why(taken.case.label, taken.case.name)
-    return step.then(status=model.phase, why=why, waits_for=NO_NODES)
+    case = MACHINES[state.who.release].taken(state.status, trigger, (turn,), 0).case
+    return step.then(status=case.outcome, why=Why(case.label, case.name), waits_for=NO_NODES)

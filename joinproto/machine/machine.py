@@ -113,11 +113,15 @@ class StateMachine(Generic[P]):
 
     def step(self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int) -> Step[P]:
         """Move `model` to its next phase and return the case that was taken."""
-        # Both an enum's hash and its `name` are calls of Python; `_name_` holds their result.
-        read = self._readers.get((trigger, model.phase._name_))
-        answer = (read or self._compile(trigger, model.phase))(members, me)
+        answer = self.taken(model.phase, trigger, members, me)
         model.phase = answer.case.outcome
         return answer
+
+    def taken(self, phase: P, trigger: str, members: Sequence[object], me: int) -> Step[P]:
+        """Return the case that `step` takes from this phase."""
+        # Both an enum's hash and its `name` are calls of Python; `_name_` holds their result.
+        read = self._readers.get((trigger, phase._name_))
+        return (read or self._compile(trigger, phase))(members, me)
 
     def declared(
         self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int

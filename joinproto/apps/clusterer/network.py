@@ -24,6 +24,7 @@ from joinproto.apps.clusterer.channel import ANY, CLUSTER, EARLIER, VERSIONS
 from joinproto.apps.clusterer.wire import Hello
 from joinproto.clusterer.messages import QUESTION_OF, Question, token_of
 from joinproto.clusterer.reading import Release
+from joinproto.codec.json_text import ascii_line
 from joinproto.codec.marks import Duration
 from joinproto.errors import UsageProblem
 from joinproto.host.failures import only_one
@@ -91,7 +92,7 @@ log = logging.getLogger("joinproto.clusterer")
 
 OPERATOR_SECONDS = 60.0
 OPERATORS_MAX = 256
-PING = wire.packed({"kind": "ping"})
+PING = ascii_line({"kind": "ping"})
 Operator = Callable[[Mapping[str, Any], Callable[[], bool]], Any]
 
 
@@ -331,7 +332,7 @@ class Network:
                         # It may take as long as the service needs: a limit would give up the answer
                         # to an action that is performed all the same.
                         answer = await self.heard.operator(asked, lambda: caller.has_gone)
-                        await caller.say(wire.packed(answer))
+                        await caller.say(ascii_line(answer))
                 finally:
                     tasks.cancel_scope.cancel()
         except* Refused as group:

@@ -9,6 +9,7 @@ from typing import Any
 from joinproto.apps.clusterer import wire
 from joinproto.apps.clusterer.channel import ANY, OPERATOR, fed, length_of, session_of
 from joinproto.clusterer.reading import Release
+from joinproto.codec.json_text import ascii_line
 from joinproto.durable.filesystem import reason
 from joinproto.errors import EnvironmentProblem, PeerError
 from joinproto.net.addresses import Address
@@ -41,7 +42,7 @@ def ask(
             link.sendall(session.take_out())
             link.sendall(session.seal(wire.hello(wire.Hello(node=None, release=Release.SEED))))
             wire.hello_of(fed(session, _frame(link)) or b"", Release.SEED)
-            link.sendall(session.seal(wire.packed(request)))
+            link.sendall(session.seal(ascii_line(request)))
             found = wire.unpacked(fed(session, _frame(link)) or b"")
     except TimeoutError:
         raise EnvironmentProblem(

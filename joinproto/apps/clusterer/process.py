@@ -178,7 +178,7 @@ class _Port:
             },
             "nodes": {
                 name: {
-                    "address": _address(network.peer(name).address),
+                    "address": str(address) if (address := network.peer(name).address) else None,
                     "connected": network.reaches(name),
                 }
                 for name in sorted(others)
@@ -201,7 +201,3 @@ class _Port:
             "error": error or answer.why or None,
             "off": self.host.state.is_over,
         }
-
-
-def _address(found: object) -> str | None:
-    return None if found is None else str(found)

@@ -74,11 +74,6 @@ KINDS: Mapping[str, type] = {
 _WORDS = {kind: word for word, kind in KINDS.items()}
 
 
-def packed(value: Mapping[str, Any]) -> bytes:
-    """Return one body."""
-    return ascii_line(value)
-
-
 def unpacked(body: bytes) -> dict[str, Any]:
     """Return the object of a body; raises `Refused`."""
     try:
@@ -96,7 +91,7 @@ def hello(said: Hello, oldest: int = VERSIONS[0]) -> bytes:
     tree = {"protocol": PROTOCOL, "version": oldest} | _codec(said.release).put(said)
     if said.newest == oldest:
         del tree["newest"]  # as the first programs say it, which spoke one version
-    return packed(tree)
+    return ascii_line(tree)
 
 
 def hello_of(body: bytes, release: Release, versions: tuple[int, int] = VERSIONS) -> Hello:
@@ -121,13 +116,13 @@ def hello_of(body: bytes, release: Release, versions: tuple[int, int] = VERSIONS
 
 def refusal(why: str) -> bytes:
     """Return the body that says why a connection is given up."""
-    return packed({"protocol": PROTOCOL, "version": VERSIONS[0], "refused": why})
+    return ascii_line({"protocol": PROTOCOL, "version": VERSIONS[0], "refused": why})
 
 
 def put(content: Content) -> bytes:
     """Return the body of a message."""
     kind = type(content)
-    return packed({"kind": _WORDS[kind]} | _codec(Release.SEED).put(content))
+    return ascii_line({"kind": _WORDS[kind]} | _codec(Release.SEED).put(content))
 
 
 def taken(body: bytes, release: Release) -> Any:
