@@ -317,7 +317,7 @@ def answer_ids(
                 raise DoesNotFit("its", "add-one needs an identity", next="give it")
             found = noted(held, of or "", its)
             held, changed = found.held, found.changed
-    more = "; ours keeps those that the new one brings" if rules.carries else ""
+    more = "; ours keeps those that the new one brings" if rules.ours else ""
     return IdsAnswer(
         ids=dict(tidy(held, node, identity).ids.pairs),
         changed=changed,

@@ -59,7 +59,7 @@ def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
     gospel, ids = held.config.gospel, held.ids
     known = state.contacts.union(name for name, _ in ids.pairs) - state.dead
     others = (known & held.config.nodes) - {gospel, state.who.me}
-    if state.who.rules.names_data and gospel is not None and ids.get(gospel) is None and others:
+    if state.who.rules.ours and gospel is not None and ids.get(gospel) is None and others:
         nodes -= {gospel}
     return told(nodes, held)
 
@@ -68,7 +68,7 @@ def begin(step: Step, new: Held) -> Step:
     """Return the step after a config has begun: `new` as it came, identities unmerged."""
     before = step.state
     me, rules, config = before.who.me, before.who.rules, new.config
-    achieved = None if before.blank and rules.joins_blank else before.achieved
+    achieved = None if before.blank and rules.ours else before.achieved
     case = fits(new, achieved, me, rules)
     turn = Turn(
         named=me in config.nodes,
@@ -78,20 +78,20 @@ def begin(step: Step, new: Held) -> Step:
     begun = _released(moved(step, "begin", turn))
     if not turn.named:
         return _left(begun, new, stops=turn.ready)
-    heads = rules.carries and begun.state.status is not Status.READY
+    heads = rules.ours and begun.state.status is not Status.READY
     held = tidy(transferred(new, before.achieved, rules), me, before.identity, heads=heads)
     if begun.state.status is Status.READY:
-        if rules.carries:
+        if rules.ours:
             held = stamped(held, before.achieved)
         others = config.nodes - {me}
         tells = told((before.contacts | others), held, achieved=True)
-        if rules.names_data:
+        if rules.ours:
             held = evolve(held, ids=with_the_same(held.ids, before.identity))
         stored = begun.then(Keep(held, before.identity))
         return without(stored, config.nodes).then(
             *tells, achieved=held, held=held, contacts=others, dead=NO_NODES
         )
-    if rules.carries:
+    if rules.ours:
         held = returning(held, before.achieved, me)
     waiting = (stopped(begun, ran=True) if turn.ready else begun).then(
         *spread(before, before.contacts, held),
@@ -110,7 +110,7 @@ def begin(step: Step, new: Held) -> Step:
 def _left(step: Step, new: Held, *, stops: bool) -> Step:
     """U6: a config without this node is stored; then it leaves."""
     state = step.state
-    if state.who.rules.carries:
+    if state.who.rules.ours:
         # A node that is told, and was reset, must see that the gospel is not its present self.
         new = tidy(transferred(new, state.achieved, state.who.rules), state.who.me, state.identity)
         new = leaving(new, state.who.me)
@@ -149,13 +149,13 @@ def succeed(
     `source`: the identity of one that is ready, whose data it is to have.
     """
     state = step.state
-    rules, held, identity = state.who.rules, state.config_now, state.identity
+    held, identity = state.config_now, state.identity
     data, founds = data_of(source), how is Boot.FOUND
-    if rules.names_data and (wipes or state.status is Status.JOINING) and (founds or data):
-        identity = renewed(identity, data)
-    if rules.carries and (how is not Boot.JOIN or not says_of_all(held)):
-        held = stamped(held, state.achieved)
-    if rules.names_data:
+    if state.who.rules.ours:
+        if (wipes or state.status is Status.JOINING) and (founds or data):
+            identity = renewed(identity, data)
+        if how is not Boot.JOIN or not says_of_all(held):
+            held = stamped(held, state.achieved)
         held = tidy(evolve(held, ids=with_the_same(held.ids, identity)), state.who.me, identity)
     why, token = state.why, 0 if state.round is None else state.round.token
     gone = _released(moved(step, "success")).then(why=why)

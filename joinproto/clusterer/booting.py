@@ -89,7 +89,7 @@ def has_wanted_data(state: State, node: str) -> bool:
     Otherwise: of two that are ready by themselves, a node notes the data of one, and joins the
     other.
     """
-    if state.boots is None or state.boots.how not in WITH_OTHERS or not state.who.rules.names_data:
+    if state.boots is None or state.boots.how not in WITH_OTHERS or not state.who.rules.ours:
         return True
     return data_of(state.config_now.ids.get(node)) == data_of(state.identity)
 
@@ -209,7 +209,7 @@ def seen_to_run(step: Step, event: Event) -> Step:
         case Receive(node, NewConfig(held, achieved=True)) if state.boots is not None or state.runs:
             if held.config != state.config_now.config:
                 return step  # it runs with another, and will tell of this
-            if state.who.rules.names_data and not has_the_same_data(state, held, node):
+            if state.who.rules.ours and not has_the_same_data(state, held, node):
                 return step
             if state.boots is not None:
                 return step.then(peers_running=state.peers_running | {node})

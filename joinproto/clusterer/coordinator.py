@@ -140,7 +140,7 @@ def _start(state: State, start: Start) -> Step:
     taken = boot(start.given, None if stored is None else stored.config, default(me))
     is_stored = stored is not None and taken.new == stored.config
     new = stored if is_stored and stored is not None else Held(taken.new)
-    if not is_stored and (stored is None or state.who.rules.carries):
+    if not is_stored and (stored is None or state.who.rules.ours):
         new = tidy(new, me, identity)
     # One that was killed may have left its broker running.
     clears = (StopBroker(), Wipe()) if record.members.given_up else (StopBroker(),)
@@ -155,7 +155,7 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
         return Step(state, (Send(sender, Told(token, None, Status.PREBOOT)),))
     found = noted(held, sender, identity)
     answer = Send(sender, Told(token, found.held, state.says))
-    if state.waits and who.rules.believes_waiting:
+    if state.waits and not who.rules.ours:
         asked = Step(evolve(state, held=found.held), (answer,))
         return begin(asked, found.held) if found.changed else asked
     if found.changed:
@@ -163,10 +163,10 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
         # begins, from the earlier notes.
         answer = Send(sender, Told(token, held, state.says))
         return _once_more(Step(state, (answer,)))
-    if not state.waits and who.rules.names_data and held.ids.get(sender) is None:
+    if not state.waits and who.rules.ours and held.ids.get(sender) is None:
         return _once_more(Step(state, (answer,)))  # it asks, and has not come yet
     kept: tuple[Effect, ...] = ()
-    if state.status is Status.READY and who.rules.carries and found.held != held:
+    if state.status is Status.READY and who.rules.ours and found.held != held:
         kept = (Keep(found.held, state.identity),)
     known = evolve(state, held=found.held)
     if not state.waits:
@@ -192,7 +192,7 @@ def news(state: State, remote: Held, sender: str | None, *, achieved: bool = Fal
         case Does.FORWARD:
             others = state.config_now.config.nodes - {state.who.me, sender}
             known = remote
-            if state.who.rules.carries:
+            if state.who.rules.ours:
                 # A blank gospel that hears of it here first must see which one is meant.
                 known = transferred(remote, state.achieved, state.who.rules)
             return begin(Step(state, spread(state, others, known)), remote)
@@ -212,20 +212,20 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
     """Note the facts of a sender with the same config; those of a ready node are certain."""
     rules, held = state.who.rules, state.config_now
     said = remote.ids.get(sender)
-    tells = achieved and state.status is Status.READY and rules.names_data
+    tells = achieved and state.status is Status.READY and rules.ours
     if tells and booting.missed_its_leaving(state, remote, sender):
         return begin(Step(state), remote)
     if tells and not booting.has_the_same_data(state, remote, sender):
         return Step(evolve(state, why=Why("U3", "another is ready by itself")))
-    if rules.believes_waiting or achieved:
+    if achieved or not rules.ours:
         held = updated(held, sender, remote, rules)
         if tells and held != state.held:  # it has joined, or founded, since
             held = evolve(held, since=combined(remote.since, held.since))
-    elif not state.waits and rules.names_data:
+    elif not state.waits:
         return Step(state)
     elif said is not None and held.ids.get(sender) is None:
         held = noted(held, sender, said).held
-    heads = rules.carries and state.waits
+    heads = rules.ours and state.waits
     held = tidy(held, state.who.me, state.identity, heads=heads)
     if state.waits:
         return Step(evolve(state, held=held))
@@ -246,7 +246,7 @@ def _apply(state: State, config: Config | None) -> Step:
     if config is None or case.outcome not in (Does.BEGIN, Does.PASS_ON):
         return answered
     new = Held(config)
-    if state.who.rules.carries:
+    if state.who.rules.ours:
         new = tidy(new, state.who.me, state.identity)
     if case.outcome is Does.BEGIN:
         return begin(answered, new)

@@ -37,11 +37,11 @@ def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
 def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
     """Return a new config with the identities of the last achieved one (untidied).
 
-    Later notes are dropped.  `rules.carries`: the notes in the new one are kept.
+    Later notes are dropped.  `rules.ours`: the notes in the new one are kept.
     """
     if old is None:
         return new
-    return evolve(new, ids=known(new.ids, old.ids) if rules.carries else old.ids)
+    return evolve(new, ids=known(new.ids, old.ids) if rules.ours else old.ids)
 
 
 def known(first: Notes[str], second: Notes[str]) -> Notes[str]:
@@ -211,7 +211,7 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
         return COMPATIBLE.choose((Pair(has_old=False, resets=gospel is None),), 0)
     one, other = (new.ids.get(gospel), old.ids.get(gospel)) if gospel is not None else (None, None)
     never_came, contradicts = False, one is not None and other is not None and one != other
-    if rules.names_data:
+    if rules.ours:
         # Where nothing is said of identities, nothing is known of a node that came, either.
         never_came = bool(old.ids.pairs) and other is None
         if (mine := data_of(old.ids.get(me))) is not None:
@@ -226,7 +226,7 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
         never_came=never_came,
         contradicts=contradicts,
         was_out=out,
-        is_apart=rules.carries and is_apart(new, old, me),
+        is_apart=rules.ours and is_apart(new, old, me),
     )
     return COMPATIBLE.choose((row,), 0)
 

@@ -264,8 +264,7 @@ QUESTION_OF: Mapping[type, type] = {
 
 def token_of(content: Question | Reported) -> int:
     """Return the number by which an answer names its question."""
-    by_number = isinstance(content, AskService | ServiceTold)
-    return content.number if by_number else content.token
+    return content.number if isinstance(content, AskService | ServiceTold) else content.token
 
 
 # -- effects ---------------------------------------------------------------------------------

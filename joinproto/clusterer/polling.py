@@ -111,7 +111,7 @@ def may_go(
     beyond = _reached(graph, me)
     component = frozenset({me, *(one for one in beyond if one == me or me in _reached(graph, one))})
     out = frozenset(other for one in component for other in graph.get(one, frozenset()) - component)
-    earlier = stopped_earlier(graph, component) if rules.compares_stops else frozenset()
+    earlier = stopped_earlier(graph, component) if rules.ours else frozenset()
     facts = Component(complete=complete, edge_out=bool(out), stopped_earlier=me in earlier)
     return MayGo(WAITS.choose((facts,), 0), component, out, me in beyond, earlier)
 

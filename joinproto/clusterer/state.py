@@ -132,7 +132,7 @@ class State:
     @property
     def says(self) -> Status:
         """Return the status that others receive: no node can join a broker that is paused."""
-        stands = self.paused and self.who.rules.names_data and self.status is Status.READY
+        stands = self.paused and self.who.rules.ours and self.status is Status.READY
         return Status.BOOTING if stands else self.status
 
     @property

@@ -109,7 +109,7 @@ def _judged(state: State) -> Step:
         case Round.TELL:
             told_ = told(found.older, found.merged)
             return rested(evolve(state, held=found.merged)).then(*told_)
-    if state.who.rules.names_data and _turns(state, found.merged, answers):
+    if state.who.rules.ours and _turns(state, found.merged, answers):
         return begin(Step(state), found.merged)
     state = evolve(state, held=found.merged)
     seen = seen_by(state, {name: said.status for name, said in answers.items()})
@@ -171,7 +171,7 @@ def folded(state: State, answers: dict[str, Told]) -> Folded:
         if to_ours is Age.OLDER:
             older.append(name)
     merged = _merged(state, held, answers)
-    if younger and not state.who.rules.carries:
+    if younger and not state.who.rules.ours:
         youngest = evolve(youngest, ids=merged.ids)
     row = OtherConfigs(conflict=conflict, younger=younger, older=bool(older))
     return Folded(row, youngest, merged, tuple(older))
@@ -183,7 +183,7 @@ def learned(state: State, sender: str, remote: Held, *, achieved: bool) -> Held:
     Otherwise: the gospel was reset while this node was off.  It answers a node that is ready with
     the new gospel's data before it has heard all, and means the former gospel: all give those up.
     """
-    if not (achieved and state.waits and state.who.rules.carries):
+    if not (achieved and state.waits and state.who.rules.ours):
         return state.config_now
     return _merged(state, state.config_now, {sender: Told(0, remote, Status.READY)})
 
@@ -196,13 +196,13 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
     all.  The config's own note about us stays.
     """
     me = state.who.me
-    mine = (held.ids.get(me) if state.who.rules.carries else None) or state.identity
+    mine = (held.ids.get(me) if state.who.rules.ours else None) or state.identity
     before = -1 if state.achieved is None else state.achieved.config.version
     ready: dict[str, Held] = {}
     for name, said in answers.items():
         if said.held is None:
             continue
-        if not state.who.rules.carries:
+        if not state.who.rules.ours:
             own = said.held.ids.get(name)
             if own is not None:
                 held = evolve(held, ids=held.ids.with_(name, own))
@@ -243,7 +243,7 @@ def told_by_ready(said: Held, held: Held) -> Notes[str]:
 
 def _is_strange(state: State, its: str | None, said: Told) -> bool:
     """Return whether one that is ready has other data than this node (ours)."""
-    if not state.who.rules.names_data or said.held is None:
+    if not state.who.rules.ours or said.held is None:
         return False
     mine = data_of(state.identity)
     if mine is None:  # identities of an earlier version

@@ -26,38 +26,23 @@ class Variant(Enum):
 class Rules:
     """The rules by which a variant uses the facts that it learns.
 
-    `carries`: a config keeps the identities that it came with, and from when on each node is a
-    member; else they are copied from the last achieved one.  `believes_waiting`: a waiting
-    node takes over any identity that it receives.  `crashes`: on three messages that its maker did
-    not expect.  `joins_blank`: one that gave its data up and was stopped before others came joins
-    again; else the stored config counts as achieved.  `names_data`: an identity says which set of
-    data its node has, and a gospel counts as known only where that is known.  `compares_stops`: of
-    nodes that wait for each other, one that another saw stop does not go first.
+    `ours`: the departures of docs/clusterer.md.  A config keeps the identities that it came with,
+    and from when on each node is a member; an identity says which set of data its node has; a
+    waiting node takes over no other identity of a node that it knows.  Else: identities are copied
+    from the last achieved config, and a waiting node believes each that it is told.
+    `crashes`: on three messages that its maker did not expect.
     """
 
-    carries: bool
-    believes_waiting: bool
+    ours: bool
     crashes: bool
-    joins_blank: bool = False
-    names_data: bool = False
-    compares_stops: bool = False
 
 
-_DOCUMENT = Rules(carries=False, believes_waiting=True, crashes=False)
-_OURS = Rules(
-    carries=True,
-    believes_waiting=False,
-    crashes=False,
-    joins_blank=True,
-    names_data=True,
-    compares_stops=True,
-)
 RULES = {
-    (Variant.SEED, Release.SEED): _DOCUMENT,
-    (Variant.SEED, Release.HEAD): _DOCUMENT,
-    (Variant.REAL, Release.SEED): Rules(carries=False, believes_waiting=True, crashes=True),
-    (Variant.REAL, Release.HEAD): _DOCUMENT,
-    (Variant.OURS, Release.SEED): _OURS,
-    (Variant.OURS, Release.HEAD): _OURS,
+    (variant, release): Rules(
+        ours=variant is Variant.OURS,
+        crashes=variant is Variant.REAL and release is Release.SEED,
+    )
+    for variant in Variant
+    for release in Release
 }
 """The last release fixed the crashes, and removed the document's shutdown_timeout."""
