@@ -145,7 +145,7 @@ class WaitsAnswer(Answer):
 
 @question(
     "clusterer.waits",
-    "A wait graph: for each rejoining node whom it awaits.",
+    "A wait-for graph: for each rejoining node, the nodes that it awaits.",
     awaits={"a": ["b"], "b": ["a"], "c": ["a"]},
 )
 def answer_waits(

@@ -51,10 +51,10 @@ def told(nodes: Iterable[str], held: Held, *, achieved: bool = False) -> tuple[S
 def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
     """Return the messages that spread a config which is not achieved yet.
 
-    A node that does not know which gospel is meant leaves it to others to tell the gospel: those
-    who know, or itself, once it has asked.  Else: the gospel was reset after its word was lost on
-    the way here; blank, it takes the config for its own, and who knew it takes it for the old
-    one's.
+    A node that does not know which gospel is meant does not tell the gospel: a node that knows
+    does, or this one once it has asked.  Otherwise: the gospel was reset after its word was lost on
+    the way here; blank, it takes the config for its own, and a node that knew the former gospel
+    takes it for that one's.
     """
     gospel, ids = held.config.gospel, held.ids
     known = state.contacts.union(name for name, _ in ids.pairs) - state.dead

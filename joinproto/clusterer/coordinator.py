@@ -175,7 +175,7 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
 
 
 def _once_more(step: Step) -> Step:
-    """U6: who is asked for its status while its time runs has all of it again."""
+    """U6: a node that is asked for its status while its time runs has all of it again."""
     if step.state.status is not Status.PENDING:
         return step
     return armed(step)
@@ -254,7 +254,7 @@ def _apply(state: State, config: Config | None) -> Step:
 
 
 def _booted(state: State) -> Step:
-    """The config is achieved: everybody in it is told, and who asked meanwhile."""
+    """The config is achieved: its nodes are told, and the nodes that asked meanwhile."""
     if state.status is not Status.BOOTING:
         return Step(state)
     others = state.config_now.config.nodes - {state.who.me}

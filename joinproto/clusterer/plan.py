@@ -55,7 +55,7 @@ class PlannedNode:
     does: Annotated[Effect, "what the new config does to it"]
     wiped: Annotated[bool, "the data that it has now are lost"]
     at_risk: Annotated[bool, "it waits to join, and the data that it has now may be lost then"]
-    waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
+    waits_for: Annotated[tuple[str, ...], "the nodes that it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]
     orders: Annotated[Count, "in how many orders it comes to this, the worst; else to better"]
 

@@ -35,9 +35,9 @@ class NodeTold:
     state: Annotated[Shown, "reset: nothing on its disk; off; pending: left out, and its time runs"]
     version: Annotated[int | None, AtLeast(0), "of the config held; when off, of the stored one"]
     data: Annotated[str | None, "the set of data on its disk: equal labels, equal data"]
-    cluster: Annotated[tuple[str, ...], "with whom it is ready, itself included"]
+    cluster: Annotated[tuple[str, ...], "the nodes with which it is ready, itself included"]
     identity: Annotated[str | None, "of the node; null: none is stored"]
-    waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
+    waits_for: Annotated[tuple[str, ...], "the nodes that it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]
 
 

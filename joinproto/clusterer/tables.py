@@ -264,14 +264,14 @@ NODES = Members("N", WaitingPeer)
 OTHERS = NODES.where(other=True).named("O")
 JOINERS = NODES.where(status=Status.JOINING).named("J")
 RAN = OTHERS.where(ran=True).named("D")
-_SOMEBODY_READY = OTHERS.some(status=Status.READY)
+_A_NODE_IS_READY = OTHERS.some(status=Status.READY)
 _LEADS = NODES.fact("this node is to lead", leads=True)
 
 JOIN = Table(
     "clusterer-join",
     "Clusterer, U4: how a node without valid data gets into a cluster",
     (
-        Case("U4", "a node is ready", _SOMEBODY_READY, Next.JOIN),
+        Case("U4", "a node is ready", _A_NODE_IS_READY, Next.JOIN),
         Case("U4", "a node is unreachable", OTHERS.some(status=Status.UNREACHABLE), Next.WAIT),
         Case("U4", "a node is not joining", ~(NODES - JOINERS).is_empty, Next.WAIT),
         Case("U4", "first, wiped", _LEADS & NODES.fact("the gospel is reset", resets=True),
@@ -290,7 +290,7 @@ REJOIN = Table(
             OTHERS.some(status=Status.READY, strange=True),
             Next.JOIN,
         ),
-        Case("U5", "a node is ready", _SOMEBODY_READY, Next.BOOT),
+        Case("U5", "a node is ready", _A_NODE_IS_READY, Next.BOOT),
         Case("U5", "a ram node", NODES.fact("this is a ram node", ram=True), Next.WAIT),
         Case("U5", "a later one is away", RAN.some(status=Status.UNREACHABLE), Next.WAIT),
         Case("U5", "no node ran longer", (RAN - JOINERS).is_empty, Next.LOCK),
@@ -315,7 +315,7 @@ class Component:
 _CIRCLE = Members("circle", Component)
 WAITS = Table(
     "clusterer-waits",
-    "Clusterer, U5: who may go in a wait graph",
+    "Clusterer, U5: which node may go in a wait-for graph",
     (
         Case("U5", "an answer is missing", _CIRCLE.fact("not all have said", complete=False),
              Next.WAIT),

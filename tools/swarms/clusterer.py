@@ -231,7 +231,7 @@ class Swarm(Oracle):
         ):
             return
         if host.state.record.ran - {each.name for each in up}:
-            return  # a broker acknowledges nothing before it has seen who is gone
+            return  # a broker acknowledges nothing before it has seen which nodes are gone
         number = self.machines.number("message")
         have = one.broker.publish(number)
         if {each.name for each in up} <= {*have}:
@@ -257,7 +257,9 @@ class Swarm(Oracle):
         found = await self._rested()
         if found and not self.machines.faults and self._waits_for_left_out():
             config = self._config(self.machines.names)
-            self.say(f"who was left out is waited for: {config}, gospel {config.gospel}, at all")
+            self.say(
+                f"a node that was left out is waited for: {config}, gospel {config.gospel}, at all"
+            )
             self._means(config)
             for one in self.all:
                 if one.process is None:

@@ -19,9 +19,10 @@ BY_ITSELF = "another is ready by itself"
 
 @define
 class Gospels:
-    """Whether ready gospels go on.  `met`: who was ready while it knew which node, by identities.
+    """Whether ready gospels go on.
 
-    An identity changes with a reset.
+    `met`: pairs of identities: a node that was ready, and one that it knew then.  An identity
+    changes with a reset.
     """
 
     met: set[tuple[str, str]] = Factory(set)

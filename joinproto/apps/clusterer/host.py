@@ -74,8 +74,8 @@ DOUBTFUL = (
 )
 LOOKS = (
     "its service was not stopped in order. Before one starts first, the nodes compare what is"
-    " defined on each (queues, exchanges, users, policies), not the messages: who lacks something"
-    " lets another one go first"
+    " defined on each (queues, exchanges, users, policies), not the messages: a node"
+    " that lacks something lets another one go first"
 )
 
 
@@ -171,7 +171,7 @@ class Host(Ports[Awaitable[None]]):
             case NodeFailed(error):
                 raise error
             case ConfigRequest(_, answer, is_gone) if is_gone():
-                log.warning("a config is not taken: who gave it has gone meanwhile")
+                log.warning("a config is not taken: the operator who gave it has gone meanwhile")
                 answer.set_result(Answer(Reply.NOT_NOW))
             case ConfigRequest(config, answer):
                 self._answer = answer

@@ -304,7 +304,7 @@ WRITING = frozenset(
 )
 """Scenes in which data differ by who wrote last."""
 SPLIT = frozenset({"late-word", "late-word-join", "late-lock", "order-of-locks"})
-"""Scenes in which who has answered may be gone before the answer comes."""
+"""Scenes in which a node that has answered may be gone before the answer comes."""
 
 
 @lru_cache
