@@ -58,9 +58,9 @@ class StoryRun:
     differs: Annotated[Differing | None, "null: no order made a difference", Absent()] = None
 
 
-def play(story: Story) -> tuple[StepTold, ...]:
-    """Return the result of each step, in the plain order."""
-    return _run(story, None).steps
+def play(story: Story, choose: Choose | None = None) -> tuple[StepTold, ...]:
+    """Return the result of each step, in the plain order or in the one that `choose` draws."""
+    return _run(story, choose).steps
 
 
 def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> StoryRun:

@@ -60,6 +60,7 @@ from joinproto.codec.functions import (
 from joinproto.codec.malformed import Malformed, Verbatim
 from joinproto.codec.marks import (
     AtLeast,
+    Condition,
     Digits,
     MoreThan,
     Part,
@@ -227,6 +228,8 @@ class Codec:
                     take = held(take, partial(le, least), self._range(least))
                 case MoreThan(bound):
                     take = held(take, partial(lt, bound), f"more than {bound}")
+                case Condition(holds, expected):
+                    take = held(take, holds, expected)
                 case Sized(least, most):
                     take = sized(take, least, most)
         return take

@@ -38,6 +38,14 @@ class MoreThan:
 
 
 @frozen
+class Condition:
+    """A condition on a value, and a text that states it."""
+
+    holds: Callable[[Any], Any]
+    expected: str
+
+
+@frozen
 class Sized:
     """The number of items that a list or an object may have."""
 

@@ -347,7 +347,7 @@ class Links:
             content = wire.taken(wire.put(content), self.machines.release)
         asks = QUESTION_OF.get(type(content))
         if asks is not None:
-            process.unanswered.pop((one, asks, token_of(content)), None)
+            process.unanswered.pop((one, asks, token_of(cast(Question, content))), None)
         process.host.message(one, content)
 
     def _gone(self, one: str, to: str, content: Content, process: Process | None) -> None:

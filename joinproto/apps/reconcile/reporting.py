@@ -32,7 +32,8 @@ class Reporter:
 
     def __attrs_post_init__(self) -> None:
         here: dict[str, Any] = {"namespace": "joinproto_reconcile", "registry": self.registry}
-        counter, gauge = partial(Counter, **here), partial(Gauge, **here)
+        counter: Any = partial(Counter, **here)
+        gauge: Any = partial(Gauge, **here)
         self._looks = counter("looks", "Evaluations, by what they ended with.", ["action", "rule"])
         changes = "Changes of members, by how they ended."
         self._changes = counter("changes", changes, ["action", "ended"])
