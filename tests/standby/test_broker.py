@@ -47,6 +47,8 @@ def test_a_confirmed_message_is_there_when_another_broker_takes_over(pair: Manag
     publish(pair.urls(), "1", "2", "3")
     publish(pair.urls(), "only in memory", durable=False)
     assert [("1", False)] == consume(pair.urls(), 1)
+    # The client does not wait until its acknowledgement is confirmed.
+    assert pair.agent("b")._until(lambda: pair.status("b").get("queues") == {"q": 3})
     pair.kill("a")
 
     assert "b" == pair.promote("b")

@@ -81,12 +81,15 @@ class Change:
 
 def changes(tree: ast.Module, source: bytes) -> Iterator[Change]:
     """Yield every change of the module, in no order."""
-    yield from _Walk(source).body(tree.body, "")
+    yield from _Walk(source, _cases_of(tree)).body(tree.body, "")
 
 
 @define
 class _Walk:
+    """`cases`: names that stand for a case of a table, or make one."""
+
     source: bytes
+    cases: frozenset[str]
     where: str = ""
     lines: tuple[int, int] = (0, 0)
     bound: frozenset[str] = frozenset()
@@ -169,13 +172,11 @@ class _Walk:
         for case in cases:
             first, last = case.pattern, case.body[-1]
             self.lines = (first.lineno, first.end_lineno or first.lineno)
-            if len(cases) > 1 and not isinstance(last, ast.Raise):
+            if len(cases) > 1 and not isinstance(last, ast.Raise) and case.guard is None:
                 start = (first.lineno, first.col_offset)
                 end = (first.end_lineno or 0, first.end_col_offset or 0)
-                guard = "" if case.guard is None else " if False and"
-                never = f"{self.text(first)}{guard or ' if False'}"
-                if case.guard is None:
-                    yield Change(self.where, "drop-case", self.lines, start, end, never)
+                # A text, which no event equals: the pattern may stand in parentheses.
+                yield Change(self.where, "drop-case", self.lines, start, end, '"no event"')
             if case.guard is not None:
                 yield from self._guard(case.guard)
                 yield from self.expression(case.guard, is_test=True)
@@ -265,7 +266,7 @@ class _Walk:
             yield self.change("seq-alone", node, f"({one} {op} {two})")
 
     def _parts(self, node: ast.Tuple | ast.List, parts: Sequence[ast.expr]) -> Iterator[Change]:
-        if parts and all(_named(part) == "Case" for part in parts):
+        if parts and all(_named(part) in self.cases for part in parts):
             yield from self._rows(parts)
         elif any(isinstance(part, ast.Call | ast.Starred) for part in parts):
             for at in range(len(parts)):
@@ -293,7 +294,7 @@ class _Walk:
         outside, name = self.where, _named(node)
         if name == "isinstance":
             return
-        if name == "Case":
+        if name in self.cases and len(node.args) > 2:
             self.where = f"{outside}/{_slug(node)}"
             condition = node.args[2]
             if not (isinstance(condition, ast.Name) and condition.id == "ALWAYS"):
@@ -302,6 +303,8 @@ class _Walk:
             yield self.change("other-end", node.func, _OTHER_END[name])
         if name in ("min", "max") and len(node.args) == 1:
             some = self.text(node.args[0])
+            if isinstance(node.args[0], ast.IfExp):
+                some = f"({some})"
             given = [self.text(it.value) for it in node.keywords if it.arg == "default"]
             text = f"next(reversed([*{some}]), {given[0]})" if given else f"[*{some}][-1]"
             yield self.change("last-of", node, text)
@@ -345,6 +348,8 @@ def _named(node: ast.expr) -> str:
     match node:
         case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
             return name
+        case ast.Name(id=name):
+            return name
     return ""
 
 
@@ -366,4 +371,19 @@ def _slug(case: ast.expr) -> str:
     match case:
         case ast.Call(args=[_, ast.Constant(value=str(name)), *_]):
             return re.sub(r"\W+", "-", name)
+        case ast.Name(id=name):
+            return name.lower().replace("_", "-")
     return "case"
+
+
+def _cases_of(tree: ast.Module) -> frozenset[str]:
+    """Return the names of a module that stand for a case of a table, or make one."""
+    made = {"Case"}
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name, returns=ast.Subscript(value=ast.Name(id="Case"))):
+                made.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=of))):
+                if of in made:
+                    made.add(name)
+    return frozenset(made)

@@ -144,6 +144,7 @@ class Broker:
         self.runs = self.paused = False
 
     def wipe(self) -> None:
+        self.machines.wiping(self)
         self.label, self.kept, self.members = "", [], set()
 
     def status(self) -> ServiceStatus:
@@ -416,7 +417,10 @@ class Links:
 
 @define
 class Machines:
-    """All machines of one run.  `faults`: errors, as sentences."""
+    """All machines of one run.  `faults`: errors, as sentences.
+
+    `wiping`: called before a broker's data are wiped.
+    """
 
     names: str
     chance: Random
@@ -424,6 +428,7 @@ class Machines:
     all: dict[str, Machine] = Factory(dict)
     links: Links = field(init=False)
     faults: list[str] = Factory(list)
+    wiping: Callable[[Broker], None] = field(default=lambda _: None)
     _numbers: Counter[str] = Factory(Counter)
 
     def __attrs_post_init__(self) -> None:

@@ -12,7 +12,7 @@ from joinproto.clusterer.config import Config
 from joinproto.clusterer.messages import Answer, Event, NewConfig, Receive
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import Status
-from tools.swarms.clusterer_machines import Machine, Machines
+from tools.swarms.clusterer_machines import Broker, Machine, Machines
 
 BY_ITSELF = "another is ready by itself"
 
@@ -96,6 +96,9 @@ class Oracle:
     events: int = 0
     _replies: list[tuple[Config, asyncio.Future[Answer]]] = field(factory=list)
 
+    def __attrs_post_init__(self) -> None:
+        self.machines.wiping = self._wiping
+
     @property
     def all(self) -> list[Machine]:
         return list(self.machines.all.values())
@@ -119,6 +122,20 @@ class Oracle:
         elif not one.holders & config.nodes:
             self._give_up(one, f"all that had it are left out of version {config.version}")
         one.members &= config.nodes
+
+    def _wiping(self, broker: Broker) -> None:
+        """Note the data that a node gives up by a config, where a younger one names it as the
+        gospel.
+        """
+        host = self.machines.all[broker.name].host
+        held = None if host is None else host.state.held
+        now = 0 if held is None else held.config.version
+        for config in self.configs:
+            if config.gospel == broker.name and config.version > now:
+                why = f"the gospel of version {config.version} gave its data up for version {now}"
+                for one in self.messages:
+                    if one.number in broker.kept:
+                        self._give_up(one, why)
 
     def _is_joining(self, name: str) -> bool:
         host = self.machines.all[name].host

@@ -76,6 +76,11 @@ class Worker:
             done(None)
 
 
+def generation_of(core: Core) -> int:
+    """Return the generation of which a broker is primary."""
+    return int(status_of(core)["generation"])
+
+
 @define(eq=False)
 class Taker:
     """A client with credit for this many messages, which it takes at once."""
@@ -90,17 +95,21 @@ class Taker:
     def send(self, held: Held) -> None:
         self.credit -= 1
         number = int(held.body)
-        self.brokers.oracle.delivers(self.queue, number, marked=held.is_redelivered)
+        oracle, core = self.brokers.oracle, self.core
+        oracle.delivers(self.queue, number, generation_of(core), marked=held.is_redelivered)
         self.held.append(held)
         if self.settles:
-            self.core.clients.take(
-                self.queue, held, lambda: self.brokers.oracle.acknowledges(number)
+            core.clients.take(
+                self.queue, held, lambda: oracle.acknowledges(number, generation_of(core))
             )
 
 
 @define(eq=False)
 class Brokers:
-    """All of one run.  `steps`: of the machine; `last`: the youngest view that a primary had."""
+    """All of one run.  `steps`: of the machine; `last`: the youngest view that a primary had.
+
+    `promoting`: the brokers whose promotion is under way.
+    """
 
     scenario: Scenario
     loop: VirtualLoop
@@ -111,6 +120,7 @@ class Brokers:
     steps: int = 0
     ticks: int = 0
     last: View = View()
+    promoting: set[str] = field(factory=set)
     failures: list[BaseException] = field(factory=list)
     chance: Random = field(init=False)
     chain: Chain = field(init=False)
@@ -176,6 +186,18 @@ class Brokers:
     def write_seconds(self, name: str) -> float:
         return self.slow.get(name, 0.0) + self.chance.random() * self.scenario.latency
 
+    def promote(self, name: str) -> None:
+        """Tell a broker to be primary, together with everything else."""
+        core = self.cores[name]
+
+        async def told() -> None:
+            await core.promote()
+            if self.cores.get(name) is core:
+                self.promoting.discard(name)
+
+        self.promoting.add(name)
+        self.tasks(told())
+
     def dies(self, name: str) -> None:
         """Lose a broker's power now, in the middle of its work."""
         if name in self.cores:
@@ -185,6 +207,7 @@ class Brokers:
         """End a broker as kill -9 does, or a power cut."""
         self.observe()
         core = self.cores.pop(name)
+        self.promoting.discard(name)
         self.steps, self.ticks = self.steps + core.steps, self.ticks + core.ticks
         core.ended.set()
         core._turn_is_due = True  # nothing is due any more
@@ -271,6 +294,8 @@ class Brokers:
     def check(self) -> None:
         """Raise `Violation` where a broker has ended by itself, or something failed."""
         for name, core in self.cores.items():
+            if isinstance(core.failure, Violation):
+                raise core.failure
             if core.failure is not None and not isinstance(core.failure, Died):
                 raise Violation("no error", f"{name}: {core.failure!r}")
         if self.failures:
@@ -331,7 +356,7 @@ class Brokers:
         def done(problem: str) -> None:
             if not problem:
                 name = core.settings.broker
-                self.oracle.confirms(name, status_of(core)["generation"], numbers)
+                self.oracle.confirms(name, generation_of(core), numbers)
 
         return done
 
@@ -367,7 +392,7 @@ class Brokers:
             confirmed(problem)
             for held in taker.held:
                 if not problem:
-                    self.oracle.acknowledges(int(held.body))
+                    self.oracle.acknowledges(int(held.body), generation_of(core))
 
         core.clients.commit_whole(puts, [("q", held) for held in taker.held], done)
 

@@ -21,7 +21,10 @@ class Violation(Exception):
 
 @define
 class Sent:
-    """A message.  `whole`: all of its transaction, of which it is one; empty: it is in none."""
+    """A message.  `whole`: all of its transaction, of which it is one; empty: it is in none.
+
+    `acknowledged`: the generation in which its acknowledgement was confirmed; 0: it was not.
+    """
 
     queue: str
     durable: bool
@@ -29,7 +32,7 @@ class Sent:
     confirmed: bool = False
     delivered: int = 0
     unmarked: int = 0
-    acknowledged: bool = False
+    acknowledged: int = 0
 
 
 @define
@@ -50,21 +53,26 @@ class Oracle:
             self.sent[number].confirmed = True
         self.confirmed += len(numbers)
 
-    def delivers(self, queue: str, number: int, *, marked: bool) -> None:
-        """A client gets a message; `marked`: it may have come before."""
+    def delivers(self, queue: str, number: int, generation: int, *, marked: bool) -> None:
+        """A client gets a message from the primary of a generation; `marked`: it may have come
+        before.
+
+        A former primary that is cut off does not know what was acknowledged since, and gives it
+        to its clients, marked, until `silence` is over.
+        """
         one = self.sent[number]
         if one.queue != queue:
             raise Violation("its own queue", f"{number} of {one.queue} comes from {queue}")
-        if one.acknowledged:
+        if one.acknowledged and not (marked and generation < one.acknowledged):
             raise Violation("gone is gone", f"{number} was acknowledged, and comes again")
         one.delivered += 1
         one.unmarked += not marked
         if one.unmarked > 1:
             raise Violation("marked", f"{number} comes twice, and is not marked")
 
-    def acknowledges(self, number: int) -> None:
+    def acknowledges(self, number: int, generation: int) -> None:
         """A broker confirms an acknowledgement to a client."""
-        self.sent[number].acknowledged = True
+        self.sent[number].acknowledged = generation
 
     def ends(self, left: dict[str, list[int]]) -> None:
         """All is well again, and these are in the queues, from the front to the back."""

@@ -141,14 +141,17 @@ async def _do(it: Brokers, action: Action) -> None:
 
 
 async def _promote(it: Brokers, who: str) -> None:
-    """Promote a broker; a manager outside ends another primary first, and goes by views."""
+    """Promote a broker; a manager outside goes by views, and first ends another primary, also
+    one whose promotion is under way.
+    """
     if not it.scenario.built_in:
         it.observe()
         if (able := it.able()) and who not in able:
             return
-        for name in [name for name, core in it.cores.items() if core.serves and name != who]:
-            it.kill(name)
-    it.tasks(it.cores[who].promote())
+        for name in [*it.cores]:
+            if name != who and (it.cores[name].serves or name in it.promoting):
+                it.kill(name)
+    it.promote(who)
 
 
 async def _manages(it: Brokers) -> None:
@@ -156,7 +159,8 @@ async def _manages(it: Brokers) -> None:
     while True:
         await asyncio.sleep(MANAGER_SECONDS)
         able = sorted({*it.cores} & {*(it.able() or it.scenario.names)})
-        if able and not any(core.serves for core in it.cores.values()):
+        serve = any(core.serves for core in it.cores.values())
+        if able and not serve and not it.promoting:
             await _promote(it, it.chance.choice(able))
 
 
