@@ -1,4 +1,4 @@
-"""The sets of rules there are, by name."""
+"""All sets of rules, by name."""
 
 from collections.abc import Mapping
 

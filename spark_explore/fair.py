@@ -10,8 +10,8 @@ which a claim stays unmet.  The analysis leaves out
 * a state where a strong duty is possible, if it cannot come to a step that fulfils it.
 
 It repeats that until it leaves out no state any more (Emerson and Lei; Kesten, Pnueli and Raviv for
-strong duties).  Of the remaining states, a last part has all it needs to be fair.  No state remains
-if no fair run stays in the region.
+strong duties).  Among the remaining states, a part that no step leaves fulfils all duties.  No
+state remains if no fair run stays in the region.
 
 Duties are bits of a number, 62 at a time.
 """
@@ -28,7 +28,7 @@ from joinproto.check.engine.liveness.fair_runs import DutyBits
 from spark_explore.listing import Listed, StoredFrame
 
 BITS = 62
-"""Duties in one number; one bit more says that a state is one that must come again and again."""
+"""Duties in one number; one more bit marks a state that must come again and again."""
 
 WANTED = 1 << BITS
 ROUNDS_MAX = 10_000
@@ -59,13 +59,16 @@ class Analysis:
         return F.broadcast(found)
 
     def steps_with(self, masks: Any) -> Any:
-        """Return all steps with their masks."""
+        """Return all steps, with a column `mask`.
+
+        `masks`: integers (kind,), one for each of `kinds`.
+        """
         return self.tables.steps.join(self._masks(masks), ["info", "changes"])
 
     # -- reachability -----------------------------------------------------------------
 
     def spread(self, states: Any, pairs: Any) -> StoredFrame:
-        """Return states (id, mask, and more) with all that those they lead to have in `mask`.
+        """Return the states (id, mask, and more); `mask` gets all bits of the states they lead to.
 
         `pairs`: source and target of steps, all among the states.
         """
@@ -91,7 +94,7 @@ class Analysis:
         return now
 
     def _spread_here(self, states: StoredFrame, pairs: StoredFrame) -> StoredFrame:
-        """The same by the driver, for a job takes longer."""
+        """Return the same, computed by the driver: for few rows a job takes longer."""
         held = np.array(states.frame.select("id", "mask").collect(), np.int64).reshape(-1, 2)
         held = held[np.argsort(held[:, 0])]
         ids, masks = held.T
@@ -111,10 +114,10 @@ class Analysis:
     # -- fair runs ---------------------------------------------------------------------
 
     def lasting(self, steps: Any, states: Any, bits: list[DutyBits], wanted: Any) -> StoredFrame:
-        """Return the states (as in `states`) that some fair run can stay among, of a region.
+        """Return the states of a region among which some fair run can stay, as in `states`.
 
-        `steps`: those within the region, `states`: of it.  `wanted`: a column, of those that must
-        come again and again; None if there are none.
+        `steps`, `states`: of the region.  `wanted`: a column, true for the states that must come
+        again and again; None if there are none.
         """
         alive = self.tables.keep(states)
         inside = self.tables.keep(steps.select("source", "target", "info", "changes"))

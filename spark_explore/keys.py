@@ -1,8 +1,8 @@
 """The owner of a row, and rows as sorted sets.
 
-A key is 64 bits.  Of rows of one word it is the row itself, so that rows which differ little
-lie close together and share successors; of wider rows a fingerprint, and wherever keys are
-equal the rows are compared: no row is ever taken for another.
+A key is 64 bits.  For rows of one word it is the row itself, so that rows which differ little
+lie close together and share successors.  For wider rows it is a fingerprint, and rows with equal
+keys are compared, so that no row is ever taken for another.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def by_owner(rows: Rows, owners: int, *, wide: bool) -> Iterator[tuple[int, Rows
         return
     owner = owners_of(keys_of(rows, wide=wide), owners)
     if owners <= _FEW:
-        # Looking at all for each of a few is faster than sorting.
+        # For few owners, one pass over all rows for each is faster than sorting.
         for number in range(owners):
             places = np.flatnonzero(owner == number)
             if len(places):

@@ -113,7 +113,7 @@ def _steps_to(of: World, name: str) -> int | None:
 
 @cache
 def _searched(wrong: str) -> tuple[str, bool]:
-    """Return the result of the claims about every state, and whether a cluster came to serve."""
+    """Return the violated claim about every state, or "", and whether any claim is not met."""
     given = SHIPPED[wrong]
     same = next(name for name, other in SHIPPED.items() if other == given)
     if same != wrong:
@@ -137,7 +137,10 @@ def rows() -> list[tuple[str, str]]:
 
 
 def table(matrix: str) -> str:
-    """Return a matrix as a table in Markdown, with its picture; or all incidents, or the faults."""
+    """Return a matrix as a table in Markdown, with its picture.
+
+    `matrix` may also be "worlds", for all incidents, or "faults", for the list of faults.
+    """
     if matrix == "worlds":
         return incidents()
     if matrix == "faults":
@@ -273,7 +276,7 @@ def path_of(matrix: Matrix) -> Path:
 @click.command(epilog="Example: python -m tools.fixes")
 def main() -> None:
     """Write the pictures of both matrices, and the tables in docs/incidents.md, again."""
-    from tools import docs  # inside: it asks this file for the tables
+    from tools import docs  # here, because `docs` imports this module
 
     PAGE.write_text(docs.regenerate(PAGE.read_text("utf-8")), "utf-8")
     for matrix in MATRICES:

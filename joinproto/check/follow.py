@@ -2,8 +2,8 @@
 
 A log records some steps and not others.  After each line the world is in one of a set of states:
 those that the recorded step leads to, after any steps that are not recorded.  A line fits if that
-set is not empty.  A joint step is recorded by several members, each in a line of its own: the first
-line is the step, and each of the others comes before anything else that its member records.
+set is not empty.  Several members record a joint step, each in a line of its own.  The first line
+is the step.  Each of the other lines comes before anything else that its member records.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from joinproto.errors import JoinprotoError
 
 
 class TooMany(JoinprotoError):
-    """More states than allowed may be meant: nothing is known of the lines that follow."""
+    """More states than allowed are possible, so the lines that follow cannot be judged."""
 
 
 @frozen
@@ -34,7 +34,7 @@ class LoggedStep:
     content: str | None = None
 
     def may_mean(self, one: LoggedStep) -> bool:
-        """Return whether this line of a log may mean a step, of which `one` is a complete line."""
+        """Return whether this line of a log may record the step whose complete line is `one`."""
         return (
             (self.member, self.action) == (one.member, one.action)
             and self.sender in (None, one.sender)
@@ -59,8 +59,10 @@ _At = tuple[State, frozenset[LoggedStep]]
 
 @define
 class Follower:
-    """`is_logged`: whether such a step would stand in the logs.  `broken`: always-claims of which
-    it is certain by now that they are false somewhere on the way.
+    """Follows a log line by line, with the states in which its world may be.
+
+    `is_logged`: whether the logs record such a step.  `broken`: the always-claims that were false,
+    after some line, in every possible state.
     """
 
     world: World
@@ -80,7 +82,8 @@ class Follower:
     def take(self, told: LoggedStep) -> bool:
         """Follow a line; return whether it fits.  If not, nothing is changed.
 
-        Raises `TooMany`, and `ModelProblem`.
+        Raises `TooMany` for more than `states_max` possible states, and `ModelProblem` for an error
+        in the code of the world.
         """
         found = dict.fromkeys(
             after
@@ -99,7 +102,7 @@ class Follower:
         return True
 
     def options(self, member: str) -> list[str]:
-        """Return the other possible log lines of this member, in words."""
+        """Return the lines of this member that would fit next, in words.  Raises as `take` does."""
         return sorted(
             {
                 one.action if one.content is None else f"{one.action} {one.content}"

@@ -1,7 +1,7 @@
-"""The first touch of the compiled loops: neither a time limit nor a time told counts it.
+"""Loading of the compiled loops before a search, which its time limit and its times do not count.
 
-Loading them takes half a second, compiling them up to two minutes the first time.  They are
-touched by a world of our own, so that no user's member is run more often than it is searched.
+Loading them takes half a second, compiling them up to two minutes the first time.  A small world of
+our own uses them, so that a user's members run only while they are searched.
 """
 
 from __future__ import annotations

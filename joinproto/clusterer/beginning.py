@@ -1,6 +1,6 @@
 """A younger config begins, and a transition ends: U3 to U6.
 
-Compatibility is asked of unmerged configs; only then identities are copied.
+Compatibility is judged on unmerged configs; their identities are copied afterwards.
 
 Source: Clusterer, U3, U4, U6; the real coordinator's `begin_transition`.
 """
@@ -51,10 +51,10 @@ def told(nodes: Iterable[str], held: Held, *, achieved: bool = False) -> tuple[S
 def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
     """Return the messages that spread a config which is not achieved yet.
 
-    A node that does not know which gospel is meant does not tell the gospel: a node that knows
-    does, or this one once it has asked.  Otherwise: the gospel was reset after its word was lost on
-    the way here; blank, it takes the config for its own, and a node that knew the former gospel
-    takes it for that one's.
+    A node that does not know the identity of the gospel node sends it no config.  A node that knows
+    the identity sends it, or this node once it has asked.  Otherwise: the gospel's message to this
+    node is lost, and the gospel is reset.  Blank, it takes the config for its own, but a node that
+    knew the former gospel takes it for the former one's.
     """
     gospel, ids = held.config.gospel, held.ids
     known = state.contacts.union(name for name, _ in ids.pairs) - state.dead
@@ -128,7 +128,7 @@ def _left(step: Step, new: Held, *, stops: bool) -> Step:
 
 
 def armed(step: Step) -> Step:
-    """Return the step with a new shutdown timer; with no time the node ends at once."""
+    """Return the step with a new shutdown timer; with a timeout of 0 s the node ends at once."""
     timeout = step.state.config_now.config.shutdown_timeout
     if timeout == 0:
         return moved(step, "time up").then(Off("its shutdown_timeout is 0"))
@@ -146,7 +146,7 @@ def succeed(
 ) -> Step:
     """Return the step after a transition has succeeded: stored first, then the broker boots.
 
-    `source`: the identity of one that is ready, whose data it is to have.
+    `source`: the identity of a ready node, whose data this node must have.
     """
     state = step.state
     held, identity = state.config_now, state.identity

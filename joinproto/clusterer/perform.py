@@ -37,9 +37,9 @@ class Ports(Protocol[W_co]):
     """The ports through which a host performs effects.  The host must wait for the result of each
     call, in order.
 
-    `keep`, `keep_members`: it is durable when it returns, or when all is done that it returned.
-    `boot`, `boot_nothing`, `forget`: begun; the result of a boot is an event.  One that raises ends
-    the node: the effects behind it must not happen.
+    `keep`, `keep_members`: the data is durable when the call returns, or when the work that it
+    returned is done.  `boot`, `boot_nothing`, `forget`: the call only begins the work; the result
+    of a boot is an event.  A call that raises ends the node: the effects after it must not happen.
     """
 
     def send(self, to: str, content: Content) -> Iterable[W_co] | None: ...

@@ -2,8 +2,8 @@
 
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
-The text describes the field; of several the last one counts, so a field may say more than the alias
-of its type.
+The text describes the field.  If there are several, the last one counts, so a field may say more
+than the alias of its type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from attrs import NOTHING, frozen
 
 @frozen
 class Key:
-    """The key, where it is not the name."""
+    """The key of a field in an object, if it is not the field's name."""
 
     key: str
 
@@ -69,7 +69,7 @@ class Absent:
 
 @frozen
 class Written:
-    """Stands in the tree as another type: `put` makes it of the value, `take` the value of it.
+    """The value stands in the tree as another type: `put` makes that from it, `take` reverses it.
 
     `take` raises `ValueError` for a tree that no `put` makes.
     """
@@ -91,16 +91,16 @@ class Merged:
 
 @frozen
 class Last:
-    """Stands behind the parts without this mark; of several, the lowest number is first."""
+    """The part comes after those without this mark; the one with the lowest `place` first."""
 
     place: int
 
 
 Count = Annotated[int, AtLeast(0)]
 Seconds = Annotated[float, AtLeast(0), Digits(3)]
-"""Durations, and CPU time."""
+"""Durations and CPU times in seconds, written with three decimals."""
 Duration = Annotated[float, MoreThan(0)]
-"""Seconds that pass; in settings."""
+"""A duration in settings: seconds, more than 0."""
 
 
 @frozen

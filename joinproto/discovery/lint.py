@@ -32,7 +32,7 @@ class Linted:
     """The result for the file.
 
     `accepted`: the schemas accept the file; the code may still end the boot because of it. `needs`:
-    plugins without which it does not start, where it is not said which are enabled.
+    the plugins without which the node does not start; empty if `LintInput` gives the plugins.
     """
 
     settings: Annotated[tuple[Found, ...], Last(1), "of discovery, in the order of the file"]
@@ -87,7 +87,7 @@ class LintInput:
 
 
 _PLUGIN = ("rabbit_", "rabbitmq_")
-"""From a module's name to that of its plugin."""
+"""The prefix of a module's name, and the prefix of its plugin's name."""
 _NOT_COMMON = (Owner.CORE, Owner.AWS_LIBRARY)
 
 
@@ -158,7 +158,7 @@ def _one_of_two(line: int, key: str, why: str) -> Problem:
 
 
 def _disabled(about: Configuration, given: LintInput) -> Iterator[Problem]:
-    """Yield that the backend's plugin is not enabled."""
+    """Yield a problem if the backend's plugin is not enabled."""
     owner = next((one for one in Owner if one.value == about.backend.replace(*_PLUGIN, 1)), None)
     if owner is not None and not given.knows(owner):
         yield about.problem(
@@ -171,7 +171,7 @@ def _disabled(about: Configuration, given: LintInput) -> Iterator[Problem]:
 
 
 def _needs(found: list[Found], about: Configuration, given: LintInput) -> tuple[str, ...]:
-    """Return the plugins that this file cannot do without; none where they are given."""
+    """Return the plugins that this file needs; none if the enabled plugins are given."""
     if given.plugins is not None:
         return ()
     settings = (setting_of(conf.Line(0, one.key, "").parts) for one in found if one.line)
@@ -196,7 +196,7 @@ def _unread(one: Found) -> Problem:
 
 
 def _overridden(found: list[Found], overriding: tuple[Found, ...]) -> Iterator[Problem]:
-    """Yield the lines instead of which the environment is taken."""
+    """Yield a problem for each line that the environment overrides."""
     names = {one.key: one.why for one in overriding if one.status is SettingEffect.ACCEPTED}
     for one in found:
         if one.status is SettingEffect.ACCEPTED and one.key in names:
@@ -270,9 +270,9 @@ def _nearest(key: str) -> str | None:
     # In Erlang terms these words stand before a backend's name.
     short = key.removeprefix(f"{PREFIX}.").removeprefix("peer_discovery_")
     # Another backend's key of that name would have no effect.
-    room, label = short.partition(".")[0], short.rpartition(".")[2]
+    backend, label = short.partition(".")[0], short.rpartition(".")[2]
     keys = [setting.key.removeprefix(f"{PREFIX}.") for setting in SETTINGS]
-    known = [one for one in keys if one.startswith(f"{room}.")] or keys
+    known = [one for one in keys if one.startswith(f"{backend}.")] or keys
     near = nearest(short, known, cutoff=0.8)
     return f"{PREFIX}.{near.replace('$', label)}" if near else None
 

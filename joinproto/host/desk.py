@@ -1,8 +1,10 @@
-"""Brings a member's questions to the register outside, and the answers back to its event loop.
+"""The desk brings a member's questions to the register outside, and answers to its event loop.
 
-One write and one read are under way at most, and of those that wait only the latest is sent: a
-register that hangs collects no questions.  A missing answer is not reported: the member
-asks again with its next heartbeat, or closes in time.  Source: join protocol, 3.7.
+At most one write and one read are under way.  Of the questions that wait, only the latest of each
+kind is sent, so a register that hangs collects no questions.  A missing answer is not
+reported: the member asks again with its next heartbeat, or closes in time.
+
+Source: join protocol, 3.7.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Desk:
         slot = self.writes if isinstance(question, CompareAndSet) else self.reads
         before = slot.question
         if isinstance(before, ReadRegister) and isinstance(question, ReadRegister):
-            # It is asked later than the one that reads wait for, so its answer is theirs, too.
+            # This question is later than the one that reads wait for: its answer counts for them.
             question = evolve(question, question=question.question or before.question)
         slot.question = question
         slot.bell.ring()

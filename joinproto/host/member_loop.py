@@ -1,4 +1,4 @@
-"""What a service asks of the event loop and the member answers, whatever drives the member."""
+"""The part of an event loop that the member itself answers, whatever drives the member."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MemberLoop(ABC):
 
     @abstractmethod
     def now(self) -> float:
-        """Return the time by the clock of this machine."""
+        """Return the seconds by a clock of this machine that never goes back."""
 
     @property
     def seat(self) -> Seat:
@@ -51,6 +51,7 @@ class MemberLoop(ABC):
         return self.member.older_electors
 
     def read(self) -> int:
+        """Return the number under which these reads are confirmed, 0 if they cannot be."""
         return self.member.read(self.now())
 
     def may_append(self, view: ViewId, seq: int) -> FrameVerdict:

@@ -1,4 +1,4 @@
-"""The member, which a broker embeds.  No socket, disk, clock or chance in it.
+"""The member, which a broker embeds.  It has no socket, disk, clock or random numbers.
 
 A host gives it events, asks for the actions to perform, performs them, and reports that:
 

@@ -1,4 +1,4 @@
-"""Updates: a joiner cuts its tail, then fetches the missing frames; always a prefix of the chain.
+"""Updates: a joiner cuts its tail, then fetches the missing frames of the chain, in order.
 
     joiner     what do you have?            ->    source
                runs of frames, by view     <-
@@ -10,8 +10,9 @@ The joiner asks for each piece when the one before is on its disk, so nothing pi
 data is good at each moment, and after a crash it continues where it was.
 
 A source that dropped its first frames says so (`HaveFrom`).  A joiner that lacks some of these
-fetches the base that stands for them into a file of its own, which then takes the place of its
-journal by one rename: its data ends behind the base, and continues from there as above.
+fetches the base that stands for them into a separate file.  One rename puts that file in the place
+of the journal.  The joiner's data then ends at the end of the base, and the update continues from
+there as above.
 """
 
 from __future__ import annotations
@@ -51,10 +52,12 @@ BASE_PIECE_BYTES = 1 << 20
 
 @define
 class Updates:
-    """Both sides.  `cut`: told the last frame that stays, when a tail is cut; `took`: told each
-    frame that came; `based`: told the last frame that stayed, when the journal has another base.
-    `kind`: of the application whose state a base may hold; `before_base`: makes it durable that
-    earlier versions must not read the journal.
+    """Both sides of an update.
+
+    `cut`: called with the last frame that stays, when a tail is cut; `took`: with each frame that
+    came; `based`: with the last frame that stayed, when the journal has another base.  `kind`:
+    of the application whose state a base may hold; `before_base`: makes it durable that earlier
+    versions must not read the journal.
     """
 
     loop: EventLoop
@@ -73,7 +76,7 @@ class Updates:
     # -- the joiner ----------------------------------------------------------------------------
 
     def start(self, update: StartUpdate) -> None:
-        """Begin an update, instead of any before."""
+        """Begin an update; it replaces the present one."""
         self.void()
         self.update = update
         self._tell(update.source, Ask(str(update.view.id)))
@@ -90,7 +93,7 @@ class Updates:
             self.void()
 
     def hear(self, peer: str, message: Have | HaveFrom | Piece | BasePiece) -> None:
-        """Handle a message of a source; one of a former source is late."""
+        """Take a message of the source; ignore a late one of a former source or view."""
         update = self.update
         if update is not None and update.source == peer and update.view.id == message.view:
             self._heard.append(message)
@@ -106,7 +109,7 @@ class Updates:
             message = self._heard.popleft()
             if isinstance(message, Have | HaveFrom):
                 if self._is_cut_short(self.update, message) and not self.loop.may_cut():
-                    # A crash behind the cut, before the record knows of it, looks like a loss.
+                    # A crash after the cut, before the record knows of it, looks like a loss.
                     self._heard.appendleft(message)
                     return
                 yield from self._begin(self.update, message)
@@ -138,7 +141,7 @@ class Updates:
         common = common_seq(self.journal.runs, theirs)
         dropped = have.dropped if isinstance(have, HaveFrom) else 0
         if dropped > self.goal:
-            # All that it has to go back to is in one piece.
+            # The base is one piece, and it ends after the goal of this update.
             self._give_up(update, f"it dropped its frames up to {dropped}")
             return
         if common < max(dropped, self.journal.first_seq - 1):
@@ -207,7 +210,7 @@ class Updates:
     # -- the source ----------------------------------------------------------------------------
 
     def answer(self, peer: str, message: Ask | Fetch | FetchBase) -> None:
-        """Answer a joiner; only a member that is ready in the view that both know."""
+        """Answer a joiner, if this member is ready in the view that both know."""
         view = self.loop.view
         if view is None or view.id != message.view or not self.loop.is_ready:
             return
@@ -238,7 +241,7 @@ class Updates:
 
 
 def common_seq(ours: Sequence[Run], theirs: Sequence[Run]) -> int:
-    """Return the last frame that both have: up to it, all frames are the same."""
+    """Return the `seq` up to which both have the same frames, 0 if they share none."""
     common = 0
     for one, other in zip(ours, theirs, strict=False):
         if (one.view, one.first) != (other.view, other.first):

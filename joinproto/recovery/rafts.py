@@ -35,7 +35,12 @@ ELSEWHERE = "look for other stores of this cluster, or for a snapshot"
 
 
 def judged(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged:
-    """Return the verdict about the stores of one product."""
+    """Return the verdict about the stores of one product.
+
+    `lost`: names or keys of members whose stores are lost for good, as `--lost` gives them.
+
+    Raises `UsageProblem` for one of `lost` that is no known member, or whose store is here.
+    """
     kind = next((one.format for one in stores if one.format in FORMATS), Format.ETCD)
     logs = [
         one.raft_log.log(one.name)
@@ -256,7 +261,7 @@ class _Words:
 
 
 def _force(one: Found) -> str:
-    """Return the command of its release that makes a cluster of one member of this store.
+    """Return the command that makes a one-member cluster from this store, for its release.
 
     etcdutl knows the database alone: where that lacks entries of the log, they would be lost.
     """

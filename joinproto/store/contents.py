@@ -27,12 +27,12 @@ _FORBIDDEN = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 @frozen(kw_only=True)
 class Contents:
-    """Everything in one file.
+    """The contents of one metadata file.
 
     `member`: the member's name, so that an operator knows whose directory this is. `cluster_name`:
     of the cluster it is for, if that is known; the tip's, where there is one.  `frames`: the file
-    next to the metadata in which the frames are, None if the host keeps them is its own business;
-    `frames_dropped`: its first frames may be gone from there, which takes a format of its own.
+    next to the metadata in which the frames are, None if the host keeps them elsewhere.
+    `frames_dropped`: the first frames may be gone from that file, which needs another format.
     `history`: operators' actions on this store, the oldest first; carried, not judged here.
     `source`: the payload that this was read from, where the fields of other versions are; not
     compared.

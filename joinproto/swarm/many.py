@@ -79,6 +79,8 @@ def many(
 ) -> Tally:
     """Play runs from `seed` on, `runs` of them, or for `seconds`; return their totals.
 
+    With neither, runs go on until `interrupted`; with both, the first bound that is reached counts.
+
     `jobs`: processes; with more than one, `start` must be a function of a module.  `tell`: called
     after each run.  `interrupted`: asked before each; once it says so, no more are begun.
     """

@@ -1,6 +1,6 @@
 """The network: members' messages are lost, come twice, late and in any order; connections break.
 
-The members' own messages may meet all of that.  Messages of their logs travel in order on a
+All of this may happen to the members' own messages.  Messages of their logs travel in order on a
 connection, and are lost only with it; both sides are told of a lost connection, each in its time.
 The fate of a message is drawn from the seed and its link, so one link does not disturb another.
 """
@@ -28,16 +28,16 @@ OLD_KEPT = 200
 
 @define(eq=False)
 class _Connection:
-    """`knows`: those that were told that it is there, and not yet that it is lost."""
+    """A connection of two members.  `knows`: those told of it, and not yet of its loss."""
 
     knows: set[str] = field(factory=set)
     is_broken: bool = False
-    arrives: dict[str, float] = field(factory=dict)  # when the last bytes to each side do
+    arrives: dict[str, float] = field(factory=dict)  # seconds: the last bytes to each side
 
 
 @define(eq=False)
 class Network:
-    """The network.  `deaf`: pairs (member, another from which it receives nothing)."""
+    """The network.  `deaf`: pairs (member, a member from which it receives no messages)."""
 
     scenario: Scenario
     simulation: Simulation
@@ -57,14 +57,14 @@ class Network:
             self.lose(who, whom)
 
     def mend(self, *, apart: Iterable[str] = ()) -> None:
-        """All links are whole again, but for those pairs."""
+        """Make all links whole again, except those of the pairs in `apart`, such as "ab"."""
         both = [way for pair in apart for way in ((pair[0], pair[1]), (pair[1], pair[0]))]
         self.deaf.clear()
         self.cut(both)
         self.look()
 
     def look(self) -> None:
-        """Connect those that run, hear each other, and are not connected."""
+        """Connect the members that run, hear each other, and are not connected."""
         names = self.scenario.members
         for at, one in enumerate(names):
             for two in names[at + 1 :]:
@@ -106,7 +106,7 @@ class Network:
     def give_up(self, who: str, seconds: float) -> None:
         """Report `who` as lost to all others connected to it, and as found later.
 
-        As where one end of a connection is replaced and the other one hangs.
+        This happens where one end of a connection is replaced and the other end hangs.
         """
         for other in self.scenario.members:
             lost = self._connections.get(_pair(who, other))
@@ -130,7 +130,7 @@ class Network:
             self.look()
 
     def ended(self, name: str) -> None:
-        """The process is no more: all its connections break, and it knows of none."""
+        """The process of `name` has ended: all its connections break, and it knows of none."""
         for pair, connection in list(self._connections.items()):
             if name in pair:
                 self.lose(*pair)
@@ -139,34 +139,34 @@ class Network:
     # -- messages ------------------------------------------------------------------------------
 
     def send(self, sender: str, to: str, channel: Channel, content: object) -> None:
-        """Carry it, if the sender has a connection."""
+        """Carry `content` to `to`, if the sender has a connection."""
         connection = self._connections.get(_pair(sender, to))
         if connection is None or sender not in connection.knows:
             return
         if channel is Channel.HOST:
             self._carry(connection, sender, to, content)
             return
-        it = self.scenario
+        scenario = self.scenario
         # Questions have a chance of their own, so that they change little for other messages.
         is_question = isinstance(content, Confirm | Confirmed)
         chance = self._chance(sender, to, "questions" if is_question else "")
-        if it.as_bytes:
+        if scenario.as_bytes:
             content = _encoded(content)
-        if self.is_mended or chance.random() >= it.loss:
+        if self.is_mended or chance.random() >= scenario.loss:
             self._bring(self._delay(chance), sender, to, content)
         if self.is_mended:
             return
-        if chance.random() < it.twice:
+        if chance.random() < scenario.twice:
             self._bring(self._delay(chance) * 2, sender, to, content)
-        if chance.random() < it.late:
-            self._bring(chance.uniform(1.0, 40.0) * it.patience, sender, to, content)
-        if it.old:
+        if chance.random() < scenario.late:
+            self._bring(chance.uniform(1.0, 40.0) * scenario.patience, sender, to, content)
+        if scenario.old:
             self._bring_an_old_one(sender, to, content)
 
     def _bring_an_old_one(self, sender: str, to: str, content: object) -> None:
         chance = self._chance(sender, to, "old")
         sent = self._sent.setdefault((sender, to), [])
-        # Of so many that are alike each kind is as old as any other.
+        # A random one is replaced, so that the kept messages are of all ages.
         if len(sent) < OLD_KEPT:
             sent.append(content)
         else:
@@ -211,5 +211,5 @@ def _pair(one: str, two: str) -> str:
 
 @lru_cache(maxsize=256)
 def _encoded(message: JoinMessage) -> bytes:
-    # The same goes to all peers, one after the other.
+    # The same message goes to all peers, one after the other.
     return encode(message, speaks=LATEST)

@@ -5,8 +5,8 @@
     python -m tools.bench.scale SMALL LARGE
 
 The difference of the two runs' costs gives CPU and bytes for a state.  A block is one owner's rows
-for another in one level.  What it costs, what a question costs the driver, and how much an owner
-tells it are measured here, in Python alone: Spark's own part of a block is not in it.
+for another in one level.  The cost of a block, the driver's cost of a question, and the size of an
+owner's report are measured here, in Python alone.  Spark's own part of a block is not included.
 
 Exit codes: 0, 2 usage.
 """
@@ -51,7 +51,7 @@ class Costs:
 @frozen(kw_only=True)
 class Cluster:
     """`executors` with `cores` each.  Rates: bytes a second of one executor; `busy`: share of the
-    time in which cores work, for waiting at the end of each level."""
+    time in which cores work, the rest being spent waiting at the end of each level."""
 
     executors: int
     cores: int = 4
@@ -145,7 +145,7 @@ def levels_of(states: float, costs: Costs) -> Iterator[float]:
 def spent(states: float, costs: Costs, cluster: Cluster, *, together: bool) -> dict[str, float]:
     """Return seconds for each cause, of a whole search.
 
-    `together`: owners' counts are added up before the driver hears of it.
+    `together`: the counts of owners are added up before they reach the driver.
     """
     owners, executors = cluster.owners, cluster.executors
     found = dict.fromkeys(("compute", "blocks", "network", "write", "driver", "scheduling"), 0.0)

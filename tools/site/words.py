@@ -23,7 +23,7 @@ SEARCHES = re.compile(
     r"(how-to/|tutorial|model|semantics|search|spark|ci|coming-from-|benchmarks|readme)"
 )
 ROW = re.compile(r"(?m)^\| (?!word |-)(.+?) \| (.+) \|$")
-# Text into which no link may be put: code, links, HTML, and a line's own mark.
+# Text into which no link may be put: code, links, HTML, and bold text.
 KEPT = re.compile(r"(`[^`]*`|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|\*\*[^*]+\*\*)")
 
 

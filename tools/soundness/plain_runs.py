@@ -11,7 +11,7 @@ from tools.soundness.plain_search import Plain, Setting, State, Step, TooLarge, 
 
 Part = set[int]
 Duty = tuple[bool, Hashable]
-"""Of fairness: whether it is strong, and its name."""
+"""A duty of fairness: whether it is strong, and its name."""
 
 
 @define
@@ -47,7 +47,7 @@ class Space:
         return min((self.depth[at] for at in wanted), default=None)
 
     def hopeless(self, good: Part) -> Part:
-        """Return from which states no step but faults leads to a good one."""
+        """Return the states from which no run without further faults reaches a good one."""
         return {at for at in self.everything if good.isdisjoint(reached([at], self._calm))}
 
     def stuck(self, done: Part) -> Part:
@@ -57,7 +57,7 @@ class Space:
         return [to for step, to in self.steps[at] if not step.is_fault]
 
     def least_step(self, allows: Callable[[int, Step, int], bool]) -> int | None:
-        """Return how long the shortest run is whose last step is not allowed."""
+        """Return the length of the shortest run whose last step is not allowed, or None."""
         steps = [(at, step, to) for at, steps in enumerate(self.steps) for step, to in steps]
         return min((self.depth[step[0]] + 1 for step in steps if not allows(*step)), default=None)
 
@@ -73,7 +73,11 @@ class Space:
     def broken(
         self, kind: str, holds: Part, premise: Part | None = None, meanwhile: Part | None = None
     ) -> bool:
-        """Return whether some fair run breaks the claim."""
+        """Return whether some fair run breaks the claim.
+
+        `holds`: the states where it is met.  `premise`: those where it becomes due, None for the
+        kind's own.  `meanwhile`: those in which it may wait, None for all.
+        """
         everything = set(self.everything)
         without = everything - holds
         if kind == "eventually always":  # a fair run that is without it again and again

@@ -1,7 +1,7 @@
-"""`joinproto node` as the service: its configuration is written again at each start, and it is run.
+"""The service `joinproto node`: each start writes its configuration, then runs its process.
 
-The electors are the disc nodes of the config that founds; a node that joins later has no vote,
-and takes electors and N over from those that run.  A node that is left out is started once more
+The electors are the disc nodes of the founding config.  A node that joins later has no vote; it
+takes the electors and N from the nodes that run.  A node that is left out is started once more
 with `stop = "leave"`, so that the others do without its vote.
 
 Source: running, "Changing a cluster".
@@ -47,7 +47,11 @@ SOCKET_SECONDS = 5.0
 
 @define
 class JoinprotoNode:
-    """`members`: where each node's member listens.  `timeout`: seconds until it answers."""
+    """`joinproto node` as a service of the Clusterer.
+
+    `members`: the address where each node's member listens.  `timeout`: the most seconds to wait
+    until the process answers, and until it has ended.
+    """
 
     node: str
     data: Path
@@ -57,7 +61,7 @@ class JoinprotoNode:
     cluster: str = "clusterer"
     timeout: float = 30.0
     _process: subprocess.Popen[bytes] | None = None
-    _known: tuple[str, ...] = ()  # electors that are on the disk; none: to be read
+    _known: tuple[str, ...] = ()  # the electors on the disk; empty: not read yet
 
     @property
     def _file(self) -> Path:
@@ -108,10 +112,10 @@ class JoinprotoNode:
         return ServiceStatus(runs=True, says=says)
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """A node that leaves says so itself."""
+        """Do nothing: a node that leaves tells the others itself."""
 
     def end(self) -> None:
-        """The process has ended with the stop."""
+        """Do nothing: `stop` has already ended the process."""
 
     # -- its files ---------------------------------------------------------------------------
 
@@ -192,11 +196,11 @@ class JoinprotoNode:
         raise ServiceFailed(f"process {pid} does not end", next="end it, then start the node again")
 
     def _running(self) -> int | None:
-        """Return the process, of this run or of one that was killed; None if it has ended."""
+        """Return the id of the process, also if a former run started it; None if it has ended."""
         if self._process is not None:
             return self._process.pid if self._process.poll() is None else None
-        # Not by a file: a node killed before it was written would leave a process that is never
-        # ended.
+        # A file with the id would not do.  Otherwise: a node starts the process and is killed
+        # before it writes the file, and the process is never ended.
         for place in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 words = place.read_bytes().split(b"\0")

@@ -1,4 +1,4 @@
-"""An operator's word with a node: one request, one answer, over the node's port."""
+"""An operator's request to a node: one request and one answer, over the node's port."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def ask(
 ) -> dict[str, Any]:
     """Return the answer of the node at this address; raises `EnvironmentProblem`, `PeerError`.
 
-    `tls`: with a certificate that names `OPERATOR`.
+    `seconds`: for the connection and for each message, not for all together.  `secret`: of the
+    cluster, b"" without one.  `tls`: with a certificate that names `OPERATOR`.
     """
-    place = f"no node of the Clusterer answers at {address}"
+    prefix = f"no node of the Clusterer answers at {address}"
     try:
         with _connected(address, seconds, tls) as link:
             link.settimeout(seconds)
@@ -46,16 +47,16 @@ def ask(
             found = wire.unpacked(fed(session, _frame(link)) or b"")
     except TimeoutError:
         raise EnvironmentProblem(
-            f"{place}: nothing within {seconds:g} s",
+            f"{prefix}: nothing within {seconds:g} s",
             next="look whether it is busy, or hangs; what was given is dropped, or status shows it",
         ) from None
     except OSError as error:
         raise EnvironmentProblem(
-            f"{place}: {reason(error)}", next="start the node, or check the address"
+            f"{prefix}: {reason(error)}", next="start the node, or check the address"
         ) from error
     except Refused as error:
         raise PeerError(
-            f"{place}: {error}",
+            f"{prefix}: {error}",
             next="look what listens there; --secret-file or --certificate, if it wants one",
         ) from None
     if "error" in found and found.get("next"):

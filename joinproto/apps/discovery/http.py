@@ -38,7 +38,7 @@ def utc() -> str:
 
 @define(eq=False)
 class Http:
-    """Sends requests; `async with`.  `tls`: None means the system's authorities."""
+    """An HTTP client, used with `async with`.  `tls`: None means the system's authorities."""
 
     proxies: Proxies = field(factory=Proxies)
     tls: ssl.SSLContext | None = None
@@ -98,7 +98,7 @@ class Http:
 
     def _client(self, scheme: str, proxy: str | None) -> httpx.AsyncClient:
         if (scheme, proxy) not in self.clients:
-            # Read only on use: this is half of a client's cost.
+            # The authorities are read only for HTTPS: that is half of a client's cost.
             is_https = scheme == "https"
             self.clients[scheme, proxy] = httpx.AsyncClient(
                 proxy=proxy,
@@ -112,7 +112,7 @@ class Http:
 
 
 def _headers(request: Request) -> tuple[Header, ...]:
-    # Nothing else is sent alongside these, the host and the length.
+    # Only these, the host and the length are sent.
     return (*request.headers, Header("Connection", "close"))
 
 

@@ -1,4 +1,4 @@
-"""The backend of a file, opened: its settings are completed with facts of this machine."""
+"""Opens the backend that a file names, and completes its settings with facts of this machine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from joinproto.errors import UsageProblem
 
 @frozen
 class Address:
-    """The address of one client."""
+    """The address of one server of the backend."""
 
     host: str
     port: int
@@ -72,15 +72,13 @@ class Failover:
 
 
 def addressed(exchange: Exchange, addresses: Sequence[Address]) -> Exchange:
-    """Return a flow that asks these addresses in turn, or the request's own if there is only
-    one.
-    """
+    """Return an exchange that tries these addresses in turn; with fewer than two, `exchange`."""
     return Failover(exchange, list(addresses)) if len(addresses) > 1 else exchange
 
 
 @frozen
 class Configured(Backend):
-    """The list that is written in the file."""
+    """A backend whose list is written in the file."""
 
     nodes: tuple[str, ...]
 
@@ -91,7 +89,7 @@ class Configured(Backend):
 
 @frozen
 class Remade(Backend):
-    """A backend that only lists, made again for each list: its keys are looked for again."""
+    """A backend that only lists.  It is made again for each list, so that it reads new keys."""
 
     make: Callable[[], Backend]
 
@@ -118,7 +116,7 @@ async def opened(
 ) -> AsyncIterator[Served]:
     """Open the backend; raises `UsageProblem` for settings that cannot hold on this machine.
 
-    `locked`: list under Consul's lock where the release does; a person who only looks does not.
+    `locked`: list under Consul's lock if the release does so; False for a person who only looks.
     The others stand in for the system's resolver, the instance's metadata, and AWS's addresses.
     """
     match chosen.backend:
@@ -140,7 +138,10 @@ async def opened(
 
 @asynccontextmanager
 async def opened_register(chosen: Chosen) -> AsyncIterator[Successors]:
-    """Open the register of the view chain on etcd v3 or Consul, as this file chooses."""
+    """Open the register of the view chain on etcd v3 or Consul, as this file chooses.
+
+    Raises `UsageProblem` for any other backend, and for settings that cannot hold on this machine.
+    """
     tls, backend, addresses = _backend(chosen, False, None, None)
     match backend:
         case Etcd3Backend(about):
@@ -159,7 +160,7 @@ async def opened_register(chosen: Chosen) -> AsyncIterator[Successors]:
 def _backend(
     chosen: Chosen, locked: bool, metadata: Metadata | None, endpoint: Endpoint | None
 ) -> tuple[Mapping[str, str], Backend, tuple[Address, ...]]:
-    """Return its TLS settings, the backend, and several addresses where it has them."""
+    """Return the backend's TLS settings, the backend, and the addresses that the file lists."""
     match chosen.backend:
         case values.CONSUL:
             nic = chosen.consul.svc_addr_nic
@@ -171,10 +172,10 @@ def _backend(
             real = chosen.variant is Variant.REAL and chosen.given.release >= V313
             return chosen.tls("consul.ssl_options"), ConsulBackend(about, locked and real), ()
         case values.ETCD if chosen.is_etcd2:
-            messages = "".join(secrets.choice(string.ascii_letters) for _ in range(NONCE_LENGTH))
+            nonce = "".join(secrets.choice(string.ascii_letters) for _ in range(NONCE_LENGTH))
             return (
                 chosen.tls("etcd.ssl_options"),
-                Etcd2Backend(evolve(chosen.etcd2, nonce=messages)),
+                Etcd2Backend(evolve(chosen.etcd2, nonce=nonce)),
                 (),
             )
         case values.ETCD:

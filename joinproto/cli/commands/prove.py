@@ -45,7 +45,7 @@ Examples:
 """
 
 TABLES = "tables"
-"""Asked for like a claim: what is proved of the decision tables."""
+"""The name, in place of a claim's, that asks for the proofs about the decision tables."""
 
 WORDS = {"proved": "proved ", "fails": "FAILS  ", "unknown": "UNKNOWN"}
 INDENT = " " * 12
@@ -123,7 +123,7 @@ class _Run:
     def later(
         self, action: Callable[[printed.Answer | None], None], opinion: Pending | None = None
     ) -> None:
-        """Call `action` with the second solver's answer: after all that was to be called before."""
+        """Call `action` with the second solver's answer, after all actions that came before it."""
         self.waiting.append((opinion, action))
         while self.waiting and ((first := self.waiting[0][0]) is None or first.done()):
             self._call_first()
@@ -133,7 +133,7 @@ class _Run:
         action(None if opinion is None else opinion.result())
 
     def _settle(self) -> None:
-        """Wait for all answers; after Ctrl-C only for those that are there."""
+        """Wait for all answers; after Ctrl-C, take only the answers that have come."""
         while self.waiting:
             first = self.waiting[0][0]
             if self.interrupt.asked and first is not None and not first.done():
@@ -207,7 +207,7 @@ class _Run:
             for obligation in obligations(cut, wanted):
                 if self.interrupt.asked:
                     break
-                # The first state that speaks against it is made small; the others only count.
+                # Only the first state that breaks an obligation is made small; others just count.
                 outcome = discharge(obligation, small=self.failing is None)
                 is_first = self.failing is None and outcome.against is not None
                 if is_first:

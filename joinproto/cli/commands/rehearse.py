@@ -1,4 +1,4 @@
-"""The body of `joinproto recover rehearse`: it searches, and the recovery tool itself cannot."""
+"""The body of `joinproto recover rehearse`, apart from the recovery tool, which cannot search."""
 
 from __future__ import annotations
 
@@ -40,7 +40,13 @@ SETS_SHOWN = 4
 def rehearse_restart(
     judgement: Judgement, *, outside: bool, states_max: int, as_object: bool
 ) -> int:
-    """Search the outcomes of each choice, print them, and return the exit code."""
+    """Search the outcomes of each choice, print them, and return the exit code.
+
+    The code is 0 if every outcome was searched whole and loses no data, otherwise `UNPROVEN`.
+    `outside`: an outside register chooses the views.  `states_max`: of one search.
+
+    Raises `UsageProblem` if these stores cannot be rehearsed.
+    """
     if any(one.format is Format.STANDBY for one in judgement.stores):
         return rehearse_brokers(judgement, states_max=states_max, as_object=as_object)
     stores = _usable(judgement)
@@ -69,7 +75,7 @@ def _usable(judgement: Judgement) -> list[Found]:
     return stores
 
 
-# -- saying it -----------------------------------------------------------------------------------
+# -- the output --------------------------------------------------------------------------------
 
 
 def _text(
@@ -95,7 +101,7 @@ def _absent(scene: DiskScenario, stores: Sequence[Found]) -> set[str]:
 
 
 def _lines(outcome: Outcome) -> list[str]:
-    """Return the ways in which it can go, one line each."""
+    """Return the ways in which the restart can go, one line each."""
     lines = list(_starts(outcome))
     # Members that have not answered are waited for first: print it only where none continues.
     if outcome.waits and not outcome.starts:
@@ -114,7 +120,7 @@ def _starts(outcome: Outcome) -> Iterator[str]:
     """
     places: dict[tuple[str, int | None, bool], list[Start]] = {}
     for start in outcome.starts:
-        # Where the search was stopped, it may be served in the part that was not searched.
+        # After a stopped search, the view may be served in the part that was not searched.
         served = start.is_served or not outcome.is_whole
         places.setdefault((start.kind, start.frame, served), []).append(start)
     for (kind, frame, served), starts in places.items():

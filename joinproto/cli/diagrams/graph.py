@@ -24,7 +24,7 @@ class Edge:
 
 @frozen
 class Graph:
-    """`nodes` in the order of a life; the first is where a life begins."""
+    """A directed graph.  `nodes`: in the order of a run, from the initial one on."""
 
     title: str
     nodes: tuple[str, ...]
@@ -58,7 +58,7 @@ def graph_of_machine(machine: StateMachine[P]) -> Graph:
 
 
 def graph_of_stores(title: str, changes: Iterable[StoreChange]) -> Graph:
-    """Return the life of a store."""
+    """Return the graph of a store's states, with one edge for each change."""
     edges = tuple(
         Edge(change.before.value, change.after.value, f"{change.label} {change.action.value}")
         for change in changes

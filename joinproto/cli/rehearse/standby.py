@@ -147,7 +147,7 @@ def _confirmed(views: Mapping[str, View], chain: View) -> tuple[Confirmed, ...]:
 
 @frozen
 class Choice:
-    """What the operator does.
+    """The actions that the operator chooses.
 
     `marks`: the brokers whose stores are marked clean; `able`: those that may be promoted.
     """
@@ -182,7 +182,7 @@ def choices(scene: StandbyScenario) -> tuple[Choice, ...]:
 class Start:
     """A promotion.
 
-    `members`: of the first view: brokers that were up to date, or that the primary waits for.
+    `members`: the members of the first view; they were up to date, or the primary waits for them.
     `is_served`: whether a client was served.  `lost`: what can be lost.
     """
 
@@ -213,7 +213,7 @@ def rehearse(scene: StandbyScenario, choice: Choice, *, states_max: int) -> Outc
     """Return the outcome of this choice, from at most `states_max` states."""
     heard = _Recorder()
     found = check(_world(scene, choice, heard), states_max=states_max)
-    # A broken claim ends a search, so this one has a search of its own.
+    # A broken claim ends a search, so the losing run is looked for in a second search.
     run = ""
     if any(heard.lost.values()):
         run = _run(check(_world(scene, choice, _losing), states_max=states_max))

@@ -38,7 +38,7 @@ class Judged:
     """One finding of a report: a claim, or a remark on the world as a whole.
 
     `is_as_expected`: whether it is as it must be; never where it is undetermined.  `words`: the
-    finding, for a person.  `claim`: where it is one.
+    finding, for a person.  `claim`: None for a remark.
     """
 
     name: str
@@ -52,8 +52,8 @@ class Judged:
 class Outcome:
     """The result of a search, and its expected result.
 
-    `loaded`: the world, with the way to it.  `strict`: parts that were never exercised count as
-    failures.
+    `loaded`: the world, with its name and options.  `strict`: parts that were never exercised
+    count as failures.
     """
 
     report: Report
@@ -67,7 +67,7 @@ class Outcome:
         return self.loaded.words
 
     def findings(self) -> Iterator[Judged]:
-        """Yield each claim; of a world that must fail, that it does."""
+        """Yield one finding for each claim; for a world that must fail, only whether it fails."""
         report = self.report
         if self.expected == "violated":
             verdict = verdict_of(report)
@@ -93,7 +93,7 @@ class Failed:
 
 
 Ended = Outcome | Failed
-"""The reported parts of one check."""
+"""The end of one check, with a result or without."""
 
 
 def _words(report: Report, item: PropertyResult) -> str:

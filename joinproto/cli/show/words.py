@@ -64,11 +64,11 @@ def headline(trace: Trace, *, world: str = "", members: int = 0) -> str:
 
 def _again(steps: int, loop_at: int) -> str:
     """Return "5 steps, the last 4 repeat for ever"."""
-    often = steps - loop_at
-    repeat = "repeats for ever" if often == 1 else "repeat for ever"
+    repeated = steps - loop_at
+    repeat = "repeats for ever" if repeated == 1 else "repeat for ever"
     if not loop_at:
         return f"{plural(steps, 'step')} {repeat}"
-    last = "the last one" if often == 1 else f"the last {often}"
+    last = "the last one" if repeated == 1 else f"the last {repeated}"
     return f"{plural(steps, 'step')}, {last} {repeat}"
 
 
@@ -206,7 +206,10 @@ def cycle_begins() -> Line:
 
 
 def cycle_ends(story: Story) -> Line | None:
-    """Return the mark after the last step of a lasso: where it leads, or that it ends."""
+    """Return the mark after the last step of a lasso: where it leads, or that the run ends.
+
+    None for a run without a loop.
+    """
     begin, last = story.loop_at, len(story.trace.steps)
     if begin is None:
         return None

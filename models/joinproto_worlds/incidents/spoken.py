@@ -1,7 +1,7 @@
 """Words that people in an incident type, where its paragraph uses others.
 
-Lines of logs, names of settings and tools, and other systems in which the same was reported.
-`joinproto models --grep` searches them; nothing else reads them.
+They are lines of logs, names of settings and tools, and other systems in which the same was
+reported.  Only `joinproto models --grep` reads them.
 """
 
 SPOKEN = {
@@ -142,4 +142,4 @@ SPOKEN = {
     " failover to a replica that was syncing, master_link_status down,"
     " master_sync_in_progress, loading RDB, wait_bgsave, slave without keys won; Redis Cluster",
 }
-"""By incident, without the ending of its worlds."""
+"""The words for each incident, by its name without the ending of a world."""

@@ -26,7 +26,7 @@ CHAIN = "joinproto.join"
 
 
 def _lacking(case: str) -> Patch:
-    """Return the patch by which the table of phases lacks this case."""
+    """Return the patch that takes this case out of the table of phases."""
 
     def made(original: Callable[[], StateMachine[Phase]]) -> Callable[[], StateMachine[Phase]]:
         machine = with_arrows(original(), lambda arrow: without(arrow.table, case))
@@ -72,13 +72,13 @@ PHASES = (
     Mutation.of("reads-unconfirmed", f"{CHAIN}.reading", "_begin", lambda _: _believes),
     # A member that is connected counts as in the view, and says otherwise a round trip later.
     Mutation.of("heard-by-connection", f"{CHAIN}.steps", "doubt", lambda _: lambda m, peer: None),
-    # A member that was told by the register alone that its view stands, takes a CLOSE for one of
-    # before.
+    # A member that knows only from the register that its view stands takes a CLOSE for an earlier
+    # one.
     Mutation.of("register-unnoted", f"{CHAIN}.steps", "register_free", _unnoted),
     Mutation("serves-unheard", (_lacking("hears no majority"),)),
     Mutation("ready-with-other-options", (_lacking("its options are not those of the view"),)),
 )
-"""Cases of the table of phases."""
+"""Mutations of the table of phases, and of the conditions that its cases read."""
 
 
 # -- its writes -------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _clean_by_learning(original: Callable[..., None]) -> Callable[..., None]:
     return learn
 
 
-# -- whom it believes --------------------------------------------------------------------------
+# -- the peers that it believes ---------------------------------------------------------------
 
 
 def _any_known_view(original: Callable[..., FrameVerdict]) -> Callable[..., FrameVerdict]:
@@ -188,4 +188,4 @@ WRITING = (
         lambda original: lambda *args, **more: original(*args, **{**more, "in_reach": frozenset()}),
     ),
 )
-"""Rules of the member itself."""
+"""Mutations of the member's writes, and of the peers that it believes."""

@@ -1,7 +1,7 @@
 """The outcomes of steps, by number: as they were answered, or made again from numbers.
 
-A search that goes on with the numbers of another needs few of them, and all together are most of
-the cache: so they are stored as numbers, and each is made on first use.
+A search that continues with another search's numbers needs few outcomes, but all outcomes together
+are most of the cache.  So they are stored as numbers, and each outcome is made on first use.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ _COSTS = tuple(COSTS)
 
 
 class Outcomes:
-    """`values`: of each field; `out`: the columns for the loops; `cells`: the cell of each outcome.
+    """The outcomes of all steps, each under its number.
 
-    These are the tables' own.  `rules`: of each the number, in `rule_sets`, of the cases it took;
-    `effects`: how many were performed before a crash, or -1.
+    `values`: the values of each field; `out`: the columns for the loops; `cells`: (member, local
+    state, column) of each outcome.  The tables own these three and extend them.  `rules`: int32
+    (outcome,), the number in `rule_sets` of the cases that an outcome took.  `effects`: int32
+    (outcome,), how many effects were performed before a crash, or -1.
     """
 
     def __init__(
@@ -68,14 +70,14 @@ class Outcomes:
         return (self[o] for o in range(len(self)))
 
     def append(self, outcome: Outcome) -> None:
-        """Take the next one."""
+        """Add an outcome, under the next number."""
         self._made.append(outcome)
         self.rules.append(self.rule_sets.add(outcome.rules)[0])
         self.effects.append(-1 if outcome.effects is None else outcome.effects)
 
     @property
     def are_faults(self) -> Flags:
-        """Whether each spends a fault, or is cut short by one."""
+        """Return, for each outcome, whether it spends a fault or is cut short by one."""
         count = len(self)
         found: Flags = self._out["cost"].array[:count] != 0
         return found | (self.effects.array[:count] >= 0)
@@ -126,7 +128,10 @@ class Faults:
         return cls(outcomes, *(np.array(items or [False]) for items in (moves, joint)))
 
     def of_steps(self, info: Ints) -> Flags:
-        """Return the steps that are faults, as `joinproto.check.steps.Move.is_fault` has them."""
+        """Return, for each step, whether it is a fault: `joinproto.check.steps.Move.is_fault`.
+
+        `info`: int64 (step,), as `parts_of` takes it apart.
+        """
         kind, a, o = parts_of(info)
         fault: Flags = (kind == LOSE) | (kind == DOUBLE)
         own, moved, together = kind <= TAKE, kind == MOVE, kind == TOGETHER
