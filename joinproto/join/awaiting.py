@@ -87,7 +87,7 @@ def awaiting() -> Table[For]:
                 "J1",
                 "nobody of the view is here",
                 _i(
-                    "it is not in the tip, of which nobody is here",
+                    "it is not in the tip, and no member of the tip is here",
                     is_member=False,
                     view_here=False,
                 ),
