@@ -71,7 +71,7 @@ def _start(sim: Simulator, machine: Machine, action: Action) -> None:
     if machine.is_up:
         return
     machine.stirred, machine.retries = True, 0
-    who = Who(machine.name, sim.story.variant, sim.story.release)
+    who = Who(machine.name, sim.rules, sim.release)
     machine.state = State(who=who)
     fresh = f"{machine.name}#{sim.count(f'{machine.name}#')}"
     sim.tell(
@@ -104,7 +104,7 @@ def _config(sim: Simulator, action: Action) -> Config | None:
     if action.config is None:
         return None
     try:
-        return of_json(action.config, sim.story.release).config
+        return of_json(action.config, sim.release).config
     except NotConfig as error:
         if action.op is Op.START:
             sim.replies[action.node or ""] = (

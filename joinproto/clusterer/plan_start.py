@@ -17,10 +17,10 @@ from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.identities import data_of
 from joinproto.clusterer.messages import NO_NODES, Members
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.simulator import Choose, Machine, Simulator
+from joinproto.clusterer.simulator import Choose, Machine, Simulator, blank
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.story import Action, Op, Story
+from joinproto.clusterer.story import Action, Op
 from joinproto.clusterer.variants import Variant
 from joinproto.clusterer.writing import as_json
 from joinproto.machine.world import copied
@@ -62,9 +62,13 @@ class Now:
 
     def sim(self, choose: Choose | None) -> Simulator:
         """Return a simulation that begins with these machines, and leaves them as they are."""
-        story = Story(steps=(), release=self.release, variant=self.variant)
-        machines = {one.name: copied(one) for one in self.machines}
-        return Simulator(story, choose, machines=machines, made=dict(self.made))
+        return Simulator(
+            {one.name: copied(one) for one in self.machines},
+            choose,
+            rules=self.variant,
+            release=self.release,
+            made=dict(self.made),
+        )
 
 
 def formed(
@@ -75,7 +79,7 @@ def formed(
     `statuses`: of nodes that are not ready.
     """
     names = sorted(current.nodes | new.nodes)
-    sim = Simulator(Story(steps=(), nodes=tuple(names), release=release, variant=variant))
+    sim = Simulator(blank(names), rules=variant, release=release)
     first = min(current.disc, default=None)
     members = sorted(current.nodes)
     sim.play(tuple(_start(name, current if name == first else None) for name in members))

@@ -10,7 +10,7 @@ Chance is its caller's: `choose(n)` says which of n things that may happen now d
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from heapq import heappop, heappush
 from typing import Any, get_args
@@ -42,6 +42,7 @@ from joinproto.clusterer.messages import (
     token_of,
 )
 from joinproto.clusterer.perform import perform
+from joinproto.clusterer.reading import Release
 from joinproto.clusterer.simulator_ports import MachinePorts
 from joinproto.clusterer.state import State
 from joinproto.clusterer.status import WAITING, Status
@@ -89,6 +90,11 @@ class Machine:
         return self.state is not None
 
 
+def blank(names: Iterable[str]) -> dict[str, Machine]:
+    """Return machines that were never started."""
+    return {name: Machine(name) for name in names}
+
+
 class Actions(Enum):
     """The random order of a step's actions: uniform choice alone meets few of the orders in which
     one action comes after all consequences of another.
@@ -110,17 +116,16 @@ class Act:
 
 @define(kw_only=True)
 class Simulator(MachineWorld[Event, Effect]):
-    """All machines of one run of a story: blank ones at first.
+    """All machines of one run.  `rules`, `release`: of all nodes.
 
     Of a step: `wiped`, `before`: the nodes whose data were thrown away, and the data of each at the
     beginning; `replies`, `events`: its report.
     """
 
-    story: Story = field(kw_only=False)
+    machines: dict[str, Machine] = field(kw_only=False)
     choose: Choose | None = field(default=None, kw_only=False)
-    machines: dict[str, Machine] = Factory(
-        lambda self: {name: Machine(name) for name in self.story.nodes}, takes_self=True
-    )
+    rules: Variant = Variant.OURS
+    release: Release = Release.SEED
     cut: set[frozenset[str]] = Factory(set)
     now: float = 0.0
     made: dict[str, int] = Factory(dict)
@@ -133,6 +138,11 @@ class Simulator(MachineWorld[Event, Effect]):
     _numbers: dict[tuple[str, str], int] = Factory(dict)
     _keys: list[tuple[str, str]] = Factory(list)
     _full: list[int] = Factory(list)
+
+    @classmethod
+    def telling(cls, story: Story, choose: Choose | None = None) -> Simulator:
+        """Return blank machines, on which the story begins."""
+        return Simulator(blank(story.nodes), choose, rules=story.variant, release=story.release)
 
     @property
     def disks(self) -> dict[str, Disk]:
@@ -342,7 +352,7 @@ class Simulator(MachineWorld[Event, Effect]):
         """Stop a broker.  The real ones are told by theirs at once; ours hear it from the nodes."""
         runs, machine.disk.runs = machine.disk.runs, False
         self.stir()
-        if runs and self.story.variant is not Variant.OURS:
+        if runs and self.rules is not Variant.OURS:
             for name, other in self.machines.items():
                 if other is not machine and other.disk.runs and self.reaches(name, machine.name):
                     self.tell(name, BrokerGone(machine.name))

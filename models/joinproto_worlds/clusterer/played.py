@@ -34,7 +34,15 @@ from joinproto.clusterer.messages import (
     ServiceTold,
     Told,
 )
-from joinproto.clusterer.simulator import Act, Actions, Machine, Queues, Simulator, queued
+from joinproto.clusterer.simulator import (
+    Act,
+    Actions,
+    Machine,
+    Queues,
+    Simulator,
+    blank,
+    queued,
+)
 from joinproto.clusterer.state import RoundKind, State
 from joinproto.clusterer.story import Action, Op
 from joinproto.machine.world import Death
@@ -163,8 +171,11 @@ class Played(Simulator):
         tears: bool = False,
         losses: int = 0,
     ) -> Played:
+        story = scene(title, variant).story
         return cls(
-            scene(title, variant).story,
+            blank(story.nodes),
+            rules=story.variant,
+            release=story.release,
             title=title,
             variant=variant,
             mutant=mutant,
@@ -183,7 +194,7 @@ class Played(Simulator):
         """Play the history before the scene, in the plain order and by all rules."""
         if self.at >= 0:
             return
-        for step in self.story.steps[: self.scene.before]:
+        for step in self.scene.story.steps[: self.scene.before]:
             self.play(step.do)
             self.scene.write(self)
         self.begun(self.scene.before)
@@ -202,11 +213,11 @@ class Played(Simulator):
             return
         names = [act.name for act in self._acts()]
         yield from names
-        if not names and self.at < len(self.story.steps):
+        if not names and self.at < len(self.scene.story.steps):
             yield f"step {self.at}"
         for name in names if self.kills else ():
             yield from self.deaths(name, {False, self.delivers}, tears=self.tears_too)
-        if self.losses and (names or self.at < len(self.story.steps)):
+        if self.losses and (names or self.at < len(self.scene.story.steps)):
             yield from self._losses()
 
     @mutated
@@ -231,11 +242,11 @@ class Played(Simulator):
             if not self.scene.splits:
                 _exchange(self)
             return True
-        if act != f"step {self.at}" or self.at == len(self.story.steps) or self._acts():
+        if act != f"step {self.at}" or self.at == len(self.scene.story.steps) or self._acts():
             return False
         self.scene.write(self)
         self.begin()
-        self.queues = queued(self.story.steps[self.at].do)
+        self.queues = queued(self.scene.story.steps[self.at].do)
         self.at += 1
         return True
 
@@ -330,7 +341,7 @@ class Played(Simulator):
 
     def _start(self, name: str) -> Action:
         """Return the start of a node that was killed: as it was started last."""
-        actions = [one for step in self.story.steps[: self.at] for one in step.do]
+        actions = [one for step in self.scene.story.steps[: self.at] for one in step.do]
         starts = [one for one in actions if (one.op, one.node) == (Op.START, name)]
         return starts[-1] if starts else Action(op=Op.START, node=name)
 
@@ -352,7 +363,7 @@ class Played(Simulator):
         if self.at < 0:
             return Shown((), 0, ended=False, broken=self.broken)
         nodes = tuple(_shown(one) for _, one in sorted(self.machines.items()))
-        ended = self.at == len(self.story.steps) and not self._acts()
+        ended = self.at == len(self.scene.story.steps) and not self._acts()
         return Shown(nodes, self.at, ended, self.broken)
 
 
