@@ -135,7 +135,7 @@ RULES = (
     ("splits", "U7: one of two goes on alone: the other hears of it, and leaves"),
 )
 """Scenes by the rules that they show, each with a rule left out as a mutant."""
-LONG = ("late-lock",)
+LONG = ("late-lock", "newcomers")
 LARGE = ("5", "6-circle", "8", "9", "11")
 HELD_BY = {"11": ("gospel-told-unasked",), "12": ("data-unnamed",)}
 """Rules of ours that close a hole, as mutants."""
@@ -156,7 +156,6 @@ HOLES = (
 )
 KILLED = ("form", "join", "gospel", "rejoin", "left-out-starts", "hole-1", "hole-4", "hole-7-again")
 """Scenes in which a node may be killed between any two effects of a step."""
-QUICK_KILLED = ("join", "hole-1")
 DELIVERING = ("join", "hole-1")
 """Of these, scenes in which its messages under way may still arrive."""
 HALF_OPEN = ("rejoin", "spread")
@@ -170,6 +169,7 @@ ENTRIES: tuple[Entry, ...] = (
             f"{scene}-half-open",
             scene,
             f"`clusterer-{scene}`, and a connection ends at one end first",
+            tier="long",
             losses=1,
         )
         for scene in HALF_OPEN
@@ -179,6 +179,7 @@ ENTRIES: tuple[Entry, ...] = (
         "stop-apart",
         "U5: two stop, one later, and their connection ends at one end first",
         "lost-is-gone",
+        tier="long",
         losses=1,
     ),
     *(
@@ -186,7 +187,7 @@ ENTRIES: tuple[Entry, ...] = (
             f"{scene}-killed",
             scene,
             f"`clusterer-{scene}`, and a node is killed between two effects of any step",
-            tier="quick" if scene in QUICK_KILLED else "long",
+            tier="long",
             kills=1,
             delivers=scene in DELIVERING,
         )
@@ -208,6 +209,7 @@ ENTRIES: tuple[Entry, ...] = (
         "order",
         "`clusterer-order`, and the power is cut anywhere, also in the middle of a write",
         "unsynced",
+        tier="long",
         kills=1,
         tears=True,
     ),

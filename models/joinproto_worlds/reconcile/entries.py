@@ -143,6 +143,7 @@ ENTRIES: tuple[Entry, ...] = (
     BESIDE(
         "reconcile-late",
         "a tool is ended by its time-out, and what it asked for happens after that",
+        tier="long",
         mutants=("settles-from-begin",),
         hangs=1,
         drains=1,

@@ -20,10 +20,11 @@ def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -
 _LONG = (
     *("ahead", "cut-off", "told-late", "two-promoted", "old-serves"),
     *("continues-halfway", "stopped-halfway", "dropped-halfway", "continues-wiped"),
-    *("left-half-open", "cut-off-half-open", "dropped-half-open", "continues-half-open"),
+    *(f"{name}-half-open" for name in ("left", "cut-off", "dropped", "continues")),
+    *(f"{name}-half-open" for name in ("old-returns", "failback", "total")),
     *("total-power", "early-power", "dropped-power"),
     *("stopped", "continues", "early-halfway", "total-halfway", "left", "failback-wiped"),
-    *("event-ahead", "dropped-built-in", "built-in-wiped"),
+    *("event-ahead", "dropped-built-in", "built-in-wiped", "shipped-waits", "stopped-dirty"),
 )
 
 
