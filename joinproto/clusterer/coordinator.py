@@ -9,7 +9,7 @@ from typing import assert_never
 
 from joinproto.clusterer import booting, locking, transitioner
 from joinproto.clusterer.beginning import armed, begin, spread, told
-from joinproto.clusterer.config import Config, Held, compare, default
+from joinproto.clusterer.config import Age, Config, Held, compare, default
 from joinproto.clusterer.identities import boot, combined, noted, tidy, transferred, updated
 from joinproto.clusterer.messages import (
     NO_NODES,
@@ -133,7 +133,11 @@ def _received(state: State, sender: str, content: Content) -> Step:
 
 
 def _start(state: State, start: Start) -> Step:
-    """U1: the config of a start, compared with the stored one."""
+    """U1: the config of a start, compared with the stored one.
+
+    The stored config counts unless the given one is younger.  If both have one version and differ,
+    the operator is told: the config was changed, and its version was not.
+    """
     me, record = state.who.me, start.record
     stored = record.stored
     identity = record.identity if stored is not None and record.identity else start.fresh
@@ -145,7 +149,14 @@ def _start(state: State, start: Start) -> Step:
     # One that was killed may have left its broker running.
     clears = (StopBroker(), Wipe()) if record.members.given_up else (StopBroker(),)
     begun = evolve(state, identity=identity, achieved=stored, record=record.members)
-    return begin(Step(begun, clears), new)
+    differs = (
+        start.given is not None
+        and stored is not None
+        and state.who.rules.ours
+        and compare(start.given, stored.config) is Age.INVALID
+    )
+    refused = (Answer(Reply.OTHER),) if differs else ()
+    return begin(Step(begun, (*refused, *clears)), new)
 
 
 def _asked(state: State, sender: str, identity: str, token: int) -> Step:

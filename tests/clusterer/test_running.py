@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import closing, suppress
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -269,6 +270,21 @@ def test_after_a_power_cut_a_node_that_has_most_starts_first(tmp_path: Path) -> 
             if run not in former
         }
         assert {"a": ["own"], "b": ["own"], "c": ["first"]} == booted
+
+
+def test_a_node_says_that_the_config_given_at_its_start_is_not_taken(fleet: Fleet) -> None:
+    """U1: an operator who changed it, and not its version, would wait for the change for ever."""
+    start(fleet, config(1, "ab", "a"), "ab")
+    for name in "ba":
+        fleet.stop(name)
+    fleet.start("a", config(1, "ab", "a"))
+    fleet.start("b", config(1, "ab", "b"))
+    fleet.until_ready("ab", 1)
+
+    assert None is (fleet.status("a") or {})["note"]
+    assert "same version, other content" in str((fleet.status("b") or {})["note"])
+    refused = [one["why"] for one in chain(*fleet.events().values()) if "given" in one["kind"]]
+    assert ["refused: same version, other content"] == refused
 
 
 def test_a_node_that_was_not_stopped_in_order_says_so_before_it_boots(

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from joinproto.clusterer.config import Held, Notes
 from joinproto.clusterer.coordinator import step
-from joinproto.clusterer.messages import Members, Record, Start
+from joinproto.clusterer.messages import Answer, Members, Record, Reply, Start
 from joinproto.clusterer.reading import of_json
 from joinproto.clusterer.run import play
 from joinproto.clusterer.state import State, Who
@@ -254,6 +254,25 @@ def test_a_node_that_gave_its_data_up_and_was_stopped_before_others_came_joins_a
     blank = step(State(who=Who("b")), evolve(begun, record=given_up)).state.status
 
     assert (Status.REJOINING, Status.JOINING) == (kept, blank)
+
+
+def test_an_operator_hears_of_a_config_that_was_changed_without_its_version() -> None:
+    """U1: the stored config counts, unless the one that a start is given is younger."""
+    record = Record(stored=Held(of_json(AB).config, Notes.of({"a": "x", "b": "y"})), identity="y")
+    others = {
+        "same content": config(1, "ab", "a"),
+        "older": config(0, "ab", "a"),
+        "younger": config(2, "abc", "a"),
+        "other content": config(1, "abc", "a"),
+    }
+
+    for case, other in others.items():
+        begun = step(
+            State(who=Who("b")), Start(record=record, given=of_json(other).config, fresh="z")
+        )
+        answers = [one for one in begun.effects if isinstance(one, Answer)]
+        assert answers == ([Answer(Reply.OTHER)] if case == "other content" else []), case
+        assert begun.state.config_now.config.version == (2 if case == "younger" else 1), case
 
 
 def test_a_node_that_is_paused_takes_no_config_and_catches_up_when_it_runs_again() -> None:

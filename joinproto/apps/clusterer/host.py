@@ -72,6 +72,10 @@ DOUBTFUL = (
     " acknowledged, and the others give that up. Compare the data directories before the nodes"
     " start (`joinproto recover pick`), and start the node with the latest first"
 )
+GIVEN = (
+    "the config given at the start is not taken ({}): the stored one counts. Raise its version, and"
+    " give it again, or by `joinproto clusterer apply`"
+)
 LOOKS = (
     "its service was not stopped in order. Before one starts first, the nodes compare what is"
     " defined on each (queues, exchanges, users, policies), not the messages: a node"
@@ -105,8 +109,9 @@ Waits = Iterable[Awaitable[None]]
 class Host(Ports[Awaitable[None]]):
     """One node.  `fresh`: its identity if it is blank.  `ended`: why it has ended.
 
-    `begun`: a boot was begun, so something of the service may be there.  `blocking`: runs blocking
-    calls in another thread.
+    `begun`: a boot was begun, so something of the service may be there.  `refused`: why the config
+    given at the start was refused, "" if it was not.  `blocking`: runs blocking calls in another
+    thread.
     """
 
     who: Who
@@ -122,6 +127,7 @@ class Host(Ports[Awaitable[None]]):
     network: Network = field(init=False)
     ended: str | None = None
     failure: str = ""
+    refused: str = ""
     begun: bool = False
     _inbox: asyncio.Queue[Any] = Factory(asyncio.Queue)
     _tokens: count[int] = Factory(lambda: count(1))
@@ -180,6 +186,11 @@ class Host(Ports[Awaitable[None]]):
                     answer.set_result(Answer(Reply.NOT_NOW))
             case _:
                 await self._step(event)
+
+    @property
+    def note(self) -> str:
+        """Return what the operator should know, "" if there is nothing."""
+        return self.doubt(self.state.is_doubtful) or self.refused
 
     def doubt(self, is_doubtful: bool) -> str:
         """Return a warning for the operator before the service boots, "" if there is none."""
@@ -263,7 +274,11 @@ class Host(Ports[Awaitable[None]]):
             self._timer = loop.call_later(seconds, self.post, TimeUp(number))
 
     def answer(self, reply: Reply, why: str) -> None:
-        if self._answer is not None and not self._answer.done():
+        if self._answer is None:
+            self.refused = GIVEN.format(reply.value)
+            log.warning("%s", self.refused)
+            self.events.write("given config refused", why=reply.value)
+        elif not self._answer.done():
             self._answer.set_result(Answer(reply, why))
 
     def off(self, why: str, *, fails: bool) -> None:

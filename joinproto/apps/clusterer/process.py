@@ -170,7 +170,7 @@ class _Port:
             "blank": state.blank,
             "waits_for": sorted(state.waits_for),
             "why": reason_of(state.why.rule, state.why.case, state.waits_for),
-            "note": host.doubt(state.is_doubtful) or None,
+            "note": host.note or None,
             "service": {
                 "runs": state.runs,
                 "says": dict(await host.says()) if state.runs else {},

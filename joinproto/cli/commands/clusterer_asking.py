@@ -113,7 +113,7 @@ class StatusShown:
     blank: Annotated[bool, "its data were given up, and no others came yet"]
     waits_for: Annotated[tuple[str, ...], "nodes that it needs before it can go on"]
     why: Annotated[str, "the reason, in a sentence"]
-    note: Annotated[str | None, "what to know before its service boots; null: nothing"]
+    note: Annotated[str | None, "what the operator should know; null: nothing"]
     service: Annotated[ServiceShown, "what it manages"]
     nodes: Annotated[Mapping[str, OtherShown], "other nodes that it knows, by name"]
     release: Annotated[Release, "whose config it takes"]
