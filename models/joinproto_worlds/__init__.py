@@ -1,5 +1,6 @@
 """The worlds that ship: a folder for each system; `entries.py` lists them all.
 
-A world is added by a file that builds it and a row in the `entries.py` next to it.  These names are
-private: programs ask `joinproto.check.load_world` for a world by its name.
+To add a world, write a file that builds it, and add a row to the `entries.py` next to that file.
+The names in this package are private: programs get a world by its name from
+`joinproto.check.load_world`.
 """

@@ -1,4 +1,4 @@
-"""Errors of one member of the join worlds that its own state and disk show."""
+"""The errors that a member's own state and disk show in the join worlds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from joinproto.machine.vocabulary import Store
 
 
 def wrong(member: MemberState, kept: StoreRecord, frames: tuple[Position, ...]) -> str:
-    """Return the error of a member and its disk alone, "" if there is none."""
+    """Return the claim that the member and its disk break, with a reason, or "" if none."""
     tip = member.view
     if member.is_serving and kept.state is Store.CLEAN:
         return "dirty_before_serving: it serves, and its disk reads clean"

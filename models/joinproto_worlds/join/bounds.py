@@ -23,21 +23,25 @@ EMPTY = Scene({}, Lineage())
 
 @frozen(kw_only=True)
 class Bounds:
-    """`register`: "atomic", an outside register, or "votes", the members' own.
+    """The bounds of a join world.  `register`: "atomic" for an outside register, or "votes".
 
-    `views`, `frames`, `rounds`: a chain is at most so long, a client writes at most so many frames,
-    a ballot has at most this many rounds.  `partitions`: none of two members, else one, with `a`
-    alone on one side.  Of two members both propose and crash; of three, `a` does, which orders the
-    frames, too.  `lasts`: a wish to close outlives a view without its member. `is_patient`:
-    proposers wait for all answers, but behind the views with the numbers in `hurries`; so it is
-    with three. `scene`: the contents of the disks (`scenes.py`).  `electors`, `leaves`,
-    `foreign`: names of the configured electors (all), of those that may leave, of those that must
-    not come in; `hears`: of those that hear of the others at times only, and how many `questions`
-    they ask then; `reads`: of those at which a client reads; `cut`: pairs that never hear each
-    other. `asks`: members ask an outside register for the successors of their views. `live`: all
-    shall become active; `recovers`: one of them shall; `beats`: started at any moment, and with
-    heartbeats.  `lasting`: with heartbeats at any moment, and ballots that last until they are
-    outbid.  `steps`: see `Plan`. `mutant`: the name of a rule or a duty that is left out.
+    `views`, `frames`, `rounds`: the most views of a chain, frames that a client writes, and rounds
+    of a ballot.  `partitions`: how often the network splits, with `a` alone on one side; the
+    default is never for two members, else once.  By default both of two members propose and crash,
+    and of three or more only `a`, which also orders the frames.  `is_patient`: proposers wait for
+    all answers, except behind the views with the numbers in `hurries`; the default for three or
+    more.  `scene`: the contents of the disks (`scenes.py`).
+
+    These have names of members.  `electors`: the configured electors, by default all.  `leaves`:
+    members that may leave; `foreign`: those that must not come in; `hears`: those whose connections
+    come and go, with the most `questions` they ask over new ones; `reads`: those at which a client
+    reads; `cut`: pairs that never hear each other.
+
+    `asks`: members ask an outside register for the successors of their views.  `live`: it must stay
+    possible that all become active; `recovers`: that one does.  `beats`: in a `live` world members
+    start at any moment and send heartbeats.  `lasting`: heartbeats come at any moment, and ballots
+    last until they are outbid.  `steps`, `lasts`: see `Plan`.  `mutant`: the name of a rule or a
+    duty that is left out.
     """
 
     members: int
@@ -100,7 +104,7 @@ class Bounds:
 
     @property
     def splits(self) -> int:
-        """Return how many partitions there may be."""
+        """Return how often the network may split."""
         return (0 if self.is_pair else 1) if self.partitions is None else self.partitions
 
     @property
@@ -109,7 +113,7 @@ class Bounds:
 
     @property
     def n(self) -> int:
-        """Return N; with one configuration for each, each founds a cluster of its own."""
+        """Return N: 1 where configurations differ, so that each member founds its own cluster."""
         return 1 if self.lapse is HostLapse.ONE_CONFIG else self.wait_for
 
     def before(self) -> Scene:
@@ -163,10 +167,10 @@ class Bounds:
         )
 
     def _left_out(self) -> str | None:
-        """Return the rule of the member that is left out, or None."""
+        """Return the name of the member's rule that is left out, or None."""
         if self.mutant is None or self.lapse is not None:
             return None
-        # Here and not above: the catalogue imports every system.
+        # Imported here and not above, because the catalogue imports every system.
         from joinproto_worlds.mutations.catalogue import OF_THE_MEMBER
 
         return self.mutant if self.mutant in OF_THE_MEMBER else None

@@ -1,5 +1,6 @@
-"""The claims of the join worlds: what always holds, and what must be possible, or the rest is
-empty.
+"""The claims of the join worlds: what always holds, and what must be possible.
+
+A claim that something always holds is empty where the members cannot do anything.
 
 Source: join protocol, section 4.
 """
@@ -45,7 +46,7 @@ STANDS = {
 CLOSES = {
     "close_ends": "Members that knew that a view stood do not restart the cluster closed behind it."
 }
-"""Claims that the ledger watches, in words; it says which one breaks first."""
+"""The claims of these four tables are watched by the ledger, which says which one breaks first."""
 
 ALONE = {
     "dirty_before_serving": "On disk, an active member's store is not clean.",
@@ -53,13 +54,16 @@ ALONE = {
     "no_wrong_store": "A member is active only with a store of this cluster.",
     "suspended_alone": "A member that hears no majority serves no client.",
 }
-"""Claims about one member, seen by itself, in words."""
+"""Claims that the state and the disk of one member decide."""
 
 CHOSEN = attrgetter("chosen")
 
 
 def properties(it: Bounds, length: int) -> list[Property]:
-    """Return the claims about a world within these bounds; `length`: of the chain on its disks."""
+    """Return the claims about a world within these bounds.
+
+    `length`: how many views are in the chain at the beginning.
+    """
     names, natives = it.names, it.natives
     watched = LEDGER | (READS if it.reads else {}) | (STANDS if it.hears else {})
     watched |= CLOSES if it.asks else {}
@@ -92,7 +96,7 @@ def properties(it: Bounds, length: int) -> list[Property]:
         kept = partial(_has_a_store, frozenset(it.transient))
         found.append(always_each("kept_on_a_store", kept, among=names))
     if it.cut:
-        # One end of the link that is cut for good is given up, and comes back no more.
+        # One of the two members whose link is cut for good is given up, and does not come back.
         short = partial(_is_short, length + 1)
         found.append(always_each("the chain comes to rest", short, among=names))
     if it.closes and it.crashes and not it.is_pair:
@@ -102,7 +106,7 @@ def properties(it: Bounds, length: int) -> list[Property]:
 
 
 def beside_the_ledger(names: tuple[str, ...]) -> list[Property]:
-    """No member knows a view that was not chosen, or serves without a committed frame."""
+    """Return the claims: no member knows a view that was not chosen, or lacks a committed frame."""
     tip, data = attrgetter("tip"), attrgetter("tip", "frames")
     committed = attrgetter("committed")
     return [
@@ -114,7 +118,7 @@ def beside_the_ledger(names: tuple[str, ...]) -> list[Property]:
 
 
 def _closed_without(proposer: str, view: View) -> bool:
-    """Return whether the others know the CLOSE, and its proposer is down."""
+    """Return whether another member has stopped by the CLOSE while its proposer is down."""
     return proposer not in view.up and any(
         isinstance(shown, Shown) and shown.phase is Phase.STOPPED and _is_close(shown)
         for shown in view.up.values()
@@ -122,14 +126,14 @@ def _closed_without(proposer: str, view: View) -> bool:
 
 
 def _is_there(names: tuple[str, ...], shown: Shown) -> bool:
-    """No leave makes a majority of the electors consist of absent members."""
+    """Return whether most electors of the member's tip take part in this world."""
     return shown.tip is None or 2 * sum(seat.member in names for seat in shown.tip.electors) > len(
         shown.tip.electors
     )
 
 
 def _has_a_store(transient: frozenset[str], shown: Shown) -> bool:
-    """3.4: one member has a store; frames acknowledged without it are gone with the processes."""
+    """3.4: a member of each served view has a store, or frames would end with the processes."""
     if shown.phase is not Phase.ACTIVE or shown.tip is None:
         return True
     return not names_of(shown.tip.members) <= transient
@@ -140,10 +144,10 @@ def _is_short(views: int, shown: Shown) -> bool:
 
 
 def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
-    """P1, P2, P4: whatever has happened, all can still become active, without another fault.
+    """Return whether each member is active or has left, or the bounds end the search (P1, P2, P4).
 
-    Or all have left, or the search ends here.  That they *will* is more than a world without time
-    can say: a deadline that always comes before the answers never lets a view be chosen.
+    The claim is that this stays possible without another fault.  A world without time cannot claim
+    that all *will* become active: if each deadline comes before the answers, no view is chosen.
     """
     shown = [view[name] for name in natives]
     members = [item for item in shown if isinstance(item, Shown)]
@@ -155,7 +159,10 @@ def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
 
 
 def _one_active(views: int, natives: tuple[str, ...], view: View) -> bool:
-    """Whatever has happened, a member can still serve, without another fault."""
+    """Return whether a member is active, or the bounds end the search.
+
+    The claim is that this stays possible without another fault.
+    """
     members = [shown for name in natives if isinstance(shown := view[name], Shown)]
     return any(
         item.is_tired or item.phase is Phase.ACTIVE or (item.tip and item.tip.number == views)
@@ -220,7 +227,7 @@ def one_view_is_served(view: View) -> bool:
 
 
 def _has_majority(tip: Name, members: list[Shown]) -> bool:
-    # Behind it: electors that neither promised a successor of it nor know a later view.
+    # Electors that have not promised a successor of the view, and know no later view, support it.
     behind = {shown.seat for shown in members if shown.tip == tip and not shown.is_frozen}
     return 2 * len(behind & tip.electors) > len(tip.electors)
 

@@ -1,4 +1,7 @@
-"""The messages of the join worlds that are of use no longer: the reduction that makes them fit."""
+"""Which messages of the join worlds no member can use any more.
+
+Dropping them is the reduction that makes the worlds small enough to search.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ def expiry(
 ) -> list[tuple[str, int]]:
     """Return the members that can use a message, and the last horizon for each.
 
-    Whatever is about a view's successor changes nothing any more at a store that knows it; a
-    message about the view itself, at a store that is frozen.  A message that would be answered is
-    of use as long as the asker can use the answer.
+    A message about a view's successor changes nothing at a store that knows the successor, and a
+    message about the view itself changes nothing at a store that is frozen.  A message that is
+    answered is of use as long as its sender can use the answer.
     """
     others = [name for name in names if name != sender] if to is None else [to]
     match content:
         case Prepare(parent):
-            # Without ballots, a frozen store would say the same again.
+            # With an outside register there are no ballots, so a frozen store would repeat itself.
             at = 2 * _number(parent)
             return [(sender, at + 1), *[(name, at + votes) for name in others]]
         case Accept(parent):
@@ -52,7 +55,7 @@ def expiry(
         case Data(view):
             at = 2 * _number(view) + 1
         case Confirm(view):
-            # Of use as long as an answer may come, and as it would mean something.
+            # It is of use as long as an answer may come and would still mean something.
             return [(name, 2 * _number(view)) for name in (sender, *others)]
         case Confirmed(view):
             at = 2 * _number(view)
@@ -74,6 +77,6 @@ def _number(view: ViewId | None) -> int:
 
 
 def name_of(view: ViewId) -> Name:
-    """Return the id of a view of a searched world, which is its name."""
+    """Return the name of a view: in a searched world its id is its name."""
     assert isinstance(view, Name)
     return view

@@ -1,6 +1,6 @@
-"""The host of a member of the join worlds: its steps while it performs one batch.
+"""The host of a member in the join worlds: the actions by which it performs one batch.
 
-The batch itself is performed as those that ship do (`joinproto.join.perform`).
+The loop over the batch is that of the shipped hosts (`joinproto.join.perform`).
 """
 
 from __future__ import annotations
@@ -30,13 +30,16 @@ if TYPE_CHECKING:
 
 
 def row(table: str, label: str, case: str) -> str:
-    """Return how coverage calls a case of a table."""
+    """Return the name of a table's case in the coverage of a report."""
     return f"{table} {label}: {case}"
 
 
 def _of_any_meeting(message: messages.JoinMessage) -> messages.JoinMessage:
-    """Return the message as a member of an earlier version says it: each refusal is believed."""
-    # Otherwise: each process and each connection has messages of its own.
+    """Return the message without its meeting, as earlier versions send it.
+
+    A member believes every refusal that names no meeting.
+    """
+    # Otherwise each process and each connection sends different messages.
     return (
         evolve(message, meeting="")
         if isinstance(message, messages.Hello | messages.Refused)
@@ -45,14 +48,15 @@ def _of_any_meeting(message: messages.JoinMessage) -> messages.JoinMessage:
 
 
 class ProtocolBug(Exception):
-    """A member met a state that no correct run can show it; the search ends here."""
+    """A member met a state that no correct run leads to; the search ends here."""
 
 
 @frozen
 class Host:
     """The ports of the host of `node` while it performs one batch of its `member`.
 
-    `before`: the member before it, None at its start; `told`: its input.
+    `is_ready_now`: the member gets ready in this step.  `before`: the member before the step;
+    `told`: the input of the step; both are None when the member starts.
     """
 
     node: Node
@@ -62,7 +66,7 @@ class Host:
     told: Input | None = None
 
     def close(self, why: messages.Closing) -> None:
-        """Do nothing: the phase says whether clients are served."""
+        """Do nothing: the member's phase already says whether it serves clients."""
 
     def persist(self, record: StoreRecord) -> Iterator[Any]:
         before, self.node.kept = self.node.kept, record
@@ -80,10 +84,10 @@ class Host:
         yield from self.tell(sends)
 
     def tell(self, sends: tuple[messages.Sent, ...]) -> Iterator[Any]:
-        """Send; a message to all others is one message, and may still reach only some of them.
+        """Send the messages; a message to all others is one broadcast, which may reach only some.
 
-        A set forgets no message that is of use, so a member that was told that it is ready, at the
-        moment when it became so, is not told again.
+        The network forgets no message that is of use.  So a member says that it is ready only in
+        the step in which it gets ready, and does not repeat it.
         """
         if not sends:
             return
@@ -97,9 +101,9 @@ class Host:
             if isinstance(message, messages.Ready) and not self.is_ready_now:
                 continue
             if isinstance(message, messages.Hello) and self.member.phase is Phase.UPDATING:
-                continue  # it asks which members are ready; one that is has told all
-            # A view that is chosen is no secret: telling all is one message instead of several.
-            # Messages about frames are for its members.
+                continue  # it would ask which members are ready, and each ready member has told all
+            # A chosen view may be told to all members: one message instead of several.
+            # A message that says that there are frames is only for members of the view.
             is_for_all = isinstance(message, Chosen) and not message.has_frames
             to = plan.peers if is_for_all else told
             if to >= plan.peers and not plan.is_cut:
@@ -117,7 +121,7 @@ class Host:
             case messages.PhaseChanged():
                 yield Took(row("chain-standing", event.label, event.case))
             case messages.Waiting(case=case) if case in (SILENT, BETTER):
-                pass  # of no table
+                pass  # cases of no table
             case messages.Waiting() | messages.Proposes() | messages.Forbids():
                 yield Took(row(event.table, event.label, event.case))
                 if isinstance(event, messages.Proposes) and self.before is not None:
@@ -136,7 +140,7 @@ class Host:
                 position = view.position if is_late else node.kept.position
                 yield Send(to, words.Data(view.id, position, node.frames))
             case messages.StartUpdate() if node.plan.mutation == "update-in-place":
-                # In place: the old data is gone before the new is there.
+                # The update is in place: the old data is gone before the new data has come.
                 node.frames = ()
                 yield Persist()
             case messages.OpenForClients(view):
@@ -147,7 +151,7 @@ class Host:
                 yield Record(words.ReadEnded(self.member.seat))
 
     def _votes_alone(self, before: StoreRecord, tip: View) -> bool:
-        """Return whether this store's vote, which is never seen on its disk, chose `tip`."""
+        """Return whether this store, the only elector, chose `tip` by its own unwritten vote."""
         electors = tip.electors if before.tip is None else before.tip.electors
         config = self.node.plan.config
         return not config.outside and electors == {Seat(config.member, before.store_id)}

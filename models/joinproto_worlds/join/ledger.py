@@ -1,7 +1,7 @@
-"""The ledger of the join worlds: the choices, commits and milestones, which no member knows.
+"""The ledger of the join worlds: which views are chosen and which frames committed in the cluster.
 
-It hears of each action at the moment when it is durable.  So claims are about the actions of the
-protocol, and not about members' beliefs.
+No single member knows this.  The ledger hears of each action when the action is durable, so the
+claims are about the actions of the protocol and not about members' beliefs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from joinproto_worlds.join.expiry import name_of
 
 @frozen(cache_hash=True)
 class History:
-    """`chosen`: views, by vote or by the register; `committed`: frames that every member of
-    their view has held; `wrong`: the first claim that broke, "" while none did."""
+    """The observation of the ledger.  `chosen`: views, by vote or by the register; `committed`:
+    frames that every member of their view has held; `wrong`: the first claim that broke, or ""."""
 
     chosen: frozenset[Name]
     committed: frozenset[Position]
@@ -26,15 +26,16 @@ class History:
 
 @define
 class Ledger:
-    """Monitor.
+    """The monitor of the join worlds.
 
-    `most_are_enough`: hosts acknowledge frames that most members hold.  `holders`: which members
-    keep which frame that is not committed yet; `ready`: which members were ready in which view,
-    until its era has reached N; `eras`: the FOUND and RESTART views since which it has; `served`:
-    the latest view in which clients were served, `returned`: which of its members were stopped
-    since. `stale`: members at which a read began that lacks a committed frame.  `left`: members
-    that were cut off, and whose view had a successor when they were connected again.  `knew`:
-    members that the register has told, in this process, that nothing follows a view.
+    `most_are_enough`: hosts acknowledge frames that half of the members hold.  `holders`: which
+    members keep which frame that is not committed yet.  `eras`: the FOUND and RESTART views since
+    which N members were ready in one view; `ready`: which members were ready in which view of the
+    other eras.  `served`: the latest view in which clients were served; `returned`: which of its
+    members were stopped since.  `stale`: members at which a read began that lacks a committed
+    frame.  `left`: members that were cut off, and whose view had a successor when they were
+    connected again.  `knew`: members that the register has told, in their present process, that
+    no view follows a view.
     """
 
     wait_for: int
@@ -63,7 +64,7 @@ class Ledger:
             case words.ReadyIn():
                 self._reach(heard)
             case words.Returned(seat, tip):
-                # A transient member has lost the tip with everything else.
+                # The tip is None for a transient member, which has lost it with all else.
                 is_there = self.served is not None and tip in (None, self.served)
                 if self.served is not None and is_there and seat in self.served.members:
                     self.returned |= {seat}
@@ -108,7 +109,7 @@ class Ledger:
         electors = name.electors if name.parent is None else name.parent.electors
         if 2 * len(voters & electors) > len(electors):
             self._choose(name)
-            # The votes for a chosen view need not be remembered.
+            # Once a successor is chosen, the votes for successors of the same parent are dropped.
             self.votes = frozenset(
                 vote for vote in self.votes if vote.accepted.view.parent != view.parent
             )
@@ -121,7 +122,7 @@ class Ledger:
         holders = {item.seat for item in self.holders if item.frame == frame}
         members = name_of(frame.view).members
         if self.most_are_enough:
-            # Otherwise: the host acknowledges frames that some of the members lack.
+            # The mistake of this host: it acknowledges frames that some members lack.
             if 2 * len(members & holders) <= len(members) - 1:
                 return
         elif not members <= holders:
@@ -135,7 +136,8 @@ class Ledger:
         self.committed |= {frame}
 
     def _serve(self, view: Name) -> None:
-        # A member that does not know the newest view yet may serve late; it commits nothing.
+        # A member that does not know the newest view yet may serve in an older one; it commits
+        # nothing there.
         if self.served is None or view.number > self.served.number:
             self.served, self.returned = view, frozenset()
 
@@ -157,7 +159,7 @@ class Ledger:
 
 
 def _goes_on_without(later: Name, frame: Position) -> bool:
-    """Return whether `later` stands behind the frame's view, and its data is without the frame."""
+    """Return whether `later` comes behind the frame's view, and its data lacks the frame."""
     before = name_of(frame.view)
     while later.parent is not None and later.number > before.number + 1:
         later = later.parent
@@ -168,7 +170,7 @@ def _goes_on_without(later: Name, frame: Position) -> bool:
 
 
 def era_of(view: Name) -> Name:
-    """Return the FOUND or RESTART since which N counts."""
+    """Return the latest FOUND or RESTART up to this view: N members are counted from there on."""
     while view.kind not in (Kind.FOUND, Kind.RESTART) and view.parent is not None:
         view = view.parent
     return view

@@ -1,8 +1,8 @@
 """A member of the join worlds: the shipped member as a value, and its store.
 
-Nothing is decided here.  The host performs a step's actions like the shipped hosts.  Its store
-keeps frames, and the position is written with them.  Time is only "the deadline has come", at any
-moment.
+Nothing is decided here.  The host performs a step's actions like the shipped hosts.  The store
+keeps frames, and the position is written together with them.  There is no clock: a deadline may
+come at any moment.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ STANDING = standing()
 
 @frozen
 class Shown:
-    """The observation of a member.  `frames`: its data, while it is ready in its tip.
+    """The observation of a member.  `frames`: its data while it is ready in its tip, else None.
 
-    `is_tired`: it has had all the ballots that the search allows.  `wrong`: its error, from its own
-    state alone.
+    `is_tired`: it has had all the ballots that the search allows.  `wrong`: the error that its own
+    state and disk show, or "".
     """
 
     seat: Seat
@@ -70,13 +70,13 @@ class Shown:
 NEVER = 10**9
 
 UNHURRIED = Timers()
-"""The order of ballots and turns where time is no part of a state."""
+"""The timers of every member: time is no part of a searched state."""
 
 
 @define
 class Node:
-    """`kept`, `frames`: on disk.  `state`: the member; none before its start.  `lives`: how often a
-    transient member was started: each time it draws another store id.
+    """A member and its disk.  `kept`, `frames`: on disk.  `state`: the member, None before its
+    start.  `lives`: how often a transient member was started; it gets a new store id each time.
     """
 
     persistent: ClassVar[tuple[str, ...]] = ("kept", "frames", "lives")
@@ -93,7 +93,7 @@ class Node:
     def start(self) -> Iterator[Any]:
         self.state = None
         plan = self.plan
-        # A member that had answered a ballot before it was stopped has had its say.
+        # Whether it had answered a ballot before it was stopped.
         has_answered = self.kept.promised is not None
         if plan.record.transient:
             self.lives += 1
@@ -107,11 +107,11 @@ class Node:
             tip = self.kept.tip
             yield Record(words.Returned(self._former_seat(), None if tip is None else tip.id))
         if self.kept.accepted is not None:
-            # A crash between the write and the ledger's hearing of it: it hears of it now.
+            # A crash may have come after the write and before the ledger heard of the vote.
             yield Record(words.Vote(member.seat, self.kept.accepted))
         if plan.greets:
             for peer in sorted(plan.peers):
-                # Peers are not asked here; `join-apart` searches a first connection's questions.
+                # No question is asked over these connections; `join-apart` searches such questions.
                 member, more = step(member, steps.happen, 0, inputs.PeerUp(peer, False))
                 batch = both(batch, more)
         yield from self._perform(member, batch)
@@ -127,7 +127,7 @@ class Node:
             return
         proposes = plan.proposes and not self._is_tired(member)
         may = proposes and number < plan.views and member.choice.may_begin
-        # A patient member waits for all answers, but where a member may be gone for good.
+        # A patient member waits for all answers, except where a member may be gone for good.
         hurries = member.choice.is_free and (not plan.is_patient or number in plan.hurries)
         if member.patience_until is not None and (hurries or (may and not member.choice.is_free)):
             yield MemberChoice.DEADLINE
@@ -175,7 +175,7 @@ class Node:
             case MemberChoice.WRITE:
                 return self._write(member)
             case MemberChoice.READ:
-                # Later it may have more: its frames at the start of the read count.
+                # The frames at the start of the read count; the member may have more at its end.
                 began = words.ReadBegan(member.seat, self.frames)
                 return _noted(began, self._step(member, inputs.Read()))
             case Arrived(sender, words.FrameMessage(view, seq)):
@@ -196,13 +196,13 @@ class Node:
         raise AssertionError(event)
 
     def _meet(self, member: MemberState, sender: str, hello: Hello) -> Iterator[Any]:
-        # A member reports only the peers that it refuses.
+        # A member reports only refusals; the coverage counts every case of the table.
         case = ADMISSION.choose((row_of(member, hello),), 0)
         yield Took(row(ADMISSION.name, case.label, case.name))
         yield from self._step(member, inputs.Receive(sender, hello))
 
     def offline(self, event: Any) -> Any:
-        """Handle an event of a stopped member's disk."""
+        """Change the disk of a stopped member: lose it, put an old record back, or mark it."""
         tip = self.kept.tip
         match event:
             case "wipe" if self.kept.store_id == self.plan.record.store_id and tip is not None:
@@ -233,7 +233,7 @@ class Node:
         )
 
     def horizon(self) -> int:
-        """Return how far it has come: two steps for each view, one more once it is frozen."""
+        """Return how far the store has come: two for each view, and one more once it is frozen."""
         if self.plan.forgets:
             return 0
         return 2 * self.kept.lineage.length + (self.kept.promised is not None)
@@ -246,7 +246,7 @@ class Node:
         what: Input,
         happen: Callable[[StepContext, float, Input], None] = steps.happen,
     ) -> Generator[Any, None, MemberState]:
-        """Handle this event with all its effects, and return the member's next state."""
+        """Yield all effects of this input, and return the member's next state."""
         before, (member, batch) = member, step(member, happen, 0, what)
         yield from self._perform(member, batch, before, what)
         return member
@@ -254,7 +254,7 @@ class Node:
     def _perform(
         self, member: MemberState, batch: Batch, before: Any = None, told: Input | None = None
     ) -> Iterator[Any]:
-        """Perform the member's actions, and continue from there."""
+        """Perform the batch, and keep the member's next state."""
         ready_in = None if self.state is None else self.state.ready_in
         host = Host(self, member, member.ready_in not in (None, ready_in), before, told)
         if HostLapse.PERSIST_FIRST in self.plan.lapses:
@@ -297,8 +297,8 @@ class Node:
         return self._switch(member, data)
 
     def _switch(self, member: MemberState, data: words.Data) -> Iterator[Any]:
-        # The data first, then the record that says so: a crash in between leaves an
-        # unfinished update, and the mark on the disk says that it is one.
+        # The data is written before the record that says that it is there.  A crash in between
+        # leaves an unfinished update, and the record marks it as unfinished.
         is_late = HostLapse.UPDATE_DURABLE in self.plan.lapses
         if self.plan.steps and not is_late:
             member = yield from self._follow(member, data)
@@ -309,16 +309,16 @@ class Node:
                 yield Persist()
         yield from self._step(member, inputs.UpdateDone(data.position))
         if is_late:
-            # The record says that it is done, and the data was still on its way to the disk.
+            # The record already says that the update is done; only now the data gets to the disk.
             self.frames = data.frames
             yield Persist()
 
     def _follow(self, member: MemberState, data: words.Data) -> Generator[Any, None, MemberState]:
-        """Cut frames that the source lacks, and append frame by frame."""
+        """Cut off the frames that the source lacks, and append the source's frame by frame."""
         shared = [one for one, other in zip(self.frames, data.frames, strict=False) if one == other]
         for end in range(len(shared), len(data.frames) + 1):
             self.frames = data.frames[:end]
-            # A member that reads this disk after a crash knows where its data ends by the data.
+            # A host that starts after a crash finds the position by reading the frames on its disk.
             self.kept = evolve(self.kept, position=data.frames[end - 1] if end else None)
             yield Persist()
             member = yield from self._step(member, inputs.UpdateProgress(self.kept.position))
@@ -332,7 +332,7 @@ class Node:
 
     def _remember(self, member: MemberState) -> None:
         if member.phase in (Phase.STOPPED, Phase.ABORTED):
-            # The process has ended, and its memory with it.
+            # The process has ended, so its memory is gone.
             ended, _ = steps.start(0, self.plan.setup, self.kept)
             member = evolve(ended, phase=member.phase, verdict=member.verdict)
         self.state = _without_time(member, NEVER if self.plan.lasts else 0)
@@ -379,7 +379,7 @@ def _noted(
 
 
 def _reached(member: MemberState) -> words.Reached | None:
-    """Return the ledger's event of a new connection, None if there was another one."""
+    """Return the ledger's event of a first new connection, or None if the member had others."""
     tip = member.view
     return (
         None if tip is None or member.observations.in_reach else words.Reached(member.seat, tip.id)
@@ -387,10 +387,11 @@ def _reached(member: MemberState) -> words.Reached | None:
 
 
 def _without_time(member: MemberState, until: int) -> MemberState:
-    """Forget when: deadlines come at any moment, so all that counts is whether one is set."""
+    """Forget all times: deadlines come at any moment, so only whether a deadline is set counts."""
     m = Known(*values_of(member))
     m.patience_until = None if m.patience_until is None else 0
-    # Time is over at any moment, or never: it closes a view that it stays in.
+    # The time to close the cluster is over at once or never.  A member closes a view that keeps
+    # it as long as it wants, so this time counts only for a member that is left out.
     m.closes_until = None if m.closes_until is None else until
     m.tries = 0
     m.says_at = None
@@ -400,13 +401,13 @@ def _without_time(member: MemberState, until: int) -> MemberState:
 
 
 def _at_once(m: StepContext, now: float, what: Input) -> None:
-    """An operator asks for `what`, and no time passes until it is begun."""
+    """Handle an operator's request, and begin it in the same step."""
     steps.happen(m, now, what)
     steps.happen(m, now, inputs.Tick())
 
 
 def _suspect(m: StepContext, now: float, what: Input) -> None:
-    """It hears nothing of the first of its peers, just as the deadline comes."""
+    """Handle `what` as if the deadline had come and the first peer in reach were not heard of."""
     before = m.observations.in_reach
     m.observations = evolve(m.observations, in_reach=before - {min(before, default="")})
     m.patience_until = now

@@ -1,7 +1,7 @@
-"""The outcomes of each comparison at a decision on a view, and the number of candidates.
+"""The outcomes of each comparison at a decision on a view, and the kinds of its candidates.
 
-A rule that compares is tried only where both outcomes occur, and a choice only where there is
-more than one to choose from: a report says which of these a world never had.
+A search tries a comparison only if both outcomes occur, and a choice only if there is more than one
+candidate.  The report of a search says which of these outcomes never occurred.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ QUESTIONS = ("never served", "covers", "is sure", "is clean", "went back")
 """The questions about a view or a store, with two outcomes each."""
 
 ALONE, EQUAL, MORE = "one source", "several sources, all equal", "several sources, one has more"
-"""The choice of the next view's position."""
+"""How many stores could give the next view its position, and whether they differ."""
 
 TWICE = "one number in two views"
-"""Frames of one number, of which a view has dropped one."""
+"""Two stores end with frames of the same number in different views: one frame was dropped."""
 
 OUTCOMES = (
     *(f"{question}: {word}" for question in QUESTIONS for word in ("yes", "no")),
@@ -31,7 +31,10 @@ OUTCOMES = (
 
 
 def outcomes(before: MemberState, told: Input | None) -> Iterator[str]:
-    """Yield the outcomes of the comparisons at a decision; `told`: the input of the step."""
+    """Yield the outcomes of the comparisons at a decision.
+
+    `before`: the member before the step; `told`: the input of the step.
+    """
     new: dict[str, Answer] = {}
     match told:
         case Receive(_, Promise() as promise) if promise.answer is not None:

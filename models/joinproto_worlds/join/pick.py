@@ -1,13 +1,13 @@
 """`latest_is_latest`: the store that the recovery tool calls the latest holds every committed
 frame.
 
-In each state of a join world the power may fail, everywhere at once.  Then the operator has the
-stores as they are now on the disks, all of them or some, and asks `pick`, the shipped one.
-Whatever it calls proven, a tie or clean, and whatever it says loses nothing, is compared with the
-frames that were committed so far.
+In each state of a join world the power may fail everywhere at once.  The operator then has all
+stores, or some of them, as they are on the disks, and asks the shipped `pick`.  Each store that it
+calls proven, a tie or clean, or says loses nothing, is compared with the frames that were committed
+so far.
 
-The stores of members that still run, or run again, are left out by asking with some only:
-a frame that is committed later is committed without those that were given.
+Asking about only some of the stores also covers the case that other members still run, or run
+again.  A frame that is committed later is then committed without the stores that were given.
 
 Source: join protocol, section 4; recovery, verdicts 4 and 5.
 """
@@ -51,11 +51,11 @@ class Disk:
 def build(mutant: str | None = None, **options: Any) -> World:
     """Return a join world in which the operator asks `pick` at any moment.
 
-    `mutant`: a rule of `pick` that is left out, or whatever the join worlds can leave out.
+    `mutant`: a rule of `pick` that is left out, or any rule that the join worlds can leave out.
     """
     is_ours = False
     if mutant is not None:
-        # Here and not above: the catalogue imports every system.
+        # Imported here and not above, because the catalogue imports every system.
         from joinproto_worlds.mutations.catalogue import OF_PICK
 
         is_ours = mutant in OF_PICK
@@ -64,7 +64,7 @@ def build(mutant: str | None = None, **options: Any) -> World:
 
 
 def with_pick(world: World, mutant: str | None = None) -> World:
-    """Return the world with these claims, too."""
+    """Return the world with the claims about `pick` added to its own."""
     ours = claims(Asking(REGISTER in world.members, mutant), whole=mutant is None)
     return evolve(world, show_disk=shown_disk, properties=[*world.properties, *ours])
 
@@ -81,7 +81,7 @@ class Asking:
 
 
 def claims(asking: Asking, *, whole: bool = True) -> list[Property]:
-    """Return the claims about `pick`; `whole`: also that its answers are of use."""
+    """Return the claims about `pick`; `whole`: also the claims that its answers are of use."""
     found = [
         always("latest_is_latest", partial(latest_is_latest, asking)),
         always("nobody_has_more", partial(nobody_has_more, asking)),
@@ -96,9 +96,7 @@ def claims(asking: Asking, *, whole: bool = True) -> list[Property]:
 
 
 def shown_disk(disk: Seen) -> Disk | None:
-    """Return the disks that the operator can find; the register and transient members leave
-    none.
-    """
+    """Return the disk as the operator finds it, or None for the register and transient members."""
     names = [name for name, _ in disk.values]
     if "kept" not in names or disk.kept.transient:
         return None
@@ -116,7 +114,7 @@ def latest_is_latest(asking: Asking, view: View) -> bool:
 def nobody_has_more(asking: Asking, view: View) -> bool:
     """No store, given or not, ends later than one that is proven the latest.
 
-    A tail that the chain has left behind is not more.
+    A tail of frames that the chain has dropped does not count.
     """
     stores = stores_of(view)
     newest = max((disk.record.lineage for _, disk in stores), key=lambda chain: chain.length)
@@ -130,7 +128,7 @@ def nobody_has_more(asking: Asking, view: View) -> bool:
 
 
 def _is_left_behind(end: Position | None, chain: Lineage) -> bool:
-    """Return whether a view of the chain starts before this frame, and behind its view."""
+    """Return whether a later view of the chain starts before this frame, and so has dropped it."""
     number = None if end is None else chain.number_of(end.view)
     return number is not None and any(
         view.number > number
@@ -140,7 +138,7 @@ def _is_left_behind(end: Position | None, chain: Lineage) -> bool:
 
 
 def stores_fit_together(asking: Asking, view: View) -> bool:
-    """Without copies and forced beginnings no store is called damaged, copied or diverged."""
+    """No store is called damaged, copied or diverged in a world that has no such stores."""
     return not any(
         found.verdict in (Verdict.DIVERGED, Verdict.CORRUPT, Verdict.DIFFERENT_CLUSTERS)
         or found.has_copy
@@ -163,7 +161,7 @@ def stores_of(view: View) -> Stores:
 
 @cache
 def _vouched(stores: Stores, asking: Asking) -> frozenset[frozenset[Position]]:
-    """Return the frames of every store that some answer vouches for."""
+    """Return the frames of each store that an answer calls the latest and sure."""
     frames = {name: frozenset(disk.frames) for name, disk in stores}
     return frozenset(
         frames[name]
@@ -175,7 +173,7 @@ def _vouched(stores: Stores, asking: Asking) -> frozenset[frozenset[Position]]:
 
 @cache
 def _proven(stores: Stores, asking: Asking) -> frozenset[Position | None]:
-    """Return where the stores end that some answer calls proven, or a tie."""
+    """Return the positions of the stores that an answer calls proven, or a tie."""
     disks = dict(stores)
     return frozenset(
         disks[name].record.position

@@ -20,14 +20,14 @@ from joinproto_worlds.join.words import Found, Lost
 class HostLapse(Enum):
     """A duty of the host that can be left out, so that a search shows its purpose.
 
-    The numbers are those of the guide for embedding.
+    The numbers are those of the duties in the guide for embedding.
     """
 
     PERSIST_FIRST = "sends-before-persisting"  # duty 1
-    NO_BACKUP = "disk-restored"  # duty 5: a record that has forgotten its promises
+    NO_BACKUP = "disk-restored"  # duty 5: an old record, which lacks the latest promises
     TRANSIENT_ID = "transient-keeps-its-id"  # duty 7
     FRAME_DURABLE = "told-before-durable"  # duty 10
-    ALL_HAVE_IT = "acknowledged-early"  # duty 11: most of the members are enough
+    ALL_HAVE_IT = "acknowledged-early"  # duty 11: half of the members are enough
     UPDATE_DURABLE = "update-not-durable"  # duty 13
     SAME_MOMENT = "feeds-more-than-it-says"  # duty 14
     ONE_CONFIG = "electors-differ"  # duty 20
@@ -38,16 +38,17 @@ class HostLapse(Enum):
 class Plan:
     """The constant part of a member.
 
-    `views`: a chain is at most so long; `frames`: so many are written at most, counted
-    over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
-    whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
-    a new connection.  `hears`: which members it hears comes and goes, up to the
-    question with the number `questions`, that it asks over a new connection.  `reads`: a client
-    reads at it, once.  `beats`: it
-    sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and
-    appends frame by frame, where others receive alongside and switch.  `lasts`: a wish to close the
-    cluster outlives every view that leaves it out, where else it lapses with the first.
-    `mutation`: a rule that it leaves out; `lapses`: duties its host neglects.
+    `views`, `frames`: the most views of the chain, and the most frames written in all its views.
+    `rounds`: the most rounds of ballots.  `proposes`, `suspects`, `leaves`, `closes`: whether the
+    member does this.  `forgets`: its disk may be lost or emptied.  `greets`: it says hello when it
+    starts, as over a new connection.  `hears`: its connections come and go; it asks a question
+    over each new one, up to number `questions`.  `reads`: a client reads at it, once.  `beats`: it
+    sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: in an update its host cuts
+    and appends frame by frame; other hosts receive all data first, and then switch to it.
+    `is_patient`, `hurries`: it waits for all answers, except behind the views with these numbers.
+    `lasts`: its wish to close the cluster outlives every view that leaves it out; otherwise the
+    first such view ends the wish.  `mutation`: a rule that is left out; `lapses`: duties that its
+    host neglects.
     """
 
     config: Config

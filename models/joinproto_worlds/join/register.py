@@ -15,7 +15,10 @@ from joinproto_worlds.join.words import Ask, Cas, ChosenView, Free, Says
 
 @define
 class Register:
-    """`chosen`: its entries.  It does not fail."""
+    """A register that never fails.  `chosen`: its entries.
+
+    `forgets`: it sets a second successor for a view that already has one.
+    """
 
     persistent: ClassVar[tuple[str, ...]] = ("chosen",)
 

@@ -1,7 +1,7 @@
-"""Scenes: the initial contents of a join world's disks, possibly empty.
+"""Scenes: the initial contents of the disks in a join world.
 
-A scene is the end of a run that other worlds have searched; to start there keeps a world small
-enough to search its continuation.  No frame was written, but in few of them.
+A scene is the end of a run that other worlds have searched.  A world that starts there is small
+enough to search what may follow.  Only some of the scenes have frames.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def _options(wait_for: int) -> str:
 
 @frozen
 class Scene:
-    """`stores`: the contents of each member's disk; the others are empty.  `chain`: chosen.
+    """`stores`: the record on each member's disk; a member that is not named has an empty disk.
 
-    `others`: members whose views stand on other chains, or are too old to be compared.
-    `committed`: frames that were acknowledged.
+    `chain`: the chosen views.  `others`: members whose views are of other chains, or too old to be
+    compared.  `committed`: frames that were acknowledged.
     """
 
     stores: Mapping[str, StoreRecord]
@@ -97,7 +97,7 @@ def _store(name: str, chain: Lineage, *, ready_at: int = 0, **more: Any) -> Stor
 
 
 def _stores(names: str, chain: Lineage, **more: Any) -> dict[str, StoreRecord]:
-    """Return the same for several members."""
+    """Return such records for several members."""
     return {name: _store(name, chain, **more) for name in names}
 
 
@@ -106,7 +106,7 @@ def _empty(name: str, life: int = 1) -> StoreRecord:
 
 
 def mixed() -> Scene:
-    """Closed in order while `b` was away; `c` has lost its disk since (I3, I7)."""
+    """The cluster was closed in order while `b` was away; then `c` lost its disk (I3, I7)."""
     first = _founded("abc")
     second = _changed(first, "ac")
     third = _closed(second)
@@ -121,13 +121,13 @@ def founded() -> Scene:
 
 
 def four() -> Scene:
-    """The same with four members."""
+    """As `founded`, with four members."""
     first = _founded("abcd", wait_for=3)
     return Scene(_stores("abcd", first), first)
 
 
 def replaced() -> Scene:
-    """All know a view that no member was ready in yet; `c`, a member of it, lost its disk."""
+    """All know a view in which no member was ready yet; `c`, a member of it, lost its disk."""
     first = _founded("abc")
     frame = _first_frame(first)
     chain = _changed(first, "abc", position=frame)
@@ -145,7 +145,7 @@ def behind() -> Scene:
 
 
 def clean_lost() -> Scene:
-    """Closed in order while `b` alone had the last frame; then `b` lost its disk."""
+    """The cluster was closed in order while only `b` had the last frame; then `b` lost its disk."""
     first = _founded("ab")
     chain = _closed(first, _first_frame(first))
     return Scene({"a": _store("a", chain, ready_at=1), "b": _empty("b", 2)}, chain)
@@ -178,27 +178,27 @@ def stopped() -> Scene:
 
 
 def closed() -> Scene:
-    """Closed in order."""
+    """The cluster was closed in order."""
     chain = _closed(_founded("ab"))
     return Scene(_stores("ab", chain, ready_at=1), chain)
 
 
 def half_updated() -> Scene:
-    """Closed in order, and no disk is whole: none of them is clean (I6)."""
+    """The cluster was closed in order, and each store has an unfinished update (I6)."""
     scene = closed()
     broken = {name: evolve(store, update_unfinished=True) for name, store in scene.stores.items()}
     return Scene(broken, scene.chain)
 
 
 def foreign() -> Scene:
-    """`a` and `b` were closed; `c` is ready in a view of another cluster (J3)."""
+    """`a` and `b` were closed; `c` knows the first view of another cluster (J3)."""
     scene = closed()
     other = _store("c", _founded("abc", nonce="another"))
     return Scene({**scene.stores, "c": other}, scene.chain, others="c")
 
 
 def branch() -> Scene:
-    """`a` and `b` were closed; `c` is of a branch of this cluster, and further on (J3)."""
+    """`a` and `b` were closed; `c` is of a branch of this cluster that has more views (J3)."""
     scene = closed()
     branch = _changed(_founded("ab"), "ab", nonce="forced")
     other = _store("c", _changed(branch, "ab", nonce="forced"))
@@ -212,7 +212,7 @@ def copied() -> Scene:
 
 
 def long_ago() -> Scene:
-    """`a` and `b` keep one view, and were closed; `c` stopped long before that one (J3)."""
+    """`a` and `b` were closed, and keep only the last view; `c` stopped long before it (J3)."""
     second = _changed(_founded("ab"), "ab")
     chain = _closed(_changed(second, "ab"))
     short = Lineage(chain.views[-1:], chain.initial)
@@ -221,7 +221,7 @@ def long_ago() -> Scene:
 
 
 def tails() -> Scene:
-    """`a` crashed with a frame that no member acknowledged; `b` alone wrote one of its number."""
+    """`a` crashed with a frame that was not acknowledged; then `b` alone wrote its own frame 1."""
     first = _founded("ab", wait_for=1)
     chain = _changed(first, "b")
     a = _store("a", first, ready_at=1, position=_first_frame(first))
@@ -230,7 +230,10 @@ def tails() -> Scene:
 
 
 def _went_on(first: Lineage, names: str, ready: str) -> Scene:
-    """All wrote a frame; the members of the next view another, and those `ready` have it."""
+    """Return a scene with two frames: all wrote the first, and the stores in `ready` have both.
+
+    `names`: the members of the second view, in which the second frame was written.
+    """
     before = _first_frame(first)
     chain = _changed(first, names, position=before)
     last = Position(_tip(chain).id, 2)
@@ -239,7 +242,7 @@ def _went_on(first: Lineage, names: str, ready: str) -> Scene:
 
 
 def put_back() -> Scene:
-    """All were killed, and `b` got its disk of the view before: the last frame is not there."""
+    """All were killed, and `b` got a copy of its disk from the view before, without frame 2."""
     first = _founded("abc")
     scene = _went_on(first, "abc", "ac")
     old = _store("b", first, ready_at=1, position=_first_frame(first))
@@ -247,13 +250,16 @@ def put_back() -> Scene:
 
 
 def put_back_empty() -> Scene:
-    """The same, and the copy was made before the cluster was founded."""
+    """As `put_back`, but the copy was made before the cluster was founded."""
     scene = put_back()
     return evolve(scene, stores={**scene.stores, "b": _empty("b")})
 
 
 def put_back_in_update() -> Scene:
-    """The same, made while `b` was updated in the view, which `d`, given up before, is not in."""
+    """As `put_back`, but the copy was made while `b` was updated in the second view.
+
+    `d` was given up before, and is not in that view.
+    """
     first = _founded("abcd", wait_for=3)
     scene = _went_on(first, "abc", "ac")
     old = _store("b", scene.chain, ready_at=1)
@@ -262,7 +268,7 @@ def put_back_in_update() -> Scene:
 
 
 def two_put_back() -> Scene:
-    """The same with `c`, too: `a` alone has the last frame, and is no majority."""
+    """As `put_back`, and `c` got a copy, too: only `a` has frame 2, and it is no majority."""
     scene = put_back()
     old = evolve(scene.stores["b"], store_id="c1")
     return evolve(scene, stores={**scene.stores, "c": old})
@@ -288,7 +294,7 @@ def blank_founder() -> Scene:
 
 
 def first_leaver() -> Scene:
-    """`a` left long ago, whole; `b` and `c` went on without it, and were killed."""
+    """`a` left long ago with a whole store; `b` and `c` went on without it, and were killed."""
     first = _founded("abc")
     scene = _went_on(first, "bc", "bc")
     old = _store("a", first, ready_at=1, position=_first_frame(first))
@@ -296,7 +302,7 @@ def first_leaver() -> Scene:
 
 
 def half_copied() -> Scene:
-    """`b` was updated when all were killed: it knows the view, and has half of the data."""
+    """`b` was being updated when all were killed: it knows the view, and lacks some of its data."""
     first = _founded("ab")
     frame = _first_frame(first)
     chain = _changed(first, "ab", position=frame)

@@ -1,5 +1,5 @@
-"""The events of the join worlds besides the members' messages: for members, hosts and the
-ledger.
+"""The events of the join worlds that are not messages of members: those of hosts, the register and
+the ledger, and the choices of the search.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class FrameMessage:
 
 @frozen(cache_hash=True)
 class Data:
-    """A source's whole data: which a real host streams."""
+    """All data of a source in one message; a real host streams it."""
 
     view: ViewId
     position: Position | None
@@ -80,7 +80,7 @@ class Data:
 
 @frozen(cache_hash=True)
 class Cas:
-    """To the register: let `view` be the successor of its parent, if there is none."""
+    """To the register: let `view` be the successor of its parent, if the parent has none."""
 
     view: View
 
@@ -134,7 +134,7 @@ class Kept:
 
 @frozen(cache_hash=True)
 class ReadBegan:
-    """A client of a member reads, which has these frames."""
+    """A client's read begins at a member that has these frames."""
 
     seat: Seat
     frames: tuple[Position, ...]
@@ -145,7 +145,7 @@ class ReadBegan:
 
 @frozen(cache_hash=True)
 class ReadEnded:
-    """It is answered with the frames known at its beginning."""
+    """A member answers its client's read, with at least the frames that it had at the beginning."""
 
     seat: Seat
 
@@ -155,7 +155,7 @@ class ReadEnded:
 
 @frozen(cache_hash=True)
 class Reached:
-    """A member that heard of no member is connected to another, and knows this view."""
+    """A member that heard no other member is connected again; this view is the latest it knows."""
 
     seat: Seat
     view: ViewId
@@ -166,7 +166,7 @@ class Reached:
 
 @frozen(cache_hash=True)
 class Reopened:
-    """A member that hears of others at times only serves clients, perhaps again."""
+    """A member whose connections come and go serves clients in a view, perhaps again."""
 
     seat: Seat
     view: ViewId
@@ -198,7 +198,7 @@ class ReadyIn:
 
 @frozen(cache_hash=True)
 class Returned:
-    """A process was started again before it had answered: its memory is gone."""
+    """A process that had not answered a ballot was started again, so its memory is gone."""
 
     seat: Seat
     tip: ViewId | None
@@ -209,7 +209,7 @@ class Returned:
 
 @frozen(cache_hash=True)
 class Stands:
-    """A process hears from the register that nothing follows this view."""
+    """The register has told a process that no view follows this one."""
 
     seat: Seat
     view: ViewId

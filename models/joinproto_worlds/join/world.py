@@ -1,13 +1,13 @@
-"""The join worlds: members of the view chain, from empty disks through whatever may come.
+"""The join worlds: members of the view chain, which start from empty disks or from a scene.
 
 Source: join protocol, sections 3 and 4.  The members are the shipped `Member`; the host, its store
-and the register are in `member.py` and `register.py`, the facts known to no member in `ledger.py`,
-the claims in `claims.py`.
+and the register are in `member.py`, `host.py` and `register.py`, the facts that no single member
+knows in `ledger.py`, and the claims in `claims.py`.
 
-Bounds: see `bounds.py`.  Reductions: the first `proposers` members propose, the others
-only answer; messages that no member can use any more are dropped (`expiry`).  Loss, doubling and
-reordering are free: the network is a set.  A deadline comes at any moment, and so does the
-suspicion that one of the others is gone.
+Bounds: see `bounds.py`.  Two reductions keep the worlds small.  Only the first `proposers` members
+propose, and the others answer; and messages that no member can use any more are dropped (`expiry`).
+The network is a set, so messages may always be lost, doubled and reordered.  A deadline may come at
+any moment, and a member may at any moment suspect that another member is gone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def build(
     rounds: int = 1,
     **given: Any,
 ) -> World:
-    """Return the world within these bounds; `given`: see `Bounds`."""
+    """Return the world within these bounds; `Bounds` explains all arguments."""
     it = Bounds(
         members=members,
         wait_for=wait_for,
@@ -78,7 +78,7 @@ def build(
         start="down" if it.live and it.beats else "up",
         monitor=partial(Ledger, it.n, all_have_it, chosen, eras=eras, committed=before.committed),
         beside=() if votes else (REGISTER,),
-        # Numbers say nothing about views of other chains.
+        # Messages expire by the numbers of views, which cannot be compared between two chains.
         expiry=None
         if it.foreign
         else partial(expiry, names, votes, mutant != "older-frame-accepted"),
@@ -97,7 +97,7 @@ def _node(plan: Plan) -> Node:
 
 
 def _actions_of(it: Bounds) -> tuple[tuple[str, str, bool], ...]:
-    """Return the possible actions on disks: name, event, whether it is a fault."""
+    """Return the possible actions on disks: the member, the event, and whether it is a fault."""
     actions = [(name, "mark", False) for name in it.names if it.marks]
     if it.wiped is not None:
         actions.append((it.wiped, "wipe", True))
