@@ -1,1 +1,1 @@
-"""Mutations: the product with one rule left out, made from outside, for searches that must fail."""
+"""Mutations: each leaves one rule out of the product, from outside, for a search that must fail."""

@@ -1,4 +1,4 @@
-"""Every mutation by its name; each is found by a world, by a storm or by both."""
+"""Every mutation by its name; each is found by a world or by random runs, or by both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from joinproto_worlds.mutations.standing import PHASES, WRITING
 from joinproto_worlds.mutations.succeeding import SUCCEEDING
 
 OF_THE_MEMBER = tuple(one.name for one in (*CHOOSING, *ANSWERING, *SUCCEEDING, *PHASES, *WRITING))
-"""Those of a member of the join protocol."""
+"""The names of the mutations of a member of the join protocol."""
 
 OF_THE_CHOICE = tuple(one.name for one in CHOOSING)
 OF_PICK = tuple(one.name for one in PICKING)

@@ -41,7 +41,7 @@ SETTLING = "joinproto.join.fixpoint"
 
 @around
 def _unwritten(original: Callable[..., Step], *args: Any, **more: Any) -> Step:
-    """Its first write stays in memory."""
+    """Drop the step's first effect if it is a write, so that the record stays in memory."""
     step = original(*args, **more)
     first = step.effects[:1]
     is_written = bool(first) and isinstance(first[0], PersistRecord)
@@ -102,7 +102,7 @@ CHOOSING = (
     Mutation.of(
         "accepted-not-honoured", CHOICE, "Choice._binding", instead(property(lambda self: None))
     ),
-    # The one of several acceptances that was heard last, or of a later round, is proposed again.
+    # Of several acceptances the one heard last, or one of the latest round, is proposed again.
     Mutation.of("last-acceptance-binds", CHOICE, "Choice._latest", _last),
     Mutation.of("round-alone-binds", CHOICE, "Choice._latest", _by_round),
     Mutation.of("stranger-votes", CHOICE, "Choice._count_of", _by_name),
@@ -116,7 +116,7 @@ CHOOSING = (
         instead(lambda self: (self.record, ())),
     ),
 )
-"""Rules of the choice."""
+"""Mutations of the choice of a view."""
 
 
 # -- proofs in answers -------------------------------------------------------------------------
@@ -164,9 +164,9 @@ def _unfinished_is_data(original: Callable[[Known], Facts], it: Known) -> Facts:
 
 
 ANSWERING = (
-    # A member that is where a view starts is taken for ready in it.
+    # A store whose data ends where a view starts counts as ready in that view.
     Mutation.of("held-derived", ANSWERS, "Evidence._has_held", _held_by_position),
-    # An update that was cut off is forgotten.
+    # A store whose update was cut off counts as whole.
     Mutation(
         "unfinished-counts",
         (
@@ -176,15 +176,15 @@ ANSWERING = (
     ),
     # A member that knows the tip is counted as having held it.
     Mutation.of("tip-is-data", ANSWERS, "Evidence._has_held", _tip_is_data),
-    # A member that has as many frames as there were where a view starts is taken to have these.
+    # A store that has as many frames as a view starts with counts as having the same frames.
     Mutation.of("equal-number-covers", ANSWERS, "Evidence._is_at_start", _as_many),
     # A disk that was put back is believed.
     Mutation.of("backup-believed", ANSWERS, "forgets", instead(lambda *_: None)),
-    # Others believe it; it finds out itself.
+    # Other members believe such a disk; its own member still notices.
     Mutation.of("backup-answers", ANSWERS, "Evidence.of", _all_answers),
-    # Others count it no more; it does not look itself, and gets ready again where it was.
+    # Other members do not believe it; its own member does not notice, and gets ready again.
     Mutation.of("backup-goes-on", BACKUPS, "look_back", instead(lambda *_, **__: None)),
-    # It is not told that frames were sent in a view that it learns.
+    # A member that learns a view is not told that the view has frames.
     Mutation.of("backup-not-told", CHOICE_MESSAGES, "Chosen.telling", _without_frames),
 )
-"""Rules about answers."""
+"""Mutations of what answers prove."""

@@ -1,4 +1,4 @@
-"""Mutations of the Clusterer: each rule U1 to U7 left out once.
+"""Mutations of the Clusterer's rules U1 to U7.
 
 Source: Clusterer, U1 to U7.
 """
@@ -232,4 +232,4 @@ CLUSTERER = (
         lambda _: lambda _identity: None,
     ),
 )
-"""The rules of the Clusterer, U1 to U7."""
+"""Mutations of the rules U1 to U7."""

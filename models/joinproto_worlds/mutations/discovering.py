@@ -1,4 +1,4 @@
-"""Mutations of how a cluster is found, and of cleanup.
+"""Mutations of the first start of a cluster.
 
 Source: discovery, D1, D3 and D4.
 """
@@ -14,15 +14,15 @@ ROUND = "joinproto.discovery.round"
 DISCOVERING = (
     # One vote founds a cluster.
     Mutation.of("founds-alone", ROUND, "majority_of", instead(lambda expected: 1)),
-    # Members of a cluster are not joined.
+    # A node does not join the cluster of a member that answers.
     Mutation.of("founds-again", ROUND, "TABLES", dropping("a member answers", of=Rules.OURS)),
     # A list that lacks members is as good as a whole one.
     Mutation.of(
         "any-list", ROUND, "TABLES", dropping("fewer are listed than expected", of=Rules.OURS)
     ),
-    # More nodes than expected found a cluster all the same.
+    # A cluster is founded although more nodes are listed than expected.
     Mutation.of(
         "any-size", ROUND, "TABLES", dropping("more are listed than expected", of=Rules.OURS)
     ),
 )
-"""Rules of our own boot."""
+"""Mutations of our own rules for a first start."""

@@ -1,7 +1,7 @@
-"""A mutation: a name, and the replacements of functions and methods while it is applied.
+"""A mutation: a name, and the functions, methods and tables that are replaced while it is applied.
 
-The product knows nothing of this.  A table loses a case, or a pure function another answer,
-in every module that holds it, and everything stands as before when the block ends:
+The product has no code for this.  A table loses a case, or a pure function gives another answer,
+in every module that holds it.  When the block ends, all originals are set again:
 
     with applied(mutation):
         ...
@@ -32,16 +32,17 @@ _MISSING = object()
 
 @define(eq=False)
 class Patch:
-    """The replacement of `path` in `module`: a function, or a class and its members.
+    """The replacement of one attribute of `module`.
 
+    `path`: a function or table of the module, or a class and its method, with dots between.
     `made`: makes the replacement from the original.
     """
 
     module: str
     path: str
     made: Callable[[Any], Any]
-    # Kept, because a search applies it again for each call of a member: the replacements, and the
-    # modules that hold them.
+    # Caches: the original with its replacement, and the modules that hold the original.  A search
+    # applies a patch again for each call of a member.
     _made: tuple[Any, Any] | None = field(default=None, init=False, repr=False)
     _held: tuple[Any, int, list[Any]] | None = field(default=None, init=False, repr=False)
 
@@ -50,15 +51,15 @@ class Patch:
         return f"{self.module}.{self.path}"
 
     def replace(self) -> Iterator[tuple[Any, str, Any]]:
-        """Replace it wherever it is held; yields the holder, the name and the original.
+        """Replace the original in every holder; yields the holder, the name and the original.
 
-        Raises `MisuseError` where nothing is to be replaced.
+        Raises `MisuseError` if the module has no such attribute.
         """
         owner: Any = import_module(self.module)
         *classes, name = self.path.split(".")
         for one in classes:
             owner = getattr(owner, one, None)
-        # As it stands there: a property, a method of this class and of none above it.
+        # Looked up in `vars`, so that a property stays one, and a base class is not asked.
         original = _MISSING if owner is None else vars(owner).get(name, _MISSING)
         if original is _MISSING:
             raise MisuseError(
@@ -72,7 +73,7 @@ class Patch:
             setattr(holder, name, self._made[1])
 
     def _holders(self, name: str, original: Any) -> list[Any]:
-        """Return the modules that hold it: the one that defines it, and all that import it."""
+        """Return the modules that hold it under this name: its own, and all that import it."""
         count = len(sys.modules)
         if self._held is None or self._held[:2] != (original, count):
             ours = (one for title, one in list(sys.modules.items()) if is_model_code(title))
@@ -86,7 +87,7 @@ class Patch:
 
 @frozen(eq=False)
 class Mutation:
-    """A rule that is not kept.  `name`: as `--mutant` calls it."""
+    """The patches that leave one rule out.  `name`: as `--mutant` calls it."""
 
     name: str
     patches: tuple[Patch, ...]
@@ -97,7 +98,7 @@ class Mutation:
         return cls(name, (Patch(module, path, made),))
 
     def apply(self) -> list[tuple[Any, str, Any]]:
-        """Apply it until the process ends, or until the returned originals are set again."""
+        """Apply all patches, and return the originals, with which `restore` undoes this."""
         done: list[tuple[Any, str, Any]] = []
         try:
             for patch in self.patches:
@@ -116,14 +117,14 @@ def restore(done: list[tuple[Any, str, Any]]) -> None:
         setattr(holder, name, original)
 
 
-_now: list[Mutation] = []  # those that are applied
+_now: list[Mutation] = []  # the mutations that are applied at present
 
 
 @contextmanager
 def applied(mutation: Mutation | None) -> Iterator[None]:
-    """Leave the rule out while the block runs, in the whole process; None if there is none.
+    """Leave the rule out in the whole process while the block runs.
 
-    In a block of the same mutation it changes nothing.
+    None leaves nothing out, and a block inside a block of the same mutation changes nothing.
     """
     if mutation is None or mutation in _now:
         yield
@@ -138,10 +139,10 @@ def applied(mutation: Mutation | None) -> Iterator[None]:
 
 
 def inside(mutation: Callable[[Any], Mutation | None]) -> Callable[[Any], Any]:
-    """Return a decorator: a method runs with the mutation of its object, and all it yields, too.
+    """Return a decorator of methods: a method, and each step of its iterator, runs mutated.
 
-    A search calls many members in turn, each for a moment; so does the host that iterates over such
-    a method.
+    `mutation`: returns the mutation of the method's object, or None.  The rule is left out only
+    during a call or a step, because a search calls members with different mutations in turn.
     """
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -172,13 +173,13 @@ def _stepwise(mutation: Mutation, found: Iterator[Any]) -> Iterator[Any]:
 
 
 def instead(replacement: Any) -> Callable[[object], Any]:
-    """Return a patch that puts this in the place of the original, whatever that is."""
+    """Return a patch that replaces any original by this."""
     return lambda _original: replacement
 
 
 def around(wrapper: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a patch that calls this in the place of a function: with that one before its
-    arguments.
+    """Return a patch that replaces a function by `wrapper`, which gets the original first, and
+    then the arguments of the call.
     """
 
     def made(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -202,8 +203,9 @@ def without(table: Table[O], *names: str) -> Table[O]:
 
 
 def dropping(*names: str, of: object = None) -> Callable[[Any], Any]:
-    """Return a patch that removes these cases from a table; `of`: that one of several, by its
-    key.
+    """Return a patch that removes these cases from a table.
+
+    `of`: the key of the table, if the original is a mapping of several tables.
     """
 
     def made(original: Any) -> Any:
@@ -217,15 +219,15 @@ def dropping(*names: str, of: object = None) -> Callable[[Any], Any]:
 def with_arrows(
     machine: StateMachine[O], change: Callable[[Arrow[O]], Table[O]]
 ) -> StateMachine[O]:
-    """Return the machine with another table in each arrow."""
+    """Return the machine with the table of each arrow replaced by what `change` returns for it."""
     arrows = tuple(evolve(arrow, table=change(arrow)) for arrow in machine.arrows)
     return StateMachine(machine.name, machine.phases, arrows)
 
 
 def without_rule(table: Table[O], label: str) -> Table[O]:
-    """Return the table without the cases of this rule; its last one always holds then.
+    """Return the table without the cases of this rule; the last remaining case then always holds.
 
-    A table that has nothing else, or nothing of it, stays as it is.
+    A table whose cases are all of this rule, or none of them, stays as it is.
     """
     kept = tuple(case for case in table.cases if case.label != label)
     if len(kept) in (0, len(table.cases)):
@@ -234,7 +236,7 @@ def without_rule(table: Table[O], label: str) -> Table[O]:
 
 
 def changing(table: Table[O], name: str, **changes: Any) -> Table[O]:
-    """Return the table with other fields in the case of this name."""
+    """Return the table with these fields of the case of this name changed."""
     _require(table, name)
     cases: tuple[Case[O], ...] = tuple(
         evolve(case, **changes) if case.name == name else case for case in table.cases

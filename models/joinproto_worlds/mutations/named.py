@@ -1,6 +1,6 @@
-"""A mutation by its name: of the systems only as much is loaded as it takes to find it.
+"""Find a mutation by its name, and load no more systems than it takes to find it.
 
-Most searches ask for none, and a search of one system loads no other one.
+Most searches ask for no mutation, and a search of one system should load no other system.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from joinproto_worlds.mutations.mutation import Mutation, inside
 
 @frozen
 class _Place:
-    """A module here, the tuples of mutations in it, and the room of ours that they change."""
+    """A module of this package, its tuples of mutations, and the package of ours (`room`) that
+    they change.
+    """
 
     module: str
     tuples: tuple[str, ...]
@@ -44,7 +46,10 @@ def every() -> Iterator[Mutation]:
 
 
 def mutation(name: str | None) -> Mutation | None:
-    """Return the mutation of this name, None for None; raises `UsageProblem` for another."""
+    """Return the mutation of this name, or None for None.
+
+    Raises `UsageProblem` if no mutation has this name.
+    """
     found = _found(name)
     if name is not None and found is None:
         raise UsageProblem(
@@ -55,18 +60,18 @@ def mutation(name: str | None) -> Mutation | None:
 
 
 mutated = inside(lambda it: mutation(it.mutant))
-"""Decorates a method: it runs with the mutation that its object's field `mutant` names."""
+"""A decorator: the method runs with the mutation that the field `mutant` of its object names."""
 
 
 def is_mutation(name: str | None) -> bool:
-    """Return whether there is one of this name."""
+    """Return whether a mutation has this name; False for None."""
     return _found(name) is not None
 
 
 def _found(name: str | None) -> Mutation | None:
     if name is None:
         return None
-    # First those of modules that the world has loaded.
+    # The packages that the world has already loaded come first.
     places = sorted(_PLACES, key=lambda place: f"joinproto.{place.room}" not in sys.modules)
     return next((one for place in places for one in _of(place) if one.name == name), None)
 

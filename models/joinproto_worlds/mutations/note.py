@@ -13,7 +13,7 @@ from joinproto_worlds.mutations.mutation import Mutation, with_arrows, without_r
 Made = Callable[..., StateMachine[Phase]]
 
 RULES = ("I1", "I2", "I4", "I5", "I6", "I7", "J2", "J3")
-"""Those about which a world is that holds."""
+"""The rules that have a world of their own that holds."""
 
 
 def _lacking(label: str, original: Made) -> Made:
@@ -33,4 +33,4 @@ NOTE = tuple(
     )
     for label in RULES
 )
-"""Rules of the note."""
+"""A mutation for each of these rules."""

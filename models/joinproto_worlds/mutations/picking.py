@@ -1,7 +1,7 @@
 """Mutations of `pick`, and of the log.
 
-Source: recovery, verdicts 4 and 5; the duty to acknowledge only frames that all members of a view
-have.
+Source: recovery, verdicts 4 and 5; duty 11 of a host, to acknowledge only frames that all members
+of a view have.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _nobody = instead(lambda *args, **more: frozenset())
 
 
 PICKING = (
-    # Any position counts, also of a view that was left behind.
+    # Any position counts, also one in a view that the chain has left behind.
     Mutation.of("picks-the-highest", "joinproto.join.answers", "Evidence.covers", _any_position),
     # Members of the newest view are not waited for.
     Mutation.of("picks-without-members", PICK, "_needed", _nobody),
-    # Those that are not here have not gone on.
+    # Electors whose stores are missing are taken not to have gone on.
     Mutation.of("picks-without-electors", PICK, "_beyond", _nobody),
 )
-"""Rules of `pick`."""
+"""Mutations of `pick`."""
 
 
 @around
@@ -50,4 +50,4 @@ LOGGING = (
         "acknowledge-by-majority", "joinproto.log.sequencer", "Sequencer.__init__", _by_majority
     ),
 )
-"""Rules of the log."""
+"""Mutations of the log."""

@@ -81,9 +81,9 @@ def _everybody(original: Table[Entrance]) -> Table[Entrance]:
 def _confirming_early(
     of: Callable[[Write], bool], *, keeps: bool
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a mutation of a primary's step: it takes these writes for done, before they are.
+    """Return a patch of a primary's step that takes these writes for done before they are done.
 
-    `keeps`: they follow behind all else; otherwise they are left out.
+    `keeps`: the writes come after all other effects; otherwise they are left out.
     """
 
     def made(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -113,7 +113,7 @@ def _former_heard(original: Callable[..., None]) -> Callable[..., None]:
 
 
 PROMOTING = (
-    # H1: a backup that has everything still catches up.
+    # H1: a backup that has everything stays in the role that catches up.
     Mutation.of("never-a-backup", "joinproto.standby.roles", "machine", _never_backup),
     # H2: an older generation is not refused.
     _with_rules("no-generations", generations=False),
@@ -131,16 +131,16 @@ PROMOTING = (
         "lead",
         _confirming_early(lambda write: not write.changes, keeps=False),
     ),
-    # H4, LM4, LC2: confirmed before the members that are up to date have it.
+    # H4, LM4, LC2: a primary confirms before the members that are up to date have the change.
     _with_rules("transfers-at-once", holds_transfers=False),
     _with_rules("acknowledges-at-once", holds_acknowledgements=False),
     _with_rules("declares-at-once", holds_declarations=False),
     _with_rules("drops-unrecorded", records_drops=False),
-    # Late data of a former link, which the names of links exclude.
+    # Late data of a former link is still heard; the names of links prevent that.
     Mutation.of(
         "former-link-heard", "joinproto.machine.world", "MachineWorld.connect", _former_heard
     ),
-    # H5: a backup that has asked for a queue counts as caught up with it.
+    # H5: a backup counts as caught up with a queue as soon as it has asked for the queue.
     Mutation.of("level-at-once", "joinproto.standby.replication", "_ended", _ended_at_once),
     # H6.
     _with_rules("no-bindings", mirrors_bindings=False),
@@ -160,11 +160,11 @@ PROMOTING = (
     Mutation.of("stops-clean", "joinproto.standby.machine", "_mark", _stops_clean),
     # H11.
     Mutation.of("lets-everybody-in", "joinproto.standby.clients", "ENTERING", _everybody),
-    # A backup that still catches up is promoted.
+    # A backup is promoted while it still catches up.
     Mutation.of(
         "promotes-who-catches-up", PROMOTE, "TABLES", dropping("it catches up", of=Variant.OURS)
     ),
-    # H3: a backup that the promoted broker's primary has left behind prevents the promotion.
+    # H3: a backup prevents a promotion although the last primary has left it behind.
     Mutation.of("left-are-better", PROMOTE, "_was_left", lambda _: lambda _peer, _about: False),
     # A new primary waits for no member (LM5).
     Mutation.of("confirms-at-once", PROMOTE, "promote", _at_once),

@@ -1,4 +1,4 @@
-"""Mutations of reconciliation: each rule Q1 to Q6 left out once.
+"""Mutations of reconciliation: at least one for each rule, Q1 to Q6.
 
 Source: reconciliation, Q1 to Q6.
 """
@@ -44,7 +44,7 @@ def _lost_at_once(
 
 
 def _drops_first(tables: Tables) -> Tables:
-    """Return the tables; ours drops who left before it adds."""
+    """Return the tables, where ours drops a replica that left before it adds another."""
     ours = tables[Variant.OURS]
     drop = next(case for case in tables[Variant.SEED].cases if case.name == "drop a node that left")
     rest = list(without(ours, drop.name).cases)
@@ -95,4 +95,6 @@ RECONCILING = (
     Mutation.of("list-decides", KEEPER, "_as_told", instead(lambda queue, *_: queue)),
     Mutation.of("without-leader", KEEPER, "_as_told", _leader_or_list),
 )
-"""In the order of the rules: Q1, Q2 twice, Q3, Q4 thrice, Q5, Q6; then the actions of a broker."""
+"""In the order of the rules: one of Q1, two of Q2, one of Q3, three of Q4, one each of Q5 and Q6;
+then those about the actions of a broker.
+"""

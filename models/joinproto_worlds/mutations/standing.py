@@ -68,12 +68,11 @@ PHASES = (
             Patch(f"{CHAIN}.frames", "may_append", _frozen_writes),
         ),
     ),
-    # A read is answered from whatever view its member believes in.
+    # A member answers a read without asking others whether its view is current.
     Mutation.of("reads-unconfirmed", f"{CHAIN}.reading", "_begin", lambda _: _believes),
-    # A member that is connected counts as in the view, and says otherwise a round trip later.
+    # A connected peer counts as in the view until it says otherwise, a round trip later.
     Mutation.of("heard-by-connection", f"{CHAIN}.steps", "doubt", lambda _: lambda m, peer: None),
-    # A member that knows only from the register that its view stands takes a CLOSE for an earlier
-    # one.
+    # A member forgets that it ran in its view if only the register has told it so.
     Mutation.of("register-unnoted", f"{CHAIN}.steps", "register_free", _unnoted),
     Mutation("serves-unheard", (_lacking("hears no majority"),)),
     Mutation("ready-with-other-options", (_lacking("its options are not those of the view"),)),
@@ -85,7 +84,7 @@ PHASES = (
 
 
 def _neglect_dirt(m: StepContext, tip: View | None) -> None:
-    # The RESTART on its disk makes a clean store dirty (S2).
+    # A clean store gets dirty when the RESTART is written to its disk (S2); leave this write out.
     if tip is not None and tip.kind is Kind.RESTART:
         m.persist = None
 

@@ -29,7 +29,7 @@ Read = Callable[[], Table[Next]]
 
 
 def _table(name: str, changed: Callable[[Table[Next]], Table[Next]]) -> Patch:
-    """Return the patch by which the table `name` is read as `changed`."""
+    """Return the patch that replaces the table `name` by what `changed` makes of it."""
 
     def made(original: Read) -> Read:
         table = changed(original())
@@ -137,7 +137,7 @@ SUCCEEDING = (
         "clean-or-nothing", (_waiting("reopening", "a store that is not clean is permitted"),)
     ),
     Mutation("left-to-the-absent", (_proposing("_electors", _hands_over),)),
-    # A member that answers is kept, heard by the others or not.
+    # A member that answers is kept although other members do not hear it.
     Mutation(
         "apart-kept",
         (
@@ -146,4 +146,4 @@ SUCCEEDING = (
         ),
     ),
 )
-"""Rules of succession."""
+"""Mutations of succession."""

@@ -1,1 +1,1 @@
-"""The join note as it is written: which of its rules lose data."""
+"""The worlds of the join note as it is written, which show the rules that lose data."""

@@ -1,7 +1,7 @@
-"""The note's member, and Qpid's, as a member of a world: the shipped code and its disk.
+"""The members of the note and of Qpid as members of a world, each with its disk.
 
-Nothing is decided here: each event goes to `joinproto.reference`, and its effects are translated
-into the world's terms.
+Nothing is decided here: each event goes to the code in `joinproto.reference`, and the effects are
+translated into events of the world.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ENDED = (Phase.STOPPED, Phase.ABORTED)
 
 @frozen
 class Founded:
-    """Recorded: a member set the initial signature `signature`."""
+    """Recorded: a member without an initial signature agreed on a set, and has now `signature`."""
 
     signature: Signature | None
 
 
 @frozen
 class Acknowledged:
-    """Recorded: a client was told that `frame` is kept by the cluster `initial`."""
+    """Recorded: a client was told that the cluster with this initial signature keeps `frame`."""
 
     initial: Signature | None
     frame: Hashable
@@ -57,12 +57,12 @@ class ShutDown:
 
 @frozen
 class Restarted:
-    """Recorded: a member with a dirty store, which it left by a crash, starts again."""
+    """Recorded: a member starts with a dirty store, which a crash has left."""
 
 
 @frozen
 class Ready:
-    """Recorded: `member` has the state; `own`: from its own store, else by an update."""
+    """Recorded: `member` has the cluster's data.  `own`: from its own store, else by an update."""
 
     member: str
     own: bool
@@ -85,15 +85,16 @@ class Shown:
 
     @property
     def runs(self) -> bool:
-        """Return whether the process runs; stopped and aborted ones ended by themselves."""
+        """Return whether the process runs: a stopped or aborted member has ended its process."""
         return self.phase not in ENDED
 
 
 @define
 class Broker:
-    """One process with its store.  `held`: its memory; `disk`: its durable state.
+    """One process with its store.  `held`: the record in its memory; `disk`: the durable record.
 
-    `readings`: of the note; None means Qpid's rules.  `mutant`: names a rule that is left out.
+    `readings`: how the note's rules are read; None means Qpid's rules.  `mutant`: the name of a
+    mutation.  `sources`: the members that may update it.
     """
 
     persistent: ClassVar[tuple[str, ...]] = ("disk",)
@@ -133,7 +134,7 @@ class Broker:
 
     @mutated
     def offline(self, event: MarkClean) -> Any:
-        """Change the store of a stopped process, as the operator's tool does."""
+        """Mark the store of a stopped process clean, as the operator's tool does."""
         self.held = self.disk
         self.phase = Phase.STOPPED
         before = self.disk
@@ -167,7 +168,7 @@ class Broker:
         waited = self.phase is Phase.INITIALIZING
         self.sources = ()
         for effect in member.react(event):
-            # A table is read first, so the phase is the next one from here on.
+            # The first effect comes after the table was read, so the phase is already the next one.
             self.phase = member.phase
             self.held = DiskRecord(member.store, member.initial, member.final, member.data)
             match effect:
@@ -194,7 +195,7 @@ class Broker:
 
 @define
 class Ledger:
-    """The world's memory: the promises to clients, and the members that were ready without them."""
+    """The monitor: what clients were promised, and how members got ready without such a frame."""
 
     written: int = 0
     founded: int = 0
@@ -202,7 +203,7 @@ class Ledger:
     renamed: frozenset[str] = frozenset()
     crashed: bool = False
     shutdowns: int = 0  # 0 or 1
-    stale: frozenset[str] = frozenset()  # how a member was ready without a promised write
+    stale: frozenset[str] = frozenset()  # by what a member got ready without a promised frame
 
     def receive(self, event: Any) -> None:
         match event:

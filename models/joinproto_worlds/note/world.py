@@ -1,8 +1,8 @@
-"""The join note as it is written, in closed worlds: one for each rule, and those that fail.
+"""The join note as it is written, in closed worlds: one for each rule, and worlds that fail.
 
-The note speaks of an agreed set of members, so agreement is given here: all members in reach of
-each other receive the same set, each one's present status in it, at the same moment.  Failures have
-other reasons than a lost or late message.
+The note assumes that members agree on a set.  So agreement is given here: all members that reach
+each other receive, at the same moment, the same set with the present status of each.  A failure of
+these worlds is therefore never caused by a lost or late message.
 
 Source: protocol document, section 1 (rules) and section 4 (worlds that must fail);
 research on Qpid's real rules for the worlds `qpid-...`.
@@ -40,9 +40,10 @@ NAMES = ("a", "b", "c", "d", "e")
 
 
 def store(picture: str) -> DiskRecord:
-    """Return the store a picture shows: T no store, E empty, C2 clean with 2 frames, D1 dirty.
+    """Return the store that a picture stands for.
 
-    Before it, the cluster it belongs to, x where none is named: "yC1".
+    T: no store; E: empty; C2: clean, with 2 frames; D1: dirty, with 1.  A small letter before it
+    names the cluster, as in "yC1"; without one the cluster is x.
     """
     cluster, kind = (picture[0], picture[1:]) if picture[0].islower() else ("x", picture)
     if kind == "T":
@@ -58,9 +59,10 @@ def store(picture: str) -> DiskRecord:
 class Plan:
     """The possible events of a world besides faults.
 
-    `frames`: written by clients in all.  `shutdowns`: whether the operator may shut the
-    cluster down.  `marks`: which stopped stores the operator may mark clean: "", "any", or
-    "latest", those with the most frames.  `leaves`: whether a member may be stopped alone.
+    `rules`: "note" or "qpid".  `frames`: the number of the last frame that clients write.
+    `shutdowns`: whether the operator may shut the cluster down.  `marks`: which stores of stopped
+    members the operator may mark clean: "" for none, "any", or "latest" for those with the most
+    frames.  `leaves`: whether a single member may leave.
     """
 
     rules: str = "note"
@@ -81,17 +83,17 @@ def groups(view: View) -> Iterator[dict[str, Shown]]:
 
 
 def steps(plan: Plan, view: View) -> Iterator[Together]:
-    """Yield the possible steps of the group layer, the clients and the operator."""
+    """Yield the possible steps of the layer that agrees on sets, the clients and the operator."""
     ledger = view.monitor
     for group in groups(view):
         if not group:
             continue
         statuses = tuple(shown.status for shown in group.values())
         where = "of " + " ".join(group)
-        # Qpid's running members judge their stores by every new set; the note's go on.
+        # Active members of Qpid judge their stores by every new set; those of the note just go on.
         if plan.rules == "qpid" or any(not shown.serves for shown in group.values()):
-            # Never the same for two sets that are agreed apart: their members, and the event before
-            # it.
+            # Two sets that are agreed apart differ in this stamp: in the members, or in what was
+            # founded or written before.
             stamp = f"{''.join(group)}{ledger.founded}.{ledger.written}"
             agreed = Agreed(statuses, stamp)
             yield Together("agree on the set", dict.fromkeys(group, agreed), where)
@@ -111,8 +113,8 @@ def steps(plan: Plan, view: View) -> Iterator[Together]:
                 fair=False,
             )
         if serving and plan.shutdowns:
-            # Qpid's message carries the signature; the note's members have each their own
-            # candidate, which advanced while the cluster ran (S2).
+            # Qpid's message carries the signature.  Each member of the note has its own candidate
+            # for it, which advanced while the cluster ran (S2).
             final = f"stop at {ledger.written}" if plan.rules == "qpid" else None
             yield Together(
                 "shut down the cluster",
@@ -127,7 +129,7 @@ def steps(plan: Plan, view: View) -> Iterator[Together]:
         for name in view:
             latest = len(view.disk[name].data) == most
             if name not in view.up and (latest or plan.marks == "any"):
-                # Qpid's tool writes a new signature; the note's mark keeps the candidate.
+                # Qpid's tool writes a new signature; the mark of the note keeps the candidate.
                 mark = MarkClean(f"mark of {name}" if plan.rules == "qpid" else None)
                 yield Together(
                     "mark clean", {name: Offline(mark)}, f"the store of {name}", fair=False
@@ -172,7 +174,7 @@ def no_stale_start(view: View) -> bool:
 
 
 def waits_for_n(wait_for: int, view: View) -> bool:
-    """No member serves before N members are active."""
+    """Return whether no member serves, or at least N do."""
     serving = _serving(view)
     return not serving or len(serving) >= wait_for
 
@@ -198,7 +200,7 @@ def position_is_data(view: View) -> bool:
 
 
 def no_wrong_store(origin: dict[str, Signature | None], view: View) -> bool:
-    """No member serves under another signature than the one its store had."""
+    """Return whether each member that serves has the initial signature its store had, if any."""
     return all(
         origin[name] is None or origin[name] == shown.status.initial
         for name, shown in _serving(view).items()
@@ -237,11 +239,12 @@ def build(
     rejoins: bool = True,
     **given: Any,
 ) -> World:
-    """`stores`: a picture for each member, the last repeated.  `claims`, `goals`: by name.
+    """Return a world of the note, or of Qpid.
 
-    `given`: see `Plan`.
-
-    A mutant `without-I4` leaves the cases of that rule out of the tables.
+    `stores`: a picture for each member (see `store`); the last one is for all further members.
+    `odd_options`: the last member has other options.  `frames`: how many frames clients write.
+    `claims`, `goals`: names of claims.  `rejoins`: whether crashed members start again.  `given`:
+    see `Plan`.  `mutant`: `without-I4`, for example, leaves the cases of rule I4 out of the tables.
     """
     if wait_for < 1:
         raise ModelProblem(f"wait-for is {wait_for}", next="give it 1 or more members")
@@ -285,7 +288,7 @@ def _broker(
 
 
 def _reading(names: str) -> Readings:
-    """Return the reading of that name, or of several joined by "+"."""
+    """Return the reading of this name, or several combined whose names are joined by "+"."""
     found = READINGS["as-written"]
     usual = asdict(found, recurse=False)
     for name in names.split("+"):
@@ -295,7 +298,7 @@ def _reading(names: str) -> Readings:
 
 
 def _ledger(kept: Sequence[DiskRecord]) -> Ledger:
-    """Return the ledger of clusters whose newest store holds all that was acknowledged."""
+    """Return the first ledger: all frames of each store were acknowledged by its cluster."""
     promises = frozenset(Acknowledged(item.initial, frame) for item in kept for frame in item.data)
     return Ledger(
         written=max(len(item.data) for item in kept),

@@ -1,1 +1,1 @@
-"""The register that chooses the successor of a view, and worlds compared with it."""
+"""The worlds in which one successor of a view is chosen, and an abstract register of views."""

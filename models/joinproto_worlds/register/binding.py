@@ -1,4 +1,4 @@
-"""Between how many accepted views a ballot of the register's worlds chose."""
+"""Whether a ballot of the register's worlds found one accepted view, or had to choose."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from joinproto.join.chooser import Chooser
 ONE = "one acceptance binds"
 FORMER, LATTER = "two acceptances, the former binds", "two acceptances, the one heard last binds"
 CANDIDATES = (ONE, FORMER, LATTER)
-"""The choice of the latest is tried only where there are two; a report lists the cases that never
-occurred.
+"""A search tries the choice of the latest acceptance only where two are heard.  A report lists the
+cases that never occurred.
 """
 
 
 def binds(before: Chooser, heard: object, after: Chooser) -> Iterator[str]:
-    """Yield the acceptance that binds its own ballot, if this answer reports one."""
+    """Yield the case in which a chooser is bound by an acceptance that this answer reports."""
     attempt, then = before.attempt, after.attempt
     if not isinstance(heard, Promise) or heard.accepted is None:
         return

@@ -3,15 +3,15 @@
 Source: join protocol, 3.3 and 3.6; `joinproto/join/choice.py` is the code that runs here.
 
 The members of one open view V choose its successor; in the founding world there is no view yet.
-Messages of a set are lost, doubled and delayed for free.  A crash falls at any point, also between
-a write and the messages that depend on it.  A ballot's round is at most `rounds`, which makes the
-world finite.
+The network is a set, so messages may always be lost, doubled and delayed.  A crash may come at any
+point, also between a write and the messages that depend on it.  A ballot's round is at most
+`rounds`, which makes the world finite.
 
 The ledger decides what is *chosen*: it hears of each acceptance when it is durable, and may know
-more than any member in the cluster.  So the claims are about the protocol's actions, not about
+more than any member of the cluster.  So the claims are about the protocol's actions, not about
 members' beliefs.
 
-A view is called by its nonce here, one for each proposer; so states are small, and a trace
+Here a view's id is its nonce, and each proposer has its own.  This keeps states small, and a trace
 reads `chosen a`.
 """
 
@@ -46,10 +46,10 @@ from joinproto_worlds.register.binding import CANDIDATES, binds
 NAMES = ("a", "b", "c", "d", "e")
 
 TOO_FEW = "found-with-too-few"
-"""The mutant in which fewer found a cluster than the configuration lets them."""
+"""The mutant in which fewer electors found a cluster than the configuration allows."""
 
 KINDS = tuple(kind.__name__ for kind in get_args(ChoiceMessage))
-"""Every kind of message; a report says which were never received."""
+"""Every kind of message; a report says which kinds were never received."""
 
 
 def by_nonce(facts: Facts) -> str:
@@ -71,9 +71,9 @@ def seat(name: str) -> Seat:
 class Plan:
     """The constant part of a member.
 
-    `candidates`: the views it may propose, none: it never begins.  It takes the first, or
-    chooses if there are two: then an attempt after a crash is for another view than before.
-    `found_with`: it proposes a FOUND of all that have answered, once these are this many.
+    `candidates`: the views that it may propose; without any it never begins a ballot.  Of two the
+    search chooses one, so an attempt after a crash may be for another view than before.
+    `found_with`: it proposes a FOUND of the members that answered, once there are this many.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Begin:
 
 @frozen
 class ProposeIt:
-    """Choice: this is its own view."""
+    """Choice: propose this view as its own."""
 
     view: View
 
@@ -119,7 +119,7 @@ class Vote:
 
 @frozen
 class Shown:
-    """`successor`: the one it has learned."""
+    """The observation of a member.  `successor`: the view that it has learned, or None."""
 
     successor: ViewId | None
     is_frozen: bool
@@ -127,9 +127,9 @@ class Shown:
 
 @define
 class Elector:
-    """A member around the shipped choice: it performs the effects, and nothing else.
+    """A member that only performs the effects of the shipped choice.
 
-    `kept`: the contents of its disk.
+    `kept`: the record on its disk.
     """
 
     persistent = ("kept",)
@@ -141,7 +141,7 @@ class Elector:
     @mutated
     def start(self) -> Iterator[Any]:
         self.choice = _choice(self.plan, self.kept)
-        # A crash between the write and the ledger's hearing of it: it hears of it now.
+        # A crash may have come after the write and before the ledger heard of the vote.
         yield from self._tell()
 
     @mutated
@@ -163,18 +163,18 @@ class Elector:
                 try:
                     step = self.choice.receive(sender, cast(ChoiceMessage, content))
                 except Malformed:
-                    # Real members close the connection.  No correct member sends such a
-                    # thing, so without a rule left out the search must stop here.
+                    # Real members close the connection.  No correct member sends such a message,
+                    # so the search must stop here unless a rule is left out.
                     if self.plan.mutation is None:
                         raise
                     return NOT_ENABLED
                 took = [type(content).__name__, *binds(self.choice, content, step.choice)]
-                # Lazily: at a crash point the disk holds the writes until then.
+                # Not a list: at a crash point the disk must hold only the writes up to that point.
                 return chain(map(Rule, took), self._perform(step))
         return NOT_ENABLED
 
     def offline(self, event: Any) -> Any:
-        """The disk is lost; the new store has learned the tip from the others (3.6)."""
+        """Lose the disk; the new store has already learned the tip from other members (3.6)."""
         if event != "wipe" or self.kept.store_id != self.plan.record.store_id:
             return NOT_ENABLED
         self.kept = evolve(self.plan.record, store_id=f"{self.plan.name}2")
@@ -274,13 +274,13 @@ class Majority:
 
     @property
     def proposer(self) -> str:
-        """Of which member a view is, whichever one brought it through."""
+        """Return the member that made the view; another may have brought it through."""
         return self.view.nonce[0]
 
 
 @define
 class Ledger:
-    """Monitor: every acceptance that was ever durable, of whichever store."""
+    """The monitor: every acceptance that was ever durable in any store."""
 
     votes: frozenset[Vote] = frozenset()
 
@@ -288,7 +288,7 @@ class Ledger:
         self.votes |= {vote}
 
     def shows(self) -> frozenset[Majority]:
-        """Return the chosen view, and the ballots in which a majority accepted it."""
+        """Return each view that a majority accepted, once for each ballot in which it did."""
         every = {
             Majority(
                 item.accepted,
@@ -315,13 +315,14 @@ def build(
     few: bool = False,
     again: str = "",
 ) -> World:
-    """`members`: 2 to 5; the first two propose.  Mutants: `OF_THE_CHOICE`, and `TOO_FEW`.
+    """Return the world of 2 to 5 `members`; the first two propose.
 
-    `rounds`: 0: as many as it takes until one can go on with another's view, which is 2 where
-    all must answer, else 1.  `founding`: there is no view yet.  `observer`: the last member is
-    no elector, and alone proposes, one of two views.  `wiped`: the last member's disk is lost
-    while it is down, once.  `few`: as few found the cluster as the configuration lets them;
-    then the first and the last propose.  `again`: names of those that have one more round.
+    `mutant`: one of `OF_THE_CHOICE`, or `TOO_FEW`.  `rounds`: the most rounds of a ballot; 0 means
+    as many as one member needs to go on with another's view, 2 where all must answer and else 1.
+    `founding`: there is no view yet.  `observer`: the last member is no elector, and only it
+    proposes, one of two views.  `wiped`: the last member's disk is lost once while it is down.
+    `few`: as few members found the cluster as the configuration allows, and the first and the last
+    propose.  `again`: the names of members that have one more round.
     """
     names = NAMES[:members]
     found_with = fewest_founders(members) if few else None
@@ -417,7 +418,7 @@ def one_successor(view: Seen) -> bool:
 
 
 def learned_is_chosen(before: ViewId | None, view: Seen) -> bool:
-    """A view that a member knows as the successor, or has on disk, is chosen."""
+    """Return whether each view that a member knows as the successor, or has on disk, is chosen."""
     chosen = {item.view.id for item in view.monitor}
     running = {shown.successor for shown in view.up.values()} - {None}
     on_disk = set(view.disk.values()) - {None, before}
@@ -432,7 +433,7 @@ def agree(one: Shown, other: Shown) -> bool:
 
 
 def others(view: Seen) -> Iterator[Majority]:
-    """Yield the values chosen in a ballot that are not its proposer's."""
+    """Yield each view that was chosen in the ballot of a member that is not its proposer."""
     for item in view.monitor:
         if item.accepted.ballot.store_id != seat(item.proposer).store_id:
             yield item

@@ -1,11 +1,11 @@
-"""The abstract register of views: each has one successor, and that is all.
+"""The abstract register of views, in which each view has one successor.
 
-The specification of the view chain without its mechanism: a number of views, each the successor of
-the one before it.  Two worlds of ours are compared with it by the chosen views in their ledgers,
-and none of their members need know.  A ledger forgets no view; so where its views are a chain in
-every state, and each step makes it longer by one at most, that one stands behind the latest.  The
-note is compared with it by which clusters are active: two at once, on the two sides of a partition,
-are no register, not even a first view.
+It specifies the view chain without its mechanism: its state is a number of views, each the
+successor of the one before.  Two worlds of ours are compared with it by the chosen views in their
+ledgers, which no member need know.  A ledger forgets no view.  So if its views are a chain in every
+state, and a step adds at most one view, the new view is the successor of the latest.  The note is
+compared with it by the clusters that are active: two at once, on the two sides of a partition,
+break the mapping, because there are two first views.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VIEWS_MAX = 12
 
 @define
 class Register:
-    """`views`: how many were chosen, each the successor of the one before."""
+    """`views`: how many views are chosen, each the successor of the one before."""
 
     views: int
 
@@ -45,7 +45,7 @@ class Register:
 
 
 def abstract(views: int = 0) -> World:
-    """`views`: this many are there at the outset."""
+    """Return the world of the register, with this many `views` at the beginning."""
     return World(
         name="view-register",
         members={"register": lambda: Register(views)},
@@ -55,7 +55,7 @@ def abstract(views: int = 0) -> World:
 
 
 def by_ledger(view: View) -> dict[str, Any]:
-    """Return how many views are chosen in a join world, or that they are no chain."""
+    """Map a join world's state: how many views are chosen, or that they are no chain."""
     chosen: frozenset[Name] = view.monitor.chosen
     latest = [name for name in chosen if all(other.parent != name for other in chosen)]
     in_order = len({name.parent for name in chosen}) == len(chosen) and len(latest) <= 1
@@ -63,13 +63,16 @@ def by_ledger(view: View) -> dict[str, Any]:
 
 
 def by_choice(view: View) -> dict[str, Any]:
-    """Return whether a successor of the one open view is chosen, or several are."""
+    """Map a state of the register's worlds: how many successors are chosen, or several."""
     chosen = {majority.view for majority in view.monitor}
     return {"register": len(chosen) if len(chosen) <= 1 else "several successors"}
 
 
 def by_founding(view: View) -> dict[str, Any]:
-    """Return whether a cluster of the note is active, or several are, by initial signatures."""
+    """Map a state of the note's world: how many clusters are active, or several.
+
+    The initial signature tells clusters apart.
+    """
     founded = {shown.status.initial for shown in view.up.values() if shown.status.active}
     return {"register": len(founded) if len(founded) <= 1 else "several first views"}
 
@@ -81,16 +84,16 @@ def _held_against(world: World, mapping: Callable[[View], dict[str, Any]]) -> Wo
 
 
 def of_join(members: int = 2, mutant: str | None = None) -> World:
-    """`members`: of `join-two`."""
+    """Return `join-two` with this many members, compared with the register."""
     return _held_against(join.build(members, mutant=mutant), by_ledger)
 
 
 def of_votes(members: int = 2, mutant: str | None = None) -> World:
-    """`members`: 2; they found a cluster by votes."""
+    """Return the world in which members found a cluster by votes, compared with the register."""
     return _held_against(chain_register.build(members, mutant=mutant, founding=True), by_choice)
 
 
 def of_note(members: int = 2) -> World:
-    """`members`: of `note-partition`."""
+    """Return `note-partition` with this many members, compared with the register."""
     row = next(row for row in note_worlds.FAIL if row.name == "note-partition")
     return _held_against(note.build(members=members, **row.given), by_founding)
