@@ -1,1 +1,1 @@
-"""Worlds of discovery: the shipped boot rules where nodes start, are cut off and are wiped."""
+"""Worlds of discovery: the shipped rules for a first start, with cut links and lost disks."""

@@ -1,4 +1,4 @@
-"""The facts of a first start: nodes, their settings, cut links, and faults."""
+"""The facts of a first start: nodes, their settings, cut links and possible faults."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Backend = Literal["lists", "registered", "selects", "seed"]
 
 @frozen(kw_only=True)
 class Facts:
-    """`tries`: rounds after the first; None means without end.
+    """`tries`: how many rounds follow the first; None means without end.
 
-    `backend`: it `lists` all, or all that `registered`; it `selects` the oldest of these; or all
-    know the `seed`, the first of `names`.  `told`: nodes that are always given this answer
-    instead.  `groups`: which nodes are cut off from all others at first, until the network heals.
-    `partial_lists`: an answer may lack any other node.  `fails`: it may be an error.  `stale`: the
-    record of a dead node is there.  `lapses`: records that the service may lose.  `wipes`: the
-    first node may lose its disk once it runs.  `registers_late`: a node looks before it registers.
-    `locks`: the service keeps a lock from the beginning until a node is registered; `expires`: it
-    may expire.
-    `is_global`: that lock is among the nodes that hear each other, and is held until the node runs.
-    `gives_up`: any try may be the last one.  `expected`: ours, how many members there will be.
+    `backend`: "lists" lists all nodes, "registered" all registered ones; "selects" names the
+    longest registered one; with "seed" all nodes know the first of `names`.  `told`: nodes that
+    always get this answer instead.  `groups`: which nodes are cut off from all others until the
+    network heals.  `partial_lists`: an answer may lack one other node; `fails`: it may be an error.
+    `stale`: the service has the record of a dead node.  `lapses`: how many records the service may
+    lose.  `wipes`: the first node may lose its disk once, while it runs.  `registers_late`: a node
+    looks before it registers.  `locks`: a node that begins takes the service's lock, until it is
+    registered; `expires`: the lock may expire.  `is_global`: the lock keeps off only nodes that
+    hear its holder, and is held until the holder runs or has ended.  `gives_up`: any try may be the
+    last one.  `expected`: for our rules, how many members there will be; 0 means all `names`.
     """
 
     names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Nodes that run, and a service that forgets their records, which must come back into the list.
+"""Nodes that run, and a service that forgets their records: a record must be written again.
 
 Source: discovery, D2; operators' case 9.
 """
@@ -40,7 +40,7 @@ class Checks:
 
 @define
 class Node:
-    """`rules`: real or ours."""
+    """A node that runs.  `rules`: "real" or "ours"."""
 
     name: str
     rules: str
@@ -63,7 +63,7 @@ class Node:
 
 @define
 class Service:
-    """The registered nodes, and how many the service may still forget."""
+    """The nodes that are registered, and how many records the service may still forget."""
 
     records: frozenset[str]
     forgets: int
@@ -81,7 +81,7 @@ class Service:
 
 
 def build(members: int = 3, *, rules: str = "real", forgets: int = 1) -> World:
-    """Return a world of this many nodes, all running and registered."""
+    """Return a world of this many nodes, which all run and are registered."""
     names = tuple(NAMES[:members])
     made: dict[str, Any] = {name: partial(Node, name, rules) for name in names}
     made["service"] = partial(Service, frozenset(names), forgets)

@@ -1,6 +1,4 @@
-"""The steps that nodes take together with those that they ask: the service, the network, each
-other.
-"""
+"""The joint steps of nodes with whatever they ask: the service, the network and each other."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from joinproto_worlds.discovery.node import Begins, Cluster, Founds, Joins, Look
 
 @frozen
 class Moves:
-    """The joint steps that are possible in a view of the world of these facts."""
+    """A function that yields the joint steps that are possible in a state of these facts' world."""
 
     facts: Facts
 
@@ -56,11 +54,11 @@ class Moves:
 
     def _begin(self, view: View, name: str) -> Iterator[Together]:
         holder = view["service"].holder
-        # A lock among nodes keeps off those that hear its holder, and no others.
+        # A lock among nodes keeps off only the nodes that hear its holder.
         is_free = holder is None or (self.facts.is_global and not self._hears(view, name, holder))
         if not is_free:
             return
-        # Ours chooses by no time, so when a node started makes no other state.
+        # Our rules do not choose by start times, so the order of starts is no part of a state.
         order = 0
         if self.facts.rules is not Rules.OURS:
             order = sum(view[other].stage is not Stage.OFF for other in self.facts.names)
@@ -108,7 +106,10 @@ class Moves:
         return all((one in group) == (other in group) for group in view["links"].groups)
 
     def _seen(self, view: View, me: str) -> tuple[tuple[str, Properties], ...]:
-        """Return the answers of the nodes; before 3.9 only nodes with a database answer."""
+        """Return the answers of the nodes that `me` hears, itself included.
+
+        By `Rules.SEED` only nodes that have a database answer.
+        """
         found = []
         for name in self.facts.names:
             node = view[name]
@@ -127,7 +128,7 @@ class Moves:
 
     def _join(self, view: View, name: str) -> Together:
         other = view[name].target
-        # A node that the list names and that is not there answers no node.
+        # The list may name a node that does not exist: it never answers.
         is_there = other in self.facts.names and self._hears(view, name, other)
         runs = is_there and view[other].stage is Stage.RUNS
         return Together("joins", {name: Joins(view[other].cluster if runs else None)}, name)
@@ -143,7 +144,7 @@ class Moves:
             and view[other].stage in (Stage.BOOTS, Stage.DECIDED)
             and view[other].vote in (None, cluster)
         ]
-        # Members are asked, too: one that has a view says so, and nothing is founded next to it.
+        # Nodes that run are asked, too: one that has a cluster says so, and then none is founded.
         member = any(view[one].cluster for one in asked)
         if name in voters and not member:
             events: dict[str, Any] = {voter: Votes(cluster) for voter in voters}

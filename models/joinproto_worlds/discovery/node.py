@@ -1,10 +1,9 @@
-"""A node that boots, and the service and links that it asks: members of the worlds of discovery.
+"""The members of the worlds of discovery: nodes that start, a service and the network's links.
 
-The rules are the shipped ones (`joinproto.discovery.round.decide`).  An exchange of messages
-between processes is one step here if it belongs to another node's protocol: a look reads those that
-answer, a join succeeds at once, and a founding by votes takes them at once (the steps between are
-searched in the worlds of the join protocol).  A look and its consequence are two steps, so that
-others move in between.
+The rules are the shipped ones (`joinproto.discovery.round.decide`).  An exchange of messages is one
+step here: a look reads the answers of all nodes that answer, a join succeeds at once, and a
+founding gets all its votes at once (the worlds of the join protocol search the single steps).  A
+look and its consequence are two steps, so other nodes may act in between.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ class Stage(Enum):
     OFF = "off"
     BOOTS = "boots"
     DECIDED = "decided"
-    RUNS = "runs"  # it has a database: its own, or a cluster's
+    RUNS = "runs"  # it has a database, its own or that of a cluster
     ENDED = "ended"
 
 
 @frozen
 class Cluster:
-    """A database, by the node that made it; `disk`: which of that node's disks."""
+    """A database.  `founder`: the node that made it; `disk`: on which of its disks, from 0."""
 
     founder: str
     disk: int = 0
@@ -46,16 +45,16 @@ class Cluster:
 
 @frozen
 class Begins:
-    """`order`: how many began before."""
+    """Event: a node begins.  `order`: how many nodes began before."""
 
     order: int
 
 
 @frozen
 class Looks:
-    """A round: the backend's answer, and each answering node's own properties.
+    """Event: a round, with the backend's answer and the properties of each node that answers.
 
-    `last`: no try is left after it.
+    `last`: no try is left after this round.
     """
 
     answer: Answer
@@ -70,21 +69,21 @@ class Looks:
 
 @frozen
 class Joins:
-    """It joins this cluster; None if no node was there any more."""
+    """Event: a node joins this cluster; None if there was none to join any more."""
 
     cluster: Cluster | None
 
 
 @frozen
 class Votes:
-    """It votes for a cluster, durably: it never votes for another of the same names."""
+    """Event: a node votes for a cluster, durably; it never votes for another one."""
 
     cluster: Cluster
 
 
 @frozen
 class Founds:
-    """It has this many votes for its cluster, its own among them."""
+    """Event: a node has this many votes for its cluster, its own included."""
 
     cluster: Cluster
     votes: int
@@ -92,7 +91,7 @@ class Founds:
 
 @frozen
 class Shown:
-    """The observation of a node.  `asks`: the nodes its ballot goes to."""
+    """The observation of a node.  `asks`: the nodes that it asks for votes."""
 
     stage: Stage
     order: int
@@ -106,7 +105,7 @@ class Shown:
 
 @define
 class Node:
-    """`tries`: rounds that are left after the next one; None means without end."""
+    """A node that starts.  `tries`: how many rounds are left after the next; None: without end."""
 
     name: str
     rules: Rules
@@ -193,10 +192,10 @@ class Node:
 
 @define
 class Service:
-    """The state of a backend: the registered nodes, the oldest first.  `lapses`: records it may
-    lose.
+    """The state of a backend.  `records`: the registered nodes, in the order of registration.
 
-    `locks`: a node that begins takes a lock, and gives it back when it registers; `holder` has it.
+    `lapses`: how many records it may lose.  `locks`: a node that begins takes the lock, and gives
+    it back when it registers; `holder`: the node that has the lock.
     """
 
     records: tuple[str, ...] = ()
@@ -223,7 +222,7 @@ class Service:
 
 @define
 class Links:
-    """The group of each node while the network is cut; empty while it is whole."""
+    """The groups of nodes that are cut off from all others; empty when the network has healed."""
 
     groups: tuple[frozenset[str], ...] = ()
 

@@ -1,4 +1,4 @@
-"""The boot race: blank nodes start at any moments, and must become one cluster.
+"""The race of first starts: blank nodes start at any moments, and must become one cluster.
 
 Source: discovery, D1 to D3.
 """
@@ -19,7 +19,7 @@ from joinproto_worlds.discovery.node import Cluster, Links, Node, Service, Stage
 
 NAMES = "abcdefgh"
 GONE = "z"
-"""A node that is dead: its record is stale."""
+"""A dead node, whose record is stale."""
 
 
 def build(
@@ -31,7 +31,10 @@ def build(
     cut: int = 0,
     **more: Any,
 ) -> World:
-    """Return a world of `members` nodes; `cut` of them are cut off at first; `more`: of `Facts`."""
+    """Return a world of `members` nodes.
+
+    `cut`: so many of them are cut off at first; `more`: fields of `Facts`.
+    """
     names = tuple(NAMES[:members])
     groups = (frozenset(names[:cut]),) if cut else ()
     facts = Facts(names=names, rules=Rules(rules), backend=backend, groups=groups, **more)
@@ -39,7 +42,10 @@ def build(
 
 
 def world_of(facts: Facts, mutant: str | None = None, *, only_joins: bool = False) -> World:
-    """Return the world of these facts; `only_joins`: ask only whether all can be in one."""
+    """Return the world of these facts.
+
+    `only_joins`: do not claim that there is one cluster, only that all nodes can be in one.
+    """
     node = partial(Node, rules=facts.rules, tries=facts.tries, expected=facts.meant, mutant=mutant)
     members: dict[str, Any] = {name: partial(node, name) for name in facts.names}
     members["links"] = partial(Links, facts.groups)

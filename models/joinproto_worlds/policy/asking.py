@@ -1,4 +1,4 @@
-"""The questions about nodes, with the facts that the reader which ships makes of their files."""
+"""The questions to a policy, with the facts that the shipped reader finds in the nodes' files."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def about_founder(system: System, nodes: tuple[Node, ...], silent: str | None) -
 def _founder(
     system: System, names: tuple[str, ...], heard: tuple[Node, ...], silent: str | None = None
 ) -> StateQuestion:
-    """Return the question to `names`; kept, for it says nothing of the node that is silent."""
+    """Return the question about the nodes `names`; the key of this cache lacks the silent disk."""
     unknown = {} if silent is None else {silent: TIMED_OUT}
     return _question(system, names, heard, "choose-founder", unknown=unknown)
 
 
 @cache
 def about_one(system: System, nodes: tuple[Node, ...], ask: Ask, node: Node) -> StateQuestion:
-    """Return whether `node` may start by its own store alone, or be removed with it."""
+    """Return the question whether `node` may start with only its own store, or may be removed."""
     others = tuple(one for one in nodes if one is not node)
     is_start = ask == "may-i-start"
     heard = (node,) if is_start else others
@@ -79,7 +79,7 @@ def _question(
 
 
 def _read(system: System, heard: tuple[Node, ...]) -> tuple[Found, ...]:
-    """Return the findings of the shipped reader on these disks."""
+    """Return what the shipped reader finds on the disks of these nodes."""
     found = tuple(_found(system, node) for node in heard if node.disk != "removed")
     return system.together(found)
 

@@ -1,4 +1,4 @@
-"""Policies in Python: `recover pick`, and rules of deployed programs."""
+"""A policy in Python: `recover pick`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
 
 def pick(asked: StateQuestion) -> str | None:
-    """Return the store that `recover pick` calls the latest, and proves; it knows no other."""
+    """Return the host of the latest store if `recover pick` is sure of it, else `WAIT`.
+
+    Return None for a question that is not `choose-founder`.
+    """
     if asked.question.ask != "choose-founder":
         return None
     found = judge(asked.found, nodes=len(asked.question.nodes))

@@ -1,9 +1,9 @@
-"""Galera: `grastate.dat` and `gvwstate.dat` of a node, as it left them, and its position.
+"""Galera: `grastate.dat` and `gvwstate.dat` of a node, as the node left them, and its position.
 
 Seen on real nodes (`tests/recovery/foreign/data/galera-*`): a node that runs has the position -1
-in its file, and the mark 1 only while it serves alone; a stop in order writes the position and
-removes the view; one that is killed keeps its last view.  Of a node that was killed the position is
-recovered from its data (`mariadbd --wsrep-recover`), as the tools of all operators do.
+in `grastate.dat`, and the mark `safe_to_bootstrap` only while it serves alone.  A stop in order
+writes the position and removes `gvwstate.dat`; a node that is killed keeps its last view there.
+Its position is then recovered from its data (`mariadbd --wsrep-recover`), as operators' tools do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def world(asker: Questioner, left: Left) -> World:
 
 
 def found(node: Node) -> Found:
-    """Return the findings of the reader in a node's directory."""
+    """Return what the shipped reader finds in a node's directory."""
     files = () if node.looks_blank else _files(node)
     return galera.read(
         Raw(
@@ -67,7 +67,7 @@ def _files(node: Node) -> tuple[RawFile, ...]:
 
 
 def _entry(node: Node) -> str:
-    """Return the node's name in its last view: it may have been started again since."""
+    """Return the node's entry in its last view, since when it may have been started again."""
     return next((entry for entry in node.view if name_of(entry) == node.name), node.entry)
 
 

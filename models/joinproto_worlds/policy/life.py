@@ -1,16 +1,16 @@
 """Events of a few nodes and their disks, until an operator must decide which node continues.
 
 Nodes serve clients together; each write is on all nodes that serve before it is acknowledged. Nodes
-stop in order, are killed, lose the network, lose their disks, and return.  Where none of those that
-answer serves any more, the policy is asked `choose-founder`; a node that is down may ask
-`may-i-start`; an operator may want to remove one (`may-i-remove`).  The policy's answer is carried
-out at once: the founder serves alone, and a member that joins it takes its data.
+stop in order, are killed, lose the network, lose their disks, and return.  Where none of the nodes
+that answer runs any more, the policy is asked `choose-founder`.  A node that is down may ask
+`may-i-start`, and an operator may want to remove such a node (`may-i-remove`).  The policy's answer
+is carried out at once: the founder serves alone, and a node that joins it takes its data.
 
-The facts in a question are made by the reader that ships (`joinproto.recovery`), from files as the
-system writes them.
+The facts in a question come from the shipped reader (`joinproto.recovery`), which reads files as
+the system writes them.
 
-A wipe is not a node's fault: data on that disk alone does not count as lost by an answer.  Of a
-disk that is not mounted it does: the directory looks the same, and the data are there.
+A wipe is not the policy's fault: writes that were only on a wiped disk do not count as lost by an
+answer.  Writes on a disk that is not mounted do: its directory looks blank, but the data are there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from joinproto_worlds.policy.nodes import CLIENTS, Clients, Left, Move, Node, No
 
 
 class Holder:
-    """A member of the world that only holds its arguments."""
+    """A member of the world that only holds a value: each event replaces it."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
@@ -90,7 +90,7 @@ def _steps(system: System, asker: Questioner, view: View) -> Iterator[Together]:
 
 @cache
 def _first(value: Any) -> Any:
-    """Return the first value that equals this one: the checker knows values again by identity."""
+    """Return the first value that equals this one, because the checker compares by identity."""
     return value
 
 
@@ -164,7 +164,7 @@ def _ends(system: System, nodes: Nodes, clients: Clients) -> Iterator[Move]:
 def _go_on_without(
     system: System, gone: Node, others: tuple[Node, ...], *, in_order: bool
 ) -> tuple[Node, ...]:
-    """Return the others of a group after one of them left it: in a new view, or not serving."""
+    """Return the other nodes of a group after `gone` left it: in a new view, or not serving."""
     goes_on = in_order or not system.needs_majority or 2 * len(others) > len(others) + 1
     if not goes_on:
         return tuple(evolve(node, serves=False) for node in others)
@@ -172,7 +172,7 @@ def _go_on_without(
 
 
 def _joined(group: tuple[Node, ...], *, number: int, founded_by: Any = "") -> tuple[Node, ...]:
-    """Return a group in a view of its own."""
+    """Return these nodes as a group that serves in a new view."""
     view = tuple(node.entry for node in group)
     return tuple(
         evolve(
@@ -232,7 +232,7 @@ def _unmounts(nodes: Nodes, clients: Clients) -> Iterator[Move]:
 
 
 def _without_lost(clients: Clients, nodes: Iterable[Node]) -> Clients:
-    """Return the clients without writes that are on the disk of none of `nodes`."""
+    """Return the clients, where only writes on the disk of one of `nodes` count as acknowledged."""
     kept = {write for node in nodes for write in node.data}
     left = tuple(write for write in clients.acknowledged if write in kept)
     return evolve(clients, acknowledged=left)
@@ -278,7 +278,7 @@ def _answers(system: System, asker: Questioner, nodes: Nodes, clients: Clients) 
 
 
 def _harmed(nodes: Nodes, clients: Clients, founder: Node) -> Clients:
-    """Return the clients after the policy had `founder` found the cluster."""
+    """Return the clients after the policy let `founder` found the cluster, with the harm done."""
     if any(node.serves for node in nodes.values()):
         return evolve(clients, harm="two clusters")
     is_whole = set(clients.acknowledged) <= set(founder.at_hand)
@@ -294,7 +294,7 @@ def _alone(node: Node, by: Literal["hand", "policy"]) -> Node:
 def _ask(
     system: System, asker: Questioner, nodes: Nodes, clients: Clients, *, silent: str | None
 ) -> str | None:
-    """Return whom the policy chooses for an operator who hears all nodes, or all but `silent`."""
+    """Return the policy's choice for an operator who hears all nodes, or all but `silent`."""
     acknowledged = set(clients.acknowledged)
     is_served = any(node.serves for node in nodes.values())
     heard = (node for name, node in nodes.items() if name != silent)

@@ -1,4 +1,4 @@
-"""Nodes and their disks, clients' knowledge, and the system to which the nodes belong."""
+"""Nodes and their disks, what clients know, and the system to which the nodes belong."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CLIENTS = "clients"
 class Node:
     """A node and its disk.
 
-    `data`: the writes on its disk, by number.  `view`: the nodes that it last served with, itself
-    included, each as NAME.STARTS.  `number`: of that view.  `founded_by`: the node that forced it,
-    where it was forced.
-    `disk`: one that is not mounted looks blank, and has all that it had.
-    `is_clean`: it was stopped in order.  `starts`: how often it was started.
+    `data`: the numbers of the writes on its disk.  `view`: the nodes that it last served with,
+    itself included, each as NAME.STARTS; `number`: of that view.  `founded_by`: whether an operator
+    ("hand") or the policy forced that view, "" if neither did.
+    `disk`: a disk that is not mounted looks blank, and keeps its data.
+    `is_clean`: the node was stopped in order.  `starts`: how often it was started.
     """
 
     name: str
@@ -36,12 +36,12 @@ class Node:
 
     @property
     def looks_blank(self) -> bool:
-        """Return whether its directory is empty, whatever is on its disk."""
+        """Return whether its directory is empty; an unmounted disk may still have data."""
         return self.disk in ("blank", "unmounted")
 
     @property
     def at_hand(self) -> tuple[int, ...]:
-        """Return the writes that it has when it starts as it is."""
+        """Return the writes that it has if it is started now."""
         return self.data if self.disk == "whole" else ()
 
     @property
@@ -52,10 +52,10 @@ class Node:
 
 @frozen(cache_hash=True)
 class Left:
-    """The remaining budgets.
+    """How often each kind of event may still happen.
 
-    `ends`: stops, kills and cuts.  `by_hand`: foundings by others.  `unmounted`: disks that are
-    not mounted, so that the directory looks blank.
+    `ends`: stops, kills and cuts.  `by_hand`: foundings by an operator.  `unmounted`: disks that
+    are not mounted, so that the directory looks blank.  `asks`: questions to the policy.
 
     `all_answer`: no node is silent when an operator asks for a founder.
     """
@@ -72,10 +72,10 @@ class Left:
 
 @frozen(cache_hash=True)
 class Clients:
-    """The knowledge of clients.  `acknowledged`: writes that some disk still has: no answer can
-    bring back those that a wipe or a restored copy took from the last disk.
+    """What clients know.  `acknowledged`: acknowledged writes that some disk still has, because no
+    answer can bring back a write that a wipe took from the last disk.
 
-    `harm`: done by the policy's last answer.
+    `harm`: what the policy's last answer did.  `written`: the number of the last write.
     """
 
     acknowledged: tuple[int, ...] = ()
@@ -84,7 +84,7 @@ class Clients:
     left: Left = field(factory=Left)
 
     def spending(self, budget: str) -> Clients:
-        """Return the clients with one less left of this budget."""
+        """Return the clients after one event of this budget."""
         left = {budget: getattr(self.left, budget) - 1}
         return evolve(self, left=evolve(self.left, **left))
 
@@ -93,10 +93,10 @@ class Clients:
 class System:
     """The system to which the nodes belong.
 
-    `found`: its reader's findings in a node's directory, as the node left it; `together`: its
-    findings for several read together.  `needs_majority`: nodes that lose more than half of those
-    they served with at once stop serving.  `goes_alone`: whether a node that is down serves again
-    by itself when it is started alone.
+    `found`: returns what its reader finds in a node's directory; `together`: completes the findings
+    of several nodes by each other.  `needs_majority`: nodes stop serving when the majority of their
+    view is lost at once.  `goes_alone`: whether a node that is down serves again without others
+    when it is started.
     """
 
     name: str
@@ -108,7 +108,7 @@ class System:
 
 @frozen
 class Move:
-    """Something that happens: in words, with every node that it changes."""
+    """An event in words, with every node that it changes, and the clients if it changes them."""
 
     words: str
     nodes: tuple[Node, ...] = ()
@@ -119,5 +119,5 @@ Nodes = Mapping[str, Node]
 
 
 def name_of(entry: str) -> str:
-    """Return the node's name in an entry of a view."""
+    """Return the name of the node in an entry of a view."""
     return entry.rpartition(".")[0]

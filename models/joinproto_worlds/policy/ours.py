@@ -1,8 +1,8 @@
-"""The join protocol as it ships, of whose stores a policy chooses one, whenever the power fails.
+"""The shipped join protocol, where a policy chooses one of the stores after the power has failed.
 
-In each state of a join world the power may fail, everywhere at once.  Then the operator has the
-stores as they are on the disks, of all members or of some, and the policy is asked which of them
-bootstraps.  Its choice is compared with the frames committed so far.
+In each state of a join world the power may fail everywhere at once.  The operator then has the
+stores of all members, or of some, as they are on the disks, and the policy is asked which of them
+founds the cluster.  Its choice is compared with the frames that were committed so far.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from joinproto_worlds.policy.asking import TIMED_OUT
 
 PATH = "/var/lib/broker"
 CHOSEN_MAX = 65_536
-"""Sets of disks that are kept with the choice for each, at most."""
+"""How many sets of disks are kept with their choices, at most."""
 
 
 def world(asker: Questioner) -> World:
-    """Return the world of three members, of which a second view leaves one behind.
+    """Return the world of three members, where a second view leaves one member out.
 
-    It serves without that one, so stores differ in their frames without any crash.
+    The view serves without that member, so stores differ in their frames without any crash.
     """
     return _asking("join-pick-some", asker, "policy-joinproto", partitions=0)
 
@@ -40,14 +40,14 @@ def world(asker: Questioner) -> World:
 def world_of_two(asker: Questioner) -> World:
     """Return the world of two members with two crashes, after which one serves alone.
 
-    Each store in turn is ahead of the other, in a later view; the highest sequence number may be
-    of a frame that was never committed.
+    Either store may have the later view, and the highest sequence number may be that of a frame
+    that was never committed.
     """
     return _asking("join-pick", asker, "policy-joinproto-two")
 
 
 def _asking(bounds: str, asker: Questioner, name: str, **given: Any) -> World:
-    """Return the world with the bounds of another one, but for those that are `given`."""
+    """Return the world with the bounds of the entry `bounds`, except those that are `given`."""
     item = entry(bounds)
     base = join.build(**{"members": item.usual, **item.given, **given})
     claims = [
@@ -58,7 +58,7 @@ def _asking(bounds: str, asker: Questioner, name: str, **given: Any) -> World:
 
 
 def _nothing_lost(asker: Questioner, view: View) -> bool:
-    """The store that it chooses has every committed frame, whichever stores answer."""
+    """Return whether its choice has every committed frame, whichever stores answer."""
     committed = frozenset(view.monitor.committed)
     return all(committed <= kept for kept in _chosen(asker, stores_of(view), committed))
 
@@ -71,9 +71,9 @@ def _is_chosen(asker: Questioner, view: View) -> bool:
 def _chosen(
     asker: Questioner, stores: Stores, committed: frozenset[object]
 ) -> tuple[frozenset[object], ...]:
-    """Return the frames of each store that the policy chooses, for each set of answering ones.
+    """Return the frames of each store that the policy chooses, for each set of stores that answer.
 
-    Kept, because many states differ in nothing that lies on a disk.
+    Cached, because many states have the same disks.
     """
     chosen = []
     names = tuple(name for name, _ in stores)

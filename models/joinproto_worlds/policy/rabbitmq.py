@@ -1,10 +1,10 @@
-"""RabbitMQ with Mnesia: the two lists of a node, as it left them.
+"""RabbitMQ with Mnesia: the two lists of a node, as the node left them.
 
-A node lists which ones run, and brings the list up to date while it runs; the list does not
-distinguish kills from stops.  A node that was alone when it ended starts alone; any other waits for
-those that it lists.  `choose-founder` is the node that gets `rabbitmqctl force_boot`;
-`may-i-remove` is `rabbitmqctl forget_cluster_node`.  The writes are definitions: of queues, users,
-permissions.
+A node keeps one list of all nodes, and one of the nodes that run, which it updates while it runs
+itself.  The list does not distinguish kills from stops.  A node that was alone when it ended starts
+alone; any other node waits for the nodes that it lists.  `choose-founder` asks which node gets
+`rabbitmqctl force_boot`, and `may-i-remove` asks about `rabbitmqctl forget_cluster_node`.  The
+writes are definitions of queues, users and permissions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def world(asker: Questioner, left: Left) -> World:
 
 
 def found(node: Node) -> Found:
-    """Return the findings of the reader in a node's directory."""
+    """Return what the shipped reader finds in a node's directory."""
     files: tuple[RawFile, ...] = ()
     if not node.looks_blank:
         all_nodes = _listed(NODES)

@@ -19,10 +19,10 @@ SERVING = "Nodes a, b and c serve together at first, and each has all that was a
 class PolicyWorld:
     """A world that asks a policy.
 
-    `build`: names the function that builds it, which is imported when it is asked for.  The
-    function takes the policy, and if the world `is_bounded` the bounds of what may happen to nodes;
-    else the bounds are the world's own.  `begins`: how each run begins, in words.  `is_large`: too
-    large for a search in plain Python.
+    `build`: MODULE:FUNCTION, imported when the world is asked for.  The function takes the policy,
+    and if the world `is_bounded` also the bounds on what may happen to nodes; any other world has
+    its own bounds.  `begins`: how each run begins, in words.  `is_large`: the world is too large
+    for a search in plain Python.
     """
 
     build: str
