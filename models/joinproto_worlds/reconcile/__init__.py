@@ -1,1 +1,1 @@
-"""Worlds of reconciliation: the shipped decision in a Raft group that can lose its majority."""
+"""Worlds of reconciliation: the shipped decisions about the replicas of replicated queues."""

@@ -1,10 +1,11 @@
-"""The shipped `reading` and machine of `reconcile run`, with a broker with two registers.
+"""The daemon of `reconcile run`, its shipped `reading` and machine, with a simulated broker.
 
-Simulated: the broker.  Its group (`voters`, `learners`) counts; the API shows its list, which is
-written after it, or not at all.  A node is lost for good before it begins.
+The broker keeps two records of a queue's replicas.  Its group (`voters`, `learners`) is the true
+one.  The API shows its list, which is written later than the group, or not at all.  A node is lost
+for good before the run begins.
 
-Time is `NOW`, or long before it: a queue is looked at in each round, and a tool ended just now, or
-`SETTLE` seconds ago or more.
+There are two times, `NOW` and `LONG_AGO`: a queue is looked at in each round, and a tool ended just
+now, or at least `SETTLE` seconds ago.
 
 Source: reconciliation, Q4 to Q6; incidents 13, 15, 16, 29 and 30.
 """
@@ -55,7 +56,7 @@ LONG_AGO = 0.0
 
 @frozen(cache_hash=True)
 class Act:
-    """One step.  `now`: the queue after it, if the broker acts."""
+    """One step.  `now`: the queue after the step, if it is a step of the broker."""
 
     what: str
     who: str = ""
@@ -67,13 +68,13 @@ class Act:
 
 @define(kw_only=True)
 class Beside(MachineWorld[Event, Effect]):
-    """A daemon and its broker.  `state`: None while the daemon does not run; `waits`: the reason
-    for a wait.
+    """A daemon and its broker.  `state`: None while the daemon does not run; `waits`: whether it
+    waits for an answer about the leader, or for a tool.
 
-    The remaining budgets: `crashes`; `misses`, writes of the list that are lost; `flees`, all
-    leaders are gone; `hangs`, a tool is ended by its time-out; `drains`; `losses` of the daemon's
-    file, `backups` of it that are put back (`copy`), and `tears`, crashes by a power cut. `blind`:
-    a change was begun while no node led.
+    `budgets`: how often each fault may still happen.  These are `crashes`; `misses`, writes of the
+    list that are lost; `flees`, when all leaders are gone; `hangs`, when a tool is ended by its
+    time-out; `drains`; `losses` of the daemon's file, `backups` of it that are put back (`copy`),
+    and `tears`, crashes by a power cut.  `blind`: a change was begun while no node led.
     """
 
     write_effects: ClassVar = (Keep,)
@@ -98,7 +99,7 @@ class Beside(MachineWorld[Event, Effect]):
 
     @mutated
     def steps(self) -> Iterator[Together]:
-        """Yield the joint steps: those of a fault while its budget lasts, and they are unfair."""
+        """Yield the joint steps; a fault is possible while its budget lasts, and is never fair."""
         left = self.budgets
         for act in self._faults():
             if left[SPENDS[act.what]]:
@@ -114,7 +115,7 @@ class Beside(MachineWorld[Event, Effect]):
             yield Act("starts")
             return
         for key, intent in self.state.keeper.intents.items():
-            # `settle` is longer than a call takes, also after its tool was ended.
+            # `SETTLE` is longer than a command takes, also after its tool was ended.
             if intent.ended == NOW and not self._group(key.name).asked:
                 yield Act("settles", key.name)
         asked: Any = self.state.asked
@@ -142,7 +143,7 @@ class Beside(MachineWorld[Event, Effect]):
     def _faults(self) -> Iterator[Act]:
         for group in self.groups:
             for left, verb, node in () if self.leads else group.commands():
-                # Incident 30: the call ends, the list is written, and the group is not.
+                # Incident 30: the command ends and the list is changed, but the group is not.
                 now = left.told(verb, node)
                 yield Act("takes by halves", f"{group.name}: {verb} {node}", now)
             for verb, node in group.unlisted[:1]:
@@ -196,7 +197,7 @@ class Beside(MachineWorld[Event, Effect]):
                 self.lose_power(KEEPER)
                 self.dies(KEEPER)
             case "starts":
-                # An operator removes a damaged file, as the error says.
+                # An operator removes a damaged file, as the error message says.
                 intents = self.disk[KEEPER]
                 self.state = State(Keeper(self.rules), applies=True)
                 self.tell(KEEPER, Start({} if intents is DAMAGED else intents))
@@ -219,9 +220,9 @@ class Beside(MachineWorld[Event, Effect]):
         return True
 
     def _forget(self, settled: str = "") -> None:
-        """Forget times, and between two rounds facts that the next reading repeats.
+        """Forget times, and between two rounds also the facts that the next reading repeats.
 
-        `settled`: the queue whose tool ended long ago.
+        `settled`: the queue whose tool ended long ago, or "".
         """
 
         def aged(one: Any) -> Any:
@@ -233,7 +234,8 @@ class Beside(MachineWorld[Event, Effect]):
         if self.state is None:
             return
         keeper, follows = self.state.keeper, tuple(map(aged, self.state.follows))
-        # Which is followed first is the order in which they were begun: here that of the queues.
+        # The daemon follows tools in the order in which they were begun; here that is the order of
+        # the queues.
         intents = OrderedDict((key, aged(one)) for key, one in sorted(keeper.intents.items()))
         keeper = evolve(keeper, intents=intents, changed_at=LONG_AGO)
         if self.waits:
@@ -266,7 +268,7 @@ class Beside(MachineWorld[Event, Effect]):
         self.waits = "leader"
 
     def keep(self, intents: Mapping[Key, Intent]) -> None:
-        # When its tool ended is not written.
+        # The time at which a tool ended is not written.
         kept = (evolve(one, since=LONG_AGO, ended=None) for _, one in sorted(intents.items()))
         self.write(KEEPER, OrderedDict((one.key, one) for one in kept))
 
@@ -278,7 +280,7 @@ class Beside(MachineWorld[Event, Effect]):
         self.groups = tuple(now if one is group else one for one in self.groups)
 
     def _seen(self, *_: object, **__: object) -> None:
-        """No person reads the daemon's messages."""
+        """Do nothing: no person reads the daemon's messages here."""
 
     tell_read = tell_verdict = tell_change = tell_problem = _seen
 
@@ -317,9 +319,11 @@ SPENDS = {
     "takes by halves": "misses",
     "does not list": "misses",
 }
-"""The budget of a fault."""
+"""The budget that each fault takes from."""
 FREE = ("crashes", "loses power", "a copy of its file is made")
-"""They spend none themselves: a crash does where the daemon ends, a copy where it is put back."""
+"""Faults that `happen` does not charge: `dies` charges a crash, and a copy is charged when it is
+put back.
+"""
 
 
 def _said(intents: Mapping[Key, Intent]) -> str:
@@ -337,9 +341,11 @@ def build(
     crashes: int = 0,
     **budgets: int,
 ) -> World:
-    """`kinds`: a queue each, `q` or `s` (a stream); `members`: nodes, of which c has left.
+    """Return the world of a daemon beside a broker of `members` nodes, of which c is lost.
 
-    `learners`: a new replica has no vote at first.  `crashes`, `budgets`: as of `Beside`.
+    `kinds`: a letter for each queue, `q` or `s` (a stream).  `learners`: a new replica has no vote
+    at first.  `copies`: how many replicas a node may copy at once.  `crashes`, `budgets`: see
+    `Beside`.
     """
     nodes = tuple(name for name in "abcdef"[:members] if name != LOST)
     first = frozenset("abc")
@@ -370,7 +376,7 @@ def build(
         together=lambda view: view[KEEPER].steps(),
         properties=[
             always("never below the minimum", _each(lambda one: len(one.voters) >= TARGET)),
-            # One replica more than was lost, at most, and each command once.
+            # At most one replica more than wanted, because each command is given once.
             always("nothing is done twice", _each(lambda one: len(one.replicas) <= TARGET + 1)),
             always("nothing is begun while no node leads", lambda view: not view[KEEPER].blind),
             always("no node copies more than it may", partial(_copies, copies)),

@@ -1,6 +1,4 @@
-"""A queue as a broker has it: its group, its list, and its rows in the API and the tools'
-output.
-"""
+"""A queue in the simulated broker: its group, its list, and what the API and the tools show."""
 
 from __future__ import annotations
 
@@ -16,7 +14,9 @@ Names = frozenset[str]
 
 @frozen(cache_hash=True)
 class Group:
-    """`listed`: the list; `unlisted`: changes that it lacks; `asked`: commands under way."""
+    """A queue.  `voters`, `learners`: its group.  `listed`: the replicas in its list; `unlisted`:
+    changes that the list lacks; `asked`: commands under way.
+    """
 
     name: str
     kind: str
@@ -36,7 +36,7 @@ class Group:
             yield evolve(self, asked=self.asked[:at] + self.asked[at + 1 :]), verb, node
 
     def changed(self, verb: str, node: str, *, learns: bool) -> Group:
-        """Return the queue after a command: one that changes nothing succeeds, too.
+        """Return the queue after a command; a command that changes nothing succeeds, too.
 
         `learns`: a new replica has no vote at first.
         """
@@ -50,12 +50,12 @@ class Group:
         return evolve(told, voters=self.voters | {node})
 
     def told(self, verb: str, node: str) -> Group:
-        """Return the queue with this in its list."""
+        """Return the queue with this change made in its list."""
         listed = self.listed | {node} if verb == "add" else self.listed - {node}
         return evolve(self, listed=listed)
 
     def row(self, nodes: Iterable[str]) -> dict[str, object]:
-        """Return the API's row about it; `nodes` run."""
+        """Return the API's row about the queue; `nodes`: the nodes that run."""
         return {
             "name": self.name,
             "vhost": "/",
@@ -67,7 +67,10 @@ class Group:
         }
 
     def status(self, nodes: Iterable[str], *, leads: bool) -> tuple[Replica, ...]:
-        """Return a tool's output about its replicas.  `leads`: whether a leads; else none does."""
+        """Return the replicas as the shipped code reads them from a tool's output.
+
+        `nodes`: the nodes that run; `leads`: whether a leads, otherwise no node does.
+        """
         rows: list[dict[str, object]] = []
         for name in sorted(self.replicas):
             answers, is_leader = name in nodes, leads and name == "a"

@@ -1,6 +1,6 @@
-"""Worlds of the timer: the shipped `Clock`, with a tick as unit of time.
+"""Worlds of the timer: the shipped `Clock`, with a tick as the unit of time.
 
-Source: reconciliation, Q2; the three defects that were read from the code that shipped.
+Source: reconciliation, Q2, with the three defects of the shipped broker's timer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ INTERVAL, TRIGGER = 3, 2
 
 @frozen
 class Shown:
-    """`looks`: whether it has just looked.  `timers`: how many are armed."""
+    """The observation of a node.  `looks`: whether its last step was a look; `timers`: how many
+    timers are armed.
+    """
 
     looks: bool
     timers: int
@@ -33,7 +35,8 @@ class Shown:
 class Node:
     """A node that hears events and looks when a timer's time has come.
 
-    Times are told from now, so that a run is finite: a tick brings all timers nearer.
+    Times are relative to now, so that there are finitely many states: a tick brings all timers
+    nearer.
     """
 
     clock: Clock
@@ -82,7 +85,10 @@ def build(
     variant: str = "ours",
     claims: str = "looks",
 ) -> World:
-    """`claims`: `looks`, that it looks in the end; `one`, that one timer is armed at most."""
+    """Return the world of a node and its timer.
+
+    `claims`: `looks` claims that it looks in the end, `one` that at most one timer is armed.
+    """
     pace = Timers(interval=INTERVAL, trigger_interval=TRIGGER)
     whose = Variant(variant)
     claim = (

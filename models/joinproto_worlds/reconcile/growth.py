@@ -1,4 +1,4 @@
-"""Worlds of one queue that grows; the argument compared as a pair with its type, as it shipped.
+"""Worlds of one queue that grows to its target, or, as the shipped broker counts, without limit.
 
 Source: reconciliation, Q1; the shipped broker's growth without limit.
 """
@@ -24,7 +24,7 @@ TARGET = 3
 
 @frozen
 class Add:
-    """One evaluation that ended with a replica more."""
+    """Choice: an evaluation that adds a replica."""
 
     node: str
 
@@ -73,9 +73,10 @@ def build(
     variant: str = "real",
     policy: int | None = None,
 ) -> World:
-    """`members`: nodes of the cluster.
+    """Return the world of a queue in a cluster of `members` nodes.
 
-    Mutant: `argument-is-a-pair`, as it shipped: the queue's argument says how many.
+    Mutant `argument-is-a-pair`: the target is the queue's argument also for the real rules, which
+    take it for more than any number.
     """
     is_pair = mutant == "argument-is-a-pair"
     is_argument = is_pair or Variant(variant) is not Variant.REAL

@@ -1,11 +1,12 @@
-"""A replica of one queue: Raft with changes of one member at a time, as small as it gets.
+"""A replica of one queue: a minimal Raft, with changes of one member at a time.
 
 Source: Ongaro, "Consensus: bridging theory and practice", chapters 3 and 4.  An exchange of two
-members (a vote; a log copied whole) is one joint step, so messages neither overtake nor repeat; a
-lost one is a step that is not taken.  The log holds the membership and, as first entry of each
-leader, its term: a change is accepted once that entry and the last change are committed.  The
-latest membership in the log counts at once, committed or not.  A joint change goes over an entry
-with both memberships, which is committed by a majority of each.
+members (a vote, or a copy of a whole log) is one joint step, so messages are neither reordered nor
+repeated; a lost message is a step that is not taken.  The log has only entries with a membership.
+The first entry of each leader repeats the membership in its term, and a change is accepted once
+that entry and the last change are committed.  The latest membership in the log counts at once,
+committed or not.  A joint change has an entry with both memberships between, which needs a majority
+of each.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Names = frozenset[str]
 
 @frozen(cache_hash=True)
 class Entry:
-    """One entry: the membership from here on, written in `term`; `old`: joint with this one."""
+    """A log entry: the membership from here on.  `old`: in a joint entry, the former membership."""
 
     term: int
     members: Names
@@ -38,7 +39,7 @@ class Entry:
         return self.members | self.old
 
     def is_carried_by(self, names: Names) -> bool:
-        """Return whether these are a majority; of a joint entry: of either membership."""
+        """Return whether these are a majority of the members, and of both sets of a joint entry."""
         both = [one for one in (self.old, self.members) if one]
         return all(2 * len(names & one) > len(one) for one in both)
 
@@ -48,14 +49,14 @@ Log = tuple[Entry, ...]
 
 @frozen(cache_hash=True)
 class Granted:
-    """To the candidate: `voter` votes for it."""
+    """To a candidate: `voter` votes for it."""
 
     voter: str
 
 
 @frozen(cache_hash=True)
 class Vote:
-    """To the voter: asked by `candidate`."""
+    """To a voter: `candidate` asks for its vote; `last` is the key of the candidate's log."""
 
     candidate: str
     term: int
@@ -64,14 +65,14 @@ class Vote:
 
 @frozen(cache_hash=True)
 class Copied:
-    """To the leader: `follower` has its whole log."""
+    """To a leader: `follower` now has the leader's whole log."""
 
     follower: str
 
 
 @frozen(cache_hash=True)
 class Copy:
-    """To the follower: the leader's log, and how much of it is committed."""
+    """To a follower: the leader's log, and how many of its entries are committed."""
 
     term: int
     log: Log
@@ -80,7 +81,7 @@ class Copy:
 
 @frozen(cache_hash=True)
 class Change:
-    """To the leader: add a replica, or remove one; `joint`: replace one by another."""
+    """To a leader: add replicas (`more`), or remove some (`fewer`); `joint`: do both in one."""
 
     more: Names = frozenset()
     fewer: Names = frozenset()
@@ -89,9 +90,10 @@ class Change:
 
 @frozen
 class Shown:
-    """`kept`: members that have the leader's whole log.  `permits`: a change would be accepted.
+    """The observation of a replica.  `kept`: members that have this leader's whole log.
+    `permits`: this leader would accept a change.
 
-    `again`: nodes that count as members although the log says otherwise (mutants).
+    `again`: nodes that count as members although the log says otherwise (only with a mutant).
     """
 
     name: str
@@ -123,17 +125,18 @@ class Shown:
 
 @define
 class Replica:
-    """A server of the group, or a node that has none yet (an empty log).
+    """A server of the group, or a node that has no replica yet (an empty log).
 
-    `stands`: it may be a candidate.  `restarts`: it may come back, and so it writes its promises
-    before another member hears of it.  `resigns`: it may cease to lead at any time.
+    `terms`: the last term.  `stands`: it may be a candidate.  `restarts`: it may come back after a
+    crash, so it writes its state before another member hears of the change.  `resigns`: it may
+    cease to lead at any time.
 
     Mutants: `two-changes` accepts a change before the last one is committed; `applies-alone` takes
     a change for committed at once (incident 12); `no-own-entry` lets a leader change members before
-    an entry of its own term is committed (the first rule of single changes); `joint-by-one` asks of
-    a joint entry a majority of the new members alone; `peer-file` reads its peers at a start from a
-    file that a removal did not rewrite (incident 13); `heard-again` takes a node that asks it for a
-    member (incident 14).
+    an entry of its own term is committed (the first rule of single changes); `joint-by-one` commits
+    a joint entry by a majority of the new members alone; `peer-file` also reads members at a start
+    from a file that a removal did not rewrite (incident 13); `heard-again` takes a node that asks
+    for a vote for a member (incident 14).
     """
 
     persistent = ("term", "voted", "log", "file")
@@ -222,7 +225,7 @@ class Replica:
         return None
 
     def _peers(self) -> Names:
-        """Return the nodes that the last entry names; of an empty log no node."""
+        """Return the nodes that the last entry names; an empty log names none."""
         return self.log[-1].peers if self.log else frozenset()
 
     def _vote(self, asked: Vote) -> Any:
@@ -303,7 +306,7 @@ def last_of(log: Log) -> tuple[int, int]:
 
 @define
 class Committed:
-    """Monitor: the longest log that was ever committed, and whether two do not go together."""
+    """The monitor: the longest log that was ever committed, and whether two such logs differ."""
 
     log: Log = ()
     parted: bool = False

@@ -48,10 +48,11 @@ TARGET = 3
 
 @define
 class Operator:
-    """Forgets nodes that do not run; adds and removes replicas by hand.
+    """An operator, who forgets nodes that do not run, and adds and removes replicas by hand.
 
-    `nodes`: of the cluster.  `drained`: nodes in maintenance; `drains`: those that may still be;
-    `mistaken`: one of them was given a replica.  The numbers: how often it may still do so.
+    `nodes`: of the cluster.  `drained`: nodes in maintenance; `drains`: nodes that may still get
+    into it; `mistaken`: a drained node was given a replica.  `adds`, `removes`, `forgets`,
+    `wipes`: how often each may still happen.
     """
 
     nodes: frozenset[str]
@@ -115,13 +116,15 @@ def build(
     lost: str = "",
     joint: bool = False,
 ) -> World:
-    """A queue on the nodes `first` in a cluster of `members` (3 to 5); a leads at first.
+    """Return the world of a queue on the nodes `first` in a cluster of `members` nodes (3 to 5).
 
-    `terms`: elections stop there.  `adds`, `removes`, `forgets`: the operator's possible actions by
-    hand, with their number; `wipes`: disks that are lost while their node is down.  `stands`: nodes
-    that may be a candidate; `drains`: nodes that the operator puts into maintenance and back;
-    `partitions`: the leader's side is cut off; `lost`: nodes that never run; `joint`: a lost
-    replica is replaced by one joint change instead of two single ones.
+    Node a leads at first.  `terms`: the last term of elections.  `adds`, `removes`, `forgets`: how
+    often the operator may do this by hand; `removable`: the nodes whose replicas may be removed so.
+    `wipes`: how many disks may be lost while their node is down.  `restarts`: crashed nodes come
+    back.  `stands`: nodes that may be a candidate; `drains`: nodes that the operator puts into
+    maintenance and back; `partitions`: how often the leader's side may be cut off; `lost`: nodes
+    that never run; `joint`: a lost replica is replaced by one joint change instead of two single
+    ones.
     """
     nodes = frozenset("abcde"[:members])
     known = mutation(mutant) if is_mutation(mutant) else None
@@ -175,7 +178,7 @@ def _mutated(
 def steps(
     variant: Variant, settings: Settings, joint: bool, removable: str, view: View
 ) -> Iterator[Together]:
-    """Yield exchanges of replicas, evaluations by leaders, actions of the operator."""
+    """Yield the exchanges of replicas, evaluations by leaders, and actions of the operator."""
     office: Operator = view[OPERATOR]
     everybody = {name: shown for name, shown in view.up.items() if name != OPERATOR}
     for name, shown in everybody.items():
@@ -213,7 +216,7 @@ def steps(
 def _reached(
     name: str, everybody: dict[str, Shown], side: frozenset[str] | None
 ) -> dict[str, Shown]:
-    """Return the nodes on the same side of a partition."""
+    """Return the nodes on the same side of the partition as `name`; `side` is one side, or None."""
     if side is None:
         return everybody
     return {other: shown for other, shown in everybody.items() if (other in side) == (name in side)}
@@ -228,7 +231,7 @@ def _evaluations(
     *,
     joint: bool,
 ) -> Iterator[Together]:
-    """Yield the leader's possible evaluations: a node may be down for a moment, or for too long."""
+    """Yield the leader's possible evaluations; a node that it does not reach counts as lost."""
     queue = Queue(
         members=tuple(sorted(leader.members)),
         leader=leader.name,
@@ -358,9 +361,10 @@ def _replaced(view: View) -> bool:
 
 
 def _repaired(terms: int, failures: int, view: View) -> bool:
-    """Three replicas run; or no majority does, or the elections are used up.
+    """Return whether three replicas run, or repair is impossible.
 
-    `failures`: of so many more of them a majority of all that are listed is left.
+    It is impossible if no majority runs, or if the elections are used up.  `failures`: after so
+    many more failures a majority of all listed replicas must be left.
     """
     members = _committed(view)
     left = len(members & set(view.up)) - failures

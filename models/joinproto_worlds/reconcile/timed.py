@@ -1,7 +1,7 @@
 """The scenarios of the design with their times: the shipped `Clock` and `evaluate`.
 
-A tick is ten seconds; a replica is copied at once; the first look is at any time of the interval.
-Of the free nodes e has less load, and d is in the zone that lost its replica.
+A tick is ten seconds, a replica is copied at once, and the first look may be at any tick of the
+interval.  Of the two free nodes e has less load, and d is in the zone that lost its replica.
 
 Source: reconciliation, Q2 and Q5; scenarios One, Two and Three.
 """
@@ -31,7 +31,7 @@ ZONES = {"a": "1", "b": "2", "c": "3", "d": "3", "e": "1"}
 
 
 class C(Enum):
-    """The state of the third replica."""
+    """The state of node c, which has the third replica."""
 
     RUNS = "runs"
     DOWN = "down"
@@ -41,9 +41,10 @@ class C(Enum):
 
 @frozen
 class Shown:
-    """`since`: seconds since the failure until as many run as are wanted; `looks`: just now.
+    """The observation of the leader.  `away`: seconds for which c is down.  `since`: seconds after
+    the failure in which fewer replicas ran than wanted.  `looks`: its last step was a look.
 
-    `changes`: how many were made by itself; `by_hand`: by the operator.
+    `changes`: how many changes it made; `by_hand`: how many the operator may still make.
     """
 
     members: frozenset[str]
@@ -57,7 +58,9 @@ class Shown:
 
 @define
 class Leader:
-    """The queue's leader, on a.  `back`: seconds after which c is back; None means never."""
+    """The queue's leader, on a.  `fate`: the state of c after its failure.  `back`: seconds after
+    which c is back, None for never.
+    """
 
     clock: Clock
     settings: Settings
@@ -113,7 +116,7 @@ class Leader:
                 self.c = C.BEHIND
                 self.clock = self.clock.hear(Happens.NODE_UP, 0)
             case "c has caught up":
-                # Ten seconds after it is back.
+                # This takes ten seconds after c is back.
                 self._tick()
                 self.c, self.away = C.RUNS, 0
             case str() if event.startswith("adds "):
@@ -164,7 +167,7 @@ class Leader:
         elif found.action is Action.REMOVE:
             self.members -= set(found.nodes)
         self.changes += bool(found.nodes)
-        # One that waits for a node looks again soon; the design waits for its next turn.
+        # A leader that waits for a node looks again soon; by the design it waits for its next turn.
         waits = found.action is Action.WAIT and self.clock.variant is not Variant.SEED
         self.clock = self.clock.looked(0, changed=waits or bool(found.nodes))
 
@@ -192,7 +195,11 @@ def build(
     by_hand: int = 0,
     within: int = 0,
 ) -> World:
-    """`scenario`: `one`, `two`, `three`; `within`: seconds from the failure to a replacement."""
+    """Return the world of a scenario: `one`, `two` or `three`.
+
+    `interval`, `failure`: settings in seconds.  `back`: seconds until c is back.  `by_hand`: how
+    many replicas the operator may add.  `within`: the most seconds until c is replaced.
+    """
     pace = Timers(interval=interval, trigger_interval=TICK)
     clock = Clock(variant=Variant(variant), pace=pace)
     settings = Settings(failure_interval=failure, placement=Placing.ZONE_AWARE)

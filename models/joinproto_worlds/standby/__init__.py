@@ -1,1 +1,1 @@
-"""Worlds of hot standby: the shipped promotion where brokers die, come back and are dropped."""
+"""Worlds of hot standby: the shipped brokers, which die, come back and are cut off."""

@@ -1,7 +1,7 @@
-"""A queue that is copied while clients put at its back and take from its front, for ever.
+"""A queue that is copied while clients put messages at its back and take them from its front.
 
-Messages are told by their place from the front, so the same load is the same state again: one is
-put, one is taken, one is copied, in any fair order that keeps to the load.
+Clients never stop.  In turn one message is put, one is taken and one is copied.  Messages are named
+by their place from the front, so a queue with the same load is the same state again.
 
 Source: hot standby, H5.
 """
@@ -36,7 +36,9 @@ class Shown:
 
 @define
 class Chase:
-    """`length`: messages that are there.  `turn`: the next to act: clients, or the copying."""
+    """A primary and its load.  `length`: messages at first.  `turn`: what happens next: 0 a message
+    is put, 1 taken, 2 copied.
+    """
 
     order: Order
     length: int
@@ -96,7 +98,7 @@ def _message(at: int) -> Message:
 
 
 def _again(state: PrimaryState) -> PrimaryState:
-    """Return the state with its messages told again from the front, and its links' numbers too."""
+    """Return the state with its messages named again from the front, and links numbered from 1."""
     queue, one = state.replica.queues["q"], state.followers["b"]
     place = {message.sequence: at for at, message in enumerate(queue.messages)}
     rest = {
@@ -113,7 +115,7 @@ def _again(state: PrimaryState) -> PrimaryState:
 
 
 def build(members: int = 1, *, order: str = "lifo", length: int = 4) -> World:
-    """`length`: messages before; then for each that is copied one is put, and one is taken."""
+    """Return the world of a queue with `length` messages at first."""
 
     def is_level(view: Seen) -> bool:
         return all(one.is_level for one in view.up.values())

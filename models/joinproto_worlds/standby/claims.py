@@ -24,7 +24,10 @@ from joinproto_worlds.standby.story import Op
 
 @frozen(kw_only=True)
 class Shown:
-    """One field for each claim; `second`: a broker took over; `done`: all was confirmed."""
+    """The observation of a story: the facts that the claims below are about.
+
+    `second`: another broker took over; `done`: all actions of the clients were confirmed.
+    """
 
     lost: bool
     returned: bool
@@ -40,7 +43,7 @@ class Shown:
 
 
 def shown(it: Played) -> Shown:
-    """Return the observation for the claims."""
+    """Return the observation of a story."""
     last = _last(it)
     ops = it.plot.ops
     confirmed = [ops[at] for at in it.confirmed if at >= 0]
@@ -64,7 +67,7 @@ def shown(it: Played) -> Shown:
 
 
 def _last(it: Played) -> Broker | None:
-    """Return the primary of the youngest generation, unless its generation is over."""
+    """Return the primary of the youngest view, or None if a later generation has confirmed."""
     serving = [
         one
         for _, one in sorted(it.brokers.items())
@@ -74,15 +77,15 @@ def _last(it: Played) -> Broker | None:
 
 
 def _is_stuck(it: Played) -> bool:
-    """Return whether all are there, no broker serves, and all that may be promoted refuse.
+    """Return whether all brokers run, none serves, and all that may be promoted refuse.
 
-    One of them has a store that is clean, and does not still catch up: a person can do no more.
+    One of these has a clean store and does not still catch up, so a person can do no more.
     """
     brokers = it.brokers.values()
     if not all(map(it.runs, it.brokers)) or it.cut_off or any(one.serves for one in brokers):
         return False
     if any(it.half_open()):
-        return False  # a broker that has yet to notice that its primary is gone
+        return False  # a broker has not noticed yet that its primary is gone
     able = youngest(it).members
     whole = [one for one in map(it.brokers.__getitem__, able) if one.standing is not Role.CATCHUP]
     return any(one.mark is Mark.CLEAN for one in whole) and all(refuses(it, name) for name in able)
@@ -113,7 +116,7 @@ def _has_again(replica: ReplicaState, op: Op) -> bool:
 
 
 def _is_torn(replica: ReplicaState, op: Op) -> bool:
-    """Return whether one part of a transaction is there, and another is not."""
+    """Return whether the replica has a part of this transaction, and lacks another part."""
     if not op.is_transaction:
         return False
     done = {one in _ids(replica, queue) for queue, one in op.puts}
@@ -122,7 +125,7 @@ def _is_torn(replica: ReplicaState, op: Op) -> bool:
 
 
 def _level(it: Played) -> Iterator[tuple[Broker, Broker]]:
-    """Yield each primary with each backup that is up to date, while nothing is under way."""
+    """Yield each primary with each backup that is up to date and has no message under way."""
     for name, primary in it.brokers.items():
         side = primary.side
         if not isinstance(side, PrimaryState):
@@ -174,7 +177,7 @@ REACHED: dict[str, tuple[str, Callable[[Shown], bool]]] = {
 
 
 def claims(names: tuple[str, ...], reached: tuple[str, ...]) -> list[Property]:
-    """Return the claims of these names; `reached`: the states that some run must reach."""
+    """Return the claims of these names; `reached`: names of states that some run must reach."""
 
     def of(holds: Callable[[Shown], bool]) -> Callable[[View], bool]:
         return lambda view: holds(view["story"])

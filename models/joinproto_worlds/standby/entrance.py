@@ -1,4 +1,4 @@
-"""A client that looks for the primary, while one broker serves, then the other one.
+"""A client that looks for the primary: one of two brokers serves, and then the other.
 
 Source: hot standby, H11.
 """
@@ -32,8 +32,8 @@ class Shown:
 
 @define
 class Client:
-    """`roles`: of the brokers, in the order of their addresses.  `at`: the one that the client
-    tries next; `inside`: where it is.
+    """A client and two brokers.  `roles`: the brokers' roles, in the order of their addresses.
+    `at`: the broker that the client tries next; `inside`: the broker that has let it in, or None.
     """
 
     mutant: str | None = None
@@ -80,7 +80,7 @@ class Client:
 
 
 def build(members: int = 1, mutant: str | None = None) -> World:
-    """`members`: the client is one, the brokers are two."""
+    """Return the world of a client and two brokers; `members` counts the client only."""
 
     def is_in(view: View) -> bool:
         return all(one.is_in for one in view.up.values())

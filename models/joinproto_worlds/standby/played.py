@@ -1,8 +1,8 @@
-"""A story as one member of a world: brokers that ship, their links, clients, a manager.
+"""A story as one member of a world: the shipped brokers, their links, clients and a manager.
 
 Each step is one event for one broker, by `joinproto.standby.machine.step`.  A link keeps the order
-of its messages, and loses those under way when an end is gone; of a backup's reports only its
-position counts, so the last word stands for all before it.
+of its messages, and loses the messages under way when an end is gone.  Of a backup's reports only
+its position counts, so the last report under way stands for all before it.
 
 Source: hot standby, H1 to H10.
 """
@@ -57,21 +57,22 @@ WHOLE = (
     *("dies", "stops in order", "is cut off", "is back in the network", "is marked clean"),
     *("loses its disk", "has its disk copied", "has an older disk put back"),
 )
-"""Effects during which a broker does not die."""
+"""Events during which a broker does not die."""
 BUDGETS = ("deaths", "starts", "cuts", "promotions", "stops", "wipes", "backups")
-"""Fields of a story that say how often something may happen."""
+"""The fields of a story that say how often an event may happen."""
 
 
 @define
 class Played(MachineWorld[Event, Effect]):
-    """`op`: the next action of the clients; `confirmed`: those that they were told are done.
+    """A story.  `op`: the number of the clients' next action; `confirmed`: the actions that were
+    confirmed to them.
 
-    `chain`: the last view of the manager that is built in; `writing`: views under way to it, or
-    promotions that are in it, of which the promoted broker has not heard. `newest`: the youngest
-    generation in which anything was confirmed.  `failed`: there was a moment at which no broker
-    ran.  `left`: how often each fault of the plot may still happen.  `writes`: writes under way to
-    a disk, and the messages that wait for them: the broker continues meanwhile.  `copies`: of
-    disks, by their brokers.
+    `chain`: the last view that the built-in manager has; `writing`: for a broker, a view on its way
+    to that manager, or a promotion that the manager has and the broker has not heard of.
+    `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a moment
+    at which no broker ran.  `left`: how often each event in `BUDGETS` may still happen.  `writes`:
+    writes under way to a disk, and the messages that wait for them, while the broker goes on.
+    `copies`: copies of the brokers' disks.
     """
 
     write_effects: ClassVar[tuple[type, ...]] = (KeepView, KeepMark)
@@ -98,7 +99,7 @@ class Played(MachineWorld[Event, Effect]):
             yield choice
             act = choice if isinstance(choice, Act) else choice.event
             if self.plot.halfway and self.left["deaths"] and act.what not in WHOLE:
-                # Messages sent on a half-open connection may arrive in any case.
+                # On half-open connections a dead broker's messages may arrive later in any case.
                 arrives = {False, not self.plot.half_open}
                 yield from map(Maybe, self.deaths(act, sorted(arrives), tears=self.plot.power))
 
@@ -230,7 +231,7 @@ class Played(MachineWorld[Event, Effect]):
         return side
 
     def _copies(self, name: str, backup: str) -> str:
-        """Return a queue that is still copied to this backup, or nothing."""
+        """Return the name of a queue that is still copied to this backup, or ""."""
         one = self._leading(name).followers.get(backup)
         lines = {} if one is None else one.copying
         return next((queue for queue, line in sorted(lines.items()) if line.blocks), "")
@@ -261,7 +262,7 @@ class Played(MachineWorld[Event, Effect]):
 
     def lose_power(self, name: str, *, is_writing: bool = False) -> None:
         if is_writing:
-            # In the middle of both: its journal is written, and the record with its view is not.
+            # The power goes between two writes: the journal is written, the view's record is not.
             Ports(self, name).append()
         super().lose_power(name, is_writing=is_writing)
 
@@ -273,14 +274,14 @@ class Played(MachineWorld[Event, Effect]):
         self.failed |= not any(map(self.runs, self.brokers))
 
     def _unnoticed(self) -> list[tuple[str, str]]:
-        """Return sender and receiver of connections whose end the receiver has yet to notice."""
+        """Return the sender and receiver of each connection whose end the receiver must notice."""
         if not self.plot.half_open:
             return []
         cut = [ends for ends in self.links if self.cut_off in ends]
         return sorted({*self.half_open(), *cut})
 
     def part(self, one: str, other: str) -> None:
-        """End a connection: for both at once, or (`half_open`) at the first one's end only."""
+        """End a connection at both ends at once, or (`half_open`) at the end of `one` only."""
         if self.plot.half_open:
             self.close(one, other)
             self._lose(one, other)
@@ -305,7 +306,7 @@ class Played(MachineWorld[Event, Effect]):
             self.unlink(name)
 
     def _may_promote(self, name: str) -> bool:
-        """Return whether the manager would try; the broker's answer is another matter."""
+        """Return whether the manager would try to promote this broker, which may still refuse."""
         manager, broker = self.plot.manager, self.brokers[name]
         able = self.plot.able or self.plot.names
         if name not in able or sum(map(self.runs, self.brokers)) < self.plot.least:
@@ -325,7 +326,7 @@ class Played(MachineWorld[Event, Effect]):
         return manager is Manager.CARELESS or not was_one or bool(broker.view.members)
 
     def promotion(self, name: str) -> Promote | None:
-        """Return the manager's promotion of this broker, None if it gives none now."""
+        """Return the manager's promotion of this broker, or None if it would not promote it now."""
         return self.promotion_of(name) if self._may_promote(name) else None
 
     def promotion_of(self, name: str, view: View | None = None) -> Promote:
@@ -350,7 +351,7 @@ class Played(MachineWorld[Event, Effect]):
         return True
 
     def answer(self, name: str, event: Promote) -> Answer:
-        """Return this broker's answer."""
+        """Return this broker's answer to a promotion."""
         if self.plot.manager is Manager.BUILT_IN:
             managing = Managing(chain=self.chain)
             return would(managing, self.brokers[name], event, is_open=name != self.cut_off)
@@ -359,7 +360,7 @@ class Played(MachineWorld[Event, Effect]):
 
 
 def does(it: Played, name: str, token: int, op: Op) -> None:
-    """Do this as a client of this broker."""
+    """Let the broker `name` handle a client's action; `token` is the action's number."""
     broker = it.brokers[name]
     if op.passes:
         queue = broker.replica.queues["q"]
@@ -386,7 +387,7 @@ def youngest(it: Played) -> View:
 
 
 def _may_mark(it: Played, name: str) -> bool:
-    """An operator marks a store after a total failure: when no broker runs, or no broker serves."""
+    """Return whether an operator may mark this store: no broker runs, or (`left`) none serves."""
     marks, runs = it.plot.marks, any(map(it.runs, it.brokers))
     if it.disk[name].mark is Mark.CLEAN or (runs and marks != "left"):
         return False
@@ -404,7 +405,7 @@ def refuses(it: Played, name: str) -> bool:
 
 
 def _around(it: Played, name: str) -> PeerReports:
-    """Return this broker's knowledge of the others."""
+    """Return what this broker knows of the other brokers."""
     away = {*(it.brokers if it.cut_off == name else (it.cut_off,))}
     others = {other: one for other, one in it.brokers.items() if other != name}
     return PeerReports(
@@ -423,7 +424,7 @@ def store_of(name: str, disk: Disk) -> Store:
 
 
 def settle(it: Played) -> None:
-    """Deliver all that is under way."""
+    """Deliver all messages, copies and writes that are under way."""
     while True:
         acts = (one for one in it.choices() if isinstance(one, Act))
         act = next((one for one in acts if one.what in _BY_ITSELF), None)

@@ -1,4 +1,4 @@
-"""A broker of a story, and the ports for its effects: links, disks, a manager, clients.
+"""The ports by which a broker of a story performs its effects: links, disks, a manager, clients.
 
 Source: hot standby, H1 to H10.
 """
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True)
 class Waiting:
-    """The actions at the end of a broker's turn.
+    """An action that is put off until the end of a broker's turn.
 
-    `changes`, `makes`, `removes`: are kept, all in one write.  Behind it `content` is sent `to` a
-    broker, the machine hears of `token`, and `view` is handed in.
+    `changes`, `makes`, `removes`: to be written, all in one write.  After the write `content` is
+    sent `to` a broker, the machine hears that `token` is written, and `view` is handed in.
     """
 
     changes: tuple[Change, ...] = ()
@@ -44,18 +44,18 @@ class Waiting:
 
     @property
     def holds_back(self) -> bool:
-        """Return whether messages wait: they may say that it is on the disk."""
+        """Return whether later messages wait for this: they may say that it is on the disk."""
         return self.content is not None or (self.is_kept and self.token is None)
 
     @property
     def behind(self) -> Waiting | None:
-        """Return the part that is left once it is on the disk."""
+        """Return the part that is left to do after the write, or None."""
         if not self.is_kept:
             return self
         return None if self.token is None else Waiting(token=self.token)
 
     def put_in(self, rules: VariantRules, replica: ReplicaState) -> ReplicaState:
-        """Return the replica once this is on the disk, too."""
+        """Return the replica after this write."""
         for change in self.changes:
             replica = changed(rules, replica, change)
         if self.makes is not None:
@@ -65,7 +65,7 @@ class Waiting:
 
 @frozen
 class Act:
-    """One step: the event, its broker, and the other end."""
+    """One step: the event, its broker, and the other broker of a link."""
 
     what: str
     who: str
@@ -77,9 +77,7 @@ class Act:
 
 @frozen
 class Disk:
-    """The contents of a broker's disk, whether it runs or not; `view`, `replica`: the durable
-    ones.
-    """
+    """The contents of a broker's disk, whether the broker runs or not."""
 
     view: View = View()
     replica: ReplicaState = Factory(ReplicaState)
@@ -87,13 +85,13 @@ class Disk:
 
     @property
     def read(self) -> ReplicaState:
-        """Return its replica as a process that starts reads it: another object."""
+        """Return a copy of the replica, as a process reads it at its start."""
         return ReplicaState(things={**self.replica.things}, queues={**self.replica.queues})
 
 
 @frozen
 class Ports:
-    """Of one broker of a story."""
+    """The ports of the broker `name` of the story `it`."""
 
     it: Played
     name: str
@@ -144,9 +142,7 @@ class Ports:
             self.append()
 
     def append(self) -> None:
-        """Write the pending changes to the disk, all at once; messages that wait for them still
-        wait.
-        """
+        """Write the pending changes to the disk, all at once; messages behind them still wait."""
         waiting = self.it.writes.pop(self.name, ())
         replica, rules = self.it.disk[self.name].replica, self.it.brokers[self.name].who.rules
         for one in waiting:
@@ -158,9 +154,7 @@ class Ports:
                 self._put_off(one.behind)
 
     def written(self) -> None:
-        """A turn ends: pending changes are on the disk, then the messages are sent, and the machine
-        is informed.
-        """
+        """End a turn: write the pending changes, then send the messages and tell the machine."""
         self.append()
         waiting = self.it.writes.pop(self.name, ())
         for one in waiting:
@@ -187,7 +181,7 @@ class Ports:
             self.view_written(view)
 
     def handed_in(self, view: View) -> None:
-        """The manager takes a view right behind its last one, and no other."""
+        """Hand a view to the manager, which takes only the direct successor of its last view."""
         it, name = self.it, self.name
         if it.plot.manager is not Manager.BUILT_IN:
             manager, fits = Managing(writing=view), True
@@ -205,7 +199,7 @@ class Ports:
             it.tell(name, Superseded(it.chain))
 
     def view_written(self, view: View) -> None:
-        """The others that a view concerns have it: so do our own disk, and then the machine."""
+        """Keep a view that is written elsewhere on this broker's disk, and tell the machine."""
         self.keep_view(view)
         self.it.tell(self.name, ViewWritten(view))
 
@@ -236,12 +230,12 @@ class Ports:
         self.it.part(self.name, broker)
 
     def parted(self, broker: str) -> None:
-        """Drop the messages that wait for this broker: its link is gone."""
+        """Drop the messages that wait to be sent to this broker, because its link is gone."""
         waiting = self.it.writes.pop(self.name, ())
         if left := tuple(one for one in waiting if one.to != broker):
             self.it.writes[self.name] = left
 
     def _seen(self, *_: object) -> None:
-        """Do nothing more."""
+        """Do nothing: the story needs no more than the broker's new state."""
 
     answer = serve = _seen

@@ -1,4 +1,4 @@
-"""The stories of hot standby: the faults, and the claims.  Each limit of the document is one.
+"""The scenes of hot standby: stories with their faults and claims, one for each known limit.
 
 Source: hot standby, H1 to H10; LM1 to LM5, LC1 to LC6.
 """
@@ -195,7 +195,7 @@ SCENES: dict[str, Scene] = {
 
 @cache
 def begun(story: Story) -> Played:
-    """Return the story as it begins; its history happens here, all at once."""
+    """Return the story at its beginning, after everything that happened before it."""
     brokers = {
         name: Broker(
             who=Who(me=name, variant=story.variant, keeper=story.manager.keeper, order=story.order)
@@ -243,9 +243,10 @@ def build(
     wipes: int = 0,
     backups: int = 0,
 ) -> World:
-    """`members`: the story is one; the scene says how many brokers there are.
+    """Return the world of a scene.
 
-    `halfway`, `power`, `half_open`, `wipes`, `backups`: as of a story.
+    `members`: 1, the story; the scene says how many brokers there are.  `marks`, `halfway`,
+    `power`, `half_open`, `wipes`, `backups`: see `Story`.
     """
     chosen = SCENES[scene]
     story = evolve(

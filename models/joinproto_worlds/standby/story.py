@@ -1,4 +1,4 @@
-"""The story of a world of hot standby: brokers, clients' actions, a manager, and how much fails.
+"""The plot of a world of hot standby: its brokers, the clients' actions, a manager and the faults.
 
 Source: hot standby, H2 to H11.
 """
@@ -30,13 +30,11 @@ BINDING = WiringItem(kind=Kind.BINDING, name="e to q", id="b1")
 
 
 class Manager(Enum):
-    """The manager that promotes.  Of those outside only some fence: they promote while no primary
-    runs.
-    """
+    """The manager that promotes.  A manager that fences promotes only while no primary runs."""
 
     BUILT_IN = "built in"  # promotes members of the last view, whether the primary runs or not
     CAREFUL = (
-        "careful"  # fences, and promotes no broker that has only just started, but the first one
+        "careful"  # fences, and promotes a broker that has no view only if no broker has a view
     )
     CARELESS = "careless"  # fences, and promotes a broker that accepts
     UNFENCED = "unfenced"  # promotes a broker that accepts, at any moment
@@ -50,9 +48,9 @@ class Manager(Enum):
 
 @frozen
 class Op:
-    """A client's action, as a whole: messages put and taken, a queue declared or deleted.
+    """A client's action: messages put and taken in one transaction, a queue declared or deleted.
 
-    `passes`: the count of messages that come and go meanwhile; only their numbers are left.
+    `passes`: how many messages come and go before it, and leave only their numbers used.
     """
 
     puts: tuple[tuple[str, str], ...] = ()  # queue, identity
@@ -77,7 +75,7 @@ class Op:
 
 
 def draft_of(replica: ReplicaState, op: Op, queue: str) -> Draft:
-    """Return an operation's changes to one queue."""
+    """Return the changes of an action to one queue."""
     line: tuple[Message, ...] = (
         tuple(replica.queues[queue].messages) if queue in replica.queues else ()
     )
@@ -99,28 +97,32 @@ def take(*ids: str) -> Op:
 
 @frozen(kw_only=True)
 class Story:
-    """`warm`: of the names, the first is primary already, and this many others are up to date.
+    """The plot.  `warm`: so many brokers are ready at first: a primary, and backups up to date.
 
-    `before`: done before it begins, and everywhere.  `ops`: the clients' later actions, in this
-    order. `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how many there may be; a
-    cut parts one broker from the others, for good or (`heals`) until it heals.  `marks`: an
-    operator marks dirty stores clean after a total failure: `best` only the one that is proven to
-    be the last, `any` whichever; `left`: the best one, while brokers that its primary left still
-    run. `apart`: answers to a backup's query travel alongside current changes (LC6).  `patient`: a
-    new primary waits for those that it expects without end.  `succeeded`: the first was cut off,
-    the second was promoted and the third follows it; the network is whole again, and the first
-    serves. `late`: a broker learns of its promotion after the chain of the built-in manager has
-    it. `continues`: after a total failure the built-in manager continues where all stores were
-    seen. `stops_late`: no broker stops in order before all have failed. `able`: only these are
-    promoted; empty: those that the manager would.  `least`: no broker is, while fewer run.
-    `at_once`: messages under way arrive before any other event. `halfway`: a broker may die before
-    any effect of a step; its messages arrive, or do not; and a primary's writes are on its disk
-    some time after its backups were told, or never. `power`: halfway, and any broker's writes are
-    on its disk some time later, all at once, or never; its later messages wait for them.  Its power
-    may go in the middle of a write. `half_open`: a connection ends at one end first, or, when it is
-    cut, at none: that end's messages may still arrive, until the other one notices. `wipes`: how
-    often the disk of a broker that is stopped is blank again; `backups`: how often an older copy of
-    it is put back, which was made at any moment.
+    `before`: actions that are done on all these before the beginning.  `ops`: the clients' later
+    actions, in this order.  `deaths`, `stops` (in order), `starts`, `cuts`, `promotions`: how often
+    each may happen; a cut parts one broker from the others, for good or (`heals`) for some time.
+
+    `marks`: which dirty stores an operator may mark clean after a total failure: "best" only the
+    store that is proven to be the last, "any" every store, "left" the best store also while brokers
+    that its primary has left still run.  `apart`: answers to a backup's query travel beside current
+    changes, and may be overtaken (LC6).  `patient`: a new primary waits without end for the brokers
+    that it expects.  `succeeded`: at first the network is whole again after a cut, in which the
+    second broker was promoted and the third followed it; the first still serves.
+
+    `late`: a broker learns of its promotion only after the built-in manager has it in its chain.
+    `continues`: the built-in manager continues after a total failure once it has seen all stores.
+    `stops_late`: no broker stops in order before all have failed.  `able`: only these brokers are
+    promoted; empty means all.  `least`: no broker is promoted while fewer than these run.
+    `at_once`: messages under way arrive before any other event.
+
+    `halfway`: a broker may die before any effect of a step, and its messages arrive or not; a
+    primary's writes reach its disk some time after its backups were told, or never.  `power`: as
+    `halfway`, and any broker's writes reach its disk later, all at once, or never; its later
+    messages wait for them, and the power may go in the middle of a write.  `half_open`: a
+    connection ends at one end first, or by a cut at neither end; messages from that end may still
+    arrive until the other end notices.  `wipes`: how often a stopped broker's disk may become
+    blank; `backups`: how often an older copy of it, made at any moment, may be put back.
     """
 
     names: str | tuple[str, ...] = "ab"
