@@ -1,1 +1,1 @@
-"""Protocols of the textbooks: small worlds to learn the language from."""
+"""Textbook protocols: small worlds from which to learn the language of models."""

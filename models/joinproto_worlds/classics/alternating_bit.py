@@ -1,11 +1,11 @@
-"""The alternating-bit protocol: items over a link that loses, told apart by one bit.
+"""The alternating-bit protocol: items over a link that loses frames, told apart by one bit.
 
 Source: Bartlett, Scantlebury and Wilkinson, "A note on reliable full-duplex transmission over
 half-duplex links".  The sender repeats a frame until its bit comes back.  Arrivals are recorded,
-and a monitor, no part of the system, keeps the list.
+and a monitor, which is no part of the system, keeps the list.
 
-On a queue that loses, every item arrives once and in order.  Where frames may overtake one
-another one bit is not enough: a repeated frame that arrives two items late counts as new.
+On a queue that loses frames, every item arrives once and in order.  If frames may overtake each
+other, one bit is not enough: a repeated frame that arrives two items late counts as new.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Acknowledged:
 
 @define
 class Sender:
-    """`sent`: how often the present item was sent, at most `tries` times."""
+    """The sender.  `sent`: how often the present item was sent, at most `tries` times."""
 
     items: int
     tries: int
@@ -83,7 +83,7 @@ class Receiver:
                 if bit == self.expects:
                     self.expects = 1 - bit
                     yield Record(item)
-                # Acknowledged even when it is old: the first acknowledgement may be lost.
+                # An old frame is acknowledged, too: its first acknowledgement may be lost.
                 yield Send("sender", Acknowledged(bit))
 
     def shows(self) -> int:
@@ -109,10 +109,13 @@ def in_order(view: View) -> bool:
 
 
 def build(members: int = 2, *, items: int = 3, losses: int = 1, overtaking: bool = False) -> World:
-    """`members`: the sender and the receiver.  `overtaking`: a bag instead of queues."""
+    """Return the world of a sender and a receiver, which are the `members`.
+
+    `overtaking`: the network is a bag of messages instead of queues.
+    """
     return World(
         name="alternating-bit",
-        # One try more than there are losses: a finite world in which nothing stays away.
+        # With one try more than there are losses, the world is finite and every item arrives.
         members={"sender": lambda: Sender(items, losses + 1), "receiver": Receiver},
         network=MessageBag() if overtaking else FifoLinks(),
         faults=Faults(losses=losses),

@@ -32,7 +32,7 @@ from joinproto.check.world import Together, World
 
 @define
 class Philosopher:
-    """`first`, `second`: the forks in the order in which they are taken."""
+    """A philosopher.  `first`, `second`: the forks in the order in which they are taken."""
 
     first: str
     second: str
@@ -74,7 +74,10 @@ def eats(held: frozenset[str]) -> bool:
 
 
 def build(members: int = 5, *, left_handed: int = 0) -> World:
-    """`members`: philosophers, 2 to 12.  `left_handed`: how many take the right fork first."""
+    """Return the world of 2 to 12 philosophers (`members`).
+
+    `left_handed`: how many of them take the right fork first.
+    """
     people = [f"p{i}" for i in range(1, members + 1)]
     forks = [f"f{i}" for i in range(1, members + 1)]
     hands = {}
@@ -83,7 +86,7 @@ def build(members: int = 5, *, left_handed: int = 0) -> World:
         hands[name] = (left, right) if i < members - left_handed else (right, left)
 
     def steps(view: View) -> Iterator[Together]:
-        # A process that cannot take part refuses, so there is no need to look at the view.
+        # A process that cannot take part refuses, so the view need not be read.
         for name, (first, second) in hands.items():
             for action, fork in (("take the first fork", first), ("take the second fork", second)):
                 yield Together(f"{name}: {action}", {name: action, fork: action})

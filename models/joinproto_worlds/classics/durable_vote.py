@@ -1,12 +1,11 @@
-"""One vote for each member, kept over crashes: the record that must be on disk before it is
-announced.
+"""One vote for each member, kept over crashes: it must be on disk before it is announced.
 
 Source: Ongaro and Ousterhout, "In search of an understandable consensus algorithm", section
-5.2, for a single term.  A member promises its only vote to a process that asks first.  Once a
-majority voted for it a member leads, and the monitor remembers it, as leaders crash, too.
+5.2, for a single term.  A member gives its only vote to the first candidate that asks.  It leads
+once a majority has voted for it, and a monitor remembers the leaders, because leaders may crash.
 
-A vote that is answered before it is durable can be given twice: the member crashes between
-the two effects and has forgotten it.  So can one on a disk that is lost (`wipes`).
+A vote that is announced before it is durable can be given twice: the member crashes between
+the two effects, and forgets the vote.  So can a vote on a disk that is lost (`wipes`).
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Shown:
 
 @define
 class Voter:
-    """`vote`: the candidate it chose; `votes`: the voters it has heard of."""
+    """A member.  `vote`: the candidate it chose; `votes`: the members that voted for it."""
 
     persistent = ("vote",)
 
@@ -64,7 +63,7 @@ class Voter:
 
     def start(self) -> Any:
         if self.vote == self.name:
-            # It stood before it crashed and lost its memory: ask again.
+            # It was a candidate before it crashed and lost its memory, so it asks again.
             self.votes = frozenset({self.name})
             yield Broadcast(Ask())
 
@@ -128,7 +127,10 @@ def build(
     *,
     wipes: int = 0,
 ) -> World:
-    """`members`: 2 to 4.  Mutants: `no-persist`, and `answer-first`, which persists after."""
+    """Return the world of 2 to 4 members.
+
+    Mutants: `no-persist` never persists a vote, and `answer-first` persists it after the answer.
+    """
     names = [f"m{i}" for i in range(1, members + 1)]
     majority = members // 2 + 1
 

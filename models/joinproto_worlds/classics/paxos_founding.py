@@ -1,13 +1,14 @@
-"""Founding by single-decree Paxos: the members agree on one of them as the founder.
+"""Founding by single-decree Paxos: the members agree on one founder among them.
 
 Source: Lamport, "Paxos Made Simple", section 2.  Each member may open one ballot, numbered
 as the member is; a member's own messages reach it like any other's.  The founder may be any
 member that answered the ballot, unless one of them has accepted a founder already.
 
-A founder is chosen once a majority accepted it at one ballot, known or not.  The claim is
-about what members have learned, which is a pair of look-ups and breaks in the same worlds:
-messages of a set are never lost, so the owner of the ballot can always hear of it later,
-and a member that has joined does nothing, so a run in which it never joins is one as well.
+A founder is chosen once a majority has accepted it at one ballot, whether a member knows this or
+not.  The claim is about what two members have learned, which is quicker to check, and it breaks in
+the same worlds: no message of a set is lost, so the owner of the ballot can always learn later that
+its founder is chosen; and a member that has joined does nothing, so each run also exists without
+its joining.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ class Founded:
 
 @frozen
 class Shown:
-    """`proposed`, `bound`: the founder it proposed, and whether an earlier vote bound it."""
+    """The observation of a member.  `founder`: of the cluster that it joined; `proposed`: the
+    founder that it proposed; `bound`: whether an earlier vote bound it.
+    """
 
     founder: str | None
     proposed: str | None
@@ -105,9 +108,9 @@ class Shown:
 
 @define
 class Founding:
-    """A member: proposer of its own ballot, acceptor of all, learner.
+    """A member: the proposer of its own ballot, an acceptor of all ballots, and a learner.
 
-    `answers`: members that promised, then those that accepted; None before and after its ballot.
+    `answers`: members that promised, later those that accepted; None before and after its ballot.
     `binding`: the highest vote among the promises.
     """
 
@@ -126,7 +129,7 @@ class Founding:
         if self.founder is not None or self.proposed is not None:
             return
         if self.answers is None:
-            # A ballot below what it promised could only be refused.
+            # The member itself would refuse a ballot below the one that it has promised.
             if self.promised < self.ballot:
                 yield "open a ballot"
         elif self._is_majority(self.answers):
@@ -186,7 +189,7 @@ class Founding:
         return None
 
     def _join(self, founder: str) -> None:
-        # Its promises matter to no process any longer: one state stands for all of them.
+        # Its promises have no effect any more, so one state stands for all of them.
         self.promised, self.accepted = 0, None
         self.answers = self.binding = self.proposed = None
         self.founder = founder
@@ -203,7 +206,7 @@ def agree(one: Shown, other: Shown) -> bool:
 
 
 def build(members: int = 3, mutant: str | None = None) -> World:
-    """`members`: 2 or 3.  Mutants: `forgets-accepted`, `promise-not-kept`."""
+    """Return the world of 2 or 3 members.  Mutants: `forgets-accepted`, `promise-not-kept`."""
     names = tuple(f"m{i}" for i in range(1, members + 1))
     return World(
         name="paxos-founding",

@@ -1,4 +1,4 @@
-"""Election of a leader on a one-way ring: each member sends its number, the largest returns.
+"""Election of a leader on a one-way ring: each member sends its number, and the largest returns.
 
 Source: Chang and Roberts, "An improved algorithm for decentralized extrema-finding in
 circular configurations of processes".  The numbers fall along the ring, which is the
@@ -86,7 +86,10 @@ def some_know(view: View) -> bool:
 
 
 def build(members: int = 4, mutant: str | None = None) -> World:
-    """`members`: 2 to 6.  Mutant `passes-all-on`: a small bid is passed on like a large one."""
+    """Return the world of 2 to 6 members.
+
+    Mutant `passes-all-on`: a small bid is passed on like a large one.
+    """
     names = [f"m{i}" for i in range(1, members + 1)]
     after = dict(zip(names, names[1:] + names[:1], strict=True))
     return World(

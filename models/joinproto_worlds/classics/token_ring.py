@@ -1,13 +1,13 @@
 """Mutual exclusion by a token that goes round a ring of links.
 
 Source: Le Lann, "Distributed systems: towards a formal approach".  A client may want a
-member to enter; nothing forces it to.  The token is under way on one of N links while each
-member wants to enter or not, or one member is inside while the others want or not: that is
+member to enter, but need not.  Either the token is under way on one of N links while each
+member wants to enter or not, or one member is inside while each other wants or not.  That is
 N 2^N + N 2^(N-1) = 3N 2^(N-1) states (36, 96, 240 for N = 3, 4, 5).  The steps from
 them are N^2 2^(N-1) + N(N-1) 2^(N-2) wishes, N 2^N receipts and N 2^(N-1) departures.
 
-Lose the token, and once all want to enter, no step is left: N + 1 steps.  Double it
-in a network that allows that, and two are inside.
+If the token is lost and all want to enter, no step is left, after N + 1 steps.  If the
+network doubles the token, two can be inside.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Wish(enum.Enum):
 
 @frozen
 class Token:
-    """A process that has it may enter."""
+    """The token: the member that has it may enter."""
 
     def __str__(self) -> str:
         return "the token"
@@ -71,7 +71,7 @@ class Station:
         if event == "leave":
             self.wish = Wish.NONE
         elif self.wish is not Wish.NONE:
-            # A second token is never expected: a process that is inside keeps it, too.
+            # No member expects a second token, so a member that is inside keeps that one, too.
             self.wish = Wish.INSIDE
             return None
         return [Send(self.following, Token())]
@@ -93,9 +93,10 @@ def whoever_wants(name: str) -> Property:
 
 
 def build(members: int = 4, *, losses: int = 0, duplicates: int = 0, live: bool = False) -> World:
-    """`members`: 2 to 12.  `losses`, `duplicates`: of the token, which goes by a bag then.
+    """Return the world of 2 to 12 members.
 
-    `live`: it is claimed that a process that wants to enter does.
+    `losses`, `duplicates`: how often the token may be lost, or doubled; with duplicates the network
+    is a bag.  `live`: the world claims that each member that wants to enter does.
     """
     names = [f"m{i}" for i in range(1, members + 1)]
     after = dict(zip(names, names[1:] + names[:1], strict=True))

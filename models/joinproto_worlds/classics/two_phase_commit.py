@@ -1,8 +1,8 @@
 """Two-phase commit with a message set that only grows: the standard workload of checkers.
 
 Source: Gray and Lamport, "Consensus on Transaction Commit", section 3, in plain Python
-members.  With N resource managers there are 2^N + 4^N + 6^N distinct states: the manager of
-the transaction has committed, is undecided, has aborted.
+members.  With N resource managers there are 2^N + 4^N + 6^N distinct states, in which the
+transaction manager has committed, is undecided, and has aborted, in this order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Decision(enum.Enum):
 
 @frozen
 class Prepared:
-    """A resource manager can commit."""
+    """The resource manager `by` can commit."""
 
     by: str
 
@@ -108,7 +108,10 @@ def agree(one: Vote, other: Vote) -> bool:
 
 
 def build(members: int = 3, mutant: str | None = None) -> World:
-    """`members`: resource managers, 2 to 12.  Mutant `one-vote-short`: N - 1 votes suffice."""
+    """Return the world of 2 to 12 resource managers (`members`) and a transaction manager.
+
+    Mutant `one-vote-short`: N - 1 votes are enough.
+    """
     names = [f"rm{i}" for i in range(1, members + 1)]
     needed = members - 1 if mutant == "one-vote-short" else members
     return World(

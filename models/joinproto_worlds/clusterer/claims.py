@@ -12,7 +12,7 @@ from joinproto_worlds.clusterer.played import Played, Shown
 
 
 def claims(title: str, variant: str) -> Iterator[Property]:
-    """Yield the claims of a scene."""
+    """Yield the claims of the scene `title` under the rules of `variant`."""
     yield always_each("a version never goes down", lambda shown: not shown.broken)
     yield sometimes_one("it comes to rest", lambda shown: shown.ended)
     if title not in ("hole-1", "hole-3", "hole-4", "hole-6-stranger"):
@@ -75,8 +75,8 @@ SURVIVES = {
     "left-out-later": "a",
     "left-out-since": "a",
 }
-"""The names of nodes whose data count when the search begins, or the label of data yet to be
-made.
+"""For each scene the node whose data at the beginning of the search must survive, or (with a
+slash) the label of data that are made later.
 """
 
 MISSED = ("left-out-apart", "left-out-gospel", "two-ready")
@@ -95,7 +95,7 @@ TOGETHER = {
     "splits": "b",
     "newcomers": "b",
 }
-"""The nodes that must be ready at the end, unless all must."""
+"""The nodes that must be ready at the end; in other scenes all that are on must be ready."""
 
 
 def _label(title: str, variant: str, node: str) -> str:
@@ -169,7 +169,7 @@ def _together(shown: Shown, title: str) -> bool:
 
 
 def _survive(shown: Shown, label: str, title: str) -> bool:
-    """Return that some disk has the data, once they are there, and in the end all that are up."""
+    """Return whether a disk has the data once they exist, and at the end those of all nodes up."""
     there = [one.data is not None and one.data.startswith(label) for one in shown.nodes]
     if not shown.ended:
         return "/" in SURVIVES[title] or any(there)

@@ -1,8 +1,8 @@
 """The scenes of the Clusterer's worlds: the history before each, and the events that may come in
 any order.
 
-Nodes are letters.  The first `before` steps are played in the plain order; the others are
-searched in all.
+Nodes are letters.  The first `before` steps of a story are played one after the other; the events
+of the other steps are searched in every order.
 
 Source: Clusterer, U1 to U7; the corner cases and holes of the real one.
 """
@@ -24,9 +24,10 @@ Steps = tuple[tuple[Action, ...], ...]
 
 @frozen
 class Scene:
-    """A story and how much of it has come before.  `writes`: clients write between its steps.
+    """A story.  `before`: how many of its steps come before the search.  `writes`: clients write
+    between its steps.
 
-    `splits`: each question and answer of a round is a step of its own, and may be late.
+    `splits`: each question and each answer of a round is a step of its own, and may be late.
     """
 
     story: Story
@@ -35,7 +36,7 @@ class Scene:
     splits: bool
 
     def write(self, sim: Simulator) -> None:
-        """Give every running cluster data that no other one has."""
+        """Give each running cluster data that no other cluster has."""
         if not self.writes:
             return
         found = {}
@@ -48,7 +49,7 @@ class Scene:
 
 
 def config(version: int, nodes: str, gospel: str | None) -> dict[str, Any]:
-    """Return a config; gospel None means reset."""
+    """Return a config; a gospel of None stands for "reset"."""
     return {
         "version": version,
         "nodes": dict.fromkeys(nodes, "disc"),
@@ -283,7 +284,7 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         ((start("b"), stop("a")), (start("a"),)),
     ),
 }
-"""The history before the scene, and the events that may come in any order."""
+"""For each scene the steps of its history, and the steps whose events may come in any order."""
 SCENES["order-of-locks"] = SCENES["locks"]
 SCENES["late-lock"] = (
     (*TWO, *_one(stop("a"), stop("b"), start("a"))),
@@ -302,7 +303,7 @@ WRITING = frozenset(
         "left-out-since",
     }
 )
-"""Scenes in which data differ by who wrote last."""
+"""Scenes in which clients write, so that data show which clusters wrote to them."""
 SPLIT = frozenset({"late-word", "late-word-join", "late-lock", "order-of-locks"})
 """Scenes in which a node that has answered may be gone before the answer comes."""
 

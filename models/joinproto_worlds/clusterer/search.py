@@ -1,6 +1,7 @@
-"""The worlds of the Clusterer: a scene, the rules of a variant, and maybe a rule left out.
+"""The worlds of the Clusterer: a scene, the rules of a variant, and possibly a rule left out.
 
-It stands apart from `entries.py`, which every list of worlds loads: this loads the Clusterer.
+This is not in `entries.py`, because every list of worlds imports that, and this imports the
+Clusterer.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ def build(
     tears: bool = False,
     losses: int = 0,
 ) -> World:
-    """`members`: the simulation is one; the scene says how many nodes there are.
+    """Return the world of a scene.
 
-    `kills`: how often a node may be killed before an effect of a step; `delivers`: its messages
-    under way may still arrive; `tears`: also by a power cut, in the middle of a write.  `losses`:
-    how often a connection may end at one end first.
+    `members`: 1, the simulation; the scene says how many nodes there are.  `kills`: how often a
+    node may be killed before an effect of a step; `delivers`: its messages under way may still
+    arrive; `tears`: it may also be killed by a power cut, in the middle of a write.  `losses`: how
+    often a connection may end at one end first.
     """
     fault = "-power" if tears else "-killed" if kills else "-half-open" if losses else ""
     return World(

@@ -1,8 +1,8 @@
-"""All nodes stop, one after the other, in every order: which may go first when they come back.
+"""All nodes stop, one after the other, in every order: which of them may go first afterwards?
 
-A node keeps the list of those that ran when it stopped.  It strikes another off when it sees that
-one's end, which may be late, or never, where it stops before.  A node that has seen all ends
-acknowledges a write, which all have that run then.
+A node keeps the list of the nodes that ran when it stopped.  It strikes a node off when it sees
+that node's end, which it may see late, or never, if it stops before.  A node that has seen all ends
+so far acknowledges a write, which all running nodes then have.
 
 Source: Clusterer, U5.
 """
@@ -27,9 +27,10 @@ from joinproto_worlds.mutations.named import mutation
 
 @frozen
 class Back:
-    """All nodes, once all are back.  `goes`: may go first.  `current`: has the last write.
+    """The nodes once all have stopped.  `goes`: those that may go first.  `current`: those that
+    have the last write.
 
-    `waits`: is in a circle, and not all of that circle may go.
+    `waits`: those that may not go first, in a circle with one that may.
     """
 
     goes: frozenset[str] = frozenset()
@@ -42,7 +43,7 @@ mutated = inside(lambda nodes: mutation(nodes.mutant))
 
 @define
 class Nodes:
-    """The nodes of one config.  `ran`: as each knows; `has`: how many writes it has."""
+    """The nodes of one config.  `ran`: for each node its list; `has`: its number of writes."""
 
     names: str
     variant: Variant
@@ -105,7 +106,7 @@ def claims() -> Iterator[Property]:
 def build(
     members: int = 3, mutant: str | None = None, *, variant: str = "ours", writes: int = 2
 ) -> World:
-    """`members`: nodes; `writes`: at most."""
+    """Return the world of `members` nodes; `writes`: how many writes a node has at most."""
     return World(
         name="clusterer-stops",
         members={"nodes": lambda: Nodes("abcdef"[:members], Variant(variant), mutant, writes)},

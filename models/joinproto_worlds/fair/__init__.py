@@ -1,1 +1,1 @@
-"""Classics of liveness, each with its usual claim over runs under its usual fairness."""
+"""Textbook examples of liveness, each with its usual claim about runs under its usual fairness."""

@@ -1,9 +1,10 @@
 """The alternating bit without an end: two links that hold one frame each and may lose any.
 
 Source: Bartlett, Scantlebury and Wilkinson (see
-`models/joinproto_worlds/classics/alternating_bit.py`).  Frames are sent again without bound.  If
-each may be lost, arrival is never possible for ever: that links deliver a message sent again and
-again is strong fairness, and the claim needs it at both ends.
+`models/joinproto_worlds/classics/alternating_bit.py`).  Frames are sent again without bound.  Each
+may be lost, so an arrival does not stay possible until it happens, and weak fairness is not enough.
+That a link delivers a message that is sent again and again is strong fairness, and the claim needs
+it at both ends.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ class Receiver:
 
 
 def build(members: int = 2, *, losses: bool = True, fair: str = "both") -> World:
-    """`members`: the sender and the receiver.  `fair`: strongly to which: both, receiver, none."""
+    """Return the world of a sender and a receiver, which are the `members`.
+
+    `fair`: the ends at which arrivals are strongly fair: both, receiver or none.
+    """
     ends = {"both": ("receiver", "sender"), "receiver": ("receiver",), "none": ()}[fair]
     return World(
         name="bits-for-ever",

@@ -1,4 +1,4 @@
-"""A variable that joint steps read, because it is shown, and write."""
+"""A variable for joint steps: they read the value that it shows, and replace it by an event."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import define
 
 @define
 class Cell:
-    """Holds one value, which an event `("becomes", value)` replaces."""
+    """A member that holds one value, which an event `("becomes", value)` replaces."""
 
     value: Any
 

@@ -1,8 +1,8 @@
 """A server that gives a lock to one client after the other, by messages in order.
 
-Every client that asks must get it.  If the server serves the first comer first, weak fairness
-is enough; if it serves last come first, one client waits behind the others for ever, and no
-fairness helps: its turn is never even possible.
+Every client that asks must get it.  If the server serves the client that came first, weak fairness
+is enough.  If it serves the client that came last, one client may wait behind the others for ever,
+and no fairness helps, because its turn is never possible.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ class Server:
 
 
 def build(members: int = 3, *, last_first: bool = False, strongly: bool = False) -> World:
-    """`members`: clients, 1 to 4.  `strongly`: fair so to each step, which changes nothing here."""
+    """Return the world of 1 to 4 clients (`members`) and a server.
+
+    `strongly`: fairness is strong for each step, which changes no result here.
+    """
     names = [f"c{i}" for i in range(1, members + 1)]
     return World(
         name="lock-service",

@@ -1,9 +1,10 @@
-"""Readers that may be in together, and writers of which one is in alone.
+"""Readers that may be in together, and writers that are in only alone.
 
 Source: Courtois, Heymans and Parnas, "Concurrent control with readers and writers".  If readers
-may always enter with readers, a writer can wait for ever, and strong fairness does not help:
-there is always one reader in.  If no reader enters while a writer waits, one writer gets in by
-weak fairness; of two, one can be quicker each time, and strong fairness to entering helps.
+may always enter while readers are in, a writer can wait for ever, and strong fairness does not
+help: there is always a reader in.  If no reader enters while a writer waits, a single writer gets
+in by weak fairness.  Of two writers one can be quicker each time, and only strong fairness of
+entering helps.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class Process:
 def build(
     members: int = 2, *, writers: int = 1, writers_first: bool = True, strongly: bool = False
 ) -> World:
-    """`members`: readers, 1 to 6.  `strongly`: fair so to every member's entering."""
+    """Return the world of 1 to 6 readers (`members`) and some `writers`.
+
+    `writers_first`: no reader enters while a writer waits.  `strongly`: entering is strongly fair.
+    """
     readers = [f"r{i}" for i in range(1, members + 1)]
     writing = [f"w{i}" for i in range(1, writers + 1)]
 

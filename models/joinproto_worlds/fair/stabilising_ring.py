@@ -1,12 +1,13 @@
-"""A ring that comes from any state to the states with one privilege, and stays there.
+"""A ring that gets from any state to the states with one privilege, and stays there.
 
 Source: Dijkstra, "Self-stabilizing systems in spite of distributed control", the first solution.
-N machines hold a number below K.  The first has the privilege if the last holds the same, and
-counts on; each other has it if its neighbour holds another number, which it takes over.  With one
-step at a time K >= N - 1 is enough, and no fairness beyond that something happens.
+Each of N machines holds a number below K.  The first machine has the privilege if the last one
+holds the same number, and then counts one further.  Any other machine has it if its neighbour holds
+a different number, and then takes that number.  With one step at a time K >= N - 1 is enough, and
+the only fairness that is needed is that some step is taken.
 
-Runs begin in all K^N states, and there are no others.  In them the first has the privilege
-K^(N-1) times, each other (K - 1) K^(N-1) times: that is the number of steps.
+Runs begin in all K^N states, and there are no others.  The first machine has the privilege in
+K^(N-1) of them, and each other machine in (K - 1) K^(N-1); the sum is the number of steps.
 """
 
 from __future__ import annotations
@@ -28,12 +29,15 @@ from joinproto_worlds.fair.cell import Cell, becomes
 
 
 def build(members: int = 4, *, numbers: int | None = None, fair: bool = True) -> World:
-    """`members`: machines, 2 to 7.  `numbers`: K, by default N - 1, but 2 at least."""
+    """Return the world of 2 to 7 machines (`members`).
+
+    `numbers`: K, by default N - 1, but at least 2.
+    """
     names = [f"m{i}" for i in range(1, members + 1)]
     k = max(2, members - 1) if numbers is None else numbers
 
     def privileges(view: View) -> Iterator[tuple[str, int]]:
-        """Yield each member that has the privilege, and its next value."""
+        """Yield each machine that has the privilege, with its next number."""
         held = [view[name] for name in names]
         if held[0] == held[-1]:
             yield names[0], (held[0] + 1) % k
@@ -48,7 +52,7 @@ def build(members: int = 4, *, numbers: int | None = None, fair: bool = True) ->
     def is_one(view: View) -> bool:
         return len(list(privileges(view))) == 1
 
-    # Any machine will do: that some step is taken, not whose.
+    # Some machine takes a step, whichever it is.
     something: list[Fair] = [weak(which=lambda member, event: True)] if fair else []
     return World(
         name="stabilising-ring",

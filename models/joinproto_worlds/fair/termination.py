@@ -1,11 +1,12 @@
 """Detecting that all nodes of a ring have come to rest.
 
 Source: Dijkstra, Feijen and van Gasteren, "Derivation of a termination detection algorithm for
-distributed computations" (EWD 840).  A token goes down the ring; it turns black at a node that has
-woken a higher one since it was last there, and the first node asks again until it comes back
-white.  Runs begin with any nodes awake, of any colour, and a black token anywhere.
+distributed computations" (EWD 840).  A token goes down the ring.  It turns black at a node that has
+woken a higher node since the token was last there, and the first node sends it again until it comes
+back white.  At the beginning any nodes are awake, nodes have any colour, and a black token is
+anywhere.
 
-Nothing forces a node to rest or to wake another; it is the token that must go on.
+No node must ever rest or wake another; only the token must go on.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ ASKS, GOES_ON = "the first node asks", "the token goes on"
 
 
 def build(members: int = 3, mutant: str | None = None, *, fair: bool = True) -> World:
-    """`members`: nodes, 2 to 5; each is (awake, black), the token (where, black)."""
+    """Return the world of 2 to 5 nodes (`members`), each (awake, black).
+
+    The token is (where, black).
+    """
     names = [f"n{i}" for i in range(members)]
 
     def steps(view: View) -> Iterator[Together]:
@@ -67,7 +71,7 @@ def build(members: int = 3, mutant: str | None = None, *, fair: bool = True) -> 
         beside=["token"],
         beginnings=any_of({**dict.fromkeys(names, any_node), "token": anywhere}),
         together=steps,
-        # One process: some step of the token, whichever is possible.
+        # The two steps of the token are one process: whichever is possible is taken in the end.
         fairness=[weak(ASKS, GOES_ON, of="token")] if fair else [],
         properties=[
             always("what is told is so", lambda view: not is_told(view) or all_rest(view)),

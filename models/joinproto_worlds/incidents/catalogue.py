@@ -1,4 +1,4 @@
-"""Each incident once: its source, its events, and the expected results of its worlds."""
+"""The catalogue of incidents: for each its source, its events, and its worlds' expected results."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from joinproto.check.world import World
 from joinproto_worlds.incidents.words import Incident
 
 Rule = Literal["deployed", "fixed", "left"]
-"""The rule that was deployed; the fix that was; the fix, searched for remaining faults."""
+"""Which rule a world has: the deployed one; its fix; or the fix, searched for remaining faults."""
 ENDINGS: dict[Rule, str] = {"deployed": "", "fixed": "-fixed", "left": "-left"}
 """The suffix of a world's name, by its rule."""
 
 Ends = tuple[str, int | None]
-"""The incident that a world shows, in a sentence, and the steps of its shortest run; None if it
-holds.
+"""What a world shows, in a sentence, and how many steps its shortest failing run has, or None if
+all claims hold.
 """
 
 
 @frozen
 class Told:
-    """An incident.  `happened`: a paragraph that a person in this case would recognise."""
+    """An incident.  `happened`: a paragraph in which a person with this trouble recognises it.
+
+    `worlds`: the expected result by rule.
+    """
 
     name: str
     system: str
@@ -33,7 +36,7 @@ class Told:
 
     @property
     def members(self) -> int:
-        """Return how many nodes it has: servers, and other participants."""
+        """Return how many nodes it has: servers and other participants."""
         return len(self.make("deployed").nodes)
 
     @property
@@ -52,9 +55,10 @@ def incident(
     deployed: Ends,
     **others: Ends,
 ) -> Callable[[Callable[[Rule], Incident]], Callable[[Rule], Incident]]:
-    """Register the incident of the function; its docstring tells the events.
+    """Return a decorator that registers a function's incident; its docstring tells the events.
 
-    `others`: the endings of the worlds `fixed` and `left`, where there are any.
+    `deployed`, `others`: the expected results of the worlds "deployed", "fixed" and "left"; the
+    last two may be missing.
     """
     worlds = {"deployed": deployed, **others}
 
@@ -67,7 +71,10 @@ def incident(
 
 
 def build(members: int, *, incident: str, rule: Rule) -> World:
-    """Return the world of an incident under a rule; `members`: as many as it has."""
+    """Return the world of an incident under a rule.
+
+    `members`: as many as the incident has nodes; any other number raises a `ValueError`.
+    """
     found = INCIDENTS[incident]
     if members != found.members:
         raise ValueError(f"it has {found.members} members, always")

@@ -1,5 +1,5 @@
-"""Incidents of NATS, Artemis and Kafka: the members that may lead, and the conclusions that a
-member may draw.
+"""Incidents of NATS, Artemis, Kafka and Redpanda: which members may lead, and what a member may
+conclude.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Incidents of seeds by name: one node is special, and it is blank, late or replaced."""
+"""Incidents in which one node is the seed by its name, and is blank, late or replaced."""
 
 from __future__ import annotations
 

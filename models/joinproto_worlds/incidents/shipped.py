@@ -1,8 +1,8 @@
 """The same events against the shipped code: the join protocol, and the discovery of peers.
 
-An incident of a table of words is told by its own nodes; here the members are the shipped ones.
-So these are the worlds of `joinproto_worlds.join` and `joinproto_worlds.discovery`, begun where
-the incident begins.
+The other incidents have nodes of their own (`words.py`); here the members are the shipped ones.
+These are the worlds of `joinproto_worlds.join` and `joinproto_worlds.discovery`, started where the
+incident starts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from joinproto_worlds.join.entries import NO_FAULT
 
 def members(members: int = 3, mutant: str | None = None, **given: Any) -> World:
     """Return a world of shipped members; `given`: see `joinproto_worlds.join.bounds`."""
-    from joinproto_worlds.join.world import build  # inside: the catalogue asks for no member
+    from joinproto_worlds.join.world import build  # inside: listing worlds loads no member
 
     return build(members, mutant=mutant, **given)
 
@@ -49,7 +49,7 @@ RABBITMQ = {
         two.""",
     ),
 }
-"""Incidents whose nodes are those of discovery: the system, the source, and the events."""
+"""Incidents whose nodes are those of the discovery worlds: the system, the source, the events."""
 
 JOIN = Family("joinproto_worlds.incidents.shipped:members", members=3, prefix="incident-")
 BOOT = Family("joinproto_worlds.incidents.shipped:boots", prefix="incident-")

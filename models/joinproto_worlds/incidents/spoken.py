@@ -1,7 +1,7 @@
-"""Words that people in an incident type, where its paragraph uses others.
+"""Words that people search for in an incident, in addition to those of its paragraph.
 
-They are lines of logs, names of settings and tools, and other systems in which the same was
-reported.  Only `joinproto models --grep` reads them.
+They are lines of logs, names of settings and tools, and other systems with reports of the same.
+Only `joinproto models --grep` reads them.
 """
 
 SPOKEN = {

@@ -1,14 +1,14 @@
-"""The vocabulary in which incidents are told: nodes, their events, and the claims.
+"""The vocabulary in which incidents are written: nodes, their events, and the claims.
 
 A node is a name and some fields: the contents of its disk and its present activity.  `steps(view)`
 of an incident yields the possible next steps: `does(...)` for those of the software or the
 operator, and `fault(...)` for unwanted events, each at most as often as the incident's `faults`
-say.  A disk that comes back blank, old or half filled is a fault that sets fields, under a name
-that stays.
+say.  A disk that comes back blank, old or half filled is a fault that sets fields of a node; the
+node keeps its name.
 
-Fields with one meaning everywhere: `up`, the node runs; `serves`, it lets clients write; `cluster`,
-the cluster it believes to be in, "" for none; `data`, how many of the writes promised to clients
-are on its disk, from 0 on.
+These fields have one meaning everywhere: `up`, the node runs; `serves`, it lets clients write;
+`cluster`, the cluster in which it believes to be, "" or 0 for none; `data`, how many of the writes
+promised to clients are on its disk, from 0 on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DOWN: Fields = {"up": False, "serves": False}
 
 @frozen
 class Becomes:
-    """The effect of a step on a node."""
+    """The effect of a step on a node: the new values of some fields."""
 
     fields: tuple[tuple[str, Any], ...]
 
@@ -41,7 +41,7 @@ class Becomes:
 
 
 class Node:
-    """A node under a name that stays, whatever happens to its disk."""
+    """A node, which keeps its name whatever happens to its disk."""
 
     def __init__(self, fields: Fields) -> None:
         vars(self).update(fields)
@@ -55,7 +55,7 @@ class Node:
 
 @frozen(kw_only=True)
 class Incident:
-    """`nodes`: name to fields at first.  `faults`: words of a fault to how often it may happen."""
+    """An incident.  `nodes`: each node's fields at first.  `faults`: how often each may happen."""
 
     nodes: Mapping[str, Fields]
     steps: Callable[[View], Iterable[Together]]
@@ -63,7 +63,7 @@ class Incident:
     faults: Mapping[str, int] = Factory(dict)
 
     def world(self, name: str) -> World:
-        """Return it as a world."""
+        """Return the world of this incident."""
 
         def steps(view: View) -> Iterator[Together]:
             for step in self.steps(view):
@@ -79,13 +79,13 @@ class Incident:
 
 
 def does(action: str, **nodes: Fields) -> Together:
-    """Return a step that sets fields of nodes, by their names."""
+    """Return a step that sets these fields of the nodes with these names."""
     events = {name: Becomes(tuple(fields.items())) for name, fields in nodes.items()}
     return Together(action, events)
 
 
 def fault(action: str, **nodes: Fields) -> Together:
-    """Return the same as a fault; its budget is the incident's."""
+    """Return such a step as a fault, whose budget the incident's `faults` hold."""
     return evolve(does(action, **nodes), fair=False, fault=True)
 
 
@@ -104,7 +104,7 @@ def those(view: View, **fields: Any) -> dict[str, Any]:
 
 
 def spread(view: View, source: str, *, to: Iterable[str], what: str = "data") -> Iterator[Together]:
-    """Yield how a node's data replace those of others, whatever those hold."""
+    """Yield the steps that overwrite the field `what` of other nodes with that of `source`."""
     held = getattr(view[source], what)
     for name in to:
         if name != source and getattr(view[name], what) != held:
@@ -115,7 +115,7 @@ def spread(view: View, source: str, *, to: Iterable[str], what: str = "data") ->
 
 
 def kept(newest: int) -> Property:
-    """Return the claim that some disk always holds the writes promised to clients."""
+    """Return the claim that some disk always holds all `newest` writes promised to clients."""
     name = "what was acknowledged is on a disk"
     return always(name, lambda view: any(it.data == newest for it in _with(view, "data")))
 
@@ -129,17 +129,17 @@ def not_blank() -> Property:
 
 
 def one_cluster() -> Property:
-    """Return the claim that all that serve are in one cluster."""
+    """Return the claim that all nodes that serve are in one cluster."""
     return always("one cluster serves", lambda view: len(clusters(view)) <= 1)
 
 
 def can_serve() -> Property:
-    """Return the claim that there is always a way on: without it a rule is a dead end."""
+    """Return the claim that a node can always serve again; without this a rule is a dead end."""
     return always_possible("one cluster can serve again", lambda view: bool(serving(view)))
 
 
 def all_serve(count: int | None = None) -> Property:
-    """Return the claim that all nodes, or `count` of them, serve in some run."""
+    """Return the claim that in some run all nodes, or at least `count`, serve at a time."""
     return sometimes(
         "nodes serve" if count else "all nodes serve",
         lambda view: len(serving(view)) >= (count or len(_with(view, "serves"))),
@@ -156,7 +156,7 @@ def serving(view: View) -> list[str]:
 
 
 def clusters(view: View) -> set[Any]:
-    """Return the clusters that serve."""
+    """Return the clusters of the nodes that serve."""
     return {getattr(view[name], "cluster", "") for name in serving(view)}
 
 

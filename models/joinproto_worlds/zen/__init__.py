@@ -1,1 +1,1 @@
-"""Elasticsearch's public model of election, publication and founding, as a world of members."""
+"""Elasticsearch's published model of founding, election and publication, as a world of members."""

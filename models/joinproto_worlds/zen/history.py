@@ -1,8 +1,8 @@
 """The history of publications and commits, with their nodes and predecessors, and the claims about
 it.
 
-The published model claims things of its set of messages, which never lose one, and of a
-relation next to them, which publication descends from which.  Here a monitor remembers both.
+The claims of the published model are about its set of messages, which loses none, and about a
+relation beside it that says which publication descends from which.  Here a monitor remembers both.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ INITIAL = (0, 1)
 
 @frozen
 class Sent:
-    """How many messages more are in the set."""
+    """Recorded: so many more messages are in the set."""
 
     count: int
 
 
 @frozen
 class Published:
-    """`parent`: the state that the master had accepted; `copies`: to how many nodes it goes."""
+    """Recorded: a master publishes.  `parent`: the state that it had accepted; `committed`: the
+    configuration that was committed last; `copies`: to how many nodes the publication goes.
+    """
 
     term: int
     version: int
@@ -38,7 +40,7 @@ class Published:
 
 @frozen
 class Committed:
-    """`votes`: nodes that have accepted it."""
+    """Recorded: a master commits.  `votes`: the nodes that have accepted the publication."""
 
     term: int
     version: int
@@ -48,7 +50,7 @@ class Committed:
 
 @frozen(cache_hash=True)
 class Publication:
-    """`ancestors`: the states it descends from, as it was known when it was published."""
+    """A publication.  `ancestors`: the states that it descends from, as known at its time."""
 
     term: int
     version: int
@@ -63,7 +65,9 @@ class Publication:
 
 @frozen(cache_hash=True)
 class Past:
-    """`twice`: a version was published twice in one term; `short`: committed without a quorum."""
+    """The observation of the history.  `twice`: a version was published twice in one term;
+    `short`: a commit lacked a quorum of the configuration before.
+    """
 
     publications: frozenset[Publication] = frozenset()
     commits: frozenset[tuple[int, int]] = frozenset()

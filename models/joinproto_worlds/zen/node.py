@@ -25,7 +25,7 @@ NOBODY: frozenset[str] = frozenset()
 
 @frozen(cache_hash=True)
 class Found:
-    """Choice: take this configuration, and the initial value, for the first one."""
+    """Choice: accept this configuration, with the initial value, as the first one."""
 
     configuration: Configuration
 
@@ -58,10 +58,10 @@ class Publish:
 
 @define
 class Node:
-    """Fields above the line are on disk; a restart loses those below.
+    """A node.  Its fields above the line are on disk; a restart loses the fields below it.
 
-    `initial`: the nodes it may found with; `committed`: the configuration committed last;
-    `published`: the configuration published last.
+    `initial`: the nodes with which it may found; `accepted`, `committed`, `published`: the
+    configurations that it has accepted, committed and published last.
     """
 
     name: str
@@ -142,7 +142,7 @@ class Node:
     def _publish(self, wish: Publish) -> list[Any]:
         rules, parent = self.rules, (self.accepted_term, self.version)
         committed = self.committed
-        assert committed is not None  # one that has won has votes of a quorum of it
+        assert committed is not None  # a node that has won has the votes of a quorum of it
         self.published_version, self.published = wish.version, wish.configuration
         self.publish_votes = NOBODY
         request = Request(self.term, wish.version, wish.value, wish.configuration, committed)
@@ -204,14 +204,14 @@ class Node:
         return None
 
     def horizon(self) -> int:
-        """Return how far it has come: in its term, the version that it has accepted there."""
+        """Return how far it has come: a number of its term and the version accepted in it."""
         return self._at(self.term, self.version if self.accepted_term == self.term else 0)
 
     def _at(self, term: int, version: int) -> int:
         return stamp(self.rules, term, version)
 
     def shows(self) -> str:
-        """Return the clause of the published claim about one node that is broken, or none."""
+        """Return the broken clause of the published claim about one node, or "in order"."""
         if self.accepted_term > self.term:
             return "has accepted what is of a later term"
         if self.won != self._is_elected():
@@ -232,12 +232,12 @@ def _of(names: frozenset[str]) -> Configuration:
 
 
 def stamp(rules: Rules, term: int, version: int) -> int:
-    """Return a number that grows with the term, and in it with the version."""
+    """Return a number that grows with the term, and within a term with the version."""
     return term * (rules.versions + 1) + version
 
 
 def of_use(rules: Rules, to: str, content: Any) -> tuple[tuple[str, int], ...]:
-    """Return up to which horizon of its addressee a message changes anything there."""
+    """Return the addressee of a message, with its last horizon at which the message has effect."""
     match content:
         case Join(term=term):
             return ((to, stamp(rules, term, rules.versions)),)

@@ -13,7 +13,9 @@ FORMER = 2
 
 @frozen(cache_hash=True)
 class Configuration:
-    """The nodes that count.  `size`: with names that no node bears, and that never vote."""
+    """The nodes whose votes count.  `size`: their number, with strangers: names that no node has,
+    and that never vote.
+    """
 
     names: frozenset[str]
     size: int
@@ -36,7 +38,7 @@ class Join:
 
 @frozen(cache_hash=True)
 class Request:
-    """Accept this value and configuration; `committed`: the configuration until then."""
+    """Accept this value and configuration; `committed`: the configuration committed until now."""
 
     term: int
     version: int
@@ -53,7 +55,7 @@ class Request:
 
 @frozen(cache_hash=True)
 class Response:
-    """It is accepted."""
+    """The sender has accepted this version in this term."""
 
     term: int
     version: int
@@ -64,7 +66,7 @@ class Response:
 
 @frozen(cache_hash=True)
 class Commit:
-    """A quorum has accepted it."""
+    """A quorum has accepted this version in this term."""
 
     term: int
     version: int
@@ -79,10 +81,10 @@ def _told(which: tuple[int, int]) -> str:
 
 @frozen(cache_hash=True)
 class Rules:
-    """The size of the model, and the one rule that a mutant lacks.
+    """The size of the model, and the mutant, which lacks one rule.
 
-    `founding`: "quorum", a node founds with the quorum it has found, and strangers for the rest;
-    "same", all found with the same configuration.  `forgets`: see `world.py`.
+    `founding`: with "quorum" a node founds with the quorum that it has found, and strangers for the
+    rest; with "same" all found with the same configuration.  `forgets`: see `world.py`.
     """
 
     names: frozenset[str]
@@ -117,7 +119,7 @@ class Rules:
 
 
 def subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
-    """Yield all subsets but the empty one."""
+    """Yield all subsets except the empty one."""
     ordered = sorted(names)
     sizes = range(1, len(ordered) + 1)
     every = chain.from_iterable(combinations(ordered, size) for size in sizes)

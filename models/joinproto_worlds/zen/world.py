@@ -1,35 +1,35 @@
-"""Founding, elections and commits of a cluster: Elasticsearch's public model.
+"""Founding, elections and commits of a cluster: Elasticsearch's published model.
 
 Source: elastic/elasticsearch-formal-models, `ZenWithTerms` (Apache-2.0), with founding as its
-pull requests #36 (a step of its own) and #41 (a quorum is enough) add it; told here in words of
-our own.  A node founds with the quorum that it has found of the initial nodes; strangers, names
-that no node bears and that never vote, stand for the others, so that any two such configurations
-still have their quorums in common.  Messages are a set that only grows.
+pull requests #36 (a step of its own) and #41 (a quorum is enough) add it; written here anew.  A
+node founds with the quorum that it has found of the initial nodes.  Strangers, which are names that
+no node has and that never vote, stand for the other nodes, so that the quorums of any two such
+configurations still intersect.  Messages are a set that only grows.
 
 As published: 3 nodes, 2 values, terms to 2, versions to 3 (2 in terms up to 1), 15 messages in the
 set, runs from each initial configuration.  Differences:
 
-* The initial value is always the first: no rule reads a value, so the other one is its mirror.
+* The initial value is always the first value: no rule reads a value, so the second is symmetric.
   All nodes begin with version 0 (#40 lets them begin with others).
-* The published text of #41 was not at hand: a founder, of the initial nodes or not, takes any
-  quorum of them.  `founding="same"` is #36: all found with the same configuration.
-* Bounds of terms and versions are guards; states with more than 15 messages are judged and counted
-  as `beyond`, and have no steps.  The published model judges them, too, and does not count them.
-* A monitor remembers what was published and committed, and upon what, in place of the relation of
-  descent and of the messages that claims ask about there.  "One value" claims that no version
-  is published twice in a term, which is more.  That a commit has a quorum of the
-  configuration before is asked of the votes that were counted, which is more as well.
+* The published text of #41 was not at hand.  Here a founder takes any quorum of the initial nodes,
+  also if it is none of them.  `founding="same"` is #36: all found with the same configuration.
+* Bounds of terms and versions are guards.  States with more than 15 messages are judged, are
+  counted as `beyond`, and have no steps; the published model judges but does not count them.
+* A monitor remembers what was published and committed, and from which state.  The published claims
+  ask a relation of descent and the messages instead.  Two claims are stronger here: "one value"
+  claims that no version is published twice in a term, and a commit must have a quorum of the
+  configuration before among the votes that were counted.
 
-And, unless `forgets=False`, data without any further use is forgotten.  It merges states that have
-the same steps ahead and loses none:
+Unless `forgets=False`, data without any further use is forgotten.  This merges states that have the
+same continuations:
 
-* messages that their addressee can never take again (`of_use` in `node.py`): its term, or the
-  version that it has accepted in its term, is past them;
-* the accepted value, which nothing reads, and the nodes to found with, once a node has a
+* messages that their addressee can never take again (`of_use` in `node.py`), because its term, or
+  the version that it has accepted in its term, is past them;
+* the accepted value, which no rule reads, and the nodes to found with, once a node has a
   configuration;
-* the configuration published last, but from a publication to its commit, and votes for it after.
+* the configuration published last, and the votes for it, once it is committed.
 
-`tests/models/slow_zen.py` is the published model a second time, as one set of messages: without
+`tests/models/slow_zen.py` is the published model a second time, as one set of messages.  Without
 forgetting both have the same states, level by level.
 """
 
@@ -59,9 +59,10 @@ def build(
     *,
     forgets: bool = True,
 ) -> World:
-    """`members`: nodes.  `messages`: in the set, at most; 0: any number.
+    """Return the world of `members` nodes.
 
-    `founders`: how many nodes the initial configurations have; 0: any number.
+    `messages`: how many messages may be in the set, 0 for any number.  `founders`: how many initial
+    nodes there are, 0 for any number.
     """
     names = [f"n{i}" for i in range(1, members + 1)]
     rules = Rules(frozenset(names), terms, versions, values, founding, forgets, mutant)
@@ -114,6 +115,6 @@ def occurrences(rules: Rules) -> list[Property]:
             sometimes_monitor("a later term commits upon what is committed", history.has_a_chain),
         ]
     if rules.founding == "quorum" and len(rules.names) > 2:
-        # Of two nodes the quorum is both.
+        # The quorum of two nodes is both, so there are no strangers.
         found.append(sometimes_monitor("strangers are in what commits", history.has_strangers))
     return found
