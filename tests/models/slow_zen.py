@@ -1,7 +1,8 @@
-"""Elasticsearch's public model once more, slow and obvious: one set of messages, and its claims.
+"""Elasticsearch's published model a second time, slow and obvious, with one set of messages.
 
-Nothing here is the world's: a state is that of the published model, a step a function of it, and
-each claim asks the messages.  `terms`, `versions`, `values`, `cap` are the bounds.
+No code of the world is used here.  A state is that of the published model, a step is a function of
+a state, and each claim asks the messages.  `terms`, `versions`, `values` and `cap` (the most
+messages) are the bounds.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ class Node(NamedTuple):
 
 
 class Msg(NamedTuple):
-    """`data`: accepted term and version of a join; value, configuration, committed one of a
-    publication; nothing of an answer or a commit, whose version stands in `version`."""
+    """A message.  `data`: of a join, the accepted term and version; of a publication, the value,
+    the configuration and the committed one; empty for an answer or a commit, which have `version`.
+    """
 
     kind: str
     source: str
@@ -174,7 +176,7 @@ class Model:
         return found
 
     def explore(self) -> tuple[list[int], set[str]]:
-        """Return how many states each level has, those beyond the cap left out, and the broken
+        """Return how many states each level has, without those beyond the cap, and the broken
         claims.
         """
         level = set(self.initial())

@@ -1,4 +1,4 @@
-"""The choice of one successor, searched: how large, and how it fails without each rule."""
+"""The worlds that choose one successor: their sizes, and how they fail without each rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COUNTS = {
     "chain-register-founding": (32_141, 298_293, 23),
     "chain-register-found-with": (800_499, 20_314_962, 35),
 }
-"""Distinct states, steps and depth; one crash each, in the usual size."""
+"""Distinct states, steps and depth, with one crash, in the usual size."""
 
 FAILS = {
     ("chain-register", "promise-not-persisted"): ("one_successor", 10),
@@ -62,7 +62,7 @@ def test_one_successor_is_chosen(name: str) -> None:
 
 
 def test_two_electors_agree_as_three_do() -> None:
-    """Both must answer, so it takes a second round to go on with another's view."""
+    """Both must answer, so a member needs a second round to go on with the other's view."""
     found = check(load_world("chain-register", members=2))
 
     assert ("holds", 32_141) == (found.result, found.distinct)
@@ -70,7 +70,7 @@ def test_two_electors_agree_as_three_do() -> None:
 
 @pytest.mark.parametrize(("name", "mutant"), FAILS)
 def test_a_rule_left_out_is_missed(name: str, mutant: str) -> None:
-    """A world must fail without the rule it is about."""
+    """A world must fail without the rule that it is about."""
     trace = searched(name, mutant).trace
 
     assert trace is not None
@@ -79,7 +79,7 @@ def test_a_rule_left_out_is_missed(name: str, mutant: str) -> None:
 
 @pytest.mark.parametrize(("name", "mutant"), NOTICED)
 def test_members_learn_two_views_without_the_rule(name: str, mutant: str) -> None:
-    """Not only the ledger sees it."""
+    """Members see the error, too, and not only the ledger."""
     world = load_world(name, mutant=mutant)
     only = [item for item in world.properties if item.name == "members learn one view"]
 
@@ -99,7 +99,7 @@ def test_a_failing_run_replays_in_the_member_code(name: str, mutant: str) -> Non
 def test_every_world_and_every_mutant_is_pinned() -> None:
     assert set(COUNTS) == {item.name for item in REGISTER}
     assert set(FAILS) == {(item.name, mutant) for item in REGISTER for mutant in item.mutants}
-    # The other seams of a choice are missed by the join worlds.
+    # The join worlds miss the other rules of the choice.
     assert {mutant for _, mutant in FAILS} - {TOO_FEW} <= set(OF_THE_CHOICE)
 
 
@@ -115,7 +115,7 @@ def test_every_kind_of_message_is_received(name: str) -> None:
 
 @pytest.mark.soak("join-worlds")
 def test_a_ballot_chooses_between_two_acceptances_in_either_order() -> None:
-    """Only where there are two is the choice of the latest tried."""
+    """The choice of the latest acceptance is tried only where two are heard."""
     taken = {name: searched(name).coverage.rules for name in COUNTS}
 
     assert "chain-register-older" in {name for name, times in taken.items() if times[FORMER]}
@@ -124,7 +124,7 @@ def test_a_ballot_chooses_between_two_acceptances_in_either_order() -> None:
 
 
 def test_three_founders_of_five_are_too_few() -> None:
-    """Two clusters, without a crash: so the configuration refuses 3 of 5."""
+    """Two clusters are founded without any crash, so the configuration refuses 3 of 5."""
     trace = check(load_world("chain-register-found-with", members=5, mutant=TOO_FEW)).trace
 
     assert trace is not None
@@ -132,7 +132,7 @@ def test_three_founders_of_five_are_too_few() -> None:
 
 
 def test_a_choice_is_completed_without_its_proposer() -> None:
-    """An accepted view is honoured: the others choose it, after its proposer's crash."""
+    """An accepted view is honoured: the others choose it after its proposer's crash."""
     found = check(load_world("chain-register"), witnesses=True)
     (trace,) = [
         item.trace for item in found.properties if item.name == "completed without its proposer"
@@ -146,14 +146,14 @@ def test_a_choice_is_completed_without_its_proposer() -> None:
 
 
 def test_an_elector_needs_no_durable_ballot_besides_its_durable_vote() -> None:
-    """Its vote is durable before the first `Accept` leaves; the rule is for the others."""
+    """An elector's vote is durable before its first `Accept` leaves; others need the rule."""
     found = check(build(mutant="ballots-not-persisted"))
 
     assert ("holds", 90_970) == (found.result, found.distinct)
 
 
 def test_the_worlds_ids_tell_its_views_apart() -> None:
-    """`by_nonce` is a digest here only because each proposer has its own nonce."""
+    """`by_nonce` can stand for a digest here only because each proposer has its own nonce."""
     drawn = views("F C1 C2", by_nonce)
 
     assert len({view.id for view in drawn.values()}) == len(drawn)

@@ -87,7 +87,7 @@ FAIL = {
     "clusterer-hole-7": ("b knows the config in the end", 4),
     "clusterer-real-stops": ("whichever goes has the last write", 5),
 }
-"""Each hole of the shipped rules: the claim that fails, and the steps of its shortest run."""
+"""Holes of the shipped rules, and two that ours keep: the claim that fails, and how many steps."""
 
 MUTANTS = {
     "clusterer-order": ("a version never goes down", 4),
@@ -121,11 +121,11 @@ MUTANTS = {
     "clusterer-stop-apart-half-open": ("the data that count survive", 16),
     "clusterer-stops": ("whichever goes has the last write", 5),
 }
-"""Each rule left out once: the claim that fails, and the steps of the shortest run."""
+"""A world with a rule left out: the claim that fails, and the steps of the shortest run."""
 
 
 def test_every_world_is_listed_here() -> None:
-    """Those that hold, those that must fail, and a mutant for each rule."""
+    """Worlds that hold, worlds that must fail, and worlds that have a mutant."""
     assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
     assert {one.name for one in ENTRIES if one.expected == "violated"} == FAIL.keys()
     assert {one.name for one in ENTRIES if one.mutants} == MUTANTS.keys()
@@ -139,13 +139,13 @@ def test_every_world_is_listed_here() -> None:
     [pytest.param(name, marks=weight(name, "system-worlds")) for name in COUNTS],
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
-    """Every *sometimes* is reached, too: each scene comes to rest."""
+    """Every *sometimes* is reached, too, so each scene comes to rest."""
     assert ("holds", COUNTS[name]) == ended(name)
 
 
 @pytest.mark.parametrize("name", FAIL)
 def test_each_hole_of_the_shipped_rules_is_found(name: str) -> None:
-    """Its shortest run; ours has two that are given up by design: the seventh, and two sides."""
+    """By its shortest run.  Our rules keep two holes by design: the seventh, and two sides."""
     claim, steps = FAIL[name]
     found = searched(name)
 
@@ -168,7 +168,7 @@ def test_each_rule_that_is_left_out_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("title", SCENES)
 def test_a_scene_is_a_story_that_could_be_read(title: str) -> None:
-    """Scenes are written as values, which nobody checks where a world is built."""
+    """Scenes are written as values, and building a world does not check them."""
     told = scene(title, "ours").story
 
     assert told == story_of(encoded(told))

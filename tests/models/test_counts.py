@@ -1,7 +1,7 @@
 """Pinned counts of the classics: distinct states, steps, depth.
 
-Each number stands alongside its source: a closed form that is computed here in another way, or
-the reference search, which `test_reference.py` compares with the engine state by state.
+Each number has a source: a closed form that is computed here in another way, or the reference
+search, which `test_reference.py` compares with the engine state by state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OF_SYSTEMS = (
     *(f"joinproto_worlds.{name}." for name in SYSTEMS),
     "joinproto_worlds.register.views:",
 )
-"""Pinned in files of their own."""
+"""The beginnings of `build` of the worlds that are pinned in other files."""
 
 CLASSICS = [
     item
@@ -44,7 +44,7 @@ CLASSICS = [
 
 @pytest.mark.parametrize("n", range(1, 8))
 def test_two_phase_commit_has_the_counts_of_its_closed_forms(n: int) -> None:
-    """2^N + 4^N + 6^N states: the transaction committed, undecided, aborted."""
+    """2^N + 4^N + 6^N states: the transaction is committed, undecided, aborted."""
     report = check(load_world("two-phase-commit", members=n))
 
     assert 2**n + 4**n + 6**n == report.distinct
@@ -55,7 +55,7 @@ def test_two_phase_commit_has_the_counts_of_its_closed_forms(n: int) -> None:
 
 @pytest.mark.soak("system-worlds")
 def test_two_phase_commit_with_eight_managers_is_larger_than_a_batch() -> None:
-    """1,745,408 states: many batches, several doublings of every table."""
+    """1,745,408 states take many batches, and every table doubles several times."""
     report = check(load_world("two-phase-commit", members=8))
 
     assert (1_745_408, 18_507_778, 26) == (report.distinct, report.generated, report.depth)
@@ -63,7 +63,7 @@ def test_two_phase_commit_with_eight_managers_is_larger_than_a_batch() -> None:
 
 @pytest.mark.parametrize(("n", "orbits"), [(3, 80), (5, 314), (7, 920), (8, 1_461)])
 def test_symmetry_leaves_the_orbits_of_two_phase_commit(n: int, orbits: int) -> None:
-    """C(N+5,5) + C(N+3,3) + (N+1): how many managers stand in each of 6, 4 and 2 ways."""
+    """C(N+5,5) + C(N+3,3) + (N+1): how many managers are in each of 6, 4 and 2 states."""
     report = check(load_world("two-phase-commit", members=n), symmetry=True)
 
     assert comb(n + 5, 5) + comb(n + 3, 3) + n + 1 == orbits
@@ -72,7 +72,7 @@ def test_symmetry_leaves_the_orbits_of_two_phase_commit(n: int, orbits: int) -> 
 
 
 def test_one_vote_short_commits_while_a_manager_aborts() -> None:
-    """The mutant commits on N - 1 votes; the order among equally short runs is the least."""
+    """The mutant commits on N - 1 votes; of the shortest runs the first in order is shown."""
     report = searched("two-phase-commit", "one-vote-short")
 
     assert report.trace is not None
@@ -91,14 +91,14 @@ def test_one_vote_short_commits_while_a_manager_aborts() -> None:
 
 
 def tables(n: int) -> Iterator[str]:
-    """Yield the rings of T, L and E in which T follows every E (one that eats holds both forks)."""
+    """Yield the rings of T, L and E in which T follows every E, which holds both forks."""
     for ring in product("TLE", repeat=n):
         if all(ring[i] != "E" or ring[(i + 1) % n] == "T" for i in range(n)):
             yield "".join(ring)
 
 
 def moves(ring: str) -> int:
-    """Return how many philosophers can move: take a free first or second fork, or put down."""
+    """Return how many philosophers can take a free first or second fork, or put both down."""
     n = len(ring)
     left = sum(ring[i] == "T" and ring[i - 1] != "E" for i in range(n))
     right = sum(ring[i] == "L" and ring[(i + 1) % n] == "T" for i in range(n))
@@ -107,7 +107,7 @@ def moves(ring: str) -> int:
 
 @pytest.mark.parametrize("n", range(2, 8))
 def test_dining_philosophers_have_the_states_of_a_ring(n: int) -> None:
-    """(1 + sqrt 2)^N + (1 - sqrt 2)^N; all of them hold a fork after N steps, and no sooner."""
+    """(1 + sqrt 2)^N + (1 - sqrt 2)^N states; all hold one fork after N steps, and no sooner."""
     report = check(load_world("dining-philosophers", members=n))
 
     rings = list(tables(n))
@@ -121,12 +121,12 @@ def test_dining_philosophers_have_the_states_of_a_ring(n: int) -> None:
 
 @pytest.mark.parametrize(("n", "states"), [(3, 12), (4, 29), (5, 70), (6, 169), (7, 408)])
 def test_one_left_handed_philosopher_prevents_the_deadlock(n: int, states: int) -> None:
-    """a(N-1) + a(N-2) + b(N-2): the last one holds nothing, the right fork, or both."""
+    """a(N-1) + a(N-2) + b(N-2): the last philosopher holds no fork, the right fork, or both."""
     report = check(load_world("dining-left-handed", members=n))
 
     a, b = [1], [1]
     for _ in range(n):
-        # Rows that end in E continue with T only; b counts those that do not.
+        # A row that ends in E continues only with T; b counts the rows that do not end in E.
         b.append(a[-1] + b[-1])
         a.append(b[-1] + b[-2])
     assert a[n - 1] + a[n - 2] + b[n - 2] == states == report.distinct
@@ -138,7 +138,7 @@ def test_one_left_handed_philosopher_prevents_the_deadlock(n: int, states: int) 
 
 @pytest.mark.parametrize("n", range(2, 8))
 def test_a_token_ring_has_the_counts_of_its_closed_forms(n: int) -> None:
-    """The token is on one of N links, or one of N members is inside; the others wish or not."""
+    """The token is on one of N links, or one of N members is inside; the others want or not."""
     report = check(load_world("token-ring", members=n))
 
     under_way, inside = n * 2**n, n * 2 ** (n - 1)
@@ -153,7 +153,7 @@ def test_a_lost_token_stops_the_ring_in_one_step_more_than_members(n: int) -> No
     """The token is lost, and each member comes to want to enter."""
     report = check(load_world("token-ring-lossy", members=n))
 
-    # As without a loss, and each set of wishes once more without the token.
+    # The states without a loss, and each set of wishes once more without the token.
     assert n * 2**n + n * 2 ** (n - 1) + 2**n == report.distinct
     assert report.trace is not None
     assert ("no deadlock", n + 1) == (report.trace.kind, len(report.trace.steps))
@@ -176,14 +176,14 @@ PINNED: dict[tuple[str, str | None], tuple[int, int, int]] = {
     ("two-phase-commit", None): (288, 1_146, 11),
     ("dining-philosophers", None): (82, 266, 6),
     ("token-ring", None): (96, 273, 9),
-    # Distinct by a closed form; the rest as the reference search counts.
+    # Distinct states by a closed form; steps and depth as the reference search counts them.
     ("dining-left-handed", None): (70, 220, 6),
     ("token-ring-lossy", None): (112, 369, 9),
     ("token-ring-live", None): (96, 273, 9),
     ("token-ring-live-lossy", None): (112, 369, 9),
-    # Depth by a closed form; the rest as the reference search counts.
+    # Depth by a closed form; states and steps as the reference search counts them.
     ("ring-election", None): (80, 167, 19),
-    # As the reference search counts; up to the end of the level that fails, where one does.
+    # As the reference search counts them, up to the end of the level that fails, if any fails.
     ("two-phase-commit", "one-vote-short"): (298, 1_017, 8),
     ("token-ring-doubled", None): (302, 816, 7),
     ("ring-election", "passes-all-on"): (141, 313, 18),
@@ -217,7 +217,7 @@ def test_a_classic_ends_as_expected_with_its_pinned_counts(name: str, mutant: st
     "item", [item for item in CLASSICS if item.steps is not None], ids=lambda item: item.name
 )
 def test_a_classic_that_must_fail_fails_in_its_pinned_steps(item: Entry) -> None:
-    """`steps` of the catalogue is the length of the shortest run shown."""
+    """`steps` in the catalogue is the length of the shortest run."""
     report = searched(item.name)
 
     assert report.trace is not None
@@ -229,10 +229,10 @@ def test_a_classic_that_must_fail_fails_in_its_pinned_steps(item: Entry) -> None
 
 @pytest.mark.soak("system-worlds")
 def test_founding_by_paxos_has_the_states_of_a_separate_search() -> None:
-    """Four million states and more, with few calls of member code.
+    """Millions of states are searched with few calls of member code.
 
-    The same protocol, written once more for this purpose in C++ with a set of whole states,
-    has the same three numbers.
+    The same protocol, written a second time in C++ with a set of whole states, has the same three
+    numbers.
     """
     report = searched("paxos-founding")
 
@@ -254,8 +254,8 @@ def test_founding_by_a_broken_paxos_chooses_two_founders(mutant: str) -> None:
 def test_a_learned_view_was_accepted_by_a_majority() -> None:
     """The claim about learned founders stands for the definition: accepted by a majority.
 
-    With two members, in every state: at most one founder is accepted by a majority at one
-    ballot, and a member that joins joins that one.
+    In every state with two members at most one founder is accepted by a majority at one ballot,
+    and a member that joins a founder joins this one.
     """
     found = explore(load_world("paxos-founding", members=2))
 
@@ -276,7 +276,7 @@ def test_a_learned_view_was_accepted_by_a_majority() -> None:
 
 
 def test_the_classics_use_everything_a_world_can_have() -> None:
-    """Networks, faults, kinds of claims: each is used by one world that ships, at least."""
+    """Each network, fault and kind of claim is used by at least one world that ships."""
     worlds = [load_world(item.name) for item in CLASSICS]
 
     assert {"MessageSet", "MessageBag", "FifoLinks"} == {type(w.network).__name__ for w in worlds}

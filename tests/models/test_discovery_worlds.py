@@ -17,7 +17,7 @@ COUNTS = {
     "discovery-ours-five": (28_644, 184_954, 17),
     "discovery-ours-forgotten": (60, 172, 7),
 }
-"""Distinct states, steps and depth of those that hold."""
+"""Distinct states, steps and depth of the worlds that hold."""
 
 SPLITS = {one.name: one.steps for one in ENTRIES if one.expected == "violated"}
 
@@ -30,13 +30,13 @@ def test_every_world_that_holds_is_listed_here() -> None:
     "name", [pytest.param(one, marks=weight(one, "system-worlds")) for one in COUNTS]
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
-    """Beside *one cluster*: all come into it, or one is refused."""
+    """Besides *one cluster*, some run brings all into it, or one node is refused."""
     assert ("holds", COUNTS[name]) == ended(name)
 
 
 @pytest.mark.parametrize("name", [name for name, steps in SPLITS.items() if steps])
 def test_a_shipped_boot_splits_in_its_shortest_run(name: str) -> None:
-    """Each is an operator's case."""
+    """Each of these worlds is a case that operators had."""
     found = searched(name)
 
     assert found.properties[0].name in ("one cluster", "no keeper crashes")
@@ -46,7 +46,7 @@ def test_a_shipped_boot_splits_in_its_shortest_run(name: str) -> None:
 
 
 def test_a_node_that_looks_before_any_has_registered_never_finds_one() -> None:
-    """3.13: neither two clusters nor one."""
+    """By the rules of 3.13 there are neither two clusters nor one."""
     found = searched("discovery-late-record")
 
     assert ["holds", "not-reached"] == [one.result for one in found.properties]
@@ -62,7 +62,7 @@ def test_a_node_that_looks_before_any_has_registered_never_finds_one() -> None:
     ],
 )
 def test_each_rule_of_ours_is_missed(name: str, mutant: str, claim: str, steps: int | None) -> None:
-    """A majority, joining those that are there, whole lists, no more than expected."""
+    """A majority of votes, joining members, whole lists, and no more nodes than expected."""
     found = searched(name, mutant)
 
     bad = [one.name for one in found.properties if one.result in ("violated", "not-reached")]

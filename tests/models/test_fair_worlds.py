@@ -1,4 +1,4 @@
-"""Pinned: the classics of liveness, true under their usual fairness and false without it."""
+"""The textbook examples of liveness: true under their usual fairness and false without it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.census import searched
 
 @pytest.mark.parametrize("item", ENTRIES, ids=lambda item: item.name)
 def test_a_classic_of_liveness_ends_as_it_must(item: Entry) -> None:
-    """A world that must fail does so by a claim over runs, in as many steps as its row says."""
+    """A world that must fail breaks a claim about runs, in as many steps as its entry says."""
     report = searched(item.name)
 
     assert item.expected == report.result
@@ -32,7 +32,7 @@ def test_a_classic_of_liveness_ends_as_it_must(item: Entry) -> None:
 def test_a_ring_stabilises_if_there_are_as_many_numbers_as_other_machines(
     members: int, numbers: int, result: str
 ) -> None:
-    """K >= N - 1; K^N states, all of them at the outset, and a step for each privilege."""
+    """It needs K >= N - 1.  All K^N states are beginnings; each privilege is a step."""
     from joinproto_worlds.fair.stabilising_ring import build
 
     report = check(build(members, numbers=numbers))
@@ -50,7 +50,7 @@ def test_a_ring_without_any_step_never_stabilises() -> None:
 
 @pytest.mark.parametrize(("readers", "writers"), [(1, 1), (2, 1), (4, 1), (2, 2), (1, 3)])
 def test_readers_and_writers_have_their_closed_form(readers: int, writers: int) -> None:
-    """None writes: 2^w 3^r; one writes, no reader is in: w 2^(w-1) 2^r."""
+    """2^w 3^r states in which no writer is in, and w 2^(w-1) 2^r in which one is in alone."""
     from joinproto_worlds.fair.readers_writers import build
 
     report = check(build(readers, writers=writers, strongly=True))
@@ -61,7 +61,7 @@ def test_readers_and_writers_have_their_closed_form(readers: int, writers: int) 
 
 
 def after(state: tuple[object, ...], n: int) -> set[tuple[object, ...]]:
-    """Return the states after one step of EWD 840: awake, black, where the token is, its colour."""
+    """Return the next states of (nodes awake, nodes black, place of the token, token black)."""
     awake, black, place, token = state
     assert isinstance(awake, tuple)
     assert isinstance(black, tuple)
@@ -86,7 +86,7 @@ def after(state: tuple[object, ...], n: int) -> set[tuple[object, ...]]:
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_termination_has_the_states_of_its_source(n: int) -> None:
-    """Counted once more without a world; 302 for three nodes."""
+    """The states are counted a second time without a world; three nodes have 302."""
     flags = list(product((False, True), repeat=n))
     waiting = [(awake, black, at, True) for awake in flags for black in flags for at in range(n)]
     seen: set[tuple[object, ...]] = set(waiting)
@@ -119,7 +119,7 @@ def test_losses_alone_break_the_alternating_bit() -> None:
 
 
 def test_strong_fairness_to_each_step_does_not_help_the_one_that_asked_first() -> None:
-    """Its turn never comes within reach: fairness is no help against an order."""
+    """Its turn is never possible, and fairness helps only a step that is possible."""
     report = searched("lock-last-first")
 
     assert ("strong: each delivery, choice, restart, heal and joint step by itself",) == (

@@ -1,4 +1,4 @@
-"""Incidents: each deployed rule is broken, and each fix ends as its row says."""
+"""Incidents: each deployed rule is broken, and each fix ends as its entry says."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ COUNTS = {
     "incident-valkey-never-synced": (6, 6, 3),
     "incident-valkey-never-synced-fixed": (8, 9, 5),
 }
-"""Distinct states, generated steps, depth."""
+"""Distinct states, steps and depth."""
 
 NAMES = [
     pytest.param(item, id=item.name, marks=weight(item.name, "join-worlds")) for item in ENTRIES
@@ -110,7 +110,7 @@ NAMES = [
 
 @pytest.mark.parametrize("item", NAMES)
 def test_an_incident_ends_as_its_row_says(item: Entry) -> None:
-    """The verdict, the length of its shortest run, and the coverage of the search."""
+    """The result, the length of the shortest run, and the size of the search."""
     report = searched(item.name)
 
     assert item.expected == report.result
@@ -120,7 +120,7 @@ def test_an_incident_ends_as_its_row_says(item: Entry) -> None:
 
 @pytest.mark.parametrize("item", NAMES)
 def test_a_claim_that_holds_was_put_to_the_test(item: Entry) -> None:
-    """Each *always* stands alongside a *sometimes*, and every fault with a budget did happen."""
+    """Besides each *always* a world has a *sometimes*, and all faults with a budget happened."""
     claims = load_world(item.name).properties
     report = searched(item.name)
 
@@ -130,7 +130,7 @@ def test_a_claim_that_holds_was_put_to_the_test(item: Entry) -> None:
 
 
 def test_an_incident_is_reported_in_words_and_with_its_source() -> None:
-    """A paragraph for people, with the system first, and a link."""
+    """A paragraph for people, a link to the source, and words to search for."""
     for item in ENTRIES:
         assert 40 <= len(item.happened.split()) <= 110, item.name
         assert urlsplit(item.link).scheme == "https"
@@ -152,7 +152,7 @@ def test_an_incident_is_reported_in_words_and_with_its_source() -> None:
     ],
 )
 def test_a_person_finds_his_case_by_his_own_words(said: str, name: str) -> None:
-    """`joinproto models --grep`: among the first three."""
+    """`joinproto models --grep` lists the incident among the first three."""
     from joinproto.cli.own_words import nearest_worlds
 
     found = [incident_of(item.name) for item in nearest_worlds(said, ENTRIES)]

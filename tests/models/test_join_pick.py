@@ -1,4 +1,4 @@
-"""The worlds in which the recovery tool is asked: the claims, and the purpose of each rule."""
+"""The worlds in which `pick` is asked: their sizes, and the claim that breaks without each rule."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILS = {
 @pytest.mark.soak("join-worlds")
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_latest_is_the_latest(name: str) -> None:
-    """Asked at any moment, of all stores or some: section 4 of the join protocol."""
+    """`pick` is asked at any moment about all stores or some: join protocol, section 4."""
     assert ("holds", COUNTS[name]) == ended(name)
 
 
@@ -54,7 +54,7 @@ def test_a_rule_of_pick_left_out_is_missed(case: tuple[str, str]) -> None:
 
 
 def test_every_world_and_every_rule_is_pinned() -> None:
-    """A rule that no world misses is a rule too many."""
+    """A rule that no world misses is redundant or not tested."""
     assert set(COUNTS) == {item.name for item in WORLDS}
     assert set(FAILS) == {(item.name, mutant) for item in WORLDS for mutant in item.mutants}
     assert set(OF_PICK) <= {mutant for _, mutant in FAILS}

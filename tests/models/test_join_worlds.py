@@ -86,7 +86,7 @@ HUGE = {
     "join": (9_611_601, 137_399_775, 60),
     "join-wiped": (6_836_734, 192_512_412, 42),
 }
-"""Minutes, and gigabytes."""
+"""Worlds that take minutes and gigabytes."""
 
 TWO = {
     "status-does-not-freeze": ("closed_is_quiet", 11),
@@ -133,7 +133,7 @@ THREE = {
     "stale-source": ("nothing_lost", 27),
     "dirty-not-written": ("position_is_data", 28),
 }
-"""In `join`, with three members; those that take more than 20 steps take minutes in all."""
+"""In `join`, with three members; the failures of more than 20 steps take minutes together."""
 
 FAILS = {
     ("join-options", "options-not-compared"): ("options_agree", 8),
@@ -185,17 +185,17 @@ ALSO = {
     ("frozen-goes-on", "nothing_lost"): 17,
     ("status-does-not-freeze", "nothing_lost"): 17,
 }
-"""The harm itself, where another claim breaks before, in `join-two`."""
+"""The number of steps to the harm itself in `join-two`, where another claim breaks earlier."""
 
 
 PUT_BACK = [name for name in COUNTS if "put-back" in name]
 
 LARGE = "join-worlds"
-"""The slice of the soak for worlds of up to some 10^6 states."""
+"""The part of the soak tests for worlds of up to some 10^6 states."""
 
 
 def _weight(case: tuple[str, str]) -> Any:
-    """Return the mark of a case by how long its search takes."""
+    """Return the mark of a case, by the time that its search takes."""
     name, steps = case[0], FAILS[case][1]
     if name in ("join-options", "join-cut", "join-tails", *PUT_BACK) or (
         name == "join-two" and steps < 12
@@ -236,8 +236,7 @@ def test_a_rule_left_out_is_missed(case: tuple[str, str]) -> None:
 
 @pytest.mark.soak(LARGE)
 def test_every_row_of_every_table_is_taken_in_some_world() -> None:
-    """A row that no world takes is a row too many, or a world too few; so is an outcome of what
-    answers are asked, and a choice of a source that is always between one."""
+    """If no world takes a row, it is redundant or a world is missing; so it is for outcomes."""
     tables = (standing(), founding(), reopening(), going_on(), admission())
     rows = {row(table.name, case.label, case.name) for table in tables for case in table.cases}
 
@@ -250,7 +249,7 @@ def test_every_row_of_every_table_is_taken_in_some_world() -> None:
 @pytest.mark.soak(LARGE)
 @pytest.mark.parametrize(("mutant", "claim"), ALSO)
 def test_the_harm_itself_comes_later(mutant: str, claim: str) -> None:
-    """The harm that a user would notice: lost data, a disk with wrong contents."""
+    """The harm that a user would notice is lost data, or a disk with wrong contents."""
     world = load_world("join-two", mutant=mutant)
     only = [item for item in world.properties if item.name == claim]
 
@@ -267,7 +266,7 @@ def test_every_world_is_pinned() -> None:
 @pytest.mark.soak(LARGE)
 @pytest.mark.parametrize("name", DEEP)
 def test_a_deep_world_is_sound_as_far_as_it_is_searched(name: str) -> None:
-    """To the end it takes Spark: see docs/spark.md."""
+    """A search to the end needs Spark: see docs/spark.md."""
     found = check(load_world(name), states_max=200_000)
 
     assert "incomplete" == found.result
@@ -275,7 +274,7 @@ def test_a_deep_world_is_sound_as_far_as_it_is_searched(name: str) -> None:
 
 
 def test_every_rule_that_can_be_left_out_is_missed_by_a_world() -> None:
-    """A rule that no world misses is a rule too many.  Rules of the votes: `chain-register`."""
+    """A rule that no world misses is redundant or not tested (`chain-register` tests votes)."""
     missed = {mutant for item in ENTRIES for mutant in item.mutants}
 
     assert {*OF_THE_MEMBER, *LAPSES} <= missed
@@ -283,7 +282,7 @@ def test_every_rule_that_can_be_left_out_is_missed_by_a_world() -> None:
 
 
 def test_messages_that_expire_change_no_state_that_members_can_reach() -> None:
-    """A dropped message is of no use: the members go through the same states without it."""
+    """A dropped message is of no use: without it the members reach the same states."""
 
     def members(**options: Any) -> set[Any]:
         world = build(members=2, crashes=0, views=2, frames=0, closes=False, suspects=False)

@@ -1,4 +1,4 @@
-"""Mutations: each still finds its target, changes it, and leaves no trace."""
+"""Mutations: each still finds its target, replaces it, and puts the original back."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ TABLES = {
     ("joinproto.reference.note.machine", "note_machine"),
     ("joinproto.standby.roles", "machine"),
 }
-"""The tables that are read: the module, and the functions that its readers call."""
+"""The tables that can be read: a module, and the function in it that returns the table."""
 
 
 def read(module: str, name: str) -> Any:
-    """Return the table as it stands there now; of a machine, its arrows."""
+    """Return the table that the function returns now; for a machine, its arrows."""
     made = getattr(import_module(module), name)()
     return getattr(made, "arrows", made)
 
 
 def held() -> dict[tuple[str, str], Any]:
-    """Return all that the modules of the rooms hold, and their classes."""
+    """Return the attributes of all loaded modules of joinproto, and of their classes."""
     found: dict[tuple[str, str], Any] = {}
     for title, module in sorted(sys.modules.items()):
         if title.partition(".")[0] not in ("joinproto", "models"):
@@ -57,10 +57,10 @@ def held() -> dict[tuple[str, str], Any]:
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_every_mutation_replaces_what_it_names_and_puts_it_back(name: str) -> None:
-    """In all places that hold it, and in no other."""
+    """It is replaced in all places that hold it, and no other attribute changes."""
     left_out = MUTATIONS[name]
     with applied(left_out):
-        pass  # its modules are imported now
+        pass  # now its modules are imported
     before = held()
 
     with applied(left_out):
@@ -74,7 +74,7 @@ def test_every_mutation_replaces_what_it_names_and_puts_it_back(name: str) -> No
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_table_that_is_replaced_says_something_else(name: str) -> None:
-    """A case is gone, or has another condition or outcome."""
+    """A case of the table is gone, or has another condition or outcome."""
     tables = {(one.module, one.path) for one in MUTATIONS[name].patches} & TABLES
     before = {table: read(*table) for table in tables}
 
@@ -84,7 +84,7 @@ def test_a_table_that_is_replaced_says_something_else(name: str) -> None:
 
 
 def test_every_module_that_holds_a_function_has_the_other_one() -> None:
-    """Wherever it was imported: the member, and the world around it."""
+    """Each module that imported the function has the replacement, also the world's member."""
     frames = import_module("joinproto.join.frames")
     member = import_module("joinproto.join.member")
 
@@ -101,12 +101,12 @@ def test_every_module_that_holds_a_function_has_the_other_one() -> None:
         ("joinproto.join.phases", "no_such_table"),
         ("joinproto.join.choice", "Choice.no_such_step"),
         ("joinproto.join.choice", "NoSuchClass.begin"),
-        # An attribute of a base class is named there.
+        # An attribute of a base class must be named in the base class.
         ("joinproto.join.choice", "Choice._founders_answered"),
     ],
 )
 def test_a_missing_target_is_named(module: str, path: str) -> None:
-    """And earlier replacements of the same mutation are put back."""
+    """The error names it, and earlier replacements of the same mutation are put back."""
     before = held()
     patches = (
         Patch("joinproto.join.succession", "founding", lambda _: reopening),
@@ -134,7 +134,7 @@ def test_a_name_that_no_mutation_has_is_refused() -> None:
 
 
 def test_an_error_in_the_block_puts_all_back() -> None:
-    """And a block of the same mutation within another ends nothing."""
+    """The end of an inner block of the same mutation puts no original back."""
     before = held()
 
     def fails() -> None:
@@ -152,7 +152,7 @@ def test_an_error_in_the_block_puts_all_back() -> None:
 
 
 def test_a_generator_runs_without_the_rule_and_its_caller_does_not() -> None:
-    """The search reads a member's effects one by one, and calls others in between."""
+    """A search reads a member's effects one by one, and calls other members in between."""
 
     class Asking:
         @inside(lambda _: MUTATIONS["close-before-all-are-quiet"])
@@ -168,7 +168,7 @@ def test_a_generator_runs_without_the_rule_and_its_caller_does_not() -> None:
 
 
 def test_a_mutated_world_travels_by_the_name_of_its_rule() -> None:
-    """To a worker of another process, as the search on Spark sends it."""
+    """It can be pickled for a worker in another process, as the search on Spark does."""
     world = load_world("join-two", mutant="tip-is-data")
     member = next(iter(world.members.values()))
     assert isinstance(member, partial)
@@ -179,7 +179,7 @@ def test_a_mutated_world_travels_by_the_name_of_its_rule() -> None:
 
 
 def test_a_search_without_a_rule_changes_no_other_search() -> None:
-    """The original stands again between two calls of members, so no memory is shared."""
+    """The original is back between two calls of members, so searches share no state."""
     first = check(load_world("chain-register-observer"))
     check(load_world("chain-register", mutant="minority"))
     again = check(load_world("chain-register-observer"))
@@ -188,7 +188,7 @@ def test_a_search_without_a_rule_changes_no_other_search() -> None:
 
 
 def test_every_mutation_is_missed_by_a_world_or_a_storm() -> None:
-    """No mutation that nothing finds."""
+    """Every mutation is found by a world or by random runs."""
     missed = {mutant for item in ENTRIES for mutant in item.mutants} | set(MUTANTS)
 
     assert set(MUTATIONS) <= missed

@@ -48,7 +48,7 @@ DISTINCT = {
     "qpid-serves-early": 5,
     "qpid-lone-restart": 11,
 }
-"""Distinct states up to the end, or to the end of the level that fails."""
+"""Distinct states up to the end of the search, or to the end of the level that fails."""
 
 
 def test_every_world_of_the_note_has_a_pinned_count() -> None:
@@ -97,7 +97,7 @@ def _taken() -> set[str]:
 
 
 UNTAKEN = {
-    # A mark that changes nothing is no step of a world.
+    # In a world, a mark that changes nothing is not a step.
     "note-mark: R3 clean already",
     "note-mark: silent no store that could be the latest",
     "qpid-marking: L1 no store",
@@ -105,7 +105,7 @@ UNTAKEN = {
 
 
 def test_every_case_of_every_table_of_the_note_is_taken_in_some_world() -> None:
-    """A case that no world takes is a case that nobody checked."""
+    """A case that no world takes is a case that no search checks."""
     cases = {
         f"{arrow.table.name}: {case.label} {case.name}"
         for reading in READINGS.values()

@@ -49,7 +49,7 @@ COUNTS = {
 
 
 def test_every_world_is_listed_here() -> None:
-    """Counts of those that hold; the others are below."""
+    """The worlds that hold have counts; the others are in the tests below."""
     assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
 
 
@@ -58,12 +58,12 @@ def test_every_world_is_listed_here() -> None:
     [pytest.param(name, marks=weight(name, "system-worlds")) for name in COUNTS],
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
-    """Every *sometimes* is reached, too: scenarios One and Two, a replaced replica."""
+    """Every *sometimes* is reached, too: scenarios One and Two, and a replaced replica."""
     assert ("holds", COUNTS[name]) == ended(name)
 
 
 def test_the_shipped_rules_fall_below_the_minimum() -> None:
-    """Remove, then add: in between two replicas are left, and one more loss stops the queue."""
+    """They remove before they add: two replicas are left, and one more loss stops the queue."""
     found = searched("reconcile-below")
 
     assert ["never below the minimum"] == [
@@ -75,7 +75,7 @@ def test_the_shipped_rules_fall_below_the_minimum() -> None:
 
 
 def test_a_group_that_takes_two_changes_at_once_is_found() -> None:
-    """Consecutive memberships share a majority only if each is committed before the next."""
+    """Majorities of memberships in sequence intersect only if each commits before the next."""
     found = searched("reconcile-by-hand", "two-changes")
 
     assert ["one change at a time"] == [
@@ -102,7 +102,7 @@ REPAIRED = "each that can be repaired is"
         ("reconcile-starved", None, {"it looks"}, 4),
         ("reconcile-two-timers", None, {"one timer"}, 5),
         ("reconcile-three-late", None, {"no action was necessary"}, 20),
-        # Our own code with a rule left out: Q1, Q2, Q2, Q3, Q4 three times, Q5, Q6.
+        # Our own code with a rule left out: Q1, Q2 twice, Q3, Q4 three times, Q5, Q6.
         ("reconcile-target", "largest-counts", {"no more than wanted"}, 3),
         ("reconcile-clock", "put-off", {"it looks"}, 5),
         ("reconcile-three", "lost-at-once", {"no action was necessary"}, 3),
@@ -118,10 +118,10 @@ REPAIRED = "each that can be repaired is"
             None,
         ),
         ("reconcile-late", "settles-from-begin", {"nothing is done twice"}, 8),
-        # A durable record: a write is synced before any consequence of it.
+        # A durable record: a write is synced before any effect that depends on it.
         ("reconcile-power", "unsynced", {"nothing is done twice"}, 9),
-        # The source of facts about a broker: the list instead of the leader (13, 15, 16), no leader
-        # (30).
+        # The source of facts about a broker: its list instead of the leader (incidents 13, 15, 16),
+        # or no leader (incident 30).
         ("reconcile-beside", "list-decides", {REPAIRED}, 4),
         (
             "reconcile-learner",
@@ -135,8 +135,8 @@ REPAIRED = "each that can be repaired is"
 def test_each_defect_and_each_rule_left_out_is_found(
     name: str, mutant: str | None, claims: set[str], steps: int | None
 ) -> None:
-    """Growth without limit, starvation, two timers; ours has none of them in the same worlds.
-    Each rule Q1 to Q6 is left out of the shipped code once; incidents 12 to 16, 23 and 30."""
+    """Growth without limit, starvation, two timers: our rules have none of these defects.
+    Each rule Q1 to Q6 is left out at least once; incidents 12 to 16, 23 and 30."""
     found = searched(name, mutant)
 
     assert "violated" == found.result
@@ -149,7 +149,7 @@ def test_each_defect_and_each_rule_left_out_is_found(
 
 @pytest.mark.soak("system-worlds")
 def test_a_change_before_an_entry_of_ones_own_loses_what_is_committed() -> None:
-    """The first rule of single changes: two leaders change one membership, and need not meet."""
+    """The first rule of single changes: the majorities of two leaders' changes may be disjoint."""
     found = searched("reconcile-own-entry", "no-own-entry")
 
     assert ["who leads has what is committed"] == [
@@ -160,7 +160,7 @@ def test_a_change_before_an_entry_of_ones_own_loses_what_is_committed() -> None:
 
 
 def test_without_the_lost_disk_nothing_is_lost() -> None:
-    """Incident 23 is the disk's: replicas that come back with theirs keep committed entries."""
+    """Incident 23 needs a lost disk: replicas that keep their disks keep committed entries."""
     found = check(build(4, restarts=True))
 
     assert ("holds", 4_070) == (found.result, found.distinct)
@@ -169,9 +169,9 @@ def test_without_the_lost_disk_nothing_is_lost() -> None:
 def test_a_torn_record_that_reads_as_neither_costs_a_change_that_was_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A record is replaced whole, so after a torn write it reads as the older one."""
+    """A record is replaced as a whole, so after a torn write the older record is read."""
     acts = _of_two_queues()
-    assert _played(acts).disk[KEEPER].keys() == {Key("/", "q0")}  # which is still awaited
+    assert _played(acts).disk[KEEPER].keys() == {Key("/", "q0")}  # its tool is still awaited
 
     monkeypatch.setattr("joinproto.machine.world.as_torn", lambda _older: DAMAGED)
     damaged = _played(acts)
@@ -184,7 +184,7 @@ def test_a_torn_record_that_reads_as_neither_costs_a_change_that_was_begun(
 
 
 def _of_two_queues() -> list[Act | Death[Act]]:
-    """The tool that adds d to q0 is ended; then the power is cut while q1's is written down."""
+    """The tool that adds d to q0 is ended; then the power fails while q1's intent is written."""
     answers = Act("answers", "q1")
     return [
         Act("reads"),

@@ -64,7 +64,7 @@ COUNTS = {
     "standby-copied": (7, 7, 7),
     "standby-entrance": (9, 13, 4),
 }
-"""Distinct states, steps and depth of those that hold."""
+"""Distinct states, steps and depth of the worlds that hold."""
 
 
 def weighed(name: str, *more: object) -> object:
@@ -79,7 +79,7 @@ def test_every_world_that_holds_is_listed_here() -> None:
 
 @pytest.mark.parametrize("name", [weighed(name) for name in COUNTS])
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
-    """Beside *nothing is lost*: a second primary takes over confirmed messages."""
+    """Besides *nothing is lost*, every *sometimes* is reached: a broker takes over, for example."""
     assert ("holds", COUNTS[name]) == ended(name)
 
 
@@ -92,9 +92,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("item", BROKEN)
 def test_a_limit_is_shown_by_a_shortest_run(item: Entry) -> None:
-    """LM1 to LM5, LC1 to LC6 by the document's prototype; and the possible actions of a manager
-    outside.
-    """
+    """LM1 to LM5 and LC1 to LC6 by the document's prototype, and what an outside manager may do."""
     found = searched(item.name)
 
     assert "violated" == found.result
@@ -103,7 +101,7 @@ def test_a_limit_is_shown_by_a_shortest_run(item: Entry) -> None:
 
 
 def test_every_limit_has_a_pair() -> None:
-    """The same story by the prototype and by ours."""
+    """The same scene is played by the prototype's rules and by ours."""
     scenes = {
         item.given["scene"]
         for item in ENTRIES
@@ -145,7 +143,7 @@ def test_a_rule_left_out_is_found(name: str, mutant: str) -> None:
 
 
 def test_from_the_front_the_chase_need_not_end() -> None:
-    """H5: put, taken, copied, put ...: a lasso; from the back the same load ends."""
+    """H5: put, take and copy repeat without an end; copied from the back, the same load ends."""
     found = searched("standby-chase")
 
     assert ["it is caught up"] == [one.name for one in found.properties if one.result == "violated"]
@@ -155,7 +153,7 @@ def test_from_the_front_the_chase_need_not_end() -> None:
 
 @pytest.mark.parametrize("scene", ["total", "continues"])
 def test_a_crash_between_two_effects_shows_errors_that_whole_steps_hide(scene: str) -> None:
-    """H4: a primary that confirms, and keeps afterwards, loses where it dies in between only."""
+    """H4: a primary that confirms before it keeps loses messages only if it dies in between."""
     given = HALFWAY[scene]
     found = {
         halfway: check(

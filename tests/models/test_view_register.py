@@ -1,4 +1,4 @@
-"""The view chain implements a register of views; a mutant and the note do not."""
+"""The view chain implements a register of views; two mutants and the note do not."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ def test_the_note_is_no_register() -> None:
 
 
 def test_electors_that_found_a_cluster_by_votes_implement_a_register() -> None:
-    """As many states as the world without the claim (`test_chain_register.py`)."""
+    """There are as many states as without the claim (`test_chain_register.py`)."""
     report = searched("register-of-votes")
 
     assert ("holds", 32_141) == (report.result, report.distinct)
 
 
 def test_a_register_that_forgets_breaks_the_claim_and_ends_the_search() -> None:
-    """`join-two`, where the outside register answers twice: the chain forks at its first view.
+    """In `join-two` the outside register takes a second successor of the first view.
 
-    A state that the abstract register cannot reach ends the search; it has 7.9 million.
+    The search ends at a state that the abstract register cannot reach, and not after all 7.9
+    million states.
     """
     world = load_world("register-of-join", mutant="register-forgets")
     report = check(world)
@@ -73,7 +74,7 @@ def test_a_member_that_forgets_what_it_accepted_breaks_the_register_in_a_shortes
         replay.step(step.label, step.member)
         broken.append(replay.violates(CLAIM))
     assert [False] * (len(steps) - 1) + [True] == broken
-    # Two successors are chosen first in that level: an `always` of it ends there.
+    # The claim `one_successor` breaks in the same level, where two successors are first chosen.
     assert len(steps) == _first_with_two(world_name="chain-register-founding")
 
 
@@ -86,7 +87,7 @@ def _first_with_two(world_name: str) -> int:
 
 @pytest.mark.soak("join-worlds")
 def test_the_view_chain_of_two_members_implements_a_register() -> None:
-    """`join-two`, every step: its counts are those of the world with its own claims."""
+    """Every step of `join-two`; the counts are those of `join-two` with its own claims."""
     report: Report = searched("register-of-join")
 
     assert ("holds", 1_018_397, 10_079_027, 43) == (

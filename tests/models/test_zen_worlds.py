@@ -1,4 +1,4 @@
-"""Elasticsearch's public model: its sizes, a second model of it, and the claims that its mutants
+"""Elasticsearch's published model: its sizes, a second model of it, and the claims that mutants
 break.
 """
 
@@ -28,7 +28,7 @@ SAME_SIZES = [
 def test_a_model_of_one_set_of_messages_has_the_same_levels(
     nodes: int, terms: int, versions: int, values: int, messages: int
 ) -> None:
-    """Without forgetting; states with too many messages are left out of both."""
+    """Nothing is forgotten, and states with too many messages are left out of both."""
     names = frozenset(f"n{i + 1}" for i in range(nodes))
     levels, broken = Model(names, terms, versions, values, messages).explore()
     world = build(nodes, None, terms, versions, values, messages, forgets=False)
@@ -53,7 +53,7 @@ def test_a_model_of_one_set_of_messages_has_the_same_levels(
     ],
 )
 def test_small_instances_hold_to_their_end(name: str, counts: tuple[int, int, int]) -> None:
-    """Every claim as published, and alongside it that nodes commit, change and elect again."""
+    """Every published claim holds, and nodes can commit, change and elect again."""
     report = searched(name)
 
     assert counts == (report.distinct, report.generated, report.depth)
@@ -62,7 +62,7 @@ def test_small_instances_hold_to_their_end(name: str, counts: tuple[int, int, in
 
 @pytest.mark.soak("zen")
 def test_the_published_size_holds_to_its_end() -> None:
-    """Five minutes and ten gigabytes: 27 levels, of which TLC came to the 18th."""
+    """Takes five minutes and ten gigabytes for 27 levels; TLC reached the 18th."""
     report = check(load_world("zen"), symmetry=True, workers=2)
 
     assert (199_428_940, 1_479_008_531, 27) == (report.distinct, report.generated, report.depth)
@@ -72,7 +72,7 @@ def test_the_published_size_holds_to_its_end() -> None:
 
 @pytest.mark.soak("system-worlds")
 def test_three_nodes_hold_in_one_term_with_strangers() -> None:
-    """One state for each renaming: the founders' quorums leave one out."""
+    """One state stands for all its renamings.  A founder's quorum may leave one node out."""
     report = check(load_world("zen-one-term", members=3), symmetry=True)
 
     assert (1_303_871, 9_167_611, 23) == (report.distinct, report.generated, report.depth)
@@ -80,7 +80,7 @@ def test_three_nodes_hold_in_one_term_with_strangers() -> None:
 
 
 def test_a_forgotten_fact_changes_no_verdict_and_no_shortest_run() -> None:
-    """Of each mutant: the run is as long with all that no node can use any more."""
+    """For each mutant the shortest run is as long as without forgetting."""
     for mutant in (None, *IN_ONE_TERM[:3]):
         worlds = [build(2, mutant, 1, 2, 1, 0, forgets=one) for one in (False, True)]
         whole, part = map(check, worlds)
@@ -136,7 +136,7 @@ def test_a_rule_that_is_missing_is_missed(mutant: str) -> None:
     [(None, 58_056), ("commits-by-old-alone", 64_423), ("changes-twice", 66_296)],
 )
 def test_two_rules_are_not_missed_by_two_nodes(mutant: str | None, states: int) -> None:
-    """All states, one for each renaming: other reached states break no claim."""
+    """With two nodes these mutants reach other states, and no state breaks a claim."""
     report = check(build(2, mutant, values=1, messages=0), symmetry=True)
 
     assert states == report.distinct
