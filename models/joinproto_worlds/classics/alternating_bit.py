@@ -109,10 +109,7 @@ def in_order(view: View) -> bool:
 
 
 def build(members: int = 2, *, items: int = 3, losses: int = 1, overtaking: bool = False) -> World:
-    """Return the world of a sender and a receiver, which are the `members`.
-
-    `overtaking`: the network is a bag of messages instead of queues.
-    """
+    """Return the world; `overtaking`: the network is a bag of messages instead of queues."""
     return World(
         name="alternating-bit",
         # With one try more than there are losses, the world is finite and every item arrives.

@@ -74,10 +74,7 @@ def eats(held: frozenset[str]) -> bool:
 
 
 def build(members: int = 5, *, left_handed: int = 0) -> World:
-    """Return the world of 2 to 12 philosophers (`members`).
-
-    `left_handed`: how many of them take the right fork first.
-    """
+    """Return the world of 2 to 12 philosophers; `left_handed` of them take the right fork first."""
     people = [f"p{i}" for i in range(1, members + 1)]
     forks = [f"f{i}" for i in range(1, members + 1)]
     hands = {}

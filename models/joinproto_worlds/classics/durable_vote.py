@@ -127,9 +127,8 @@ def build(
     *,
     wipes: int = 0,
 ) -> World:
-    """Return the world of 2 to 4 members.
-
-    Mutants: `no-persist` never persists a vote, and `answer-first` persists it after the answer.
+    """Return the world of 2 to 4 members.  Mutants: `no-persist`, and `answer-first`, which
+    persists a vote only after the answer.
     """
     names = [f"m{i}" for i in range(1, members + 1)]
     majority = members // 2 + 1

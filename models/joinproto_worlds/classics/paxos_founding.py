@@ -97,9 +97,7 @@ class Founded:
 
 @frozen
 class Shown:
-    """The observation of a member.  `founder`: of the cluster that it joined; `proposed`: the
-    founder that it proposed; `bound`: whether an earlier vote bound it.
-    """
+    """`founder`: of its cluster; `proposed`: by it; `bound`: whether an earlier vote bound it."""
 
     founder: str | None
     proposed: str | None

@@ -86,10 +86,7 @@ def some_know(view: View) -> bool:
 
 
 def build(members: int = 4, mutant: str | None = None) -> World:
-    """Return the world of 2 to 6 members.
-
-    Mutant `passes-all-on`: a small bid is passed on like a large one.
-    """
+    """Return the world of 2 to 6 members.  Mutant `passes-all-on` passes on small bids, too."""
     names = [f"m{i}" for i in range(1, members + 1)]
     after = dict(zip(names, names[1:] + names[:1], strict=True))
     return World(

@@ -108,10 +108,7 @@ def agree(one: Vote, other: Vote) -> bool:
 
 
 def build(members: int = 3, mutant: str | None = None) -> World:
-    """Return the world of 2 to 12 resource managers (`members`) and a transaction manager.
-
-    Mutant `one-vote-short`: N - 1 votes are enough.
-    """
+    """Return the world of 2 to 12 resource managers; with `one-vote-short` N - 1 votes suffice."""
     names = [f"rm{i}" for i in range(1, members + 1)]
     needed = members - 1 if mutant == "one-vote-short" else members
     return World(

@@ -31,10 +31,7 @@ def build(
     cut: int = 0,
     **more: Any,
 ) -> World:
-    """Return a world of `members` nodes.
-
-    `cut`: so many of them are cut off at first; `more`: fields of `Facts`.
-    """
+    """Return a world of nodes; `cut`: how many are cut off at first; `more`: fields of `Facts`."""
     names = tuple(NAMES[:members])
     groups = (frozenset(names[:cut]),) if cut else ()
     facts = Facts(names=names, rules=Rules(rules), backend=backend, groups=groups, **more)
@@ -42,10 +39,7 @@ def build(
 
 
 def world_of(facts: Facts, mutant: str | None = None, *, only_joins: bool = False) -> World:
-    """Return the world of these facts.
-
-    `only_joins`: do not claim that there is one cluster, only that all nodes can be in one.
-    """
+    """Return the world of these facts; `only_joins`: claim only that all can be in one cluster."""
     node = partial(Node, rules=facts.rules, tries=facts.tries, expected=facts.meant, mutant=mutant)
     members: dict[str, Any] = {name: partial(node, name) for name in facts.names}
     members["links"] = partial(Links, facts.groups)

@@ -51,10 +51,7 @@ class Receiver:
 
 
 def build(members: int = 2, *, losses: bool = True, fair: str = "both") -> World:
-    """Return the world of a sender and a receiver, which are the `members`.
-
-    `fair`: the ends at which arrivals are strongly fair: both, receiver or none.
-    """
+    """Return the world; `fair`: the ends with strongly fair arrivals: both, receiver or none."""
     ends = {"both": ("receiver", "sender"), "receiver": ("receiver",), "none": ()}[fair]
     return World(
         name="bits-for-ever",

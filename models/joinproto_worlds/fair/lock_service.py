@@ -69,10 +69,7 @@ class Server:
 
 
 def build(members: int = 3, *, last_first: bool = False, strongly: bool = False) -> World:
-    """Return the world of 1 to 4 clients (`members`) and a server.
-
-    `strongly`: fairness is strong for each step, which changes no result here.
-    """
+    """Return the world of 1 to 4 clients; `strongly`: steps are strongly fair, which is no help."""
     names = [f"c{i}" for i in range(1, members + 1)]
     return World(
         name="lock-service",

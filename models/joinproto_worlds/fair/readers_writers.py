@@ -44,10 +44,7 @@ class Process:
 def build(
     members: int = 2, *, writers: int = 1, writers_first: bool = True, strongly: bool = False
 ) -> World:
-    """Return the world of 1 to 6 readers (`members`) and some `writers`.
-
-    `writers_first`: no reader enters while a writer waits.  `strongly`: entering is strongly fair.
-    """
+    """Return the world of 1 to 6 readers and `writers`; `strongly`: entering is strongly fair."""
     readers = [f"r{i}" for i in range(1, members + 1)]
     writing = [f"w{i}" for i in range(1, writers + 1)]
 

@@ -29,10 +29,7 @@ from joinproto_worlds.fair.cell import Cell, becomes
 
 
 def build(members: int = 4, *, numbers: int | None = None, fair: bool = True) -> World:
-    """Return the world of 2 to 7 machines (`members`).
-
-    `numbers`: K, by default N - 1, but at least 2.
-    """
+    """Return the world of 2 to 7 machines; `numbers`: K, by default N - 1, but at least 2."""
     names = [f"m{i}" for i in range(1, members + 1)]
     k = max(2, members - 1) if numbers is None else numbers
 

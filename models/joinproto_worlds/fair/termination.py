@@ -26,10 +26,7 @@ ASKS, GOES_ON = "the first node asks", "the token goes on"
 
 
 def build(members: int = 3, mutant: str | None = None, *, fair: bool = True) -> World:
-    """Return the world of 2 to 5 nodes (`members`), each (awake, black).
-
-    The token is (where, black).
-    """
+    """Return the world of 2 to 5 nodes (awake, black) and a token (place, black)."""
     names = [f"n{i}" for i in range(members)]
 
     def steps(view: View) -> Iterator[Together]:

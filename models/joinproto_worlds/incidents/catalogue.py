@@ -16,17 +16,13 @@ ENDINGS: dict[Rule, str] = {"deployed": "", "fixed": "-fixed", "left": "-left"}
 """The suffix of a world's name, by its rule."""
 
 Ends = tuple[str, int | None]
-"""What a world shows, in a sentence, and how many steps its shortest failing run has, or None if
-all claims hold.
+"""What a world shows, in a sentence, and the number of steps of its shortest failing run, or None.
 """
 
 
 @frozen
 class Told:
-    """An incident.  `happened`: a paragraph in which a person with this trouble recognises it.
-
-    `worlds`: the expected result by rule.
-    """
+    """An incident.  `happened`: a paragraph in which a person with this trouble recognises it."""
 
     name: str
     system: str
@@ -57,8 +53,7 @@ def incident(
 ) -> Callable[[Callable[[Rule], Incident]], Callable[[Rule], Incident]]:
     """Return a decorator that registers a function's incident; its docstring tells the events.
 
-    `deployed`, `others`: the expected results of the worlds "deployed", "fixed" and "left"; the
-    last two may be missing.
+    `others`: the expected results of the worlds "fixed" and "left", if there are such worlds.
     """
     worlds = {"deployed": deployed, **others}
 
@@ -71,10 +66,7 @@ def incident(
 
 
 def build(members: int, *, incident: str, rule: Rule) -> World:
-    """Return the world of an incident under a rule.
-
-    `members`: as many as the incident has nodes; any other number raises a `ValueError`.
-    """
+    """Return the world of an incident under a rule; `members` must be its number of nodes."""
     found = INCIDENTS[incident]
     if members != found.members:
         raise ValueError(f"it has {found.members} members, always")

@@ -27,10 +27,7 @@ PODS = ("pod0", "pod1", "pod2")
 
 
 def joining(view: View, names: tuple[str, ...], **more: Any) -> Iterator[Together]:
-    """Yield the steps by which nodes that are down join a node that serves.
-
-    A state transfer overwrites their data.  `more`: other fields of a node that has joined.
-    """
+    """Yield the steps by which nodes that are down join a node that serves, and get its data."""
     for one in serving(view)[:1]:
         for name in names:
             if not view[name].up:

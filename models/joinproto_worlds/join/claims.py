@@ -1,6 +1,5 @@
-"""The claims of the join worlds: what always holds, and what must be possible.
-
-A claim that something always holds is empty where the members cannot do anything.
+"""The claims of the join worlds: what always holds, and what must be possible, because otherwise
+the first claims say nothing.
 
 Source: join protocol, section 4.
 """
@@ -60,10 +59,7 @@ CHOSEN = attrgetter("chosen")
 
 
 def properties(it: Bounds, length: int) -> list[Property]:
-    """Return the claims about a world within these bounds.
-
-    `length`: how many views are in the chain at the beginning.
-    """
+    """Return the claims about a world; `length`: how many views its chain has at the beginning."""
     names, natives = it.names, it.natives
     watched = LEDGER | (READS if it.reads else {}) | (STANDS if it.hears else {})
     watched |= CLOSES if it.asks else {}
@@ -159,10 +155,7 @@ def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
 
 
 def _one_active(views: int, natives: tuple[str, ...], view: View) -> bool:
-    """Return whether a member is active, or the bounds end the search.
-
-    The claim is that this stays possible without another fault.
-    """
+    """Return whether a member is active, or the bounds end the search; this must stay possible."""
     members = [shown for name in natives if isinstance(shown := view[name], Shown)]
     return any(
         item.is_tired or item.phase is Phase.ACTIVE or (item.tip and item.tip.number == views)

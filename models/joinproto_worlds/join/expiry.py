@@ -1,7 +1,4 @@
-"""Which messages of the join worlds no member can use any more.
-
-Dropping them is the reduction that makes the worlds small enough to search.
-"""
+"""Messages that no member can use any more: dropping them keeps the join worlds small enough."""
 
 from __future__ import annotations
 

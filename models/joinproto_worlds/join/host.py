@@ -35,11 +35,8 @@ def row(table: str, label: str, case: str) -> str:
 
 
 def _of_any_meeting(message: messages.JoinMessage) -> messages.JoinMessage:
-    """Return the message without its meeting, as earlier versions send it.
-
-    A member believes every refusal that names no meeting.
-    """
-    # Otherwise each process and each connection sends different messages.
+    """Return the message without a meeting, as earlier versions send it; refusals are believed."""
+    # With meetings, each process and each connection would send different messages.
     return (
         evolve(message, meeting="")
         if isinstance(message, messages.Hello | messages.Refused)

@@ -31,10 +31,7 @@ OUTCOMES = (
 
 
 def outcomes(before: MemberState, told: Input | None) -> Iterator[str]:
-    """Yield the outcomes of the comparisons at a decision.
-
-    `before`: the member before the step; `told`: the input of the step.
-    """
+    """Yield the outcomes of the comparisons at a decision; `told`: the input of the step."""
     new: dict[str, Answer] = {}
     match told:
         case Receive(_, Promise() as promise) if promise.answer is not None:

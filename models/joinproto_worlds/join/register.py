@@ -15,10 +15,7 @@ from joinproto_worlds.join.words import Ask, Cas, ChosenView, Free, Says
 
 @define
 class Register:
-    """A register that never fails.  `chosen`: its entries.
-
-    `forgets`: it sets a second successor for a view that already has one.
-    """
+    """A register that never fails.  `chosen`: its entries; `forgets`: it sets second successors."""
 
     persistent: ClassVar[tuple[str, ...]] = ("chosen",)
 

@@ -230,10 +230,7 @@ def tails() -> Scene:
 
 
 def _went_on(first: Lineage, names: str, ready: str) -> Scene:
-    """Return a scene with two frames: all wrote the first, and the stores in `ready` have both.
-
-    `names`: the members of the second view, in which the second frame was written.
-    """
+    """Return a scene: all wrote a frame, and a view of `names` the next, which `ready` have."""
     before = _first_frame(first)
     chain = _changed(first, names, position=before)
     last = Position(_tip(chain).id, 2)
@@ -256,10 +253,7 @@ def put_back_empty() -> Scene:
 
 
 def put_back_in_update() -> Scene:
-    """As `put_back`, but the copy was made while `b` was updated in the second view.
-
-    `d` was given up before, and is not in that view.
-    """
+    """As `put_back`, but copied while `b` was updated in view 2; `d` was given up before view 2."""
     first = _founded("abcd", wait_for=3)
     scene = _went_on(first, "abc", "ac")
     old = _store("b", scene.chain, ready_at=1)

@@ -17,9 +17,7 @@ from joinproto_worlds.mutations.mutation import Mutation, inside
 
 @frozen
 class _Place:
-    """A module of this package, its tuples of mutations, and the package of ours (`room`) that
-    they change.
-    """
+    """A module here, its tuples of mutations, and `room`, the package of joinproto they change."""
 
     module: str
     tuples: tuple[str, ...]
@@ -46,10 +44,7 @@ def every() -> Iterator[Mutation]:
 
 
 def mutation(name: str | None) -> Mutation | None:
-    """Return the mutation of this name, or None for None.
-
-    Raises `UsageProblem` if no mutation has this name.
-    """
+    """Return the mutation of this name, None for None; raises `UsageProblem` for an unknown one."""
     found = _found(name)
     if name is not None and found is None:
         raise UsageProblem(

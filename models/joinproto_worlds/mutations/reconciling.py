@@ -95,6 +95,4 @@ RECONCILING = (
     Mutation.of("list-decides", KEEPER, "_as_told", instead(lambda queue, *_: queue)),
     Mutation.of("without-leader", KEEPER, "_as_told", _leader_or_list),
 )
-"""In the order of the rules: one of Q1, two of Q2, one of Q3, three of Q4, one each of Q5 and Q6;
-then those about the actions of a broker.
-"""
+"""In the order of the rules: Q1, two of Q2, Q3, three of Q4, Q5, Q6; then actions of a broker."""

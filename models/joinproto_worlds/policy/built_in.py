@@ -11,9 +11,8 @@ SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
 
 def pick(asked: StateQuestion) -> str | None:
-    """Return the host of the latest store if `recover pick` is sure of it, else `WAIT`.
-
-    Return None for a question that is not `choose-founder`.
+    """Return the host of the store that `recover pick` proves the latest, or WAIT, or (other
+    questions) None.
     """
     if asked.question.ask != "choose-founder":
         return None

@@ -234,8 +234,7 @@ class Beside(MachineWorld[Event, Effect]):
         if self.state is None:
             return
         keeper, follows = self.state.keeper, tuple(map(aged, self.state.follows))
-        # The daemon follows tools in the order in which they were begun; here that is the order of
-        # the queues.
+        # The daemon follows tools in the order in which they began: here the order of the queues.
         intents = OrderedDict((key, aged(one)) for key, one in sorted(keeper.intents.items()))
         keeper = evolve(keeper, intents=intents, changed_at=LONG_AGO)
         if self.waits:
@@ -321,9 +320,7 @@ SPENDS = {
 }
 """The budget that each fault takes from."""
 FREE = ("crashes", "loses power", "a copy of its file is made")
-"""Faults that `happen` does not charge: `dies` charges a crash, and a copy is charged when it is
-put back.
-"""
+"""Faults that `happen` does not charge: `dies` charges a crash, and a copy's return charges it."""
 
 
 def _said(intents: Mapping[Key, Intent]) -> str:
@@ -341,11 +338,10 @@ def build(
     crashes: int = 0,
     **budgets: int,
 ) -> World:
-    """Return the world of a daemon beside a broker of `members` nodes, of which c is lost.
+    """Return the world of a daemon and a broker of `members` nodes, of which c is lost.
 
-    `kinds`: a letter for each queue, `q` or `s` (a stream).  `learners`: a new replica has no vote
-    at first.  `copies`: how many replicas a node may copy at once.  `crashes`, `budgets`: see
-    `Beside`.
+    `kinds`: for each queue `q`, or `s` (a stream).  `learners`: a new replica has no vote at first.
+    `copies`: how many replicas a node may copy at once.  `crashes`, `budgets`: see `Beside`.
     """
     nodes = tuple(name for name in "abcdef"[:members] if name != LOST)
     first = frozenset("abc")

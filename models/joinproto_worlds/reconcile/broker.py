@@ -14,9 +14,7 @@ Names = frozenset[str]
 
 @frozen(cache_hash=True)
 class Group:
-    """A queue.  `voters`, `learners`: its group.  `listed`: the replicas in its list; `unlisted`:
-    changes that the list lacks; `asked`: commands under way.
-    """
+    """`listed`: replicas in the list; `unlisted`: changes it lacks; `asked`: commands under way."""
 
     name: str
     kind: str
@@ -67,10 +65,7 @@ class Group:
         }
 
     def status(self, nodes: Iterable[str], *, leads: bool) -> tuple[Replica, ...]:
-        """Return the replicas as the shipped code reads them from a tool's output.
-
-        `nodes`: the nodes that run; `leads`: whether a leads, otherwise no node does.
-        """
+        """Return the replicas by a tool's output.  `leads`: whether a leads; else no node does."""
         rows: list[dict[str, object]] = []
         for name in sorted(self.replicas):
             answers, is_leader = name in nodes, leads and name == "a"

@@ -23,9 +23,7 @@ INTERVAL, TRIGGER = 3, 2
 
 @frozen
 class Shown:
-    """The observation of a node.  `looks`: whether its last step was a look; `timers`: how many
-    timers are armed.
-    """
+    """`looks`: whether the node's last step was a look; `timers`: how many timers are armed."""
 
     looks: bool
     timers: int
@@ -35,8 +33,7 @@ class Shown:
 class Node:
     """A node that hears events and looks when a timer's time has come.
 
-    Times are relative to now, so that there are finitely many states: a tick brings all timers
-    nearer.
+    Times are relative to now, so that states are finitely many: a tick brings all timers nearer.
     """
 
     clock: Clock
@@ -85,10 +82,7 @@ def build(
     variant: str = "ours",
     claims: str = "looks",
 ) -> World:
-    """Return the world of a node and its timer.
-
-    `claims`: `looks` claims that it looks in the end, `one` that at most one timer is armed.
-    """
+    """`claims`: "looks", that the node looks in the end; "one", that at most one timer is armed."""
     pace = Timers(interval=INTERVAL, trigger_interval=TRIGGER)
     whose = Variant(variant)
     claim = (

@@ -50,9 +50,8 @@ TARGET = 3
 class Operator:
     """An operator, who forgets nodes that do not run, and adds and removes replicas by hand.
 
-    `nodes`: of the cluster.  `drained`: nodes in maintenance; `drains`: nodes that may still get
-    into it; `mistaken`: a drained node was given a replica.  `adds`, `removes`, `forgets`,
-    `wipes`: how often each may still happen.
+    `nodes`: of the cluster.  `drained`: nodes in maintenance; `drains`: those that may still be;
+    `mistaken`: one of them was given a replica.  The numbers: how often each may still happen.
     """
 
     nodes: frozenset[str]
@@ -118,13 +117,12 @@ def build(
 ) -> World:
     """Return the world of a queue on the nodes `first` in a cluster of `members` nodes (3 to 5).
 
-    Node a leads at first.  `terms`: the last term of elections.  `adds`, `removes`, `forgets`: how
-    often the operator may do this by hand; `removable`: the nodes whose replicas may be removed so.
-    `wipes`: how many disks may be lost while their node is down.  `restarts`: crashed nodes come
-    back.  `stands`: nodes that may be a candidate; `drains`: nodes that the operator puts into
-    maintenance and back; `partitions`: how often the leader's side may be cut off; `lost`: nodes
-    that never run; `joint`: a lost replica is replaced by one joint change instead of two single
-    ones.
+    Node a leads at first.  `terms`: the last term.  `adds`, `removes`, `forgets`: how often the
+    operator may do this by hand; `removable`: nodes whose replicas may be removed so.  `wipes`: how
+    many disks may be lost while their node is down.  `stands`: nodes that may be a candidate;
+    `drains`: nodes that the operator puts into maintenance and back; `partitions`: how often the
+    leader's side is cut off; `lost`: nodes that never run; `joint`: one joint change replaces a
+    lost replica.
     """
     nodes = frozenset("abcde"[:members])
     known = mutation(mutant) if is_mutation(mutant) else None

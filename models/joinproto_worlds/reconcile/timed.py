@@ -41,10 +41,10 @@ class C(Enum):
 
 @frozen
 class Shown:
-    """The observation of the leader.  `away`: seconds for which c is down.  `since`: seconds after
-    the failure in which fewer replicas ran than wanted.  `looks`: its last step was a look.
+    """`away`: seconds for which c is down.  `since`: seconds after the failure in which too few
+    replicas ran.  `looks`: the last step was a look.
 
-    `changes`: how many changes it made; `by_hand`: how many the operator may still make.
+    `changes`: made by the leader; `by_hand`: how many the operator may still make.
     """
 
     members: frozenset[str]
@@ -58,9 +58,7 @@ class Shown:
 
 @define
 class Leader:
-    """The queue's leader, on a.  `fate`: the state of c after its failure.  `back`: seconds after
-    which c is back, None for never.
-    """
+    """The queue's leader, on a.  `fate`: of c; `back`: seconds until c is back, None for never."""
 
     clock: Clock
     settings: Settings
@@ -195,10 +193,9 @@ def build(
     by_hand: int = 0,
     within: int = 0,
 ) -> World:
-    """Return the world of a scenario: `one`, `two` or `three`.
+    """Return the world of a scenario: `one`, `two` or `three`.  All times are in seconds.
 
-    `interval`, `failure`: settings in seconds.  `back`: seconds until c is back.  `by_hand`: how
-    many replicas the operator may add.  `within`: the most seconds until c is replaced.
+    `within`: the longest time from the failure to a replacement.
     """
     pace = Timers(interval=interval, trigger_interval=TICK)
     clock = Clock(variant=Variant(variant), pace=pace)

@@ -69,10 +69,7 @@ def by_choice(view: View) -> dict[str, Any]:
 
 
 def by_founding(view: View) -> dict[str, Any]:
-    """Map a state of the note's world: how many clusters are active, or several.
-
-    The initial signature tells clusters apart.
-    """
+    """Map a state of the note's world: how many clusters (initial signatures) are active."""
     founded = {shown.status.initial for shown in view.up.values() if shown.status.active}
     return {"register": len(founded) if len(founded) <= 1 else "several first views"}
 

@@ -36,9 +36,7 @@ class Shown:
 
 @define
 class Chase:
-    """A primary and its load.  `length`: messages at first.  `turn`: what happens next: 0 a message
-    is put, 1 taken, 2 copied.
-    """
+    """`length`: messages at first.  `turn`: the next event: 0 a put, 1 a take, 2 a copy."""
 
     order: Order
     length: int

@@ -24,10 +24,7 @@ from joinproto_worlds.standby.story import Op
 
 @frozen(kw_only=True)
 class Shown:
-    """The observation of a story: the facts that the claims below are about.
-
-    `second`: another broker took over; `done`: all actions of the clients were confirmed.
-    """
+    """A field for each claim.  `second`: another broker took over; `done`: all was confirmed."""
 
     lost: bool
     returned: bool

@@ -26,9 +26,7 @@ class Sent:
 
 @frozen
 class Published:
-    """Recorded: a master publishes.  `parent`: the state that it had accepted; `committed`: the
-    configuration that was committed last; `copies`: to how many nodes the publication goes.
-    """
+    """Recorded: a master that had accepted `parent` publishes to `copies` nodes."""
 
     term: int
     version: int
@@ -65,9 +63,7 @@ class Publication:
 
 @frozen(cache_hash=True)
 class Past:
-    """The observation of the history.  `twice`: a version was published twice in one term;
-    `short`: a commit lacked a quorum of the configuration before.
-    """
+    """`twice`: a version was published twice in a term; `short`: a commit lacked its quorum."""
 
     publications: frozenset[Publication] = frozenset()
     commits: frozenset[tuple[int, int]] = frozenset()

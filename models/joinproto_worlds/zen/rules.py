@@ -13,9 +13,7 @@ FORMER = 2
 
 @frozen(cache_hash=True)
 class Configuration:
-    """The nodes whose votes count.  `size`: their number, with strangers: names that no node has,
-    and that never vote.
-    """
+    """The nodes whose votes count.  `size`: their number and that of strangers, who never vote."""
 
     names: frozenset[str]
     size: int
