@@ -1,4 +1,4 @@
-"""The worlds of the Clusterer: the subject, size and broken claims of each."""
+"""The worlds of the Clusterer: their sizes, and the claims that break."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_each_hole_of_the_shipped_rules_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_each_rule_that_is_left_out_is_found(name: str) -> None:
-    """U1 to U7."""
+    """Each of these worlds has one mutant, of the rules U1 to U7."""
     claim, steps = MUTANTS[name]
     (mutant,) = next(one.mutants for one in ENTRIES if one.name == name)
     found = searched(name, mutant)

@@ -1,4 +1,4 @@
-"""The worlds of discovery: the subject, size and broken claims of each."""
+"""The worlds of discovery: their sizes, and the claims that break."""
 
 from __future__ import annotations
 

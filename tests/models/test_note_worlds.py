@@ -1,4 +1,4 @@
-"""The note's worlds: the subject, size and shortest failing run of each."""
+"""The note's worlds: their sizes and their shortest failing runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_world_of_the_note_has_a_pinned_count() -> None:
 @pytest.mark.parametrize("item", NOTE, ids=lambda item: str(item.name))
 def test_a_world_ends_as_expected(item: object) -> None:
     assert item in NOTE
-    entry = NOTE[NOTE.index(item)]  # typed
+    entry = NOTE[NOTE.index(item)]  # the same item, with its type
 
     found = searched(entry.name)
 

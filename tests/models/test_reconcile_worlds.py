@@ -1,4 +1,4 @@
-"""The worlds of reconciliation: the subject, size and broken claims of each."""
+"""The worlds of reconciliation: their sizes, and the claims that break."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ REPAIRED = "each that can be repaired is"
 @pytest.mark.parametrize(
     ("name", "mutant", "claims", "steps"),
     [
-        # Incidents of others, and defects of the shipped broker.
+        # Incidents of other systems, and defects of the shipped broker.
         ("reconcile-removal", "applies-alone", {STAYS}, 4),
         ("reconcile-restarted", "peer-file", {"who was removed stays out"}, 3),
         ("reconcile-removal", "heard-again", {"who was removed stays out"}, 3),

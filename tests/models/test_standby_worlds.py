@@ -1,4 +1,4 @@
-"""The worlds of hot standby: the subject, size and broken claims of each."""
+"""The worlds of hot standby: their sizes, and the claims that break."""
 
 from __future__ import annotations
 

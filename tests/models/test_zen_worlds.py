@@ -21,7 +21,7 @@ SAME_SIZES = [
     pytest.param(2, 2, 3, 1, 7, marks=pytest.mark.soak("system-worlds")),
     pytest.param(3, 1, 2, 1, 4, marks=pytest.mark.soak("system-worlds")),
 ]
-"""Nodes, terms, versions, values, messages at most."""
+"""Numbers of nodes, terms, versions and values, and the most messages."""
 
 
 @pytest.mark.parametrize(("nodes", "terms", "versions", "values", "messages"), SAME_SIZES)

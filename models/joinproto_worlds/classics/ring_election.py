@@ -86,7 +86,7 @@ def some_know(view: View) -> bool:
 
 
 def build(members: int = 4, mutant: str | None = None) -> World:
-    """Return the world of 2 to 6 members.  Mutant `passes-all-on` passes on small bids, too."""
+    """Return the world of 2 to 6 members; with `passes-all-on` small bids are passed on, too."""
     names = [f"m{i}" for i in range(1, members + 1)]
     after = dict(zip(names, names[1:] + names[:1], strict=True))
     return World(

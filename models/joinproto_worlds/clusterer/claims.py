@@ -23,7 +23,7 @@ def claims(title: str, variant: str) -> Iterator[Property]:
     if title == "conflict":
         yield always_each("nothing is stored", _nothing_is_stored)
         return
-    if title == "two-ready-reset":  # until a younger config comes
+    if title == "two-ready-reset":  # data may differ until a younger config comes
         yield always_each("a knows b where it boots with its data", _a_knows_b)
     elif title in MISSED:
         yield always_each("one config, one set of data in the end", _one_set_at_last)

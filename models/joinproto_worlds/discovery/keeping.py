@@ -31,7 +31,7 @@ class Keeper(Enum):
 
 @frozen
 class Checks:
-    """The service's answers about a node's own record and about the others."""
+    """What the service says: whether it has the node's own record and others, or that it failed."""
 
     there: bool
     others: bool

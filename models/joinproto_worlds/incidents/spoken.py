@@ -142,4 +142,4 @@ SPOKEN = {
     " failover to a replica that was syncing, master_link_status down,"
     " master_sync_in_progress, loading RDB, wait_bgsave, slave without keys won; Redis Cluster",
 }
-"""The words for each incident, by its name without the ending of a world."""
+"""The words for each incident, by its name without the suffix of a world."""

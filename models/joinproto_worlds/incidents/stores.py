@@ -1,4 +1,4 @@
-"""Incidents of Redis, Valkey and etcd: a store that comes back empty, and wins."""
+"""Incidents of Redis, Valkey and etcd: a store that is empty or wrong, and counts as the truth."""
 
 from __future__ import annotations
 

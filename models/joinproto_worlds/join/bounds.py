@@ -32,7 +32,7 @@ class Bounds:
     all answers, except behind the views with the numbers in `hurries`; the default for three or
     more.  `scene`: the contents of the disks (`scenes.py`).
 
-    These have names of members.  `electors`: the configured electors, by default all.  `leaves`:
+    Some fields are names of members.  `electors`: the configured electors, or all.  `leaves`:
     members that may leave; `foreign`: those that must not come in; `hears`: those whose connections
     come and go, with the most `questions` they ask over new ones; `reads`: those at which a client
     reads; `cut`: pairs that never hear each other.

@@ -181,7 +181,7 @@ def _nothing_lost(
 ) -> bool:
     """A member that is ready in its tip has all that was committed up to there.
 
-    So also `no_stale_source`: only a ready member feeds an update.
+    This implies `no_stale_source`, because only a ready member feeds an update.
     """
     tip, frames = data
     if frames is None or tip is None:

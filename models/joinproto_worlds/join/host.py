@@ -148,7 +148,7 @@ class Host:
                 yield Record(words.ReadEnded(self.member.seat))
 
     def _votes_alone(self, before: StoreRecord, tip: View) -> bool:
-        """Return whether this store, the only elector, chose `tip` by its own unwritten vote."""
+        """Return whether this store, as the only elector, chose `tip` by a vote not on its disk."""
         electors = tip.electors if before.tip is None else before.tip.electors
         config = self.node.plan.config
         return not config.outside and electors == {Seat(config.member, before.store_id)}

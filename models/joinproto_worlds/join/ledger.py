@@ -34,8 +34,8 @@ class Ledger:
     other eras.  `served`: the latest view in which clients were served; `returned`: which of its
     members were stopped since.  `stale`: members at which a read began that lacks a committed
     frame.  `left`: members that were cut off, and whose view had a successor when they were
-    connected again.  `knew`: members that the register has told, in their present process, that
-    no view follows a view.
+    connected again.  `knew`: members, each with a view, of which the register has told their
+    present process that no view follows it.
     """
 
     wait_for: int

@@ -390,8 +390,8 @@ def _without_time(member: MemberState, until: int) -> MemberState:
     """Forget all times: deadlines come at any moment, so only whether a deadline is set counts."""
     m = Known(*values_of(member))
     m.patience_until = None if m.patience_until is None else 0
-    # The time to close the cluster is over at once or never.  A member closes a view that keeps
-    # it as long as it wants, so this time counts only for a member that is left out.
+    # The time to close the cluster is over at once or never (`Plan.lasts`).  After it, a view that
+    # leaves the member out ends its wish; it still closes a view that keeps it.
     m.closes_until = None if m.closes_until is None else until
     m.tries = 0
     m.says_at = None

@@ -3,8 +3,8 @@ frame.
 
 In each state of a join world the power may fail everywhere at once.  The operator then has all
 stores, or some of them, as they are on the disks, and asks the shipped `pick`.  Each store that it
-calls proven, a tie or clean, or says loses nothing, is compared with the frames that were committed
-so far.
+calls proven, a tie or clean, or with which it says that nothing is lost, is compared with the
+frames that were committed so far.
 
 Asking about only some of the stores also covers the case that other members still run, or run
 again.  A frame that is committed later is then committed without the stores that were given.
@@ -138,7 +138,7 @@ def _is_left_behind(end: Position | None, chain: Lineage) -> bool:
 
 
 def stores_fit_together(asking: Asking, view: View) -> bool:
-    """No store is called damaged, copied or diverged in a world that has no such stores."""
+    """No store is called damaged, copied or diverged, as no store is copied and no view forced."""
     return not any(
         found.verdict in (Verdict.DIVERGED, Verdict.CORRUPT, Verdict.DIFFERENT_CLUSTERS)
         or found.has_copy

@@ -40,7 +40,7 @@ class Plan:
 
     `views`, `frames`: the most views of the chain, and the most frames written in all its views.
     `rounds`: the most rounds of ballots.  `proposes`, `suspects`, `leaves`, `closes`: whether the
-    member does this.  `forgets`: its disk may be lost or emptied.  `greets`: it says hello when it
+    member does this.  `forgets`: its disk may be emptied.  `greets`: it says hello when it
     starts, as over a new connection.  `hears`: its connections come and go; it asks a question
     over each new one, up to number `questions`.  `reads`: a client reads at it, once.  `beats`: it
     sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: in an update its host cuts

@@ -15,7 +15,10 @@ from joinproto_worlds.join.words import Ask, Cas, ChosenView, Free, Says
 
 @define
 class Register:
-    """A register that never fails.  `chosen`: its entries; `forgets`: it sets second successors."""
+    """A register that never fails.  `chosen`: its entries.
+
+    `forgets`: it also takes a second successor of a view.
+    """
 
     persistent: ClassVar[tuple[str, ...]] = ("chosen",)
 

@@ -158,7 +158,7 @@ def given_up() -> Scene:
 
 
 def left_out() -> Scene:
-    """`b` knows a view of itself alone; `a`, which was left out, does not know that."""
+    """`b` knows a view with only itself; `a`, which was left out, does not know this view."""
     first = _founded("ab", wait_for=1)
     chain = _changed(first, "b")
     stores = {"a": _store("a", first, ready_at=1), "b": _store("b", chain, ready_at=1)}

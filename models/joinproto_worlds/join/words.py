@@ -22,7 +22,7 @@ class MemberChoice(Enum):
     """A choice of the search for one member."""
 
     DEADLINE = "the deadline has come"
-    SUSPECT = "one of the others is not heard of"  # for longer than patience allows, truly or not
+    SUSPECT = "one of the others is not heard of"  # longer than patience allows, gone or not
     BEAT = "a heartbeat is due"
     READ = "a client reads"
     WRITE = "a client writes"
@@ -36,7 +36,7 @@ class MemberChoice(Enum):
 
 @frozen
 class Lost:
-    """Choice: `peer` is taken for lost, truly or not."""
+    """Choice: `peer` counts as lost, whether it is or not."""
 
     peer: str
 

@@ -73,7 +73,7 @@ class Patch:
             setattr(holder, name, self._made[1])
 
     def _holders(self, name: str, original: Any) -> list[Any]:
-        """Return the modules that hold it under this name: its own, and all that import it."""
+        """Return the modules that hold the original by its name: its own, and all importers."""
         count = len(sys.modules)
         if self._held is None or self._held[:2] != (original, count):
             ours = (one for title, one in list(sys.modules.items()) if is_model_code(title))
@@ -94,7 +94,7 @@ class Mutation:
 
     @classmethod
     def of(cls, name: str, module: str, path: str, made: Callable[[Any], Any]) -> Mutation:
-        """Return the mutation that is one patch."""
+        """Return the mutation that consists of one patch."""
         return cls(name, (Patch(module, path, made),))
 
     def apply(self) -> list[tuple[Any, str, Any]]:
@@ -173,7 +173,7 @@ def _stepwise(mutation: Mutation, found: Iterator[Any]) -> Iterator[Any]:
 
 
 def instead(replacement: Any) -> Callable[[object], Any]:
-    """Return a patch that replaces any original by this."""
+    """Return a patch that puts `replacement` in the place of any original."""
     return lambda _original: replacement
 
 

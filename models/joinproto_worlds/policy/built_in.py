@@ -11,8 +11,9 @@ SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
 
 def pick(asked: StateQuestion) -> str | None:
-    """Return the host of the store that `recover pick` proves the latest, or WAIT, or (other
-    questions) None.
+    """Return the host of the store that `recover pick` proves to be the latest, else `WAIT`.
+
+    To a question that is not `choose-founder` it returns None.
     """
     if asked.question.ask != "choose-founder":
         return None

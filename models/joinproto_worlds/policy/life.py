@@ -90,7 +90,7 @@ def _steps(system: System, asker: Questioner, view: View) -> Iterator[Together]:
 
 @cache
 def _first(value: Any) -> Any:
-    """Return the first value that equals this one, because the checker compares by identity."""
+    """Return the first value equal to this one: the checker recognises values by identity."""
     return value
 
 

@@ -46,7 +46,7 @@ class Node:
 
     @property
     def entry(self) -> str:
-        """Return its name in views."""
+        """Return its entry in views, NAME.STARTS."""
         return f"{self.name}.{self.starts}"
 
 
@@ -94,9 +94,9 @@ class System:
     """The system to which the nodes belong.
 
     `found`: returns what its reader finds in a node's directory; `together`: completes the findings
-    of several nodes by each other.  `needs_majority`: nodes stop serving when the majority of their
-    view is lost at once.  `goes_alone`: whether a node that is down serves again without others
-    when it is started.
+    of several nodes by each other.  `needs_majority`: nodes serve on only if they are a majority of
+    their view, unless a node has left it in order.  `goes_alone`: whether a node that is down
+    serves again without others when it is started.
     """
 
     name: str

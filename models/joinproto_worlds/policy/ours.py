@@ -58,7 +58,7 @@ def _asking(bounds: str, asker: Questioner, name: str, **given: Any) -> World:
 
 
 def _nothing_lost(asker: Questioner, view: View) -> bool:
-    """Return whether its choice has every committed frame, whichever stores answer."""
+    """Return whether the policy's choice has every committed frame, whichever stores answer."""
     committed = frozenset(view.monitor.committed)
     return all(committed <= kept for kept in _chosen(asker, stores_of(view), committed))
 

@@ -31,7 +31,7 @@ class PolicyWorld:
     is_large: bool = False
 
     def made(self, asker: Questioner, left: Left) -> World:
-        """Return the world in which `asker` is asked."""
+        """Return the world in which `asker` is asked; only a bounded one uses `left`."""
         module, _, name = self.build.partition(":")
         build = getattr(import_module(f"joinproto_worlds.policy.{module}"), name)
         world: World = build(asker, left) if self.is_bounded else build(asker)

@@ -320,7 +320,7 @@ SPENDS = {
 }
 """The budget that each fault takes from."""
 FREE = ("crashes", "loses power", "a copy of its file is made")
-"""Faults that `happen` does not charge: `dies` charges a crash, and a copy's return charges it."""
+"""Faults that `happen` does not charge: `dies` charges a crash, and the return of a copy a copy."""
 
 
 def _said(intents: Mapping[Key, Intent]) -> str:

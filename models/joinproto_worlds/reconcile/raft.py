@@ -5,8 +5,8 @@ members (a vote, or a copy of a whole log) is one joint step, so messages are ne
 repeated; a lost message is a step that is not taken.  The log has only entries with a membership.
 The first entry of each leader repeats the membership in its term, and a change is accepted once
 that entry and the last change are committed.  The latest membership in the log counts at once,
-committed or not.  A joint change has an entry with both memberships between, which needs a majority
-of each.
+committed or not.  A joint change goes through an entry with both memberships, which needs a
+majority of each.
 """
 
 from __future__ import annotations

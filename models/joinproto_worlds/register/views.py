@@ -63,7 +63,7 @@ def by_ledger(view: View) -> dict[str, Any]:
 
 
 def by_choice(view: View) -> dict[str, Any]:
-    """Map a state of the register's worlds: how many successors are chosen, or several."""
+    """Map a state of a `chain-register` world: how many successors are chosen, 0, 1 or several."""
     chosen = {majority.view for majority in view.monitor}
     return {"register": len(chosen) if len(chosen) <= 1 else "several successors"}
 

@@ -185,7 +185,7 @@ class Ports:
         it, name = self.it, self.name
         if it.plot.manager is not Manager.BUILT_IN:
             manager, fits = Managing(writing=view), True
-        elif view.number == 1:  # a promotion, which exists already; another may be behind it
+        elif view.number == 1:  # a promotion, which the chain already has; another may follow it
             manager, fits = Managing(chain=it.chain, asked=view), True
         else:
             manager, fits = appended(Managing(chain=it.chain, writing=view), view)

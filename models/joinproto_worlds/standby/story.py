@@ -53,7 +53,7 @@ class Op:
     `passes`: how many messages come and go before it, and leave only their numbers used.
     """
 
-    puts: tuple[tuple[str, str], ...] = ()  # queue, identity
+    puts: tuple[tuple[str, str], ...] = ()  # pairs of a queue and a message's identity
     takes: tuple[tuple[str, str], ...] = ()
     declares: WiringItem | None = None
     deletes: WiringItem | None = None
@@ -105,9 +105,9 @@ class Story:
 
     `marks`: which dirty stores an operator may mark clean after a total failure: "best" only the
     store that is proven to be the last, "any" every store, "left" the best store also while brokers
-    that its primary has left still run.  `apart`: answers to a backup's query travel beside current
-    changes, and may be overtaken (LC6).  `patient`: a new primary waits without end for the brokers
-    that it expects.  `succeeded`: at first the network is whole again after a cut, in which the
+    that its primary has left still run.  `apart`: answers to a backup's query travel apart from
+    current changes (LC6).  `patient`: a new primary waits without end for the brokers that it
+    expects.  `succeeded`: at first the network is whole again after a cut, in which the
     second broker was promoted and the third followed it; the first still serves.
 
     `late`: a broker learns of its promotion only after the built-in manager has it in its chain.

@@ -2,7 +2,7 @@
 it.
 
 The claims of the published model are about its set of messages, which loses none, and about a
-relation beside it that says which publication descends from which.  Here a monitor remembers both.
+relation that says which publication descends from which.  Here a monitor remembers both.
 """
 
 from __future__ import annotations
