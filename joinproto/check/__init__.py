@@ -1,10 +1,10 @@
 """Closed worlds, and the checker that searches them on one machine.
 
-A world is members, a network, faults and properties, written in plain Python; everything in this
-folder but `engine` defines worlds and imports no array library.  `engine` searches it at array
-speed, `reference` slowly and obviously.
+A world consists of members, a network, faults and properties, written in plain Python.  The folder
+`engine` searches a world with arrays, and no other module here imports an array library.
+`reference.py` does the same search slowly, in code whose correctness is easy to see.
 
-Models are written with these names: `from joinproto.check import World`.
+Models import the names below: `from joinproto.check import World`.
 """
 
 from joinproto.check.beginnings import any_of

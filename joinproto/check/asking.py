@@ -26,7 +26,7 @@ _NO_MONITOR = (
 
 
 AGAIN = 50
-"""Questions to each function of a claim that are put twice."""
+"""The first this many questions to each function of a claim are put twice."""
 
 _asked: dict[tuple[str, int], tuple[Any, int]] = {}
 
@@ -53,10 +53,10 @@ def _refuse_two_answers(item: Property, call: Callable[..., Any]) -> None:
 
 
 def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
-    """Return the answer of `call`, the claim or its premise."""
+    """Return the answer of `call`: of the claim, or of a part such as its premise."""
     what = f"property {item.name!r}"
     hint = _OF_STEPS if item.scope == "step" else _OF_STATES
-    # A part of a claim, such as its premise, is asked with the view.
+    # A part of a claim takes the view, whatever the claim takes.
     takes = CLAIMS[item.scope if call is item.holds else "world"]
     answer = guard(what, lambda: call(*shown), hint=hint, takes=takes)
     found = answer if type(answer) is bool else truth(what, call, answer)
@@ -92,7 +92,7 @@ def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
 
 
 def asked_of(item: Property, view: View) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
-    """Yield what a claim about states is asked with in one view, and the members that show it."""
+    """Yield the members that a claim about states is asked about in one view, and its arguments."""
     if item.scope == "world":
         yield (), (view,)
     elif item.scope == "monitor":
@@ -111,7 +111,7 @@ def ask_of_view(item: Property, view: View) -> bool:
 
 
 def is_within(within: Callable[[View], Any], view: View) -> bool:
-    """Return the answer of a world's bound."""
+    """Return the answer of a world's `within`."""
     return truth("within(view)", within, guard("within(view)", lambda: within(view)))
 
 
@@ -138,7 +138,7 @@ def truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
 def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: str = "") -> Any:
     """Return the result of `call`; its exceptions become a `ModelProblem` with a hint.
 
-    `takes`: the hint where it is called with other arguments than it takes.
+    `takes`: the hint for a function that does not take the arguments of the call.
     """
     try:
         return WATCH.over(what, call)
@@ -163,7 +163,7 @@ def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES, takes: 
 
 
 def _named_by(error: Exception) -> tuple[str, ...]:
-    """Return the attributes and names that the function which raised `error` speaks of."""
+    """Return the attributes and global names in the code of the function that raised `error`."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next

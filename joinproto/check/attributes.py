@@ -11,7 +11,7 @@ from typing import Any
 
 
 def fields(kind: type) -> tuple[str, ...] | None:
-    """Return the names of the fields of an attrs class or a dataclass; None of another class."""
+    """Return the names of the fields of an attrs class or a dataclass; None for other classes."""
     for base in kind.__mro__:
         held = vars(base)
         if "__attrs_attrs__" in held:
@@ -22,7 +22,7 @@ def fields(kind: type) -> tuple[str, ...] | None:
 
 
 def parts_getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a getter of all attributes with these names together."""
+    """Return a function that returns an object's attributes with these names, as a tuple."""
     if len(names) > 1 and all(name.isidentifier() for name in names):
         return attrgetter(*names)
     return lambda value: tuple([getattr(value, name) for name in names])
@@ -32,11 +32,11 @@ def cannot_change(kind: type) -> bool:
     """Return whether an attrs class or a dataclass is frozen."""
     if "__dataclass_params__" in vars(kind):
         return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
-    return "frozen" in kind.__setattr__.__name__  # as attrs calls the one that it puts there
+    return "frozen" in kind.__setattr__.__name__  # the name that attrs gives it
 
 
 def is_its_attributes(kind: type) -> bool:
-    """Return whether a program's class has objects that are their attributes and nothing else."""
+    """Return whether objects of a class, not of Python's library, consist only of attributes."""
     has_parts = kind.__dictoffset__ or any(map(_slots, kind.__mro__))
     return bool(not _is_stdlib(kind) and has_parts and is_python(kind))
 
@@ -47,7 +47,7 @@ def is_python(kind: type) -> bool:
 
 
 _HEAP = 1 << 9
-"""Py_TPFLAGS_HEAPTYPE: a class that a program made; others have a content of their own."""
+"""Py_TPFLAGS_HEAPTYPE: set for classes made at run time; others may have content in C."""
 
 
 def has_only(kind: type, names: tuple[str, ...]) -> bool:
@@ -58,7 +58,7 @@ def has_only(kind: type, names: tuple[str, ...]) -> bool:
 
 
 def added(value: object) -> tuple[str, ...]:
-    """Return the attributes that an object has besides those that its class has from Python."""
+    """Return the attributes of an object that a class outside Python's library has added."""
     kind = type(value)
     kinds = [base for base in kind.__mro__ if not _is_stdlib(base)]
     slots = [name for base in kinds for name in _slots(base) if hasattr(value, name)]
@@ -70,9 +70,9 @@ def _is_stdlib(kind: type) -> bool:
 
 
 def is_in_dict(value: Any, names: tuple[str, ...]) -> bool:
-    """Return whether these are the names in an object's `__dict__`, and nothing else holds them.
+    """Return whether `names` are the keys of an object's `__dict__`, which alone has its content.
 
-    No slot then, and no descriptor of the class that influences the stored value.
+    Its class then has no slots, and no descriptor that influences the stored values.
     """
     kind = type(value)
     if not is_python(kind) or not kind.__dictoffset__ or value.__dict__.keys() != {*names}:
@@ -84,7 +84,7 @@ def is_in_dict(value: Any, names: tuple[str, ...]) -> bool:
 
 
 def _slots(kind: type) -> list[str]:
-    """Return the names of the slots that the class adds, as its objects have them."""
+    """Return the names of the slots that the class adds; private names as Python stores them."""
     slots = vars(kind).get("__slots__", ())
     private = f"_{kind.__name__.lstrip('_')}"
     return [
@@ -95,10 +95,10 @@ def _slots(kind: type) -> list[str]:
 
 
 def attributes(value: object) -> tuple[str, ...]:
-    """Return the names of all attributes that an object has, in one order."""
+    """Return the names of all attributes that an object has, in a fixed order."""
     kind = type(value)
     names = [item.name for item in getattr(kind, "__attrs_attrs__", ())]
-    # A class that is derived from an attrs class without being one has more than its fields.
+    # A class derived from an attrs class, and not decorated itself, has more than its fields.
     names += [
         name
         for name in getattr(value, "__dict__", {})

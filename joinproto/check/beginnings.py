@@ -1,7 +1,7 @@
-"""The initial states of runs: one state, or one of several, reached without a step.
+"""The initial states of runs.  A run begins in one of them, without a step.
 
-A beginning sets some attributes of some members when they are made; all others are as
-`World.members` makes it.  Then a member starts, if the world starts with its members up.
+A beginning sets some attributes of some members when they are made; all other attributes are as
+`World.members` makes them.  Then the members start, if the world begins with its members up.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Beginning = Mapping[str, Mapping[str, Any]]
 """Member to attribute to value."""
 
 BEGINNINGS_MAX = 1_000_000
-"""More than any model means: each is made by Python."""
+"""More beginnings are taken for a mistake: Python makes each of them."""
 
 
 def any_of(choices: Mapping[str, Mapping[str, Any]]) -> tuple[Beginning, ...]:

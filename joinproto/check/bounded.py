@@ -1,4 +1,4 @@
-"""A search of all states, for questions about the whole graph, not the first violation."""
+"""A search of all states, for questions about the whole graph; it does not stop at a violation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def limits_of(bounds: Bounds) -> Limits:
 
 
 def searched(world: World, bounds: Bounds) -> tuple[Search, str]:
-    """Return the search, and why it does not have the whole graph, or nothing."""
+    """Return the search, and why it does not have the whole graph; "" if it has."""
     from joinproto.check.engine.search import Search
 
     search = Search(

@@ -1,7 +1,7 @@
-"""A world by its name or its file, built with the options of a command line.
+"""Find a world by its name or its file, and build it with the options of a command line.
 
 The worlds that ship are listed in `joinproto_worlds/entries.py`.  The options of `joinproto check`
-(members, wait_for, crashes, ...) are the parameters of the function that builds the world.
+(members, wait_for, crashes and others) are the parameters of the function that builds the world.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from joinproto.errors import did_you_mean
 
 
 def _entries() -> dict[str, Entry]:
-    from joinproto_worlds.entries import ENTRIES  # inside: the worlds are made of this package
+    from joinproto_worlds.entries import ENTRIES  # here, because the worlds import this package
 
     return {item.name: item for item in ENTRIES}
 
 
 def entry(name: str) -> Entry:
-    """Return the row of that name; an unknown one is answered with the nearest."""
+    """Return the world's row; raises `ModelProblem`, which suggests the name most like `name`."""
     if not ships(name):
         raise ModelProblem(
             f"there is no world called {name!r}",
@@ -46,7 +46,7 @@ def ships(name: str) -> bool:
 
 
 def parameters(item: Entry) -> dict[str, inspect.Parameter]:
-    """Return the world's parameters: its builder's that may be given by their place."""
+    """Return the world's parameters: those of its builder that are not keyword-only."""
     found = inspect.signature(builder(item)).parameters
     return {name: it for name, it in found.items() if it.kind is it.POSITIONAL_OR_KEYWORD}
 
@@ -66,7 +66,10 @@ def load_world(name: str, **options: Any) -> World:
 
 
 def load(target: str, options: Mapping[str, Any]) -> Loaded:
-    """Return the same with the way to it, for commands; options may be `Words`, or None."""
+    """Return the world as `load_world` does, with its target and options, for commands.
+
+    The values of `options` may be `Words`; those that are None are ignored.
+    """
     options = {key: value for key, value in options.items() if value is not None}
     if is_file(target):
         return load_file(target, options)
@@ -110,7 +113,7 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
             f"world {item.name} cannot be built with {shlex.join(words_of(options))}: {error}",
             next=f"joinproto models   lists what {item.name} takes",
         ) from error
-    from joinproto_worlds.entries import mistake  # inside: as above
+    from joinproto_worlds.entries import mistake  # here for the same reason
 
     expected: Any = "violated" if mutant else item.expected
     about = f"with a mistake built in: {mistake(mutant)}" if mutant else item.about
@@ -118,7 +121,7 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
 
 
 def mistakes(item: Entry) -> dict[str, str]:
-    """Return the mistakes that a world can be built with, each with its error."""
-    from joinproto_worlds.entries import mistake  # inside: as above
+    """Return the mutants that a world can be built with: name to a text about the mistake."""
+    from joinproto_worlds.entries import mistake  # here for the same reason
 
     return {name: mistake(name) for name in item.mutants}

@@ -1,8 +1,8 @@
-"""Likely causes of an unexpected result, in the form of a report.
+"""Likely causes of an unexpected result, as texts for a report.
 
-A text that a claim names and no member ever shows is mostly a misspelt one; a `shows()` that
-returns None in every state has mostly lost its `return`; and where a limit ended a search, a
-counter that still grew may be why it would never have ended by itself.
+A text that a claim names but no member ever shows is probably misspelt.  A `shows()` that returns
+None in every state probably lacks its `return`.  If a limit ended a search, a counter that still
+grew may be the reason why the search would not have ended by itself.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from joinproto.check.world import World
 from joinproto.errors import nearest
 
 TEXTS_MAX = 12
-"""Of a member that shows more different texts than these, none is reported."""
+"""If an attribute of a member shows more different texts than this, none of them is reported."""
 SHOWN_MAX = 2_000
-"""Observations of a member that are searched for texts, at most."""
+"""At most this many observations of a member are searched for texts."""
 GROWN = 10
 """A counter that took fewer values may well have a bound."""
 LOCALS_MAX = 20_000
-"""Local states of a member that are searched for counters, spread over all, at most."""
+"""If a member has more local states, only some, spread evenly, are searched for counters."""
 VIEWS_MAX = 8
-"""Views on which a claim is evaluated to see which attributes it reads."""
+"""The number of views on which a claim is evaluated to see whether it reads observations."""
 STEPS_FOR_ONE = 6
 """A counter that grows takes about this many steps of the world, at most, for each value."""
 
@@ -43,7 +43,7 @@ Shown = Mapping[str, Sequence[Any]]
 def texts_shown(seen: Shown) -> dict[str, tuple[str, ...]]:
     """Return the texts that each member showed, sorted, by member or `member.attribute`.
 
-    Attributes that are no text, or have more than a few values, are left out.
+    Attributes that are not texts, or took more than `TEXTS_MAX` values, are left out.
     """
     found: dict[str, set[str] | None] = {}
     for name, values in seen.items():
@@ -70,14 +70,14 @@ NOTHING = "shows() returns None in every state"
 
 
 def shows_nothing(seen: Shown) -> Iterator[str]:
-    """Yield that no member shows anything but None: mostly, `shows()` has no `return`."""
+    """Yield a text if no member shows anything but None: `shows()` probably lacks its `return`."""
     up = {name for name, values in seen.items() if {*map(type, values)} - {type(DOWN)}}
     if up and all(value is None or value is DOWN for values in seen.values() for value in values):
         yield f"shown by {', '.join(sorted(up))}: anything, for {NOTHING}"
 
 
 def misspelt(world: World, seen: Shown) -> Iterator[str]:
-    """Yield each text that a claim names and no member can equal: mostly, it is misspelt."""
+    """Yield a note on each text in a claim that no observation equals: it is probably misspelt."""
     if world.show_disk or world.show_links or world.monitor is not None:
         return  # other parts of the view are not examined
     named = {item.name: _texts_of(item) for item in world.properties if item.scope != "step"}
@@ -140,7 +140,7 @@ class _Texts:
 
 
 def _reads_enums(item: Property) -> bool:
-    """Return whether a claim may make texts from observations."""
+    """Return whether a claim may turn observations into texts."""
     return not _names_used(item).isdisjoint(("value", "name", "str", "format"))
 
 
@@ -150,7 +150,7 @@ def _names_used(item: Property) -> set[str]:
 
 
 def looks_outside(world: World) -> Iterator[str]:
-    """Yield each claim that looks at a member which is not in the world."""
+    """Yield a note on each claim that reads a member object which is not in the world."""
     for item in world.properties:
         for part in filter(isfunction, item.asks):
             held = variables_around(part)
@@ -162,7 +162,7 @@ def looks_outside(world: World) -> Iterator[str]:
 
 
 def goes_through_names(world: World, item: Property, seen: Shown) -> bool:
-    """Return whether a claim goes through the members' names, and never to their observations."""
+    """Return whether a claim iterates over members' names and never reads their observations."""
     functions = [part for part in item.asks if isfunction(part)]
     if item.scope != "world" or not _names_used(item).isdisjoint(_LOOKS) or not all(seen.values()):
         return False
@@ -185,7 +185,7 @@ _LOOKS = ("values", "items", "up", "disk", "monitor", "split", "links", "under_w
 
 
 class _Watched(View):
-    """A view that knows whether a claim took its names, and whether it looked behind them."""
+    """A view that records whether a claim iterated over its names or read an observation."""
 
     __slots__ = ("is_gone_through", "is_looked_at")
 
@@ -203,7 +203,7 @@ class _Watched(View):
 
 
 def _texts_of(item: Property) -> set[str]:
-    """Return the texts that stand in a claim's functions, apart from their docstrings."""
+    """Return the text literals in a claim's functions, apart from their docstrings."""
     functions = [part for part in item.asks if isfunction(part)]
     texts = {text for part in functions for text in _constants(part.__code__)}
     return texts - {part.__doc__ for part in functions}
@@ -254,14 +254,14 @@ class _Counter:
 
 
 def growing(member: str, names: Sequence[str], held: Sequence[Any], depth: int) -> Iterator[str]:
-    """Yield the attributes of a member that took ever more values in a search that was ended.
+    """Yield a note on each attribute that took ever more values until a limit ended the search.
 
-    `names`: its attributes; `held`: their frozen values in each local state, empty of a stopped
-    one.  `depth`: of the search, in states.
+    `names`: the member's attributes; `held`: their frozen values in each local state, empty if it
+    is stopped.  `depth`: of the search, in states.
     """
     counters = [_Counter() for _ in names]
     for values in held[:: 1 + len(held) // LOCALS_MAX]:
-        # All at once: one attribute may name what another holds.
+        # All values are thawed together, because two attributes may refer to one object.
         for counter, value in zip(counters, thaw_all(values), strict=False):
             counter.add(value)
     for name, counter in zip(names, counters, strict=True):

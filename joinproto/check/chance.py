@@ -1,9 +1,9 @@
 """`chance(world)`: the exact probability that a run breaks a claim, from the searched graph.
 
 The graph is read as a Markov chain of discrete time.  In each state one of the steps that change
-it is drawn, all with the same weight where nothing else is said.  That is the draw of `simulate`
-as well, so the shares of random runs approach these numbers.  A state is absorbing where
-no step changes it, and, for each claim, where that claim is broken.
+it is drawn; all have the same weight unless weights are given.  `simulate` draws steps in the same
+way, so the shares of random runs approach these numbers.  A state is absorbing if no step changes
+it; for each claim, the states that break it are absorbing, too.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class Weight:
     def of_delay(cls, text: str) -> Weight:
         """Return the weight that `STEP=5..60s` says; raises `UsageProblem`.
 
-        The step takes so long on average, from when it can be taken; others take a second.  A
-        chain keeps no clock: how long a step takes is distributed exponentially, so of those that
-        can be taken one comes first in proportion to how short their averages are.  Without
-        `STEP=` it fits no step, and `chance` says which there are.
+        From the moment when it is possible, the step takes the middle of the range on average;
+        other steps take a second.  A Markov chain has no clock, so durations are distributed
+        exponentially: the chance that a step comes first is inversely proportional to its average.
+        Without `STEP=` the weight fits no step, and `chance` raises an error that lists the steps.
         """
         step, value = _sides(text, "--delay", "begins=5..60s") if "=" in text else ("", text)
         low, dots, high = value.removesuffix("s").partition("..")
@@ -112,7 +112,7 @@ class Chance:
 
 @define
 class _Weights:
-    """Weights of steps, and which of them were about any."""
+    """Weights of steps.  `used`: those that fitted a step; `met`: the actions of all steps."""
 
     given: Sequence[Weight]
     used: set[Weight] = field(factory=set)
@@ -155,9 +155,9 @@ def chance(
     """Return the probability of each claim of `world`.
 
     `weights`: the last one that fits a step counts.  A run begins in each first state equally
-    often.  Undetermined, without numbers, where the graph was not searched to its end: a limit, a
-    world's `within` or `same`.  Raises `ModelProblem` for a model that cannot be explored, and
-    `UsageProblem` for a weight that is about no step.
+    often.  The result is "undetermined", without numbers, if a limit, or the world's `within` or
+    `same`, left states out.  Raises `ModelProblem` for a model that cannot be explored, and
+    `UsageProblem` for a weight that fits no step.
     """
     from joinproto.check.engine.liveness.chance import Chain
     from joinproto.check.engine.liveness.graph import Graph

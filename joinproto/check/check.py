@@ -1,4 +1,4 @@
-"""`check(world)`: explore it, judge every property, and report."""
+"""One search of a world: explore its states, judge every property, and report."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def check(
     `symmetry`: one state for each renaming of the world's interchangeable members.  `bounds` end
     the search early; the report then says `incomplete`.  `witnesses`: rebuild the shortest run to
     every `sometimes` too.  `answers`: members' known answers. `workers`: threads. `checkpoint`:
-    where states lie, and where a search that was killed continues from; its files are removed once
-    the search has ended.  Raises `ModelProblem` for a model that cannot be explored, `UsageProblem`
-    for a checkpoint of another search.
+    files for the states, from which a killed search continues; they are removed once the search
+    has ended.  Raises `ModelProblem` for a model that cannot be explored, `UsageProblem` for a
+    checkpoint of another search.
     """
     from joinproto.check.engine.search import Search
 
@@ -49,7 +49,7 @@ def check(
             limits=limits_of(bounds),
             symmetry=symmetry,
             progress=bounds.get("progress"),
-            # Those that the checkpoint holds take their place.
+            # A search that continues uses the answers in its checkpoint instead.
             answers=None if goes_on else answers,
             workers=workers,
             files=None if checkpoint is None else checkpoint.files,
@@ -65,7 +65,7 @@ def check(
 
 
 def _kept(report: Report, checkpoint: Checkpoint) -> Report:
-    """Return the report with its remark on a checkpoint; remove that of a search that is over."""
+    """Return the report with notes on the checkpoint, which is removed if the search is over."""
     notes = [checkpoint.note]
     if report.stopped_by:
         notes.append(checkpoint.left())
@@ -75,7 +75,10 @@ def _kept(report: Report, checkpoint: Checkpoint) -> Report:
 
 
 def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) -> Report:
-    """Return the report of a `Search` that ran; `began`, `cpu`: its clocks at the start."""
+    """Return the report of a `Search` that has run.
+
+    `began`, `cpu`: the wall clock and the processor time at its start, in seconds.
+    """
     from joinproto.check import memory
     from joinproto.check.engine.runs.coverage import coverage_of
     from joinproto.check.engine.runs.findings import findings_of
@@ -105,7 +108,7 @@ def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) 
 def report_of(
     search: Any, found: Findings, coverage: Coverage, *, levels: tuple[int, ...], **measured: Any
 ) -> Report:
-    """Return the report of a search, wherever its states are.
+    """Return the report of a search on one machine or on Spark.
 
     `levels`: distinct states at each depth.  `measured`: the engine, its counts and costs, by the
     names of `Report`.
@@ -129,7 +132,7 @@ def report_of(
 
 
 def reductions_of(search: Any) -> tuple[str, ...]:
-    """Return a text that says how the search left states out."""
+    """Return texts that say which states the search left out, and why."""
     world = search.tables.world
     dropped: tuple[str, ...] = () if world.expiry is None else ("messages of no use are dropped",)
     if world.same is not None:

@@ -1,7 +1,7 @@
-"""`cover(world, goal)`: tests from a search: few runs that take every row, step or pair of steps.
+"""`cover(world, goal)`: a few runs that together take every row, step or pair of steps, as tests.
 
-Each run is one of the world's, in words that `Replay` takes: so it is taken again by the members
-as they are now, or, from its file, by another implementation.
+A search finds them.  Their words are those that `Replay` takes, so the members' code of today, or
+another implementation that reads their file, can repeat each run.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def rows_of(move: Move) -> tuple[str, ...]:
 
 
 def name_of(move: Move) -> tuple[str, ...]:
-    """Return a step's name without its subject: its member, and the action."""
+    """Return a step's name without its message: its members and its action."""
     names = " ".join(name for name, _ in move.outcomes)
     return (f"{names}: {words(move)[0]}" if names else words(move)[0],)
 
@@ -72,11 +72,11 @@ def cover(
 ) -> Covered:
     """Return runs that take all goals: each row (a rule's label), step, or pair of steps.
 
-    A step that changes nothing is no goal.  `is_wanted`: which rows; of the other goals, only steps
-    that take such a row. `steps_max`: a run of this many steps takes no further goal; one whose
-    goal is further away is longer.  `each`: called with the number of each run, from 1, and the run
-    with its states.  Undetermined where a limit ended the search, or several states were taken for
-    one.  Raises `ModelProblem` for a model that cannot be explored.
+    A step that changes nothing is no goal.  `is_wanted`: selects rows; other goals count only if
+    one of their steps takes such a row.  `steps_max`: a run of this many steps is not continued,
+    but is longer if its first goal is further away.  `each`: called with the number of each run,
+    from 1, and the run with its states.  The result is "undetermined" if a limit ended the search,
+    or if `same` merged states.  Raises `ModelProblem` for a model that cannot be explored.
     """
     from joinproto.check.engine.liveness.cover import Cover
     from joinproto.check.engine.liveness.graph import Graph

@@ -1,17 +1,17 @@
-"""Asked twice: whether a member's code gives one answer to one question.
+"""Repeated questions: they check that a member's code gives one answer to one question.
 
-A member's step must depend on its attributes and the event alone.  Where chance, a clock or an
-object that members share decides, the table holds one answer out of several, and a search of it
-may say "holds" of what does not.  So questions are put again, on fresh objects:
+A member's step must depend only on its attributes and the event.  If chance, a clock or an object
+that members share decides, the table of answers holds one of several, and a search may report that
+a false claim holds.  So questions are put again, on fresh objects:
 
-* at once: each of a member's first `FIRST`, then one in `EVERY`, because a call of member
-  code is what filling the table costs (a step that was asked with dicts and sets the other way
-  round, and gave the same answer, was put again: `member_steps.py`);
-* when the search is over: the first `KEPT` of each kind, because a shared object or a clock
-  has moved on by then; and if one did, with the content it had at first (`shared.py`).
+* at once: each of a member's first `FIRST`, then one in `EVERY`, because calls of members' code
+  are what filling the table costs.  A step that gave the same answer with dicts and sets in the
+  opposite order counts as put again (`member_steps.py`);
+* when the search is over: the first `KEPT` of each kind, because a shared object or a clock has
+  changed by then.  If shared objects have, also with their first content (`shared.py`).
 
-Which questions are put again depends on nothing but their order.  Chance that speaks rarely,
-or a shared object that `shared.py` does not see, can still pass.
+Which questions are put again depends only on their order.  Chance that rarely matters, or a shared
+object that `shared.py` does not see, can still go unnoticed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 FIRST = 1000
 
-# A prime: a search's questions come in rounds, and no round must escape every count.
+# A prime: questions come in a repeating order, and each of its places must be tested at some time.
 EVERY = 17
 
 KEPT = 50
 
 ROUNDS_MAX = 8
-"""Rounds in which a member with few questions is asked them again: chance needs several tries."""
+"""A few kept questions are put again up to this many times: chance shows only after some tries."""
 
 NEXT = (
     "use nothing but the attributes and the event: no clock, no chance, no object that members"
@@ -62,10 +62,10 @@ class Question:
 
 @define
 class AskedTwice:
-    """Puts questions to a member again, and refuses one whose answer is another one then.
+    """Puts questions to a member again; raises `ModelProblem` if an answer differs.
 
     `reach`: the objects that its code can reach besides the member; set by `Codes`, which knows
-    all.
+    all members.
     """
 
     objects: MemberObjects
@@ -81,7 +81,7 @@ class AskedTwice:
     def again(self, question: Question, *, is_settled: bool = False) -> None:
         """Put a question again, and keep it for the end.
 
-        `is_settled`: it was put again by now, in another way, and got the same answer.
+        `is_settled`: it has already been put again in another way, with the same answer.
         """
         kept = self._kept.setdefault(question.method, [])
         if len(kept) < KEPT:

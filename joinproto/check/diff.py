@@ -1,10 +1,10 @@
-"""Two worlds compared: states, steps and verdicts that differ, and where their runs first part.
+"""Comparison of two worlds: the states and steps that differ, and where their runs first part.
 
-Two states are the same where all their parts are: each member's attributes and disk, messages under
-way, faults left.  An attribute that only one of the worlds has, or that each sets to another value
-and never changes, as the name of a mutant, is left out and reported.
+Two states are equal if all their parts are: each member's attributes and disk, the messages under
+way, and the remaining faults.  An attribute is left out and reported if only one world has it, or
+if it has a different constant value in each world, as the name of a mutant has.
 
-The run to where they part is a shortest one: up to there each step of the one is one of the other.
+The run to where the worlds part is a shortest one; both worlds can take all its steps.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from joinproto.check.steps import Move, said, text_of, to_step
 from joinproto.check.world import World
 
 Told = Mapping[tuple[str, str], str]
-"""Member and attribute to text; also what is under way, and the faults that are left."""
+"""Member and attribute to text; also the messages under way, and the remaining faults."""
 UNDER_WAY = ("network", "under way")
 Key = frozenset[tuple[tuple[str, str], str]]
 
 
 @frozen
 class Only:
-    """A step that one world has where the runs part, and the other has not."""
+    """A step that is possible in only one of the worlds where the runs part."""
 
     step: Annotated[str, "in words"]
     changes: Annotated[tuple[str, ...], "what it changes: before and after"]
@@ -45,7 +45,8 @@ class Parting:
     """The first difference between runs of two worlds: the steps up to it, and the steps that only
     one of them can take.
 
-    `initial`: members as they begin.  No steps and none on either side: they begin differently.
+    `initial`: the initial states of the members.  Without steps, and without steps that only one
+    world can take, the worlds begin in different states.
     """
 
     initial: Mapping[str, Mapping[str, str]]
@@ -190,7 +191,7 @@ def _left_out(
 
 
 def _nearest(graph: _Graph, known: set[Key]) -> tuple[str, ...]:
-    """Return a text of the first state that the other world lacks; empty: it has all."""
+    """Return a text of the first state that the other world lacks; empty if it lacks none."""
     for state, key in graph.keys.items():
         if key not in known:
             texts = graph.steps.states_text(state)
@@ -202,7 +203,7 @@ def _nearest(graph: _Graph, known: set[Key]) -> tuple[str, ...]:
 
 
 def _parting(one: _Graph, other: _Graph) -> Parting | None:
-    """Return the first run on which they part, breadth first over pairs of equal keys."""
+    """Return a shortest run to where the worlds part, found over pairs of equal states, or None."""
     begins = {other.keys[state]: state for state in other.steps.initials()}
     firsts = one.steps.initials()
     pairs = [(state, begins[one.keys[state]]) for state in firsts if one.keys[state] in begins]

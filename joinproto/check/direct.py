@@ -1,21 +1,21 @@
 """A world of one member, searched state by state: its states are those of that member.
 
-The engine is fast where members have few local states each: it numbers these, asks each question
-once, and combines numbers.  Where one member is nearly all of the world, each state is a new local
-state, and to number it, and to keep every answer, costs more than the answer.  Here a state is the
-tuple of the member's attributes, hashed once, and each question is put once, when its turn comes.
+The engine is fast if each member has few local states: it numbers these, asks each question once,
+and combines numbers.  In a world of one member, each state is a new local state, and numbering it
+and keeping every answer costs more than the answer.  Here a state is the tuple of the member's
+attributes, hashed once, and each question is put once, when the state is expanded.
 
-The checks of the member's code are the same as elsewhere:
+The checks of the member's code are the same as in other searches:
 
-* The first `SLOWLY` states are asked by `joinproto/check/member.py`, which puts each question
-  twice, lets a fresh process answer some, and puts some again when the search is over.
-* After that one question in `EVERY` is put again at once, on a fresh object.
-* A state whose answers are not plain (effects, `Maybe`, an exception, an attribute that comes or
-  goes, a dict or a set, which have an order) is asked by `member.py`, which knows what they mean.
-* A call that does not come back is ended.
+* For the first `SLOWLY` states, `joinproto/check/member.py` puts the questions.  It puts each
+  question twice, lets a fresh process answer some, and puts some again when the search is over.
+* After that, one question in `EVERY` is put again at once, on a fresh object.
+* `member.py` also puts the questions in a state whose answers are not plain (effects, `Maybe`, an
+  exception, an attribute that comes or goes, a dict or a set, which have an order).
+* A call that does not return is ended.
 
-Features that this way lacks are left to the others: more than one member, faults, messages, joint
-steps, and claims about runs (`is_direct`).
+Other searches take the worlds that this search cannot: with more than one member, faults, messages,
+joint steps, or claims about runs (`is_direct`).
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ KINDS = ("always", "sometimes", "no deadlock")
 """Kinds of claims that need no graph of all steps."""
 
 _LOOK_EVERY = 1 << 10
-"""The limits are checked each time after this many states."""
+"""The limits are checked after every batch of this many expanded states."""
 
 _JUDGE_EVERY = 1 << 8
-"""The same, in states that a claim is asked about."""
+"""The limits are checked after every batch of this many states that are judged."""
 
 OTHERS_MAX = 100_000
-"""The other searches report a problem that is met within this many states, with the run that led to
-it.
+"""A problem met within this many states is left to the other searches, which report it with the run
+that led to it.
 """
 
 _ANY = Bounds(1 << 62, 1 << 62, 1 << 62, 1 << 62)
@@ -89,10 +89,10 @@ def check_direct(
     ends: Ends | None = None,
     memory_max_bytes: int | None = None,
 ) -> Report | None:
-    """Return the report of a world of one member; None where another search is needed.
+    """Return the report of a world of one member; None if another search is needed.
 
-    `ends`: limits, and Ctrl-C.  `memory_max_bytes`: of the process; None means four fifths of what
-    is free.  Raises `ModelProblem` for a model that cannot be explored.
+    `ends`: limits, and Ctrl-C.  `memory_max_bytes`: of the process; by default it may grow by four
+    fifths of the available memory.  Raises `ModelProblem` for a model that cannot be explored.
     """
     if not is_direct(world):
         return None
@@ -132,10 +132,10 @@ class _Shown(Sequence[Any]):
 
 @define
 class Direct(Small):
-    """States are numbers, in the order in which they are found.
+    """The search.  States are numbered from 0 in the order in which they are found.
 
-    `held`: the attributes of each, frozen; `numbers`: the reverse.  `taken`: event to how often it
-    was taken.  `stuck`: states without a step.
+    `held`: the frozen attributes of each state; `numbers`: the reverse.  `taken`: event to how
+    often it was taken.  `stuck`: states without a step.
     """
 
     member: DirectMember = field(kw_only=True)
@@ -180,7 +180,7 @@ class Direct(Small):
     # -- steps -----------------------------------------------------------------------------
 
     def _expand(self, states: range, began: float) -> None:
-        """Take in all successors of a level, or up to where a limit is met."""
+        """Add all successors of a level, or those found until a limit is met."""
         name = self.steps.codes.names[0]
         for first in range(states.start, states.stop, _LOOK_EVERY):
             some = self._inside(range(first, min(first + _LOOK_EVERY, states.stop)))
@@ -237,7 +237,7 @@ class Direct(Small):
         return View(self.steps.codes.names, (shown,), (), None, None)
 
     def _judge_held(self, states: range, began: float) -> None:
-        """Judge the claims about states in a level, or those up to where a limit is met."""
+        """Judge the claims about the states of a level, or some of them if a limit is met."""
         shown: Sequence[Hashable] = states
         if not self._shows_itself:
             shown = self._shown_in(states, began)
@@ -260,7 +260,7 @@ class Direct(Small):
                 self.violated |= not wanted
 
     def _shown_in(self, states: range, began: float) -> list[Hashable]:
-        """Return the frozen observations in these states, up to the state where a limit is met."""
+        """Return the frozen observations in these states, or in fewer if a limit is met."""
         found: list[Hashable] = []
 
         def go(some: range) -> None:
@@ -279,7 +279,7 @@ class Direct(Small):
     def _all_asked(
         self, item: Property, part: Callable[..., Any], shown: Sequence[Hashable], began: float
     ) -> list[bool]:
-        """Return the same as `_asked`, of fewer where a limit is met."""
+        """Return the answers as `_asked` does, or fewer of them if a limit is met."""
         found: list[bool] = []
         for first in range(0, len(shown), _JUDGE_EVERY):
             found += self._asked(item, part, shown[first : first + _JUDGE_EVERY])
@@ -292,7 +292,7 @@ class Direct(Small):
     ) -> list[bool]:
         """Return the answers of a claim, or its premise, evaluated once for equal observations.
 
-        `shown`: states of a member that shows itself; else its observations, frozen.
+        `shown`: numbers of states if the member shows its attributes, or else frozen observations.
         """
         if part is item.holds and item.scope != "world" and not self._is_about(item):
             return [item.kind == "always"] * len(shown)
@@ -305,7 +305,7 @@ class Direct(Small):
         return [known[one] for one in shown]
 
     def _is_about(self, item: Property) -> bool:
-        """Return whether a claim about one member is about this one; of a pair there is none."""
+        """Return whether a claim about each member includes this one; one about pairs does not."""
         name = self.steps.codes.names[0]
         return item.scope == "each" and (item.among is None or name in item.among)
 
@@ -345,7 +345,7 @@ class Direct(Small):
         rules = dict.fromkeys(steps.world.labels, 0) | self.member.rules
         seen: Sequence[Any] = [*map(thaw, self._all_shown)]
         if self._shows_itself:
-            # All show the same attributes; their names matter where a claim looked for one.
+            # All states show the same attributes, so one is enough unless texts are listed.
             missed = any(
                 item.kind == "sometimes" and item.name not in self.hits
                 for item in steps.world.properties
@@ -357,7 +357,7 @@ class Direct(Small):
         return exercised(steps.world, actions, rules, {code.name: seen}, Arms(), (), [*grown])
 
     def _way_to(self, depth: int, targets: Any) -> tuple[States, tuple[Step, ...], Any]:
-        """Return the least of the shortest runs to one of `targets`, and to which."""
+        """Return the least of the shortest runs to a state of `targets`."""
         objects = self.steps.codes.members[0].objects
         calls, rules = objects.calls, dict(self.member.rules)
         towards: list[set[int]] = [set(targets)]
@@ -374,7 +374,7 @@ class Direct(Small):
             options = [(move, to) for move, to in options if to in onward]
             move, at = min(options, key=lambda option: order_of(option[0], self.steps.codes))
             taken.append(to_step(move, self._text(at)))
-        # Questions that were put once more are no part of the search.
+        # The questions repeated for this run are not counted.
         objects.calls, self.member.rules = calls, rules
         return initial, tuple(taken), at
 

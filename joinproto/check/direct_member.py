@@ -1,6 +1,6 @@
-"""The one member of a world that is searched state by state, asked with little in between.
+"""Quick questions to the member of a world that is searched state by state.
 
-Questions that are not plain are asked by `joinproto/check/member.py`: see
+`joinproto/check/member.py` puts the questions whose answers are not plain: see
 `joinproto/check/direct.py`.
 """
 
@@ -26,14 +26,14 @@ from joinproto.check.view import Seen
 from joinproto.check.world import World
 
 SLOWLY = 500
-"""States answered by `member.py`: more than the questions that are always put twice."""
+"""For this many states first, `member.py` puts the questions."""
 
 KEPT_MAX = 20_000
-"""Answers of `member.py` that are kept: of these members each is slow."""
+"""At most this many answers of `member.py` are kept, because it takes long to get them."""
 
 Values = tuple[Hashable, ...]
 Answers = list[tuple[Hashable, Values | None]]
-"""Each event that is offered, and the attributes after it; None if there is no such step."""
+"""Each event that the member offers, with its attributes after it; None if no step follows."""
 
 
 _T = TypeVar("_T")
@@ -45,7 +45,7 @@ class _NotPlain(Exception):
 
 @define
 class DirectMember:
-    """`rules`: how often each case of a table was taken."""
+    """The member.  `rules`: how often each case of a table was taken."""
 
     code: MemberCode
     show: Callable[[Any], Any] | None
@@ -70,7 +70,7 @@ class DirectMember:
         self._plain = self._plainly()
 
     def is_sure(self, problem: ModelProblem) -> bool:
-        """Return whether a problem is that of two answers to one question, put a second time."""
+        """Return whether this object raised the problem, for two answers to one question."""
         return problem in self._sure
 
     def answers(self, values: Values) -> Answers:
@@ -81,10 +81,10 @@ class DirectMember:
     def _asked_of(
         self, values: Values, plainly: Callable[[Values], _T], slowly: Callable[[Values], _T]
     ) -> _T:
-        """Return the answer of `plainly`, or of `slowly` if that one is not plain or fails.
+        """Return the answer of `plainly`, or of `slowly` if the answer is not plain.
 
-        A question that goes wrong is asked again in the way that reports its place, and must go
-        wrong there, too: else there are two answers.
+        If the question raises an exception, it is put again by `slowly`, which reports the place.
+        If it does not raise there, the member has given two answers.
         """
         if self._states <= SLOWLY:
             return slowly(values)
@@ -102,9 +102,9 @@ class DirectMember:
         return found
 
     def _slowly(self, values: Values) -> Answers:
-        """Return the same, with all that a member's code may do."""
+        """Return all steps out of the state by `member.py`, which allows all that members do."""
         local, found, code = LocalState(True, values, ()), Answers(), self.code
-        # Kept, the first answers are there when the way to a state is looked for.
+        # The first answers are kept for the time when the run to a state is looked for.
         is_kept = code.known is not None and code.known.new < KEPT_MAX
         ask = code.once if is_kept else code.answer
         for choice in ask("choices", local):
@@ -149,7 +149,7 @@ class DirectMember:
                     found.append((event, None))
                 else:
                     raise _NotPlain
-            # The question behind these that is put again next; 0 is choices(), others are events.
+            # Which of these questions is put again next: 0 is choices(), 1 is the first event.
             due = EVERY - self._asked % EVERY - 1
             self._asked += 1 + count
             while due <= count:
@@ -183,7 +183,7 @@ class DirectMember:
 
     @property
     def shows_itself(self) -> bool:
-        """Whether claims see its attributes, and each state shows something of its own."""
+        """Whether claims see its attributes, so that no two states show the same."""
         return self.show is None and not self.code._has_shows
 
     def shown(self, values: Values) -> Hashable:
@@ -227,16 +227,14 @@ class DirectMember:
 def _maker(
     code: MemberCode,
 ) -> tuple[Callable[[Values], Callable[[], Any]], Callable[[Any], Values]]:
-    """Return two functions: one makes fresh objects from frozen attributes, one takes an object
-    apart.
-
-    The second raises where an attribute came or went.
+    """Return two functions: one makes fresh objects from frozen attributes, the other returns the
+    frozen attributes of an object, and raises if an attribute came or went.
     """
     objects, same = code.objects, SAME.issuperset
     kind, names, count, new = objects.kind, objects.names, len(objects.names), object.__new__
     values_of = objects.values_of
     has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
-    # A class may influence the set attributes, the whole __dict__ included.
+    # A class may change how attributes are set, even the whole __dict__.
     plain: Any = object
     is_watched = kind.__setattr__ is not plain.__setattr__
     if has_slots or is_watched or not kind.__dictoffset__ or not is_python(kind):

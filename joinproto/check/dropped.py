@@ -1,6 +1,6 @@
 """Mistakes in a model that no state would show.
 
-Each of them makes a claim true for a reason that its author did not mean, so each is refused.
+Each of them makes a claim true for a reason that its author did not intend, so each is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MANY = 100_000
-"""More than any step has effects, or any state has choices: a loop that does not end."""
+"""More effects of a step, or choices in a state, are taken for a loop that does not end."""
 
 _EFFECTS_OR_MORE = (*EFFECTS, GeneratorType)
 
@@ -45,14 +45,15 @@ def are_effects(value: Any) -> bool:
 
 
 def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what: str) -> bool:
-    """Return whether the step is possible; `last`: the return value of a generator.
+    """Return whether the step is possible; `last`: holds the return value of a generator.
 
-    `done`: the effects it yielded before.  Raises `ModelProblem` for effects without any receiver.
+    `done`: the effects that it yielded before.  Raises `ModelProblem` if it returns effects, which
+    nothing reads, or if it returns NOT_ENABLED after it yielded effects.
     """
     value = last[0] if last else None
     if value is None:
         return True
-    # A generator that is a part of another, by `yield from`, may return any value.
+    # A generator that another one uses by `yield from` may return any value.
     if value is not NOT_ENABLED and not are_effects(value):
         return True
     if value is NOT_ENABLED and not done:
@@ -65,7 +66,7 @@ def is_taken(objects: MemberObjects, last: list[Any], done: Sequence[Any], what:
 
 
 def require_effects(objects: MemberObjects, answer: Any, what: str) -> None:
-    """Refuse a value that `receive` or `start` must not return."""
+    """Raise `ModelProblem` for a value that `receive` or `start` must not return."""
     if type(answer) in (GeneratorType, list, tuple):
         return
     refuse_text(objects, answer, what)
@@ -84,7 +85,7 @@ def require_effects(objects: MemberObjects, answer: Any, what: str) -> None:
 
 
 def refuse_text(objects: MemberObjects, answer: Any, what: str) -> None:
-    """Refuse a text where effects are due."""
+    """Raise `ModelProblem` for a text where effects are expected."""
     # A text is iterable: it would be read letter by letter.
     if isinstance(answer, (str, bytes)):
         raise objects.problem(
@@ -96,7 +97,7 @@ def refuse_text(objects: MemberObjects, answer: Any, what: str) -> None:
 
 
 def _place_of_return(objects: MemberObjects, answer: Any, what: str) -> str:
-    """Return file and line of the one `return` that is written as `answer`; else nothing."""
+    """Return file:line of the only `return` that looks like `answer`; "" if there is not one."""
     method = getattr(getattr(objects, "kind", None), what.removesuffix("()"), None)
     with suppress(OSError, TypeError, SyntaxError):
         assert method is not None
@@ -148,7 +149,7 @@ def no_effect(effect: Any) -> tuple[str, str]:
 def misspelt(kind: type, wanted: Iterable[str]) -> tuple[str, str] | None:
     """Return a name in a member's class that nothing calls, and the one of `wanted` it resembles.
 
-    A method that the class itself calls is its own affair.
+    Methods that the class itself uses are not reported.
     """
     own = {
         name: value
@@ -171,10 +172,10 @@ def misspelt(kind: type, wanted: Iterable[str]) -> tuple[str, str] | None:
 
 
 def _is_near(name: str, other: str) -> bool:
-    # Most names are ruled out by their letters, without the library.
+    # Their letters rule out most names, without loading the library.
     if abs(len(name) - len(other)) > 2 or len(set(name) ^ set(other)) > 2:
         return False
-    from difflib import SequenceMatcher  # inside: it is rarely wanted, and slow to load
+    from difflib import SequenceMatcher  # here, because it is rarely needed and slow to load
 
     return SequenceMatcher(None, name, other).ratio() >= 0.85
 

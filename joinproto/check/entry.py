@@ -1,4 +1,4 @@
-"""A row of the catalogue: one world, and how its search must end."""
+"""A row of the catalogue of worlds: a world, and the expected result of its search."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Tier = Literal["quick", "long", "deep"]
 
 @frozen
 class Entry:
-    """One world.  `members`: the least and the most; `usual`: the default.
+    """One world.  `members`: the least and the greatest number; `usual`: the default number.
 
-    `given`: arguments of the builder that belong to this world.  `steps`: length of the shortest
-    run that must break it, with the defaults.  `tier`: "quick" worlds end within seconds and are
-    what `make check` runs; "long" ones take minutes; "deep" ones have more states than one machine
-    is likely to search to the end: they are meant for Spark. `happened`, `link`, `spoken`: of an
-    incident, a paragraph that a person in the case would recognise, where it was reported, and
-    other words that people use for it (log lines, settings, products).
+    `build`: "module:function" of the builder.  `given`: this world's arguments for it.  `steps`:
+    length of the shortest run that breaks a claim, with the defaults.  `tier`: searches of "quick"
+    worlds end within seconds, and `make check` runs them; those of "long" worlds take minutes;
+    "deep" worlds have more states than one machine is likely to search: they are meant for Spark.
+    Only for incidents: `happened`, a paragraph that a person in the case would recognise; `link`,
+    where it was reported; `spoken`, other words for it (log lines, settings, products).
     """
 
     name: str
@@ -39,10 +39,10 @@ class Entry:
 
 @frozen
 class Family:
-    """Worlds of one builder: a row has its own values, and the common ones are here.
+    """The values that several worlds of one builder share; calling it makes one `Entry`.
 
-    `members`: the least, the usual and the most; or how many there are, always.  `given`:
-    arguments of the builder in all of them; a row may give one of them another value.
+    `members`: the least, the usual and the greatest number; or the one fixed number.  `given`:
+    arguments of the builder for all these worlds; an entry may override them.
     """
 
     build: str
@@ -52,7 +52,7 @@ class Family:
     given: Mapping[str, Any] = Factory(dict)
 
     def sharing(self, **given: Any) -> Family:
-        """Return a family whose worlds share these arguments, too."""
+        """Return a family whose worlds share these arguments as well."""
         return evolve(self, given={**self.given, **given})
 
     def __call__(
@@ -68,7 +68,7 @@ class Family:
         mutants: tuple[str, ...] = (),
         **given: Any,
     ) -> Entry:
-        """Return one; where `steps` are given, or it `breaks`, its claims must be broken."""
+        """Return an entry; with `steps` or `breaks`, its search must end with a broken claim."""
         sizes = self.members if members is None else members
         least, usual, most = (sizes, sizes, sizes) if isinstance(sizes, int) else sizes
         return Entry(

@@ -1,4 +1,4 @@
-"""The world around the members: which faults are left, and how the network is split."""
+"""The world around the members: which faults may still happen, and how the network is split."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAULTS: tuple[Fault, ...] = ("crash", "wipe", "lose", "double")
 
 @frozen
 class Surroundings:
-    """Budgets left; `split`: the present partition, or None."""
+    """The remaining budget of each fault; `split`: the present partition, or None."""
 
     crash: int
     wipe: int
@@ -29,7 +29,7 @@ class Surroundings:
 
 @frozen
 class Environment:
-    """All surroundings a run may meet; the first is where it begins."""
+    """All surroundings that a run may reach; the first is that of the initial states."""
 
     states: tuple[Surroundings, ...]
     splits: tuple[Split, ...]
@@ -54,14 +54,14 @@ class Environment:
         return cls(tuple(states), splits)
 
     def spend(self, state: Surroundings, fault: Fault) -> Surroundings | None:
-        """Return the budgets after the fault, or None if its budget is spent."""
+        """Return the surroundings after the fault, or None if its budget is spent."""
         left: int = getattr(state, fault)
         if left == 0:
             return None
         return state if left >= UNLIMITED else evolve(state, **{fault: left - 1})  # type: ignore[arg-type]
 
     def moves(self, state: Surroundings) -> Iterator[tuple[str, Surroundings]]:
-        """Yield ("split" or "heal", after): a split is a fault, a heal is not."""
+        """Yield ("split" or "heal", the surroundings after it): only a split is a fault."""
         if state.split is not None:
             yield "heal", evolve(state, split=None)
         elif state.partitions > 0:
@@ -72,7 +72,7 @@ class Environment:
 
 
 def every_split(names: tuple[str, ...]) -> tuple[frozenset[str], ...]:
-    """Return every way to cut the members into two groups: the side without the last one."""
+    """Return every way to cut the members into two groups: the group without the last member."""
     return tuple(
         frozenset(side) for size in range(1, len(names)) for side in combinations(names[:-1], size)
     )

@@ -32,7 +32,8 @@ NOT_ENABLED: Final = _NotEnabled()
 class Message:
     """Event: `content` arrives from `sender`: a member's name, or None where it is not said."""
 
-    # None in a network without senders alone, whose models know that: so no model must ask first.
+    # The type does not mention None, so models need not check for it: only in a network without
+    # senders is the sender None, and models for such a network know that.
     sender: str | Any
     content: Any
 
@@ -104,7 +105,7 @@ class WorldMember(Protocol):
 
 
 class ValueText(str):
-    """A value as text; `value`: the value of the text."""
+    """A value as text; `value`: the value itself."""
 
     __slots__ = ("value",)
     value: Any
@@ -117,7 +118,7 @@ class ValueText(str):
 
 
 def plain(value: object) -> str:
-    """Return `value` as an engineer would say it: no quotes, no class noise for enums."""
+    """Return `value` as a text for people: without quotes, and without the class of enums."""
     if isinstance(value, str):
         return value
     if isinstance(value, enum.Enum):
@@ -135,7 +136,7 @@ def plain(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, FunctionType):
-        # Its own text has an address, which is another in each process.
+        # The usual text of a function has an address, which differs between processes.
         return value.__qualname__
     held = fields_of(value)
     if held is None:
@@ -145,12 +146,12 @@ def plain(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text for a sentence: in quotes where it consists of several words."""
+    """Return a text for use in a sentence: in quotes if it consists of several words."""
     return f"“{text}”" if " " in text and text[-1] not in ")]}" else text
 
 
 def fields_of(value: object) -> dict[str, Any] | None:
-    """Return the fields of an object that has no words of its own; None if it is no such object."""
+    """Return the fields of an attrs or dataclass object without its own `__str__`, or else None."""
     kind: Any = type(value)
     if kind.__str__ is not object.__str__:
         return None
@@ -159,7 +160,7 @@ def fields_of(value: object) -> dict[str, Any] | None:
 
 
 def said_of(held: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the fields that hold something, as name and text."""
+    """Return the fields that are not empty, as name and text."""
     said = [(name, plain(item)) for name, item in held.items()]
     return [(name, text) for name, text in said if text not in _EMPTY and text[-2:] != "()"]
 

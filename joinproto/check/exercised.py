@@ -1,6 +1,6 @@
-"""Coverage of a search, in the form of a report.
+"""The coverage of a search, and its report.
 
-A claim that nothing put to a test holds for an unintended reason.  So its result is open.
+A claim that nothing put to a test holds for an unintended reason, so its result is "unknown".
 """
 
 from __future__ import annotations
@@ -33,21 +33,19 @@ from joinproto.check.world import World
 
 @define
 class Arms:
-    """Results of messages, by kind: whether any member accepted one, and whether it had an
-    effect.
-    """
+    """For each kind of message: whether any member took one, and whether one changed anything."""
 
     _found: dict[str, tuple[bool, bool]] = Factory(dict)
 
     def add(self, event: Hashable, *, takes: bool, acts: bool) -> None:
-        """Note that a member was asked a message.  Of other events nothing is noted."""
+        """Record that a member was offered a message; other events are ignored."""
         if isinstance(event, Message):
             kind = kind_of(thaw(event.content))
             known = self._found.get(kind, (False, False))
             self._found[kind] = known[0] or takes, known[1] or acts
 
     def never(self) -> list[str]:
-        """Return texts of the messages that no arm takes."""
+        """Return a text for each kind of message that never changed anything."""
         return [
             f"message “{kind}”: " + ("nothing follows it" if takes else "no step takes it")
             for kind, (takes, acts) in sorted(self._found.items())
@@ -56,7 +54,7 @@ class Arms:
 
 
 def kind_of(content: Any) -> str:
-    """Return the kind of a message: a text, the first of a tuple, a class."""
+    """Return the kind of a message: its text, the first item of its tuple, or its class."""
     first = content[0] if isinstance(content, tuple) and content else content
     if isinstance(first, (str, enum.Enum)):
         return f"({plain(first)}, ...)" if first is not content else plain(first)
@@ -76,9 +74,9 @@ def exercised(
 
     `actions`, `rules`: the possible ones, with their counts.  `seen`: the observations of each
     member. `unwritten`: members with durable attributes whose disk stayed as it was made.
-    `growing`: attributes that may grow without end, where a limit ended the search.
+    `growing`: attributes that may grow without end, if a limit ended the search.
     """
-    # In an order that is not that of numbering, which differs between engines.
+    # Sorted by name, because engines number steps in different orders.
     never = [f"step: {name}" for name, count in sorted(actions.items()) if count == 0]
     never += [f"case of a table: {rule}" for rule, count in rules.items() if count == 0]
     for name, shown in seen.items():
@@ -111,7 +109,7 @@ def exercised(
 
 
 def _unseen(seen: Sequence[Any]) -> list[str]:
-    """Return values of an enum that a member never showed, where it shows an enum."""
+    """Return the values of an enum that a member never showed, if it shows only this enum."""
     kinds = {type(value) for value in seen if value is not DOWN}
     if len(kinds) != 1:
         return []
@@ -158,7 +156,7 @@ def _sees_more(world: World, item: Property) -> bool:
 
 
 def _true_at_once(world: World, report: Report) -> Iterator[str]:
-    """Yield each `eventually` that holds because it is true where runs begin."""
+    """Yield a note on each `eventually` that holds because it is true in every initial state."""
     held = {item.name for item in report.properties if item.result == "holds"}
     claims = [c for c in world.properties if c.kind == "eventually" and c.name in held]
     if not claims:
@@ -179,7 +177,7 @@ def finished(
     levels: tuple[int, ...],
     **measured: Any,
 ) -> Report:
-    """Return the report of a search, wherever its states are.
+    """Return the report of a search on one machine or on Spark.
 
     `results`: of every claim, in the world's order.  `idle`: demands of fairness for steps that are
     never possible.  `levels`: distinct states at each depth.  `measured`: the other fields of
@@ -205,7 +203,7 @@ def finished(
         coverage=evolve(coverage, never=(*coverage.never, *idle)),
         members=world.size,
         expected=world.expected,
-        # The shortest; of equals, that of the claim named first.
+        # The shortest run; of equally short ones, that of the first claim.
         trace=min(broken, key=lambda trace: len(trace.steps), default=None),
         **measured,
     )
@@ -213,9 +211,9 @@ def finished(
 
 
 def with_open_claims(world: World, report: Report) -> Report:
-    """Return the report with every claim open that nothing put to a test.
+    """Return the report with the result "unknown" for every claim that nothing put to a test.
 
-    In a world without steps all claims about steps are vacuous.
+    If no step changes anything, that is every claim but those about deadlocks and about steps.
     """
     void = {} if report.stopped_by else dict(report.coverage.void)
     if report.levels == (1,) and world.same is None:

@@ -1,8 +1,8 @@
 """Weak and strong fairness of a world: the steps that a run may not postpone for ever.
 
 Weak: a step that stays possible for ever is taken.  Strong: a step that is possible again and again
-is taken again and again.  A thing that fairness asks for is a *duty*; faults, `Maybe` choices and
-joint steps with `fair=False` are in none.
+is taken again and again.  A *duty* is a set of steps of which fairness requires one; faults,
+`Maybe` choices and joint steps with `fair=False` belong to no duty.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Fair:
         return f"{how}: {words}{'' if self.which is None else ', where which(...) says so'}"
 
     def takes(self, word: str, member: str, event: Any) -> bool:
-        """Return whether a step is meant that is called `word`, and is `event` to `member`."""
+        """Return whether this covers the step called `word` in which `member` receives `event`."""
         if self.actions and not {word, _first_word(event)} & {*self.actions}:
             return False
         if self.of and member not in self.of:

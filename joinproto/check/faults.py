@@ -1,11 +1,10 @@
 """Faults of a world, each with its budget for the whole run.
 
-A new kind of fault is best an `Injected` (`injected.py`): one step, and no change of a search.  One
-that a search must know itself needs a budget here, a place among the surroundings
-(`environment.py`), and the step: of a member or its disk in `member_steps.py` (an outcome with a
-`cost`), of the network in `reference.py` and `engine/expansion/receive_lists.py`.
-`soundness.py` refuses worlds in which it cannot happen, and `exercised.py` reports that it never
-did.
+Write a new kind of fault as an `Injected` (`injected.py`) if possible: it is one step, and no
+search changes.  A fault that the searches must know needs a budget here, a field in `Surroundings`
+(`environment.py`), and its step: in `member_steps.py` for a member or its disk (an outcome with a
+`cost`), in `reference.py` and `engine/expansion/receive_lists.py` for the network.  `soundness.py`
+must refuse worlds in which the fault cannot happen, and `exercised.py` report if it never did.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from joinproto.check.problems import must
 UNLIMITED = 1_000_000
 """A budget that is never spent: the fault stays possible for ever."""
 
-# Not a union: code that has only groups need not tell the two apart.
+# Not a union type, so that code which has only groups need not check which of the two it has.
 Split: TypeAlias = frozenset[Any]
-"""A cut of the network: the members on one side; or links, (from, to), each in one direction."""
+"""A cut of the network: the members on one side, or the cut links, (from, to), one way each."""
 
 _BUDGET = must(lambda value: isinstance(value, int) and value >= 0, "a whole number from 0 on")
 
@@ -69,7 +68,7 @@ def reaches(split: Split | None, one: str | None, other: str) -> bool:
 
 
 def is_of_links(split: Split) -> bool:
-    """Return whether a split is one of links, not of two groups."""
+    """Return whether a split cuts single links rather than the members into two groups."""
     return any(isinstance(item, tuple) for item in split)
 
 

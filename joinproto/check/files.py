@@ -1,7 +1,7 @@
 """A world from a user's own file: `path/to/my_model.py`, or `my_model.py::name`.
 
-The file is loaded under a private name, with its folder in reach of its imports, and
-whatever is wrong with it is told with file and line: its reader wrote it.
+The file is loaded under a private module name, and it can import from its own folder.  Errors in
+it are reported with file and line, because the person who reads the error wrote the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXPECTED = "`world = World(...)`, or a function `world(*, members=3)` that retur
 
 
 def is_file(target: str) -> bool:
-    """Return whether `target` names a file, and not a world that ships."""
+    """Return whether `target` names a file rather than a world that ships."""
     path, _, _ = target.partition("::")
     return path.endswith(".py") or "/" in path or target != path
 
@@ -40,7 +40,7 @@ def load_file(target: str, options: Mapping[str, Any]) -> Loaded:
 
 
 def load_from(module: ModuleType, file: Path, target: str, options: Mapping[str, Any]) -> Loaded:
-    """Return the same of a module that is loaded, from `file`; raises `ModelProblem`."""
+    """Return the world as `load_file` does, from a `module` already loaded from `file`."""
     path, _, wanted = target.partition("::")
     name = wanted or _only_world(module, path, file)
     made = named_in(module, path, name)
@@ -91,14 +91,17 @@ def load_from(module: ModuleType, file: Path, target: str, options: Mapping[str,
 
 
 def load_module(path: str) -> tuple[ModuleType, Path]:
-    """Return the module in a file, under a name of its own; raises `ModelProblem`."""
+    """Return the module of a file, loaded under a private name, and the file's full path."""
     file = _existing(path)
     with its_own_fault(file):
         return _module(file), file
 
 
 def named_in(module: ModuleType, path: str, name: str) -> Any:
-    """Return the object called `name`, or the only world, of a module; raises `ModelProblem`."""
+    """Return the module's world, or the function that makes it; raises `ModelProblem`.
+
+    `name`: which one; "" means the one called `world`, or else the only one.
+    """
     name = name or _only_world(module, path, Path(path))
     made = getattr(module, name, None)
     if made is None:
@@ -145,8 +148,10 @@ def _existing(path: str) -> Path:
 
 
 class _Source(SourceFileLoader):
-    """Reads the text each time: bytecode is found again by the second and the size of its file, so
-    that an edit within a second of the last one would not be seen.
+    """A loader that never uses cached bytecode.
+
+    Python compares only the size and the second of the source file with the cache, so it would
+    miss an edit within a second of the previous one.
     """
 
     def path_stats(self, path: str) -> NoReturn:
@@ -154,24 +159,24 @@ class _Source(SourceFileLoader):
 
 
 def _module(file: Path) -> ModuleType:
-    # Two files of one name are two modules, and neither hides an installed one; attrs and
-    # pickle look theirs up by name.
+    # Files of the same name get two modules, and neither hides an installed one.  The module is
+    # put into sys.modules, because attrs and pickle look modules up there.
     name = private_name(file)
-    # Not spec_from_file_location: it guesses the loader from the ending, and a path with
-    # a slash may have any.
+    # Not spec_from_file_location, which guesses the loader from the file's ending: a path with
+    # a slash may have any ending.
     spec = ModuleSpec(name, _Source(name, str(file)), origin=str(file))
     spec.has_location = True
     module = module_from_spec(spec)
     sys.modules[name] = module
     folder = str(file.parent)
-    # While the file runs, before everything else, as Python itself does with a script's.
+    # While the file runs, its folder comes first, as Python itself does for a script.
     sys.path.insert(0, folder)
     try:
         assert spec.loader is not None
         spec.loader.exec_module(module)
     except BaseException as error:
         sys.modules.pop(name, None)
-        # A file with a wrong syntax has no frame that could tell where; the error can.
+        # A file with a syntax error has no frame in the traceback; the error names the line.
         if isinstance(error, SyntaxError) and Path(error.filename or "").is_file():
             raise ModelProblem(
                 f"syntax error: {error.msg}",
@@ -181,7 +186,7 @@ def _module(file: Path) -> ModuleType:
         raise
     finally:
         sys.path.remove(folder)
-        # Last, where it can hide nothing: a member may import when it first runs.
+        # A member may import something when it first runs; at the end the folder hides no module.
         sys.path.append(folder)
     return module
 
@@ -190,9 +195,9 @@ def _module(file: Path) -> ModuleType:
 
 
 def worlds_in(module: ModuleType) -> list[str]:
-    """Return the names in a file that are worlds, or functions that say they return one.
+    """Return the names in a file that are worlds, or functions annotated to return a `World`.
 
-    One called `world` need not say so.
+    A function called `world` needs no annotation.
     """
     found = []
     for name, value in vars(module).items():
@@ -219,7 +224,7 @@ def _only_world(module: ModuleType, path: str, file: Path) -> str:
         for name, value in vars(module).items()
         if isinstance(value, FunctionType) and value.__module__ == module.__name__
     ]
-    # Without `-> World` the return type of a function is unknown.
+    # A function without `-> World` may still return one, so the last function is suggested.
     named = f"; or name one: {path}::{functions[-1]}" if functions else ""
     raise ModelProblem(
         f"{path} defines no world", next=f"expected {EXPECTED}{named}", place=f"{path}:1"
@@ -255,7 +260,7 @@ def _line_of(module: ModuleType, name: str) -> int:
 def _check_options(
     made: Callable[..., Any], name: str, options: Mapping[str, Any], place: str
 ) -> frozenset[str]:
-    """Refuse options that `made` does not take, and say which it does; return those it takes."""
+    """Return the names that `made` takes; raises `ModelProblem` for unknown or missing options."""
     parameters = signature_of(made, name, place).parameters
     named = {
         key: value
@@ -288,22 +293,22 @@ def _check_options(
 
 
 def _to_blame(made: Callable[..., Any], options: Mapping[str, Any]) -> str:
-    """Return the option without which the world can be built, as it is typed, or nothing."""
+    """Return the option, as typed, without which the world can be built; "" if there is none."""
     whole = [*options]
-    # One alone, or all of them; a world that fails by itself fails without them, too.
+    # Leave out each option alone, then all.  A world that fails without any is itself at fault.
     for left_out in [*([key] for key in whole), whole]:
         try:
             made(**{key: value for key, value in options.items() if key not in left_out})
         except (MemoryError, BrokenPipeError, KeyboardInterrupt):
             raise
-        except BaseException:  # noqa: BLE001  only asked whether it can be built
+        except BaseException:  # noqa: BLE001  any error means that it cannot be built
             continue
         return " ".join(word for key in left_out for word in typed(key, options[key]))
     return ""
 
 
 def _raised(problem: ModelProblem) -> str:
-    """Return the error without its place and its caller."""
+    """Return the error's text without its place and without "f() raised"."""
     message = problem.message.removeprefix(f"{problem.place}: ")
     return message.partition("() raised ")[2] or message
 
@@ -311,7 +316,7 @@ def _raised(problem: ModelProblem) -> str:
 def _sound(
     made: Any, place: str, target: str, options: Mapping[str, Any], *, called: bool = False
 ) -> World:
-    """Return the world, if it is one and its parts are of the kinds they must be."""
+    """Return `made` with its source noted; raises `ModelProblem` if it is not a `World`."""
     if not isinstance(made, World):
         if inspect.iscoroutine(made):
             made.close()  # or Python complains that it was not awaited

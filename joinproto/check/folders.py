@@ -1,4 +1,4 @@
-"""Folders on this machine for files that the next run finds."""
+"""Folders on this machine for files that later runs use: caches and compiled loops."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ def cache_folder() -> Path | None:
 
 
 def asked_for(name: str, options: Mapping[str, Any]) -> str:
-    """Return the requested world, in one line."""
+    """Return a text that identifies a world and its options, in one line."""
     return repr((name, sorted(options.items())))
 
 
 def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
-    """Return where answers of this world's members are kept, if any are (`answers.py`)."""
+    """Return the cache file for the answers of this world's members (`answers.py`).
+
+    None if there is no cache folder.
+    """
     place = cache_folder()
     if place is None:
         return None
@@ -38,15 +41,15 @@ def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
 
 
 def count_file(name: str, options: Mapping[str, Any]) -> Path | None:
-    """Return where it is kept how many states this world has."""
+    """Return the cache file for the number of this world's states, None without a cache folder."""
     file = answers_file(name, options)
     return None if file is None else file.parent.with_name("counts") / file.name
 
 
 def loops_name() -> str:
-    """Return the name of the folder with the engine's compiled loops: it holds their hash."""
+    """Return the name of the folder for the engine's compiled loops: it contains their hash."""
     found = sha256()
-    # Where all is one archive, as Spark sends it, that is the source.
+    # If the package lies in one archive, as Spark sends it, hash the archive instead.
     found.update(b"".join(one.read_bytes() for one in _ENGINE.parents if one.is_file()))
     for file in sorted(_ENGINE.rglob("*.py")):
         content = file.read_bytes()
@@ -56,7 +59,7 @@ def loops_name() -> str:
 
 
 def loops_places() -> Iterator[Path]:
-    """Yield folders to keep compiled loops in, the best first; none need exist."""
+    """Yield folders for compiled loops, in order of preference; they need not exist."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         yield Path(chosen)
@@ -67,13 +70,13 @@ def loops_places() -> Iterator[Path]:
 
 
 def has_loops() -> bool:
-    """Return whether an earlier run of this Python kept the loop that every search needs."""
+    """Return whether an earlier run with this Python version cached the loop for every search."""
     name, loop = loops_name(), f"expansion.expand-*.py{version_info[0]}{version_info[1]}.nbi"
     return any(next((place / name).rglob(loop), None) for place in loops_places())
 
 
 def can_write(folder: Path) -> bool:
-    """Return whether files can be made in `folder`, which need not be there yet."""
+    """Return whether files can be made in `folder`, which is created if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

@@ -130,7 +130,7 @@ class Follower:
             for ones, _, after in self._out_of(state):
                 if any(map(self.is_logged, ones)):
                     continue
-                # A member that is killed, for one, may never write its missing lines.
+                # The member may have been killed, so that it never writes its missing lines.
                 gone = {one.member for one in ones}
                 left = frozenset(one for one in open_ones if one.member not in gone)
                 for at in dict.fromkeys(((after, open_ones), (after, left))):

@@ -1,17 +1,15 @@
 """Conversion of a member's attributes to a hashable value, and back.
 
-A frozen value is equal to another exactly if the original values are equal *and of one type*, all
-the way down: `0`, `False` and `0.0` are three values, and so are a tuple and a named tuple of the
-same content.  `thaw` returns the original value: equal, of the same type, and with every list, dict
-or set new, so that a step may change it.  Where two places named one list, they name one list again
-(`freeze_all`, `thaw_all`).
+Two frozen values are equal exactly if the original values are equal *and have the same types* at
+every level: `0`, `False` and `0.0` are three values, and a tuple differs from a named tuple of the
+same content.  `thaw` returns a value that equals the original and has the same type.  Every list,
+dict or set in it is new, so that a step may change it.  If two places referred to the same list,
+they do so again (`freeze_all`, `thaw_all`).
 
-Not kept: the order in which a dict or a set was filled.  Two dicts that are equal are one
-value; `thaw` fills them in one order, or in the opposite one (`backwards`), so that code that
-counts on an order is found out.
+The order in which a dict or a set was filled is not kept.  `thaw` fills it in a fixed order, or in
+the opposite order (`backwards`), so that the checker finds code that depends on the order.
 
-A value that compares by identity cannot be part of a state: two equal states would count as two,
-for ever.
+A value that compares by identity cannot be part of a state: each copy would make a new state.
 """
 
 from __future__ import annotations
@@ -25,12 +23,12 @@ from joinproto.check.frozen import SAME
 
 
 def freeze(value: Any) -> Hashable:
-    """Return `value` as a hashable value; raises `ModelProblem` where it cannot be one."""
+    """Return `value` as a hashable value; raises `ModelProblem` if that is impossible."""
     return value if type(value) in SAME else freeze_all((value,))[0]
 
 
 def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
-    """Return all of `values` frozen; an object that several of them name stays one object."""
+    """Return all of `values` frozen; an object to which several of them refer stays one object."""
     values = tuple(values)
     if SAME.issuperset(map(type, values)):
         return values
@@ -54,7 +52,7 @@ def thaw(value: Any, *, backwards: bool = False) -> Any:
 
 
 def thaw_all(values: Iterable[Any], *, backwards: bool = False) -> tuple[Any, ...]:
-    """Return the value that `freeze_all` was given."""
+    """Return the values that `freeze_all` was given; mutable parts are copies."""
     values = tuple(values)
     if SAME.issuperset(map(type, values)):
         return values
@@ -68,5 +66,5 @@ def is_fixed(value: Any) -> bool:
 
 
 def rename(value: Any, names: dict[str, str]) -> Any:
-    """Return the frozen `value` with members' names exchanged, wherever they stand in it."""
+    """Return the frozen `value` with each text that is a key of `names` replaced."""
     return map_strings(value, lambda text: names.get(text, text))

@@ -1,7 +1,7 @@
-"""Values taken apart into frozen ones, and made again; of each kind in its way
-(`joinproto/check/type_handlers.py`).
+"""Freezing and thawing of values.
 
-A value is made again by a recipe, which is kept: each state is thawed for many questions.
+`joinproto/check/type_handlers.py` has the rules for each type.  A value is thawed by a recipe,
+which is cached, because each state is thawed for many questions.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from joinproto.check.frozen import SAME, Flag, Frozen, Named, Repeated, same_or
 
 
 class Walk:
-    """One freezing.  `met`: mutable values, in the order met; `again`: of those met more than once,
-    by identity, their numbers, given when they are met for the first time.
+    """The state of one freezing.  `met`: mutable values, in the order met; `again`: the `id` of
+    each value that occurs more than once; `numbers`: that `id` to the number given at first.
     """
 
     __slots__ = ("again", "met", "numbers")
@@ -29,7 +29,7 @@ class Walk:
 
 
 def frozen_in(value: Any, walk: Walk) -> Any:
-    """Return `value` frozen, as part of the walk's value."""
+    """Return `value` frozen, as a part of the value that the walk freezes."""
     if type(value) in SAME:
         return value
     known = _memory.get(id(value))
@@ -37,8 +37,8 @@ def frozen_in(value: Any, walk: Walk) -> Any:
 
 
 def frozen_parts(values: Iterable[Any], walk: Walk) -> list[Any]:
-    """Return values frozen, each as part of the walk's value."""
-    # As `frozen_in` does: a call for each part would take longer than the rest.
+    """Return `values` frozen, each as a part of the value that the walk freezes."""
+    # This repeats the code of `frozen_in`: a call for each part would take longer than the rest.
     memory = _memory.get
     return [
         value
@@ -73,7 +73,7 @@ def _taken_apart(value: Any, walk: Walk) -> Any:
 
 
 def one(found: Frozen) -> Frozen:
-    """Return the first of those that are equal, so that comparing or thawing it again is quick."""
+    """Return the first value made that equals `found`: identical objects are compared quickly."""
     if len(_equal) >= _MEMORY_MAX:
         _equal.clear()
     return _equal.setdefault(found, found)
@@ -81,29 +81,31 @@ def one(found: Frozen) -> Frozen:
 
 _MEMORY_MAX = 1 << 18
 _memory: dict[int, tuple[Any, Frozen]] = {}
-"""Objects that cannot change, by identity, with their frozen form: a member's parts go from state
-to state, and most are the same objects as before.
+"""Objects that cannot change, by `id`, with their frozen form: from state to state, most parts of a
+member are the same objects as before.
 """
 _equal: dict[Frozen, Frozen] = {}
-"""The first of those that are equal: comparing values then ends at the first part."""
+"""Each frozen value to the first one that equals it, for `one`."""
 
 
 # -- thawing -----------------------------------------------------------------------------
 
 CONST, COPY, MAKE = range(3)
-"""A way to thaw a value: this value itself, this call, or this value among the named ones."""
+"""How a recipe makes its value: it holds the value, or a function of no argument that returns the
+value, or a function of the objects made so far that occur more than once.
+"""
 
 Recipe = tuple[int, Any]
 
 
 def made_by(recipe: Recipe, named: dict[int, Any]) -> Any:
-    """Return a value by its recipe; `named`: the values made so far that are named again."""
+    """Return the value of a recipe.  `named`: objects that occur more than once, by number."""
     how, it = recipe
     return it if how == CONST else it() if how == COPY else it(named)
 
 
 def recipe_of(value: Any, backwards: bool) -> Recipe:
-    """Return how to thaw `value`: kept, because each state is thawed for many questions."""
+    """Return the recipe to thaw `value`, from the cache if it is there."""
     kind = type(value)
     if kind in SAME:
         return CONST, value
@@ -136,27 +138,27 @@ def recipes_of(values: Iterable[Any], backwards: bool) -> tuple[list[Recipe], bo
 
 _RECIPES_MAX = 1 << 14
 _recipes: tuple[dict[int, tuple[Any, Recipe]], ...] = ({}, {})
-"""Recipes by identity, forwards and backwards."""
+"""Recipes by the `id` of the frozen value: those for thawing forwards, and those for backwards."""
 
 
 # -- the ways of each kind ---------------------------------------------------------------
 
 
 class TypeHandler:
-    """The rules for freezing values of one kind.  `can_change`: its values do, in place.
+    """The rules for freezing values of one type.  `can_change`: whether they can change in place.
 
-    `is_remembered`: one in which nothing can change is taken apart once.
+    `is_remembered`: whether a value in which nothing can change is frozen only once.
     """
 
     can_change = False
     is_remembered = False
 
     def freeze(self, value: Any, walk: Walk) -> Any:
-        """Return a value frozen; not called for kinds of frozen values alone."""
+        """Return `value` frozen; never called for types that occur only in frozen values."""
         raise AssertionError(type(value))
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
-        """Return how to thaw; called where `value.whole` is not there."""
+        """Return the recipe to thaw `value`; called only if it has no `whole`."""
         return CONST, value.whole
 
     def map(self, value: Frozen, change: Callable[[str], str]) -> Frozen:
@@ -171,7 +173,7 @@ WAYS: dict[type, TypeHandler] = {}
 def _way_of(kind: type) -> TypeHandler:
     """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
     from joinproto.check.type_handlers import (
-        found_way,  # inside: it is written in terms of this file
+        found_way,  # here, because that module imports this one
     )
 
     way = WAYS.get(kind)
@@ -184,7 +186,7 @@ def _way_of(kind: type) -> TypeHandler:
 
 
 def map_strings(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the frozen `value` with every text in it changed; itself where nothing is."""
+    """Return the frozen `value` with every text in it changed; the same object if none changes."""
     kind = type(value)
     if kind is str:
         return change(value)

@@ -1,13 +1,13 @@
-"""Questions again in a fresh process: whether a member's answers follow from its state alone.
+"""Questions put again in a fresh process, to check that answers depend on a member's state alone.
 
-There is no end of places where members can hide shared state: a closure, a cache, another module,
-the environment, a file.  All of these are the process's own, or outside of it.  So another process
-loads the model, with another hash seed and another time of day, and puts the questions near the
-first states with the members in the opposite order; the answers of both are compared.
+Members can share hidden state in many places: a closure, a cache, another module, the environment,
+a file.  All of these belong to the process or lie outside of it.  So another process loads the
+model, with another hash seed and another time of day, and puts the questions near the initial
+states, with the members in the opposite order.  Then the answers of both processes are compared.
 
 That process runs at the same time as the search.  It stops after `QUESTIONS` of each member, or
-where no state brings a new one (`IDLE`); once the search is over it stops after `SECONDS` of CPU.
-Nothing but texts goes from one to the other.
+when further states bring no new question (`IDLE`).  Once the search is over, it stops after
+`SECONDS` of CPU time.  The two processes exchange only texts.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 QUESTIONS = 1_500
 SECONDS = 0.25
 LEAST = 100
-"""Questions that are put at least, whatever they cost: importing a model may take long."""
+"""At least this many questions are put, however long that takes: importing a model may be slow."""
 IDLE = 500
-"""It also ends after this many states, and three times those before, without a new question."""
+"""It stops after this many states, plus three times those before, without a new question."""
 WAIT_SECONDS = 20.0
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -50,7 +50,7 @@ _sampling: dict[tuple[str, str], list[tuple[str, Any, Any]]] | None = None
 
 
 def sample_of(world: str, member: str) -> list[tuple[str, Any, Any]] | None:
-    """Return where the member's first questions are noted; None where they are not compared."""
+    """Return the list for the member's first questions; None if answers are not compared."""
     return None if _sampling is None else _sampling.setdefault((world, member), [])
 
 
@@ -82,9 +82,9 @@ def question_text(kind: str, question: Any) -> str:
 
 
 def answer_parts(kind: str, answer: Any, *, in_order: bool) -> list[str]:
-    """Return an answer as texts.  `in_order`: of messages to one member, as in a queue.
+    """Return an answer as texts.  `in_order`: keep the order of messages to one member (queues).
 
-    Of a step without its crashes: messages may be sent in the order of a set.
+    Crashes in a step are left out, because messages may be sent in the order of a set.
     """
     if kind == "choices":
         return sorted(map(text, answer))
@@ -105,7 +105,7 @@ def answer_parts(kind: str, answer: Any, *, in_order: bool) -> list[str]:
 
 @define
 class Fresh:
-    """The fresh process of one world, and the search's questions meanwhile."""
+    """The fresh process of one world, and the questions that the search puts meanwhile."""
 
     target: str
     options: Mapping[str, Any]
@@ -114,12 +114,12 @@ class Fresh:
     _why: str = field(default="", init=False)
 
     def __enter__(self) -> Fresh:
-        import subprocess  # here and not above: worlds that ship do without
+        import subprocess  # here and not above: worlds that ship do not need it
 
         global _sampling  # noqa: PLW0603  members are made in many places, for one search at a time
         _sampling = {}
         seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-        # A zone of its own moves the hour of the clock.
+        # Another time zone changes the hour that the clock shows.
         environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": "FRESH-9:30"}
         try:
             self._process = subprocess.Popen(
@@ -140,7 +140,7 @@ class Fresh:
         return self
 
     def _typed(self) -> dict[str, Any]:
-        """Return the options: plain values, and others in a list, as they are typed."""
+        """Return the options for JSON: plain values, and for others their typed text in a list."""
         found: dict[str, Any] = {}
         for name, value in self.options.items():
             typed = value.name if isinstance(value, enum.Enum) else str(value)
@@ -152,12 +152,14 @@ class Fresh:
         _sampling = None
         if self._process is not None:
             self._process.kill()
-            # Its pipes are closed, and it is waited for.
+            # This closes its pipes and waits for its end.
             with suppress(OSError), self._process:
                 pass
 
     def compare(self) -> str:
-        """Return why nothing was compared, or nothing; raises `ModelProblem` for two answers."""
+        """Return why nothing was compared, or ""; raises `ModelProblem` if two answers differ, or
+        if a step did something outside of the process.
+        """
         if self._process is None or self._why:
             return self._why
         import subprocess

@@ -1,8 +1,7 @@
 """The fresh process of `joinproto/check/fresh.py`: loads a model, and puts questions to it.
 
-It reads one line of JSON, and writes lines of JSON: the answer to each question, named by a digest.
-A step that writes to a file, or goes to the network, is detected by the files and sockets it
-touches.
+It reads one line of JSON and writes lines of JSON: the answers, each with a digest of its question.
+An audit hook of Python detects steps that write to a file or use the network.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# Before any module of the model can take its own names for these.
+# Done before a module of the model can import these functions under its own names.
 _HOURS = 5 * 3600 + 1800
 
 
@@ -46,7 +45,7 @@ _OUTSIDE = {
 
 
 class OutsideChanges:
-    """The effects of members' code outside this process."""
+    """The first thing that members' code did outside this process, in words (`what`)."""
 
     def __init__(self, began: float) -> None:
         self.began = began

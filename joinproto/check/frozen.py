@@ -1,7 +1,7 @@
-"""The parts of frozen values, and orders of them that depend on content alone.
+"""The classes that frozen values consist of, and orders of values that depend only on content.
 
-`joinproto/check/freeze.py` makes them and takes them apart; code that reads them needs this file
-alone.
+`joinproto/check/freeze.py` makes frozen values and turns them back; code that only reads frozen
+values needs this file alone.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 SAME = frozenset({int, str, bytes, type(None)})
-"""Kinds whose values stand for themselves, and equal nothing of another of these kinds."""
+"""Types whose values are their own frozen form; values of two of these types are never equal."""
 
 
 class Flag:
-    """True or False, unequal to 1 and 0.  There are two of them."""
+    """The frozen form of True or False, unequal to 1 and 0.  Only `TRUE` and `FALSE` exist."""
 
     __slots__ = ("value",)
 
@@ -33,10 +33,10 @@ TRUE, FALSE = Flag(True), Flag(False)
 
 
 class Frozen:
-    """A value of `kind`, as its hashable `parts`.
+    """A value of the type `kind`, as its hashable `parts`.
 
-    `whole`: the value itself where nothing in it can change, so that it need not be made again;
-    equality asks kind and parts alone.
+    `whole`: the original value if nothing in it can change, so that it need not be made again, or
+    else None.  Equality compares only kind and parts.
     """
 
     __slots__ = ("_hash", "kind", "parts", "whole")
@@ -59,25 +59,25 @@ class Frozen:
         return self._hash
 
     def __repr__(self) -> str:
-        from joinproto.check.freeze import thaw  # inside: it makes these values
+        from joinproto.check.freeze import thaw  # here, because that module imports this one
 
         return repr(thaw(self))
 
     def __reduce__(self) -> Any:
-        # Without the hash: that of a text is another one in each process.
+        # The hash is left out: the hash of a text differs between processes.
         return Frozen, (self.kind, self.parts, self.whole)
 
 
 class Named:
-    """Kind of a frozen value that other places name, too; parts: its number, the value."""
+    """Kind of the first place of an object that occurs more than once; parts: number, value."""
 
 
 class Repeated:
-    """Kind of a place that names it; part: its number."""
+    """Kind of a later place of such an object; part: its number."""
 
 
 def same_or(value: Any, items: list[Any], make: Callable[[list[Any]], Any]) -> Any:
-    """Return `value` itself where its items are `items`, else the result of `make` for them."""
+    """Return `value` if its items are the same objects as `items`, or else `make(items)`."""
     for one, other in zip(value, items, strict=True):
         if one is not other:
             return make(items)
@@ -88,9 +88,9 @@ def same_or(value: Any, items: list[Any], make: Callable[[list[Any]], Any]) -> A
 
 
 def has_order(value: Any) -> bool:
-    """Return whether a dict or a set of more than one item is in the frozen `value`.
+    """Return whether the frozen `value` holds a dict or a set of more than one item.
 
-    The content of an object that cannot change is not looked at: it is thawed as it was.
+    The content of objects that cannot change does not count: they are thawed as they were.
     """
     kind = type(value)
     if kind is tuple:
@@ -126,7 +126,7 @@ def text_of(value: Any) -> str:
 
 
 class BackwardsSet(set[Any]):
-    """A set that is gone through the other way round."""
+    """A set that is iterated in the opposite order."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter([*super().__iter__()][::-1])

@@ -1,5 +1,5 @@
-"""Suggestions of what to write instead: the second line of a problem, where Python's own message
-has none.
+"""Advice for common errors in a model: the second line of a problem, for errors whose message by
+Python does not say what to write instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Faults of a model's own, beyond `Faults`: each is a step with a budget for the whole run.
+"""Faults that a model defines in addition to `Faults`: steps with a budget for the whole run.
 
     world = inject(
         World(...),
@@ -8,12 +8,12 @@
         Injected("stalls", "stall", of=("n1",)), # any event: the member says what it does to it
     )
 
-`inject` adds a member, `faults`, that holds the budgets, and joint steps that spend them.  So
-claims that count on steps other than faults (`always_possible`, `eventually`) leave them out, a run
-names each, `--coverage` counts them, and one that never happened is reported.
+`inject` adds a member, `faults`, that holds the budgets, and joint steps that spend them.  Claims
+that count on steps other than faults (`always_possible`, `eventually`) do not count on these steps.
+Runs show them by name, `--coverage` counts them, and a fault that never happened is reported.
 
 A fault of a disk reaches a member that is stopped, so the world also needs crashes, or begins with
-its members down.  The member's code is not called: that makes it a fault.
+its members down.  The member's code is not called.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Injected:
 
 @frozen(kw_only=True)
 class _OlderCopy(Injected):
-    """A stopped or running member's disk is copied, and put back later: two steps."""
+    """Two steps: the disk of a stopped or running member is copied, and the copy put back later."""
 
     def steps(self, names: Sequence[str], view: View) -> Iterator[Together]:
         for name in self.of or names:
@@ -110,7 +110,7 @@ def older_copy(*, of: Sequence[str] | None = None, budget: int = 1) -> Injected:
 
 @frozen
 class Spends:
-    """One of the budget of a fault is spent."""
+    """Event: the budget of the fault `action` decreases by one."""
 
     action: str
 
@@ -167,7 +167,10 @@ def inject(world: World, *faults: Injected) -> World:
 
 
 def inject_more(world: World, *faults: Injected) -> World:
-    """Return the same of a world that may have injected faults; one of these happens once more."""
+    """Return the world in which these faults may happen, too; it may already have injected faults.
+
+    The budget of a fault that it already has grows by the budget given here.
+    """
     make: Any = world.members.get(FAULTS)
     left = {} if make is None else dict(make().left)
     added = [fault for fault in faults if fault.action not in left]
@@ -189,7 +192,7 @@ def inject_more(world: World, *faults: Injected) -> World:
 
 
 def budgeted(world: World, budgets: Mapping[str, int]) -> World:
-    """Return the world with a member that holds these budgets, by the actions of their steps."""
+    """Return the world with a member that holds `budgets`: action of a step to its budget."""
     return evolve(
         world,
         members={**world.members, FAULTS: lambda: Budgets(budgets)},
@@ -199,12 +202,12 @@ def budgeted(world: World, budgets: Mapping[str, int]) -> World:
 
 
 def spending(step: Together) -> Together:
-    """Return the step as one that spends one of the budget of its action."""
+    """Return the step, changed so that it decreases the budget of its action by one."""
     return evolve(step, events={**step.events, FAULTS: Spends(step.action)})
 
 
 def never_injected(world: World, actions: Iterable[str]) -> Iterator[str]:
-    """Yield texts of the injected faults of `world` that are not among the steps taken."""
+    """Yield a text for each injected fault of `world` that is not among `actions`, those taken."""
     make = world.members.get(FAULTS)
     budgets = None if make is None else make()
     if isinstance(budgets, Budgets):

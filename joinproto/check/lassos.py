@@ -1,11 +1,12 @@
-"""A fair run that breaks a claim, as steps: the way to its circle, the circle, and why it is fair.
+"""A fair run that breaks a claim: the way to its cycle, the cycle, and why the run is fair.
 
-The way is a shortest one to any state from which a fair run can go on breaking the claim; the
-circle goes from duty to duty by shortest ways, which makes it short, and not always shortest. Of
-equals the step is taken that `order_of` puts first, and duties have a fixed order, so the run is
-the same in every engine.
+The way is a shortest one to any state from which a fair run can go on breaking the claim.  The
+cycle goes from duty to duty by shortest ways, so it is short, but not always the shortest.  Among
+equally short ways, the step that `order_of` puts first is taken, and duties have a fixed order.  So
+every engine finds the same run.
 
-States and steps are numbers, flags are by state or by step; an engine may keep them as arrays.
+States and steps are numbers.  Flags tell for each state, or each step, whether it belongs to a set;
+an engine may keep them as arrays.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ Flags = Any
 
 
 class Graph(Protocol):
-    """States and steps of a search; the first `begins` states begin runs."""
+    """States and steps of a search; the first `begins` states are the initial ones.
+
+    `source`, `target`: the states before and after each step.
+    """
 
     begins: int
     source: Any
@@ -37,20 +41,20 @@ class Graph(Protocol):
         """Return the key by which one of several steps is chosen."""
 
     def among(self, states: Collection[int]) -> Flags:
-        """Return a mask of the `states`."""
+        """Return the flags of the set `states`."""
 
     def distances(self, goal: Flags, allowed: Flags | None, beyond: Any = None) -> Any:
         """Return for each state how many steps (of `allowed`) lead to a state of `goal`, or -1.
 
-        `beyond`: how many more from each such state on, -1: it is none after all.
+        `beyond`: how many further steps to add for each state of `goal`; -1 excludes the state.
         """
 
 
 @frozen
 class Hunt:
-    """Runs to be found: first any steps, until a state of `due`; from there on steps of `allowed`.
+    """Runs to be found: any steps to a state of `due`, then steps of `allowed` to one of `goal`.
 
-    `due`: None where a run must go by `allowed` from the outset.  `goal`: states to come to.
+    `due`: None if all steps of a run must be of `allowed`.
     """
 
     due: Flags | None
@@ -60,9 +64,9 @@ class Hunt:
 
 @define
 class Run:
-    """Steps from the state `begin` on.  `due_at`: after how many it was due; None means at no time.
+    """Steps from the state `begin` on.  `due_at`: how many lead to a state of `Hunt.due`, or None.
 
-    `loop_at`: after how many its circle begins; `fairness`: why it is fair.
+    `loop_at`: how many lead to its cycle; `fairness`: why the cycle is fair.
     """
 
     begin: int
@@ -110,7 +114,7 @@ def least_of(graph: Graph, bad: Flags, before: Flags) -> Run | None:
 
 
 def _least(graph: Graph, at: int, far: Any, allowed: Flags | None) -> int:
-    """Return the least step that leads nearer."""
+    """Return the least step that leads nearer to the goal; `far`: the distance of each state."""
     options = [
         edge
         for edge in graph.out_of(at)
@@ -121,7 +125,7 @@ def _least(graph: Graph, at: int, far: Any, allowed: Flags | None) -> int:
     return min((graph.order(edge), edge) for edge in options)[1]
 
 
-# -- circles -----------------------------------------------------------------------------------
+# -- cycles ------------------------------------------------------------------------------------
 
 
 class Due(ABC):
@@ -151,14 +155,14 @@ class Due(ABC):
         return any(map(self.is_fulfilled_by, cycle))
 
     def reason(self, cycle: Iterable[int]) -> str:
-        """Return why a circle is fair to it."""
+        """Return why a cycle is fair to the duty."""
         if self.is_taken(cycle):
             return f"{self.name} is taken"
         return f"{self.name} is {'never' if self.strong else 'not always'} possible"
 
 
 def close(graph: Graph, way: Run, inside: Flags, due: Sequence[Due]) -> Run:
-    """Return `way` with a fair circle through its end, and why that is fair.
+    """Return `way` with a fair cycle through its end, and why that is fair.
 
     `inside`: the steps within the part in which a fair run can stay.
     """
@@ -203,7 +207,7 @@ def _by_duties(graph: Graph, entry: int, inside: Flags, due: Sequence[Due]) -> l
             take(one)
     while True:
         go(graph.among({entry}))
-        # A strong duty binds wherever the circle passes a state in which it is possible.
+        # A strong duty must be fulfilled if it is possible in any state of the cycle.
         late = (
             one
             for one in due
@@ -233,6 +237,6 @@ def joint_words(action: str) -> str:
 
 
 def some_words(actions: Sequence[str], name: str) -> str:
-    """Return the name of one of several steps of a member, "" for the world itself."""
+    """Return the name of a duty of any of several steps; `name`: the member, "" for the world."""
     words = " or ".join(f"“{action}”" for action in actions) or "some step"
     return f"{words} of {name}" if name else words

@@ -1,4 +1,4 @@
-"""Linearizability: clients' answers could have come from one copy of the data.
+"""Linearizability: the answers to clients could have come from one copy of the data.
 
     orders = linearizable(register, initial=0)
     World(..., monitor=orders.monitor, properties=[orders.claim])
@@ -48,8 +48,8 @@ class Return:
 class Order:
     """One order of the effects so far.
 
-    `state`: of the data after them.  `open`: calls without an effect yet.  `answers`: of clients
-    whose calls took effect, and which of them were not told yet.
+    `state`: of the data after them.  `open`: calls that have not taken effect yet.  `answers`:
+    answers of calls that took effect, which their clients have not received yet.
     """
 
     state: Hashable
@@ -75,7 +75,10 @@ class Explained:
 
 
 class Orders:
-    """The monitor: every order that explains the clients' answers.  A subclass has `apply`."""
+    """The monitor: it keeps every order that explains the clients' answers.
+
+    A subclass defines `apply`.
+    """
 
     apply: Apply
 
@@ -124,7 +127,7 @@ class Orders:
 
 @frozen
 class Linearizable:
-    """`monitor` and `claim` for a `World`, of data that begin as `initial`."""
+    """The `monitor` and the `claim` for a `World` whose data begin as `initial`."""
 
     apply: Apply
     initial: Hashable = None
@@ -138,7 +141,7 @@ class Linearizable:
 
     @_kind.default
     def _of_class(self) -> type[Orders]:
-        # An attribute of the class: it never changes, so it is no part of a state.
+        # `apply` is an attribute of the class: it never changes, so it is not part of a state.
         return type("Orders", (Orders,), {"apply": staticmethod(self.apply)})
 
     def monitor(self) -> Orders:

@@ -1,4 +1,4 @@
-"""A resolved world, with its name and options on the command line."""
+"""A world that a command has loaded, with the target and options that were typed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from joinproto.check.world import World
 
 @frozen
 class Loaded:
-    """A resolved world, with its name and options on the command line.
+    """A world that a command has loaded, with the target and options that were typed.
 
-    `target`: its name, or its file.  `options`: those given, by parameter.  `file`, `place`: of
-    a user's own world.  `members`: the number given, and `sized` builds it with another number, at
-    least `least`; both None for a world of one size.
+    `target`: its name, or its file.  `options`: parameter to value.  `file`, `place`: only for a
+    user's own world.  `members`: its number of members; `sized` builds the world with another
+    number, at least `least`.  Both are None for a world of one size.
     """
 
     world: World
@@ -41,7 +41,7 @@ class Loaded:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """A context for running a model: errors in its code get file and line."""
+        """Return a context for running a model, which adds file and line to errors in its code."""
         if self.file is None:
             yield
             return

@@ -19,8 +19,8 @@ from joinproto.check.freeze import freeze, rename, thaw
 
 @frozen(cache_hash=True)
 class LocalState:
-    """`values`: the attributes in order, empty when stopped; `disk`: the durable ones; both
-    frozen.  `ended`: stopped for good, in a world without restarts.
+    """`values`: the member's attributes in order, empty when it is stopped; `disk`: the durable
+    ones; both frozen.  `ended`: it is stopped for good, in a world without restarts.
     """
 
     up: bool
@@ -36,8 +36,8 @@ Cost = Literal["", "crash", "wipe"]
 class Outcome:
     """The outcome of one step of a member.
 
-    `sent`: (addressee or None for all others, content) in order.  `cost`: the fault's
-    budget it spends.  `effects`: how many effects were performed before the crash, or None.
+    `sent`: (addressee or None for all others, content) in order.  `cost`: the fault whose budget
+    it spends.  `effects`: how many effects were performed before the crash; None without a crash.
     """
 
     after: LocalState
@@ -50,7 +50,7 @@ class Outcome:
 
 @frozen
 class Choice:
-    """A step a member may take by itself; `fair`: weak fairness forces it."""
+    """A step that a member may take by itself; `fair`: whether fairness may force it."""
 
     event: Hashable
     fair: bool = True
@@ -58,7 +58,7 @@ class Choice:
 
 
 class Lifecycle(enum.Enum):
-    """An event of the world itself.  No names to exchange in it: renaming leaves it alone."""
+    """An event of the world itself.  It holds no member's name, so renaming leaves it unchanged."""
 
     START = "start"
     CRASH = "crash"
@@ -80,10 +80,10 @@ class Offline:
 
 @frozen
 class DiskBecomes:
-    """In `Offline(...)`: a fault of a stopped member's disk, of which its code is not asked.
+    """The event in `Offline(...)` for a fault of a stopped member's disk; its code is not called.
 
-    `blank`: durable attributes are as when the member was made, all but those in `keeps`; then
-    those in `values`, (name, value), get these values.
+    `blank`: all durable attributes but those in `keeps` become as they were when the member was
+    made.  After that, the attributes in `values`, pairs (name, value), get these values.
     """
 
     values: tuple[tuple[str, Any], ...] = ()
@@ -94,7 +94,7 @@ class DiskBecomes:
         return "a fault of the disk"
 
 
-# -- events: the content of a Message or Offline is frozen, they themselves are not --------
+# -- events: only the content of a Message or an Offline is frozen -------------------------
 
 
 def freeze_event(event: Any) -> Hashable:
@@ -115,7 +115,7 @@ def thaw_event(event: Hashable, *, backwards: bool = False) -> Any:
 
 
 def bare_event(event: Hashable) -> Any:
-    """Return the event itself as a member gets it, also of one that reaches a stopped member."""
+    """Return an event as a member gets it, without the `Offline` around it if there is one."""
     given = thaw_event(event)
     return given.event if isinstance(given, Offline) else given
 
@@ -132,13 +132,16 @@ _NOT_THERE = object()
 
 @define
 class Known:
-    """The answers of one member: kind of question to question to answer.  `new`: in this run."""
+    """The answers of one member: kind of question to question to answer.
+
+    `new`: how many were added in this run.
+    """
 
     answers: dict[str, dict[Hashable, Any]] = Factory(dict)
     new: int = field(default=0, init=False)
 
     def once(self, kind: str, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """Return the answer; `ask` is called where it is unknown."""
+        """Return the answer; `ask` is called if it is not known."""
         known = self.answers.setdefault(kind, {})
         found = known.get(question, _NOT_THERE)
         if found is _NOT_THERE:

@@ -1,9 +1,9 @@
-"""Members that are made as one although their names differ: Python binds a name late.
+"""Detection of members that are equal by mistake, because Python binds a loop variable late.
 
     members={name: lambda: Voter(name) for name in names}
 
-Each of these functions reads `name` when it is called, and by then it is the last one.  So all
-members are the same, and claims about them hold for an unintended reason.
+Each of these functions reads `name` when it is called, after the loop has ended.  So each makes a
+member with the last name, and claims about the members hold for an unintended reason.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from joinproto.check.member import MemberCode
 
 OWN_NAMES = ("name", "me", "id", "my_name", "node_id")
-"""Attributes in which a member holds its own name."""
+"""Attributes in which a member usually holds its own name."""
 
 _Loop = ast.For | ast.DictComp | ast.ListComp | ast.SetComp | ast.GeneratorExp
 
 
 def refuse_late_names(members: Sequence[MemberCode]) -> None:
-    """Raise `ModelProblem` for two members of which each is made as the other."""
+    """Raise `ModelProblem` for two members that are equal by this mistake."""
     for one, other in combinations(members, 2):
         made, again = one.objects.make, other.objects.make
         if isinstance(made, FunctionType) and made is not again and _is_same(made, again):
@@ -55,7 +55,7 @@ def _refuse_one_name(one: MemberCode, other: MemberCode) -> None:
 
 
 def _is_same(one: FunctionType, other: Any) -> bool:
-    """Return whether two functions are the same code with the same surroundings."""
+    """Return whether two functions have the same code, closure and defaults."""
     return (
         isinstance(other, FunctionType)
         and one.__code__ is other.__code__

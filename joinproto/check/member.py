@@ -1,6 +1,7 @@
-"""The questions to one member: the only place where the checker calls a member's code.
+"""The questions that the checker puts to one member's code.
 
-Steps are in `member_steps.py`, how an object is made of values `member_objects.py`.
+`member_steps.py` has the steps, and `member_objects.py` makes objects from values.  Only
+`direct_member.py` calls members' code in another way.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ from joinproto.check.written import idle_line
 
 
 class MemberCode:
-    """A member's class at work on local states; `calls` counts calls of its methods.
+    """The code of one member, called with local states; `calls` counts calls of its methods.
 
-    A question repeated to compare the answers is counted once.
+    A question that is repeated to compare the answers counts once.
     """
 
     def __init__(
         self, world: World, name: str, make: Callable[[], Any], *, is_monitor: bool = False
     ) -> None:
-        """`is_monitor`: it receives records, and has no effects."""
+        """`is_monitor`: whether it is the monitor, which receives records and has no effects."""
         self.name = name
         # Its answers in an earlier run, if they are cached.
         self.known: Known | None = None
@@ -71,7 +72,7 @@ class MemberCode:
         return self.objects.calls
 
     def _refuse_idle(self, world: World) -> None:
-        """Refuse definitions that the author relies on and that are never called."""
+        """Raise `ModelProblem` for definitions in the class that are never used or do nothing."""
         given = set() if world.show is None else {"shows"}
         near = misspelt(self.objects.kind, {*OPTIONAL, "persistent"} - given)
         if near:
@@ -101,7 +102,7 @@ class MemberCode:
     def run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
         """Return the outcomes of `event` in `local`, or None where it cannot happen.
 
-        The first is the step itself; the others are crashes in the middle of it.
+        The first outcome is the step itself; the others are crashes in the middle of the step.
         """
         found: tuple[Outcome, ...] | None = self.once("step", (local, event))
         return found
@@ -121,7 +122,7 @@ class MemberCode:
         return int(self.once("horizon", local)) if self.objects.has("horizon") else 0
 
     def once(self, kind: str, question: Any) -> Any:
-        """Return the answer: a known one, if answers are kept."""
+        """Return the answer, from `known` if it is there.  `kind`: see `_answer`."""
         if self.known is None:
             return self.answer(kind, question)
         return self.known.once(kind, question, lambda: self.answer(kind, question))
@@ -156,14 +157,14 @@ class MemberCode:
     # -- possible steps ----------------------------------------------------------------
 
     def before_start(self) -> LocalState:
-        """Return the member as it lies on disk before anything happened."""
+        """Return the member's state before its first start: stopped, with its initial disk."""
         return LocalState(False, (), self.objects.empty)
 
     def begun(self, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
-        """Return the member where `values` are some of its attributes, and its first start.
+        """Return the state before the first start, with attributes `values`, and that start.
 
-        No start if the world begins with its members down.  The first start is not
-        that of a member whose disk was read: attributes may name one object with durable ones.
+        The start is None if the world begins with its members down.  Before a first start no disk
+        is read, so a durable attribute and another one may refer to the same object.
         """
         if not values and not self._begins_up:
             return self.before_start(), None
@@ -183,8 +184,8 @@ class MemberCode:
         return local, self._steps.first_start(make, local) if self._begins_up else None
 
     def _begun_values(self, values: Mapping[str, Any]) -> tuple[Hashable, ...]:
-        """Return the values of some attributes frozen; an object that several of them name is one
-        object.
+        """Return a beginning's values frozen; raises `ModelProblem` for one that may not be set.
+        An object to which several of them refer stays one object.
         """
         for name, value in values.items():
             if name not in self.objects.names:
@@ -219,7 +220,7 @@ class MemberCode:
         return tuple(found)
 
     def _offered(self, local: LocalState, *, again: bool = False) -> list[Choice]:
-        """Return what choices() offers; `again`: it is known by now that it changes nothing."""
+        """Return what choices() offers; `again`: do not check again that it changes nothing."""
         self.objects.calls += 1
         member = self.objects.running(local.values)
 
@@ -312,7 +313,7 @@ class MemberCode:
         """Yield the parts of a local state in a trace: attributes; names of durable ones end in
         `*`.
 
-        A member that has a method `story` names its running state itself.
+        If the member has a method `story`, its result stands for the running state.
         """
         if local.up and self.objects.has("story"):
             yield from self.objects.guarded(
@@ -333,7 +334,7 @@ class MemberCode:
 
 
 def _tell(text: dict[str, str], name: str, value: Any) -> None:
-    """Add an attribute to `text`: an object without words of its own, field by field."""
+    """Add an attribute to `text`; an object without its own `__str__` field by field."""
     fields = fields_of(value)
     if fields is None:
         text[name] = ValueText.of(value)
@@ -392,7 +393,7 @@ class Codes:
         return sum(code.calls for code in self.every)
 
     def beginnings(self) -> Iterator[tuple[tuple[LocalState, Outcome | None], ...]]:
-        """Yield for each beginning of the world: every member before its start, and that start."""
+        """Yield, for each beginning, each member's state before its first start and that start."""
         kept: dict[Any, tuple[LocalState, Outcome | None]] = {}
 
         def begun(code: MemberCode, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
@@ -412,7 +413,7 @@ class Codes:
         return outcome.after
 
     def after_hearing(self, monitor: LocalState, events: Iterable[Hashable]) -> LocalState:
-        """Return the monitor's state after it heard these events."""
+        """Return the monitor's state after it received these events."""
         assert self.monitor is not None
         for event in events:
             outcomes = self.monitor.run(monitor, event)
@@ -423,8 +424,8 @@ class Codes:
     def ask_again(self) -> None:
         """Put the first questions to every member once more, after a search.
 
-        Raises `ModelProblem` if an answer differs from the first one: then the search used answers
-        that are not determined.
+        Raises `ModelProblem` if an answer differs from the first one: then the search relied on
+        answers that depend on more than the question.
         """
         for code in self.every:
             code.twice.ask_again()

@@ -1,7 +1,7 @@
-"""A member's objects: made of values and taken apart into values, and errors in them.
+"""A member's objects: how they are made from values, how their values are read, and their errors.
 
-Everything that the checker calls of a member's class goes through `MemberObjects.guarded`, so that
-its exceptions are reported to the modeller, with their place.
+Calls of a member's class go through `MemberObjects.guarded` or report exceptions by `raised`, so
+that the modeller gets them with their place.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _IN_EVERY_STATE = "it must answer in every state; set every attribute in __init_
 class MemberObjects:
     """The class of the member `name`, as `make` makes it; `calls` counts calls of its methods.
 
-    `names`: its attributes; `persistent`: the durable ones; `fresh`, `empty`: all of them, and
-    these, as it is made; `shares_disk`: whether other attributes of a fresh one, or of another
-    member, name the same objects as durable ones.
+    `names`: its attributes; `persistent`: the durable ones; `fresh`, `empty`: the values of all,
+    and of the durable ones, in a new object; `shares_disk`: whether another attribute of a new
+    object, or another new object, refers to the same object as a durable attribute.
     """
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
@@ -66,13 +66,13 @@ class MemberObjects:
                 raise self.problem(f"{name} is a property", next=f"make it a method: {name}()")
         self._methods = {name for name in OPTIONAL if callable(getattr(fresh, name, None))}
         self._plain = not hasattr(fresh, "__dict__")
-        # Where an object's attributes are its __dict__ and nothing else: their names.
+        # The names of the attributes if all are in the object's __dict__, or else None.
         self._in_dict = frozenset(self.names) if is_in_dict(fresh, self.names) else None
         self.fresh = made = self.values(fresh)
         self.empty = self.disk(fresh)
         self._shared = self._make_again(fresh, made)
-        # Whether an attribute of a fresh one shares something with a durable one, or another member
-        # has the same durable object (a default): no start after a crash finds that on disk.
+        # Whether a durable attribute of a new object shares an object with another attribute or,
+        # by a default argument, with another member.  A start from disk after a crash shares none.
         self.shares_disk = bool(self.persistent) and (
             self.values(self.stopped(self.empty)) != made
             or any(self.names[at] in self.persistent for at in self._shared)
@@ -80,7 +80,7 @@ class MemberObjects:
 
     @property
     def shares_class(self) -> bool:
-        """Whether fresh objects of the class, or its attributes, name one container."""
+        """Whether new objects of the class, or attributes of one of them, share a container."""
         return bool(self._shared) or self.shares_disk
 
     def has(self, method: str) -> bool:
@@ -88,7 +88,7 @@ class MemberObjects:
         return method in self._methods
 
     def _make_again(self, fresh: Any, made: tuple[Hashable, ...]) -> tuple[int, ...]:
-        """Make another object; return the attributes that hold the same container in both."""
+        """Make another object; return the places of attributes with the same container in both."""
         again = self.guarded(_MAKING, self.make)
         if again is fresh:
             raise self.problem(
@@ -111,7 +111,7 @@ class MemberObjects:
         )
 
     def refuse_shared(self, before: tuple[Hashable, ...], after: tuple[Hashable, ...]) -> None:
-        """Refuse a step that changes state shared by all objects of the class."""
+        """Raise `ModelProblem` for a step that changes state shared by all objects of the class."""
         for at in self._shared:
             if before[at] != after[at]:
                 raise self.problem(
@@ -124,14 +124,14 @@ class MemberObjects:
     def refuse_change(
         self, member: Any, before: tuple[Hashable, ...], what: str, wanted: str, method: str
     ) -> None:
-        """Refuse a change of the member by a question: no state would show it."""
+        """Raise `ModelProblem` if a question changed the member: no state would show the change."""
         after = self.values(member)
         if after != before:
             found = between_values(self.names, before, after, ("before", "after"))
             raise self.problem(f"{what} the member: {found}", next=wanted, method=method)
 
     def faulty_disk(self, local: LocalState, fault: DiskBecomes) -> tuple[Outcome] | None:
-        """Return the state of a stopped member after a fault, None if its disk is unchanged."""
+        """Return the outcome of a fault of a stopped member's disk, None if it changes nothing."""
         for name in (*fault.keeps, *dict(fault.values)):
             if name not in self.persistent:
                 raise self.problem(
@@ -159,7 +159,7 @@ class MemberObjects:
         return self._frozen(member, self.names, self.values_of)
 
     def disk(self, member: Any) -> tuple[Hashable, ...]:
-        """Return the durable ones, frozen, in the order of `persistent`."""
+        """Return the durable attributes of an object, frozen, in the order of `persistent`."""
         return self._frozen(member, self.persistent, self._disk_of)
 
     def _frozen(
@@ -200,7 +200,7 @@ class MemberObjects:
         return member
 
     def stopped(self, disk: tuple[Hashable, ...], *, backwards: bool = False) -> Any:
-        """Return an object as it is made, with the durable attributes found on disk."""
+        """Return a new object with its durable attributes from `disk`."""
         member = self.guarded(_MAKING, self.make)
         values = thaw_all(disk, backwards=backwards)
         for name, value in zip(self.persistent, values, strict=True):
@@ -251,11 +251,11 @@ class MemberObjects:
     def problem(
         self, message: str, *, next: str = "", method: str = "receive", place: str = ""
     ) -> ModelProblem:
-        """Return the problem with `place`, else where `method` begins, else `receive`."""
+        """Return the problem; its place is `place`, or else where `method` or `receive` begins."""
         kind = getattr(self, "kind", None)
         for name in (method.removesuffix("()"), "receive"):
             code = getattr(getattr(kind, name, None), "__code__", None)
-            # A method that attrs wrote stands in no file.
+            # A method that attrs generated is in no file.
             if code is not None and not place and not code.co_filename.startswith("<"):
                 place = f"{code.co_filename}:{code.co_firstlineno}"
         return ModelProblem(

@@ -1,4 +1,4 @@
-"""One step of a member: an event into its code, the effects out, and every crash in between."""
+"""One step of a member: an event for its code, the effects, and every crash between them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ORDER = (
 
 
 class Steps:
-    """The steps of one member of `world`.  `crash_points`: it may crash, in a step, too."""
+    """The steps of one member of `world`.  `crash_points`: whether it may crash, also in a step."""
 
     def __init__(self, world: World, objects: MemberObjects, twice: AskedTwice) -> None:
         self.objects = objects
@@ -74,7 +74,7 @@ class Steps:
         self.crash_points = objects.name not in world.faults.spared and world.faults.crashes > 0
 
     def of(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
-        """Return the outcomes of `event` in `local`, asked twice where the turn has come."""
+        """Return the outcomes of `event` in `local`; some questions are put twice."""
         calls = self.objects.calls
         what = f"member {self.objects.name}: {_method(event)}"
         outcomes: tuple[Outcome, ...] | None = WATCH.over(what, lambda: self._run(local, event))
@@ -85,7 +85,7 @@ class Steps:
         return outcomes
 
     def first_start(self, make: Callable[[], Any], local: LocalState) -> Outcome | None:
-        """Return the start step of a new object of `make` with the disk of `local`."""
+        """Return the outcome of start() on a new object of `make` with the disk of `local`."""
 
         def ask() -> tuple[Outcome, ...] | None:
             member = make()
@@ -139,7 +139,7 @@ class Steps:
             last: list[Any] = []
             if answer is not NOT_ENABLED:
                 refuse_text(self.objects, answer, "offline()")
-                # Whatever it changed is durable at once; only its rules remain to be read.
+                # What it changed is durable at once, so only the rules among its effects matter.
                 for item in with_return(answer or (), last):
                     if type(item) not in (Rule, Persist):
                         raise self.objects.problem(
@@ -224,15 +224,15 @@ class Steps:
         values = self.objects.values(member)
         labels = tuple(rules)
         step = Outcome(LocalState(True, values, disk), tuple(sent), tuple(recorded), rules=labels)
-        # The last effect leaves all done that the step does.
+        # After the last effect the whole step is done.
         del points[-1:]
         if not points:
             return (step,)
         outcomes = [step]
-        # Of crashes that lead to one state, the first stands for all.  One before anything was
-        # done is the crash that is possible without the step.  A crash after which the rest of
-        # the step would change nothing outside is no crash after the step: that takes two steps,
-        # and in between claims see the member run.
+        # Of several crashes that lead to one state, only the first is kept.  A crash before any
+        # effect is the crash that is possible without the step.  A crash is kept even if the rest
+        # of the step changes nothing outside: a crash after the whole step is a second step, and
+        # claims see the running member in between.
         seen = set() if self._leaves_a_mark(event) else {(local.disk, 0, 0)}
         for done, sends, records, durable in points:
             if (durable, sends, records) not in seen:
@@ -253,7 +253,7 @@ class Steps:
         return self.objects.values(self.objects.stopped(local.disk))
 
     def _refuse_dropped(self, member: Any, before: tuple[Hashable, ...], what: str) -> None:
-        """Refuse a step that changed the member and then says that there is no such step."""
+        """Raise `ModelProblem` for a step that changed the member and then returned NOT_ENABLED."""
         self.objects.refuse_change(
             member,
             before,
@@ -263,10 +263,10 @@ class Steps:
         )
 
     def _leaves_a_mark(self, event: Hashable) -> bool:
-        """Return whether a step of which nothing was done is still no crash before the step.
+        """Return whether a crash before the first effect differs from a crash before the step.
 
-        The message is gone from its bag or queue; others took their part of a joint step; a
-        member that was down could not crash.
+        It does where the message is gone from its bag or queue, where other members have taken
+        part in a joint step, or where the member was down, and so could not crash before.
         """
         if event is START or self._has_joint_steps:
             return True
@@ -276,7 +276,7 @@ class Steps:
         if name != self.objects.name and name not in self._others:
             wanted = "members are " + ", ".join((self.objects.name, *self._others))
             if name is None:
-                # As it is of a member that answers the sender of a message that has none.
+                # The usual cause: the member answers a message that has no sender.
                 wanted += "; Broadcast(...) is to all others"
                 if not self._has_senders:
                     wanted += (
@@ -298,9 +298,10 @@ class Steps:
     def _ask_again(
         self, local: LocalState, event: Hashable, outcomes: tuple[Outcome, ...] | None
     ) -> None:
-        """Refuse a step with two answers, or that depends on the order of a dict or set.
+        """Put a step again; raise `ModelProblem` if the answer differs.
 
-        No state knows that order.  Gone through backwards it is asked again at the same time.
+        A step with dicts or sets is asked with their items in the opposite order, because states
+        do not hold the order.  That also counts as the repeated question.
         """
         is_due = self._twice.is_due()
         if not self._has_order(local, event):
@@ -324,7 +325,7 @@ class Steps:
             _whatever_order(found, in_order=self._in_order) for found in (outcomes, others)
         )
         if one != other:
-            # Twice: of answers that take turns the second but one is the first again.
+            # Compared twice: if the answers alternate, one of two repetitions differs.
             self._twice.compare(question)
             self._twice.compare(question)
             raise self.objects.problem(
@@ -346,7 +347,7 @@ class Steps:
         )
 
     def _has_order(self, local: LocalState, event: Hashable) -> bool:
-        """Return whether a dict or a set is gone through, of the member's or of the event."""
+        """Return whether the member or the event holds a dict or a set of more than one item."""
         if isinstance(event, Lifecycle) and event is not START:
             return False
         content = event.content if type(event) is Message else event
@@ -357,8 +358,7 @@ class Steps:
 def _whatever_order(outcomes: tuple[Outcome, ...] | None, *, in_order: bool) -> tuple[Outcome, ...]:
     """Return the step without its crashes, and with its messages in one order.
 
-    Which of several messages leaves first is seen only at one and the same addressee, and
-    only in queues (`in_order`).
+    The order of messages can be seen only in queues (`in_order`), among those to one addressee.
     """
     found = []
     for outcome in outcomes[:1] if outcomes else ():
@@ -382,7 +382,7 @@ def _asked(event: Hashable) -> str:
 
 
 def event_words(event: Hashable) -> str:
-    """Return the event as a problem names it; nothing for a start, which the method says."""
+    """Return the event as a problem names it; "" for a start, which the method's name says."""
     if isinstance(event, Lifecycle):
         return ""
     given = bare_event(event)
@@ -392,7 +392,7 @@ def event_words(event: Hashable) -> str:
 def _place_of(answer: Any) -> str:
     """Return file:line of the `yield` at which a generator waits, or nothing."""
     place = ""
-    # One generator may have handed over to another: the innermost yielded.
+    # With `yield from`, the innermost generator is the one that yielded.
     while (frame := getattr(answer, "gi_frame", None)) is not None:
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         answer = answer.gi_yieldfrom

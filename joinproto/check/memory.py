@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _OBJECTS_MORE = 500_000
-"""Further objects before a search runs the garbage collector."""
+"""During a search, the garbage collector runs after this many new objects."""
 
 
 def resident_bytes() -> int:
@@ -25,8 +25,8 @@ def resident_bytes() -> int:
 def peak_bytes() -> int:
     """Return the most bytes that this process ever held; 0 where that is unknown (WebAssembly).
 
-    The kernel's count for this program, where it keeps one: `ru_maxrss` starts with the parent's
-    memory when it started this process, and survives exec.
+    The kernel's `VmHWM` is preferred: `ru_maxrss` begins with the memory that the parent process
+    had when it started this one, because that value survives exec.
     """
     if most := _told_by_kernel("/proc/self/status", "VmHWM"):
         return most
@@ -68,12 +68,12 @@ def _told_by_kernel(file: str, name: str) -> int:
 
 
 def default_limit_bytes() -> int:
-    """Return the bound used when none is given: four fifths of the memory available now."""
+    """Return the default limit: what the process has, and four fifths of the available memory."""
     return resident_bytes() + available_bytes() * 4 // 5
 
 
 class TooMany(Exception):
-    """More memory would be needed than may be taken."""
+    """The memory limit does not allow what the search needs."""
 
 
 class Ended(Exception):
@@ -84,7 +84,7 @@ class Budget:
     """The memory limit of the whole process.
 
     One part in 32 is kept free: for a step between two checks, and for the report. `let_go`: frees
-    memory that can be read again from disk; returns whether there may be more.
+    memory that can be read again from disk; returns whether it could.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -99,13 +99,11 @@ class Budget:
         return resident_bytes() + more <= self.limit_bytes - self.limit_bytes // 32
 
     def relax(self) -> None:
-        """Leave room for the report of a search that ended here: an eighth more."""
+        """Raise the limit by an eighth, to have room for the report of a search that has ended."""
         self.limit_bytes += self.limit_bytes // 8
 
     def lift(self) -> None:
-        """Take the limit away: the rest of this process serves a search that continues
-        elsewhere.
-        """
+        """Remove the limit, for a process whose search continues in other processes."""
         self.limit_bytes = 1 << 62
 
     def claim(self, more: int) -> None:
@@ -131,7 +129,7 @@ def parse_size(text: str) -> int:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Make, read or import many objects, of which none is garbage."""
+    """Switch the garbage collector off, while many objects are made of which none is garbage."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -143,10 +141,10 @@ def uncollected() -> Iterator[None]:
 
 @contextmanager
 def collected_seldom() -> Iterator[None]:
-    """Run the cycle collector less often: a search's values are no garbage.
+    """Run the garbage collector less often, because a search's values are no garbage.
 
-    Python looks after each 700 objects more, at all of them now and then; a search makes millions.
-    Objects from before it are not looked at in the meantime.
+    By default it runs after some hundreds of new objects, and a search makes millions.  In the
+    meantime it does not look at objects that existed before.
     """
     before = gc.get_threshold()
     if before[0] > 0:

@@ -12,10 +12,10 @@ from attrs import field, frozen
 from joinproto.check.problems import ModelProblem, must
 
 WhenFull = Literal["wait", "lose"]
-"""A step that sends on a full link is not possible; or the message is lost there."""
+"""A step that sends on a full link is not possible ("wait"), or its message is lost ("lose")."""
 
 Broadcasts = Literal["one", "each"]
-"""A broadcast is one message, or one to each of the others."""
+"""With "one", a broadcast is one message; with "each", it is one message to each other member."""
 
 _CAPACITY = must(
     lambda value: value is None or (isinstance(value, int) and value > 0),
@@ -77,7 +77,7 @@ Network = MessageSet | MessageBag | FifoLinks
 
 
 def too_full(name: str) -> ModelProblem:
-    """Return the error of a member that cannot even start."""
+    """Return the error for a member whose first start sends more than a link holds."""
     return ModelProblem(
         f"member {name}: start() sends more than a link holds",
         next='give the network a larger capacity, or when_full="lose"',

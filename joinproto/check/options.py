@@ -1,8 +1,8 @@
-"""Words of a command line as the values that a world's function takes.
+"""Conversion of words of a command line to the values that a world's function takes.
 
-By the parameter's annotation, else by its default: `fair: bool` makes `false` false.  A value that
-does not fit is refused; a parameter with neither takes a number, a tuple and the like as such, and
-anything else as text.
+The parameter's annotation, or else the type of its default, decides: with `fair: bool`, the word
+`false` becomes False.  A word that does not fit is refused.  For a parameter with neither, a Python
+literal such as a number or a tuple becomes its value, and any other word stays a text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 FLAGS = ("members", "wait_for", "crashes", "partitions", "lose", "register", "mutant")
-"""Parameters that are options of the command line; any other is given by `--set`."""
+"""Parameters that have their own command-line option; all others are given by `--set`."""
 
 
 class Words(str):
@@ -51,20 +51,20 @@ def typed(name: str, value: Any) -> list[str]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return how options of these names are given."""
+    """Return the options for these parameters as they are typed, for a message."""
     return ", ".join(
         f"--{name.replace('_', '-')}" if name in FLAGS else f"--set {name}=..." for name in names
     )
 
 
 class WrongKind(Exception):
-    """The text is no value of that kind; the message, if any, names a valid one."""
+    """The text is not a value of the wanted type; the message, if any, says which values are."""
 
 
 def converted(
     options: Mapping[str, Any], made: Callable[..., Any], *, place: str = ""
 ) -> dict[str, Any]:
-    """Return `options` with values for words; raises `ModelProblem`."""
+    """Return `options` with each `Words` converted to its value; raises `ModelProblem`."""
     return {
         name: convert(name, value, made, place=place) if isinstance(value, Words) else value
         for name, value in options.items()
@@ -109,7 +109,7 @@ def is_text(name: str, made: Callable[..., Any]) -> bool:
 
 
 def said_kind(name: str, made: Callable[..., Any]) -> str:
-    """Return a text about the values of the parameter `name` of `made`."""
+    """Return a text that describes the values of the parameter `name` of `made`."""
     return _said(_kind_of(name, made))
 
 
@@ -129,12 +129,12 @@ def _said(kind: Any) -> str:
 
 
 def _as(kind: Any, text: str) -> Any:
-    """Return `text` as a value of that kind; raises `WrongKind`."""
+    """Return `text` as a value of the type `kind`; raises `WrongKind`."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if kind in (Any, object):
         return _literal(text)
     if origin in _UNIONS:
-        # Text last: it takes everything.
+        # `str` comes last, because it accepts every text.
         for part in sorted(parts, key=lambda part: part is str):
             with suppress(WrongKind):
                 return _as(part, text)
@@ -165,7 +165,7 @@ def _is_enum(kind: Any) -> bool:
 
 
 def _values_of(kind: Any) -> dict[str, Any] | None:
-    """Return the values of a kind that has few, by the texts for each; None of another kind."""
+    """Return text to value for a type with few values, such as bool or an enum, or else None."""
     if kind is bool:
         return dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
     if kind is NoneType:

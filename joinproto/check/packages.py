@@ -1,4 +1,4 @@
-"""The packages of this project, and where they lie: all in one folder, or in a checkout."""
+"""The packages of this project and their folders, in an installation or a checkout."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 MODELS = ("joinproto", "joinproto_worlds")
-"""The packages that members of shipped worlds are made of."""
+"""The packages that hold the code of the shipped worlds' members."""
 
-# The one file (`make pyz`) holds the first two alone.
+# The single-file archive (`make pyz`) holds only the first two packages.
 ALL = (*MODELS, *(name for name in ("joinproto_claims", "spark_explore") if find_spec(name)))
 
 
 @cache
 def folder(package: str) -> Path:
-    """Return the folder of a package, which is not imported."""
+    """Return the folder of a package, without importing the package."""
     spec = find_spec(package)
     assert spec is not None, package
     assert spec.origin is not None, package
@@ -24,10 +24,10 @@ def folder(package: str) -> Path:
 
 @cache
 def places() -> tuple[str, ...]:
-    """Return the folders that a Python needs on its path to import all of them."""
+    """Return the folders that a Python process needs on its path to import all packages."""
     return tuple(dict.fromkeys(str(folder(package).parent) for package in ALL))
 
 
 def is_model_code(module: str) -> bool:
-    """Return whether a module, by its name, is of `MODELS`."""
+    """Return whether the module of this name belongs to one of the packages `MODELS`."""
     return module.partition(".")[0] in MODELS

@@ -1,4 +1,4 @@
-"""The parameters of a world in words: each as it is typed, its kind, its default."""
+"""The parameters of a world in words: the option to type, the kind of its values, the default."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ANY = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
 def _maker(target: str) -> Callable[..., Any] | None:
-    """Return the function that makes the world, None for a fixed one; raises `ModelProblem`."""
+    """Return the function that makes the world, None if a file holds a finished `World`."""
     if not is_file(target):
         return cast("Callable[..., Any]", catalogue.builder(catalogue.entry(target)))
     path, _, wanted = target.partition("::")
@@ -26,13 +26,13 @@ def _maker(target: str) -> Callable[..., Any] | None:
 
 
 def takes_text(target: str, name: str) -> bool:
-    """Return whether a parameter of a world takes a text; raises `ModelProblem`."""
+    """Return whether the world's parameter `name` takes a text; raises `ModelProblem`."""
     made = _maker(target)
     return made is not None and is_text(name, made)
 
 
 def parameters_of(target: str) -> Iterator[tuple[str, str]]:
-    """Yield (its typed form, its values) for each parameter of a world that `target` names."""
+    """Yield, for each parameter of the world `target`, the option to type and its values."""
     made = _maker(target)
     if made is None:
         return

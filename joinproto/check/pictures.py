@@ -50,5 +50,5 @@ def _picture(world: World, reference: Reference, state: State) -> str:
 
 
 def is_svg(picture: str) -> bool:
-    """Return whether a picture is SVG, for pages alone; any other one is a text."""
+    """Return whether a picture is SVG, which only pages show; any other picture is a text."""
     return picture.lstrip().startswith("<svg")

@@ -1,12 +1,12 @@
-"""A small world in plain Python: done before the engine's compiled loops are loaded.
+"""A search in plain Python, for small worlds: it needs less time than loading the engine's loops.
 
-The search is the engine's, level by level up to the first violation, over the steps of
+It goes level by level up to the first violation, as the engine does, over the steps of
 `joinproto/check/reference.py`; each question to a member's code is put once.  The report is the
 same except for the search's costs, and tests compare it on every small world that ships.
 
-The engine takes over where a world is larger than `Bounds`.  A world that ships has its loops
-compiled at set-up, and they are loaded in a second.  For a model of your own they may have to be
-compiled first, for 20 seconds: then it is searched here as long as that takes less.
+The engine takes over if a world exceeds the `Bounds`.  It loads its compiled loops in about a
+second.  If they must be compiled first, which takes some 20 seconds, a model of your own is
+searched here up to larger bounds.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from joinproto.check.world import World
 
 @frozen
 class Bounds:
-    """Limits of a search in plain Python: a larger world is for the engine.
+    """Limits of a search in plain Python; the engine searches larger worlds.
 
-    `states`, `steps`: those found.  `calls`: of members' code.  `tries`: events that members were
-    offered, whether they took them or not: a bag of many messages has few steps.  `bytes`: that the
-    search adds to the process: the engine numbers large values.
+    `states`, `steps`: those found.  `calls`: of members' code.  `tries`: events offered to members,
+    whether they took them or not: a bag of many messages may have few steps.  `bytes`: memory that
+    the search adds to the process; the engine needs less for large values.
     """
 
     states: int
@@ -52,17 +52,17 @@ class Bounds:
 
 
 SHIPPED = Bounds(1_000, 20_000, 2_600, 200_000)
-"""A few tenths of a second: loading the engine takes not much more."""
+"""For worlds that ship: some tenths of a second, a little less than loading the engine."""
 
 OWN = Bounds(40_000, 200_000, 40_000, 300_000)
-"""Three seconds or so, and 150 MB at most: for a model of your own, while nothing is compiled."""
+"""For a model of your own if the loops are not compiled yet: about three seconds and 150 MB."""
 
 OWN_COMPILED = Bounds(20_000, 100_000, 20_000, 150_000)
-"""Half a second or so, like loading the engine: where its loops are compiled."""
+"""For a model of your own if the loops are compiled: half a second, as loading them takes."""
 
 
 def own_bounds() -> Bounds:
-    """Return how far a model of your own is searched in plain Python on this machine."""
+    """Return the bounds for a model of your own on this machine."""
     return OWN_COMPILED if has_loops() else OWN
 
 
@@ -76,11 +76,11 @@ class Ends:
 
 
 POSSIBLE = ("no deadlock", "always possible")
-"""Claims about whole runs that a state breaks, whatever leads there."""
+"""Kinds of `ON_RUNS` claims that a single state breaks, whatever run leads there."""
 
 
 class ForTheEngine(Exception):
-    """The world is no small one."""
+    """The world is not a small one, so the engine must search it."""
 
 
 def check_small(
@@ -90,7 +90,7 @@ def check_small(
     ends: Ends | None = None,
     bounds: Bounds = SHIPPED,
 ) -> Report | None:
-    """Return the report of a small world; None where the engine shall search it.
+    """Return the report of a small world; None if the engine must search it.
 
     `ends`: limits, and Ctrl-C.  Raises `ModelProblem` for a model that cannot be explored.
     """
@@ -120,10 +120,11 @@ def search_plainly(world: World, claims: Sequence[Property], *, states_max: int)
 
 @define
 class Small:
-    """`out_of`: the steps out of each state that was expanded.  `hits`: claim to level, states.
+    """A search.  `out_of`: the steps out of each state that was expanded.
 
-    `bytes_before`: of the process when the search began.
-    `traces`: claim to the run that breaks it.  `mapped`: claims that implement another world.
+    `hits`: claim to (level, states) that break it, or that reach it for a `sometimes`.  `traces`:
+    claim to the run that breaks it.  `mapped`: the `implements` claims.  `bytes_before`: memory of
+    the process before the search.
     """
 
     steps: Steps
@@ -150,7 +151,7 @@ class Small:
     def run(self, began: float) -> None:
         """Explore level by level, to the end or to the first level with a violation.
 
-        `began`: when the search did, by `time.perf_counter`.
+        `began`: when the search began, by `time.perf_counter`.
         """
         level = self.steps.initials(lambda: self._ends_now(began))
         self.generated = len(level)
@@ -186,7 +187,7 @@ class Small:
         return bool(self.stopped_by)
 
     def after_last(self, began: float) -> list[State]:
-        """Return the level after the last one; nothing where a limit ends the search."""
+        """Return the level after the last one; empty if a limit ends the search."""
         found, bounds = [], self.bounds
         failing: Failing = {}
         bytes_max = self.bytes_before + bounds.bytes
@@ -248,9 +249,7 @@ class Small:
                 self.unmapped = self.violated = True
 
     def _judge_possible(self, item: Property) -> None:
-        """Judge claims that some state may break: all states are there, and the steps out of
-        each.
-        """
+        """Judge a claim that a single state may break, once all states and steps are known."""
         done = {state for state in self._seen if self.holds(item, state)}
         onward = {
             state: [after for move, after in steps if not move.is_fault]
@@ -330,7 +329,7 @@ class Small:
         return self._answer(item, None, state)
 
     def _answer(self, item: Property, part: Callable[[View], Any] | None, state: State) -> bool:
-        """Return the answer of a part of a claim, or of the claim, as above."""
+        """Return the answer of a part of a claim (None: of the claim), as `holds` does."""
         key = item.name, part, self.steps.shown(state)
         if key not in self._answers:
             view = self.steps.view(state)
@@ -362,7 +361,7 @@ class Small:
         )
 
     def _coverage(self) -> Coverage:
-        """Return the coverage; `Direct` counts it its own way."""
+        """Return the coverage; `Direct` overrides this."""
         is_ended = bool(self.stopped_by)
         return coverage_of(self.steps, self.levels, self.out_of, is_ended=is_ended)
 
@@ -383,7 +382,7 @@ class Small:
         return PropertyResult(item.name, item.kind, result, level, met, trace, item.meaning)
 
     def _way_to(self, depth: int, targets: list[State]) -> Led:
-        """Return the least of the shortest runs to one of `targets`, and to which."""
+        """Return the least of the shortest runs to a state of `targets`."""
         return way_to(self.steps, self.levels, depth, targets, self.out_of.__getitem__)
 
     def states(self) -> Iterable[State]:

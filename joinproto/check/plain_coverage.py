@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @define
 class Taken:
-    """How often steps were taken: by outcome, and those that no member takes.
+    """How often steps were taken: by the `id` of the outcome, and steps that no member takes.
 
-    `outcomes`: by its `id`, an outcome with the member and the event that it was first met with.
+    `outcomes`: that `id` to the member and the event of its first occurrence, and the outcome.
     """
 
     times: Counter[int] = Factory(Counter)
@@ -43,12 +43,12 @@ class Taken:
             self.outcomes.setdefault(id(outcome), (member, move.event, outcome))
 
     def counts(self, steps: Steps) -> tuple[Counter[str], Counter[str]]:
-        """Return how often each step and each case of a table was taken; 0 of one that never was.
+        """Return how often each step and each case of a table was taken, 0 included.
 
-        A step that is possible counts as one, whether or not a budget for it was left.
+        A possible fault is listed even if its budget was always spent.
         """
         actions, rules = Counter(self.others), Counter(dict.fromkeys(steps.world.labels, 0))
-        # Outcomes of a question at which another member's code failed were not kept as asked.
+        # An outcome is not in `asked` if code failed at its question, such as shows() after it.
         rest = dict(self.outcomes)
 
         def count(member: str, event: Hashable, outcome: Outcome) -> None:

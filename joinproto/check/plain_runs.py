@@ -1,7 +1,7 @@
 """The runs of a small world that break claims, in plain Python.
 
-The liveness checks of `joinproto/check/engine/liveness/` without arrays, over states and steps with
-numbers from 0 on.
+These are the liveness checks of `joinproto/check/engine/liveness/` without arrays.  States and
+steps are numbered from 0.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ Flags = Sequence[bool]
 class Edge:
     """One step, from one state to another.
 
-    `label`: which it is by itself, None means never forced.  `place`: of a choice, how many the
-    member names before it.
+    `label`: the step as a duty by itself, None if fairness never forces it.  `place`: for a choice,
+    how many choices the member offers before it.
     """
 
     source: int
@@ -55,7 +55,7 @@ class Edge:
 
 @frozen
 class Duty:
-    """Steps of which fairness asks for one.  `words`: its name."""
+    """Steps of which fairness requires one.  `words`: returns the duty's name."""
 
     strong: bool
     edges: Sequence[int]
@@ -63,7 +63,7 @@ class Duty:
 
 
 class _DueHere(Due):
-    """A duty that is possible in a part.  `part`: its states, `inside`: its steps, as flags."""
+    """A duty in a part of the graph.  `part`, `inside`: flags of the part's states and steps."""
 
     def __init__(self, runs: Runs, duty: Duty, part: Flags, inside: Flags) -> None:
         super().__init__(duty.words(), duty.strong)
@@ -87,9 +87,9 @@ class _DueHere(Due):
 
 @define
 class Runs:
-    """All steps of a search, by the states that they lead out of; `level`: of each state.
+    """All steps of a search; `level`: the level of each state, `begins`: number of initial states.
 
-    `groups`: duties, those of a group in no order.
+    `groups`: lists of duties; the order within a list means nothing.
     """
 
     codes: Codes
@@ -110,8 +110,7 @@ class Runs:
         for number, at in enumerate(self.source):
             self._out[at].append(number)
 
-    # -- for joinproto/check/lassos.py
-    # -----------------------------------------------------------------
+    # -- for joinproto/check/lassos.py ---------------------------------------------------------
 
     def out_of(self, at: int) -> Sequence[int]:
         return self._out[at]
@@ -165,7 +164,7 @@ class Runs:
             told: list[list[int]] = []
             for name, edges in by_member.items():
                 changing = [edge for edge in edges if self.source[edge] != self.target[edge]]
-                # A joint step is one duty, whichever of its members is asked.
+                # A joint step is one duty, not one for each of its members.
                 if changing and changing not in told:
                     told.append(changing)
                     words = partial(some_words, fair.actions, name)
@@ -173,7 +172,7 @@ class Runs:
         return self
 
     def _alone(self, fair: Fair, edges: Iterable[int]) -> list[Duty]:
-        """Return each step by itself as a duty; of strong fairness, those that change something."""
+        """Return a duty for each step by itself; under strong fairness, if it changes something."""
         found: dict[Hashable, list[int]] = {}
         for edge in edges:
             if fair.strong and self.source[edge] == self.target[edge]:
@@ -192,7 +191,9 @@ class Runs:
     def broken_by(
         self, item: Property, holds: Flags, premise: Flags | None, meanwhile: Flags | None
     ) -> Run | None:
-        """Return a fair run that breaks the claim, which says these of the states, or None."""
+        """Return a fair run that breaks the claim, or None.  `holds`, `premise`, `meanwhile`: the
+        claim's answers for each state.
+        """
         without = [not it for it in holds]
         due = wanted = None
         if premise is not None:
@@ -225,7 +226,7 @@ class Runs:
         return [sources[source] and targets[target] for source, target in ends]
 
     def _closed(self, way: Run, part: Flags) -> Run:
-        """Return `way` with its circle in the part of its end."""
+        """Return `way` with a fair cycle in `part`, where it ends."""
         inside = self._within(part, part)
         due: list[Due] = []
         for group in self.groups:
@@ -238,7 +239,7 @@ class Runs:
     def _fair_parts(self, region: Flags, wanted: Flags | None) -> dict[int, int]:
         """Return the part of each state of `region` in which a fair run can stay.
 
-        `wanted`: a part without one of these states is none.
+        `wanted`: states of which each part must contain one.
         """
         alive = {at for at, here in enumerate(region) if here}
         while True:
@@ -258,7 +259,7 @@ class Runs:
     def _break(
         self, duty: Duty, part: dict[int, int], sizes: dict[int, int], bad: set[int], cut: set[int]
     ) -> None:
-        """Note parts that break a weak duty, and states to leave out for a strong one."""
+        """Add parts that break a weak duty to `bad`, and states that break a strong to `cut`."""
         possible: dict[int, set[int]] = {}
         taken = set()
         for edge in duty.edges:
@@ -280,7 +281,7 @@ class Runs:
     def broken_step(self, asked: StepClaim, view: Callable[[int], View]) -> Run | None:
         """Return the least of the shortest runs whose last step breaks a claim, or None.
 
-        A run without steps begins in a state in which none may.
+        If the run has no steps, its initial state breaks the claim.
         """
         item = asked.item
         for at in range(self.begins):
@@ -336,7 +337,7 @@ def _parts(alive: set[int], edges: Sequence[Edge]) -> tuple[dict[int, int], dict
 def label_of(move: Move, place: int | None) -> Hashable:
     """Return the label of a step by itself, or None if fairness never forces it.
 
-    `place`: of a choice, as `place_of` says it.
+    `place`: as `place_of` returns it.
     """
     if move.is_fault or any(outcome.effects is not None for _, outcome in move.outcomes):
         return None
@@ -353,7 +354,10 @@ def label_of(move: Move, place: int | None) -> Hashable:
 
 
 def place_of(move: Move, codes: Codes, locals_: Sequence[Any]) -> int | None:
-    """Return how many choices the member names before this one; None if it is not forced here."""
+    """Return how many choices the member offers before this one; None if it is not forced here.
+
+    0 for a step that is not a choice.
+    """
     if move.kind != "choice":
         return 0
     at = codes.names.index(move.outcomes[0][0])
@@ -395,7 +399,7 @@ def _is_narrow(fair: Fair) -> bool:
 
 
 def _takes(fair: Fair, name: str, edge: Edge) -> bool:
-    """Return whether `fair` means this step as one of the member's; "": as the world's own."""
+    """Return whether `fair` covers this step as a step of the member `name`; "": of the world."""
     move = edge.move
     if move.kind == "heal":
         words = fair.actions or ("heal",) * fair.each

@@ -1,4 +1,4 @@
-"""The steps of a world for a search in plain Python: the reference's, each asked once and kept."""
+"""The steps of a world for a search in plain Python: as in `reference.py`, but with a cache."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Steps(Reference):
     """The steps of a world; no question is asked twice.
 
-    `asked`: by member, questions of the search and outcomes, whatever answered.  `tries`: how
-    often one was put, known or not.
+    `asked`: member to question to outcomes, whether code or a cache gave them.  `tries`: how many
+    questions the search put, with known answers or not.
     """
 
     def __init__(self, world: World) -> None:

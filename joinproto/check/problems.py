@@ -42,7 +42,7 @@ class ModelProblem(UsageProblem):
 
 
 def must(fits: Callable[[Any], bool], wanted: str) -> Callable[[Any, Any, Any], None]:
-    """Return a validator for a field of attrs: a value that does not fit is refused in words."""
+    """Return an attrs validator that raises `ModelProblem` for a value that does not fit."""
 
     def validate(instance: Any, attribute: Any, value: Any) -> None:
         if not fits(value):
@@ -54,7 +54,7 @@ def must(fits: Callable[[Any], bool], wanted: str) -> Callable[[Any, Any, Any], 
 
 
 def refuse_strangers(what: str, named: Iterable[Any], members: Collection[str]) -> None:
-    """Raise `ModelProblem` for the first of the `named` that is no member; `what` names them."""
+    """Raise `ModelProblem` for the first of `named` that is no member; `what` begins its text."""
     for name in named:
         if name not in members:
             raise ModelProblem(
@@ -70,7 +70,7 @@ def kind_said(value: object) -> str:
 
 def place_of(call: Any) -> str:
     """Return file:line where a function begins, or nothing."""
-    # Of a `functools.partial`, or of a claim about parts.
+    # A `functools.partial` and a claim about parts have their function in `func`.
     while hasattr(call, "func"):
         call = call.func
     code = getattr(call, "__code__", None)

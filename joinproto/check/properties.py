@@ -1,7 +1,7 @@
 """Properties of a world's states and runs.
 
-A property is plain Python over the members' observations; the engine calls it once for each
-distinct combination.  `view` is a `joinproto.check.view.View`.
+A property is a plain Python function of the members' observations; the engine calls it once for
+each distinct combination of observations.  `view` is a `joinproto.check.view.View`.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class StepView:
 
 @frozen
 class Parts:
-    """A claim about parts of two observations: it gets `of[0]` of the one and `of[1]` of the
-    other.
+    """A claim about parts of two observations: `func` gets `of[0]` of the first observation and
+    `of[1]` of the second.
     """
 
     func: Callable[[Any, Any], Any]
@@ -78,7 +78,7 @@ class Parts:
 
 @frozen
 class Implied:
-    """A claim about views in which `premise` is true."""
+    """A claim about views in which `premise` is true; it holds in all others."""
 
     premise: Callable[[View], Any]
     func: Callable[[View], Any]

@@ -1,4 +1,4 @@
-"""The states and steps of a world, straight from the definitions: the yardstick for every engine.
+"""The states and steps of a world, straight from the definitions; tests compare engines with it.
 
 States are plain Python values, and every step calls the member's code.  Nothing is numbered, packed
 or looked up.
@@ -32,8 +32,8 @@ Link = tuple[str, str]
 
 @frozen(cache_hash=True)
 class State:
-    """`messages`: of a set.  `links`: the contents of each link, sorted, without empty links; a
-    bag's content is sorted by text.
+    """A state of the world.  `messages`: those of a set.  `links`: (link, contents), sorted,
+    without empty links; the contents of a bag are sorted by text.
     """
 
     locals: tuple[LocalState, ...]
@@ -44,9 +44,9 @@ class State:
 
 
 Led: TypeAlias = tuple[States, tuple[Step, ...], State]
-"""A run: members as they begin, its steps, and the state that they lead to."""
+"""A run: the initial states of the members as texts, the steps, and the state after them."""
 Failing: TypeAlias = dict[State, list[tuple[ModelProblem, Hashable]]]
-"""States with steps that members' code did not answer: the errors, by event."""
+"""State to the errors of members' code in steps out of it, each with the event."""
 
 
 class Reference:
@@ -61,17 +61,17 @@ class Reference:
         self.is_fifo = isinstance(world.network, FifoLinks)
         self.capacity = getattr(world.network, "capacity", None)
         self.waits = getattr(world.network, "when_full", "") == "wait"
-        # Steps that members' code did not answer, and the events; None if that is raised.
+        # Errors of members' code, each with the event; None means that errors are raised.
         self.failing: list[tuple[ModelProblem, Hashable]] | None = None
         self._sound: set[LocalState] = set()
 
     def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
-        """Return the outcomes of a step; errors are recorded if requested."""
+        """Return the outcomes of a step; errors are added to `failing`, unless it is None."""
         if self.failing is None:
             return code.run(local, event) or ()
         try:
             outcomes = code.run(local, event) or ()
-            # Questions about a state belong to the step that leads there.
+            # Questions about the next state are put here, so that errors belong to this step.
             for after in {outcome.after for outcome in outcomes} - self._sound:
                 code.shows(after)
                 if code is not self.codes.monitor:
@@ -89,7 +89,9 @@ class Reference:
         return self.initials()[0]
 
     def initials(self, until: Callable[[], Any] = lambda: False) -> list[State]:
-        """Return the states in which a run may begin: all, or at least one, until `until()`."""
+        """Return the states in which a run may begin: all, or those found until `until()` is true,
+        at least one.
+        """
         monitor = None if self.codes.monitor is None else self.codes.first_monitor()
         found: dict[State, None] = {}
         for begun in self.codes.beginnings():
@@ -140,7 +142,7 @@ class Reference:
         return within is not None and not is_within(within, self.view(state))
 
     def is_first(self, state: State, keys: set[Any]) -> bool:
-        """Return whether the world's `same` tells this state from those of `keys`; adds its own."""
+        """Return whether `same` tells this state from all in `keys`; add its key to them."""
         world = self.world
         if world.same is None:
             return True
@@ -206,7 +208,7 @@ class Reference:
             return []
         plain_way = tuple((name, outcomes[0]) for name, outcomes in found)
         takes = [plain_way]
-        # One of them may crash in the middle of it.
+        # One of the members may crash in the middle of the step.
         for i, (name, outcomes) in enumerate(found):
             takes += [
                 (*plain_way[:i], (name, crash), *plain_way[i + 1 :]) for crash in outcomes[1:]
@@ -267,14 +269,14 @@ class Reference:
         return after
 
     def _with_sent(self, after: State, name: str, outcome: Outcome) -> State | None:
-        """Return the state with a member's messages in its links; None if it must wait."""
+        """Return the state with a member's messages in its links; None if a full link blocks it."""
         if outcome.cost == "crash" and self.is_fifo:
             for link, _ in after.links:
                 if link[1] == name:
                     after = self._with_link(after, link, ())
         for to, content in outcome.sent:
             for other in self.codes.names if to is None else (to,):
-                # A message that it sent itself before it crashed is under way to it, and lost.
+                # A message that a member sent to itself before it crashed is lost, too.
                 lost = other == name and outcome.cost == "crash" and self.is_fifo
                 if (other != name or to is not None) and not lost:
                     held = dict(after.links).get((name, other), ())
@@ -285,7 +287,7 @@ class Reference:
         return after
 
     def _expired(self, state: State) -> State:
-        """Return a step's last state without useless messages; joint steps are one step."""
+        """Return the state after a whole step, joint or not, without messages of no use."""
         if self.world.expiry is None:
             return state
         horizons = {
@@ -301,7 +303,7 @@ class Reference:
         return state if kept == state.messages else evolve(state, messages=kept)
 
     def stamps(self, message: Sent) -> Sequence[tuple[str, int]]:
-        """Return up to where each member can come for a message to be of use."""
+        """Return the pairs of a member and a number that `World.expiry` has for a message."""
         sender, to, content = message
         assert self.world.expiry is not None
         return list(self.world.expiry(sender, to, thaw(content)))
@@ -344,7 +346,7 @@ def way_to(
     hits: Iterable[State],
     out: Callable[[State], Iterable[tuple[Move, State]]],
 ) -> Led:
-    """Return the least of the shortest runs to one of `hits`, and to which.
+    """Return the least of the shortest runs to a state of `hits`.
 
     `levels`: states by depth.  `depth`: of the hits.  `out`: the steps out of a state.
     """
@@ -363,7 +365,7 @@ def way_to(
 
 
 def raise_failing(failing: Failing, led: Led) -> NoReturn:
-    """Raise the least of the problems met in the last level; `led`: the run that leads to it."""
+    """Raise the least of the errors in the last state of the run `led`, together with the run."""
     initial, steps, state = led
     problem, event = min(failing[state], key=lambda one: one[0].order())
     problem.led_to = unanswered(problem.member, event, initial, steps)

@@ -1,4 +1,4 @@
-"""A run taken again, step by step, by the real member code: used by pasted traces."""
+"""A run repeated step by step with the members' code, as in tests made from traces."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ W = TypeVar("W")
 def fitting_runs(
     begins: Iterable[S], wanted: Sequence[W], options: Callable[[S, W], Iterable[tuple[T, S]]]
 ) -> tuple[list[tuple[list[S], list[T]]], int]:
-    """Return runs, each its states and its steps, and how many of the `wanted` steps they have.
+    """Return runs, each as states and steps, and how many of the `wanted` steps they have.
 
-    Where several runs fit, there is one for each state that they lead to.  `options`: the steps
-    out of a state that fit one that is wanted, and the states that they lead to.
+    Of several runs that lead to one state, only the first is returned.  `options`: returns the
+    steps out of a state that fit a wanted step, with the states that they lead to.
     """
     runs: list[tuple[list[S], list[T]]] = [([begin], []) for begin in begins]
     for place, one in enumerate(wanted):

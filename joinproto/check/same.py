@@ -1,9 +1,9 @@
 """A world's `same`: the equivalence by which a search treats two states as one.
 
-`same(view)` speaks for running members and the monitor: everything else about them is forgotten,
-also attributes that `shows()` hides.  Messages, disks and the faults that are left are compared as
-they are, unless `show_links` or `show_disk` let the view show them.  States that a claim of the
-world, a premise or `within` tells apart are never one.
+The value of `same(view)` stands for the running members and the monitor: everything else about them
+is ignored, even attributes that `shows()` hides.  Messages, disks and the remaining faults are
+compared as they are; but with `show_links` or `show_disk`, `same` stands for messages or disks too.
+States in which a claim of the world, a premise or `within` has different answers are never merged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 SEEN: tuple[str, ...] = ("always", "sometimes")
-"""Kinds of claims that a search with states left out can judge."""
+"""Kinds of claims that can be judged although the search leaves out states."""
 
 
 FOUND_FIRST = "states that same(view) does not tell apart are one"

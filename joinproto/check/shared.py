@@ -6,10 +6,10 @@ defaults.
     def receive(self, event):
         if LEADER.setdefault("is", self.name) != self.name: ...
 
-Asked twice, each member answers the same: the first to ask stays the leader, in all states
-at once.  So the content that such objects had before the search is kept, and if the search
-changed it, members are asked once more with the old content.  An object that is only written
-(a log, a memory of results) changes no answer and is no fault.
+Asked twice, each member gives the same answer, because the first member that was asked stays the
+leader in all states.  So the checker keeps the content that such objects had before the search.
+If the search changed it, members are asked once more with the old content.  An object that changes
+no answer (a log, a cache of results) is no mistake.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _CONTAINERS = (list, dict, set, deque)
 
 @frozen
 class _Place:
-    """`home`: the class or the module's dict in which `name` is bound; None means of a default."""
+    """Where code finds an object.  `home`: the class or the module's dict that has `name`, or None
+    for a default argument or a variable of a closure.
+    """
 
     said: str
     home: Any
@@ -69,7 +71,7 @@ class Shared:
         return cls([kept for place in found.values() for kept in _copied(place)])
 
     def changed(self) -> list[str]:
-        """Return the names of those that hold something else now."""
+        """Return the names of the objects whose content differs now."""
         return [
             place.said
             for place, first in self._places
@@ -77,7 +79,7 @@ class Shared:
         ]
 
     def put_back(self) -> None:
-        """Give all of them the content they had at first."""
+        """Give all objects the content that they had at first."""
         for place, first in self._places:
             same = _same(place.value, first)
             if isinstance(place.value, _ATOMS) and not same:
@@ -94,8 +96,8 @@ def _copied(place: _Place) -> Iterator[tuple[_Place, Any]]:
         first = copy.deepcopy(place.value)
     except Exception:  # noqa: BLE001  a value that cannot be copied cannot be put back
         return
-    # A copy that is unequal at once holds a value that compares by identity: no comparison is
-    # possible.
+    # If the copy differs at once, it holds a value that compares by identity, and no later
+    # comparison is possible.
     if _same(place.value, first):
         yield place, first
 
@@ -138,7 +140,7 @@ def _refill(value: Any, content: Any) -> None:
 
 def _of_class(kind: type, seen: set[int]) -> Iterator[_Place]:
     if issubclass(kind, enum.Enum):
-        return  # a list of values, with books of its own
+        return  # its attributes are its values, and Python's own tables of them
     for base in kind.__mro__:
         if base is object or id(base) in seen:
             continue
@@ -183,7 +185,7 @@ def variables_around(function: FunctionType) -> dict[str, Any]:
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """Yield the globals and attributes that code speaks of, and the code in it."""
+    """Yield the names of globals and attributes in code, and in the functions inside it."""
     yield from code.co_names
     for const in code.co_consts:
         if isinstance(const, CodeType):
@@ -191,7 +193,7 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 
 def _is_watched(value: Any, module: object) -> bool:
-    """Whether it may hold a state: a plain value, a container, an object of the same file."""
+    """Return whether a value may hold state: plain, a container, or an object of `module`."""
     if type(value) in _ATOMS or isinstance(value, _CONTAINERS):
         return True
     own = type(value).__module__ == module and not isinstance(value, (type, enum.Enum))

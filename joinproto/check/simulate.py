@@ -1,8 +1,8 @@
 """`simulate(world)`: random runs, each state judged.  A state that no run met is not proved absent.
 
 The same seed gives the same runs.  Claims about whole runs (`eventually`, `always possible`)
-cannot be judged by runs that end somewhere; it is only said how many met them.  Claims about steps
-are asked of the steps drawn, each of which changes something.
+cannot be judged by runs that end somewhere; the report only says in how many runs they came true.
+Claims about steps are judged on the steps drawn, each of which changes something.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def simulate(
     Each step is drawn among those that change the state, all equally likely.  A run ends where it
     breaks an `always` or a claim about steps.  `count_max`: search all states as well, if there are
     at most this many (None means however many), to say which part of them the runs met.  That is
-    unknown where the search does not end within the memory, or the world bounds it.  Raises
-    `ModelProblem` for a model that cannot be explored.
+    unknown if the search does not end within `memory_max_bytes`, or if the world has `within` or
+    `same`.  Raises `ModelProblem` for a model that cannot be explored.
     """
     from joinproto.check.engine.runs.coverage import coverage_of
     from joinproto.check.engine.runs.walks import Walker
@@ -175,9 +175,9 @@ def simulate(
 def _count_of(
     world: World, memory_max_bytes: int | None, met: int, count_max: int | None
 ) -> int | None:
-    """Return how many states runs can come to, None where that is not known, or too many.
+    """Return how many states runs can reach, None if that is unknown or more than `count_max`.
 
-    `met`: how many they came to.
+    `met`: how many states the runs reached.
     """
     from joinproto.check.engine.search import Search
     from joinproto.check.engine.stopping import Limits

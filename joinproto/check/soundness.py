@@ -1,4 +1,4 @@
-"""Whether the parts of a world are of the kinds they must be, said before anything runs."""
+"""Checks that the parts of a world have the right types, before anything runs."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
 
 
 def _unsound_without_senders(network: MessageSet, faults: Any) -> Iterator[tuple[str, str]]:
-    """Yield the settings that need senders of messages that have none."""
+    """Yield the settings that need messages with senders, in a network without them."""
     if network.broadcasts == "one":
         found = 'MessageSet(with_sender=False, broadcasts="one"): all others than whom?'
         yield found, 'broadcasts="each", as if it were sent to each of them'
@@ -113,7 +113,7 @@ def _unsound_without_senders(network: MessageSet, faults: Any) -> Iterator[tuple
 
 
 def _idle_budgets(faults: Faults, network: Any) -> Iterator[tuple[str, str]]:
-    """Yield budgets that the network never spends: the author counts on them in vain."""
+    """Yield budgets of faults that do nothing in this network."""
     if isinstance(network, MessageSet):
         for name, count in (("losses", faults.losses), ("duplicates", faults.duplicates)):
             if count:

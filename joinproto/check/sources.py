@@ -16,9 +16,9 @@ _INSTALLED = tuple(
 
 
 def sources_of(modules: Iterable[ModuleType | None]) -> set[Path]:
-    """Return the files of these modules, and of all loaded ones that they import.
+    """Return the files of these modules and of all loaded modules that they import.
 
-    Not of installed packages.  Imports in functions count; a module that was not loaded does not.
+    Files of installed packages are left out.  Imports inside functions count as well.
     """
     found: set[Path] = set()
     waiting = list(modules)

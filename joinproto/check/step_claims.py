@@ -1,9 +1,9 @@
 """Claims about steps: conditions on single steps, and refinement of one world by another.
 
 A claim about a step sees the observations before and after it, and the step itself.  That a world
-*implements* another is such a claim, too: a mapping says which state of the abstract world each
-view stands for; then every step must be one of the abstract world's, or change nothing there, and
-runs must begin where they may.
+*implements* an abstract world is such a claim, too.  A mapping gives the state of the abstract
+world for each view.  Then every step must be a step of the abstract world or change nothing there,
+and each run must begin in one of its initial states.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from joinproto.check.properties import Property, StepView
 from joinproto.check.view import View
 
 ABSTRACT_MAX = 20_000
-"""States of an abstract world: its steps are listed one by one."""
+"""The largest number of states of an abstract world: its steps are listed one by one."""
 
 
 @frozen
@@ -35,7 +35,7 @@ class _Abstract:
 
     @classmethod
     def of(cls, item: Property) -> _Abstract:
-        from joinproto.check.plain import search_plainly  # inside: it asks these claims
+        from joinproto.check.plain import search_plainly  # here, because it imports this module
 
         found = search_plainly(item.abstract, (), states_max=ABSTRACT_MAX)
         if found is None:
@@ -62,14 +62,14 @@ def _key(names: tuple[str, ...], shown: Any) -> tuple[Any, ...]:
 
 
 class StepClaim:
-    """One claim about steps, asked with views."""
+    """One claim about steps, evaluated on views."""
 
     def __init__(self, item: Property) -> None:
         self.item = item
         self._abstract = None if item.abstract is None else _Abstract.of(item)
 
     def begins(self, view: View) -> bool:
-        """Return whether a run may begin so."""
+        """Return whether a run may begin in a state with this view."""
         return self._abstract is None or self.abstract_of(view) in self._abstract.begins
 
     def is_state(self, view: View) -> bool:
@@ -88,8 +88,8 @@ class StepClaim:
         return _key(names, mapped)
 
     def told(self, before: View | None, after: View) -> str:
-        """Return a text of the step that the abstract world cannot take; nothing for a claim
-        without one.
+        """Return a text about a step that the abstract world cannot take; "" if the claim has no
+        abstract world.  `before`: None for an initial state.
         """
         if self._abstract is None:
             return ""

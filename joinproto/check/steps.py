@@ -1,4 +1,4 @@
-"""One step of a world as a value, and as words: the same words in every engine."""
+"""One step of a world as a value and in words; every engine uses these words."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from joinproto.check.world import Together
 
 Kind = Literal["choice", "receive", "lose", "duplicate", "split", "heal", "together"]
 Sent = tuple[str | None, str | None, Hashable]
-"""A message in the network: sender (None: not said), addressee (None means all others), content."""
+"""A message in the network: sender (None: unknown), addressee (None: all others), content."""
 
 
 @frozen
 class Move:
-    """A step.  `outcomes`: of each member that takes it, in the world's order.
+    """A step.  `outcomes`: (name, outcome) of each member that takes it, in the world's order.
 
     `event` and the content of `message` are frozen.
     """
@@ -96,7 +96,7 @@ def text_of(message: Sent) -> MessageText:
 def states_of(
     codes: Codes, locals_: Sequence[LocalState], monitor: LocalState | None
 ) -> dict[str, dict[str, str]]:
-    """Return every member's local state as text; the monitor's where there is one."""
+    """Return every member's local state as text, and the monitor's if the world has one."""
     found = {
         code.name: code.describe(local) for code, local in zip(codes.members, locals_, strict=True)
     }
@@ -132,14 +132,16 @@ def said(move: Move) -> str:
 
 
 def unanswered(name: str, event: Hashable, initial: States, steps: tuple[Step, ...]) -> Trace:
-    """Return the run to where the member `name` is asked `event`, and its code goes wrong."""
+    """Return the run to the state in which the code of the member `name` fails at `event`."""
     words = event_words(event) or "a start"
     asked = "what it hears" if name == "monitor" else words
     return FailedRun(f"{name} fails at {asked}", "always", initial, steps)
 
 
 def order_of(move: Move, codes: Codes) -> tuple[str, int, str]:
-    """Return the key by which steps are chosen: least action, least member, least label."""
+    """Return the sort key of a step: action, member, label.  Of equally short runs, the least step
+    is taken at each state.
+    """
     action, detail = words(move)
     member = -1 if move.member is None else codes.names.index(move.member)
     message = "" if move.message is None else repr(text_of(move.message))

@@ -13,7 +13,7 @@ from joinproto.check.hints import hint
 from joinproto.check.problems import ModelProblem
 from joinproto.errors import JoinprotoError
 
-# A file may well lie in the folder that holds our packages, or the whole of Python.
+# A user's file may lie in the folder that contains these packages, or Python itself.
 _NOT_OWN = (
     *map(packages.folder, packages.ALL),
     Path(sys.base_prefix),
@@ -22,7 +22,7 @@ _NOT_OWN = (
 
 
 def short(path: Path) -> str:
-    """Return `path` from the working folder, where it lies below it."""
+    """Return `path` relative to the working folder, if it lies below that folder."""
     try:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -30,15 +30,15 @@ def short(path: Path) -> str:
 
 
 def private_name(file: Path) -> str:
-    """Return the name of the module in `file`: two files of one name are two modules."""
-    import hashlib  # inside: a world that ships has no file to name
+    """Return the module name for `file`; files of the same name get different ones."""
+    import hashlib  # here, because worlds that ship do not need it
 
     digest = hashlib.sha256(str(file).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{file.stem}@{digest}"
 
 
 def _in_its_words(file: Path, text: str) -> str:
-    """Return `text` with the file's own name where its module's private one stands."""
+    """Return `text` with the private module name replaced by the file's own name."""
     return text.replace(private_name(file), file.stem)
 
 
@@ -46,8 +46,8 @@ def _in_its_words(file: Path, text: str) -> str:
 def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
     """Turn an error in code of `file` into a `ModelProblem` with file and line.
 
-    `what`: the call; empty while the file is loaded.  An exception from outside the file and its
-    folder is not its fault, and passes through.
+    `what`: the call; empty while the file is loaded.  An exception whose traceback has no frame in
+    the file or its folder passes through unchanged.
     """
     try:
         yield
@@ -62,7 +62,7 @@ def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
     except JoinprotoError:
         raise
     except BaseException as error:
-        # Not only Exception: a model that calls exit() must not end us as if all were well.
+        # Not only Exception: a model that calls exit() must not end this process with success.
         place = _place_in(file, error) or ("" if what else f"{short(file)}:1")
         if not place:
             raise
@@ -78,7 +78,7 @@ def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
 
 
 def _shorter(place: str) -> str:
-    """Return file:line with the file from the working folder."""
+    """Return file:line with the file relative to the working folder."""
     path, colon, line = place.rpartition(":")
     return f"{short(Path(path))}{colon}{line}" if path else place
 

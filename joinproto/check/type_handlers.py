@@ -1,4 +1,4 @@
-"""The handlers of each kind of values: how they are frozen and thawed."""
+"""The type handlers: how values of each type are frozen and thawed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ HOLD = "hold plain values, tuples, lists, dicts, sets, enums, dataclasses or fro
 
 
 def _made(parts: list[Recipe], make: Callable[[list[Any]], Any]) -> Recipe:
-    """Return the recipe of a value that `make` makes of its parts."""
+    """Return the recipe of a value that `make` makes from the values of the recipes `parts`."""
     return MAKE, lambda named: make(
         [it if how == CONST else it() if how == COPY else it(named) for how, it in parts]
     )
@@ -84,7 +84,7 @@ class _Tuple(TypeHandler):
 
 
 class _Itself(TypeHandler):
-    """Enums, classes and functions: there is one of each."""
+    """Enum members, classes and functions: each exists only once."""
 
     is_remembered = True
 
@@ -99,9 +99,9 @@ _METHODS = (types.MethodType, types.BuiltinMethodType)
 
 
 class _Wrapped(TypeHandler):
-    """Values that another kind's may equal: a float, a number that is an enum, a range.
+    """Values of which == says too little: floats, enum members that are numbers, ranges.
 
-    `parts_of`: the parts in which two of them differ.
+    `parts_of`: returns the parts in which two different values differ.
     """
 
     def __init__(self, parts_of: Callable[[Any], Any] = lambda value: value) -> None:
@@ -118,10 +118,10 @@ class _Wrapped(TypeHandler):
 
 
 class _Content(_Wrapped):
-    """Values compared by the contents that they give for copying (`__reduce_ex__`).
+    """Values compared by the content that `__reduce_ex__` returns for copying.
 
-    Equal ones may behave otherwise: Decimal("1.0") and Decimal("1.00"), one moment in two zones.
-    `base`: the number or text that it is; None means another value.
+    Equal values may behave differently: Decimal("1.0") and Decimal("1.00"), a moment in two time
+    zones.  `base`: the type of number or text that the class derives from, or None.
     """
 
     def __init__(self, kind: type) -> None:
@@ -137,7 +137,7 @@ class _Content(_Wrapped):
         except Exception as error:
             raise _no_part(type(value), "it does not say all that it holds") from error
         if isinstance(held, str):
-            return value  # the module has it under this name
+            return value  # a global of its module, which has this name
         made_by, *parts = held
         parts = [tuple(part) if isinstance(part, Iterator) else part for part in parts]
         return Frozen(type(value), (made_by, *frozen_parts(parts, Walk())), value)
@@ -184,7 +184,7 @@ class _Frozenset(TypeHandler):
 
 
 class _BackwardsWay(TypeHandler):
-    """A set that was thawed to be gone through backwards."""
+    """A set that was thawed so that it is iterated backwards."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -241,8 +241,8 @@ class _Mapping(TypeHandler):
 
     def __init__(self, fresh: Callable[[Any], Any], about: Callable[[Any], Any] | None = None):
         self.fresh, self.about = fresh, about
-        # By its items, in order, by identity: it is made again for each state, and its items mostly
-        # are not.  Values named here stay alive, so no other object gets their address.
+        # Frozen dicts by the ids of the items: a dict is made again for each state, but most of its
+        # items are not.  The cache keeps the items alive, so that no other object gets their ids.
         self._known: dict[tuple[int, ...], tuple[list[Any], Frozen]] = {}
 
     def freeze(self, value: Any, walk: Walk) -> Any:
@@ -278,7 +278,7 @@ class _Mapping(TypeHandler):
 
         def make(named: dict[int, Any]) -> Any:
             found = fresh()
-            # First in one order, because objects that occur twice get numbers in it.
+            # Items are made in the order in which objects that occur twice got their numbers.
             made = [(made_by(key, named), made_by(item, named)) for key, item in every]
             for key, item in reversed(made) if backwards else made:
                 found[key] = item
@@ -303,13 +303,13 @@ class _Mapping(TypeHandler):
 
 
 class _Record(TypeHandler):
-    """Objects that are their attributes.  `names`: of these; None means those it has."""
+    """Objects that consist of their attributes.  `names`: these; None means all that it has."""
 
     def __init__(self, kind: type, names: tuple[str, ...] | None, *, can_change: bool) -> None:
         self.kind, self.names, self.can_change = kind, names, can_change
         self.is_remembered = not can_change
         self._parts = parts_getter(names or ())
-        # A class with cache_hash=True computes it when it is None; unset would raise.
+        # With cache_hash=True, attrs computes the hash if it is None, but raises if it is not set.
         self.resets_hash = "__attrs_attrs__" in vars(kind) and (
             bool(kind.__dictoffset__) or hasattr(kind, "_attrs_cached_hash")
         )
@@ -370,7 +370,7 @@ class _NamedTuple(TypeHandler):
 
 
 class _NamedHandler(TypeHandler):
-    """An object that occurs again, at its first place."""
+    """The first place of an object that occurs more than once."""
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         number, inner = value.parts
@@ -384,7 +384,7 @@ class _NamedHandler(TypeHandler):
 
 
 class _AgainWay(_NamedHandler):
-    """A later place of an object that occurs again."""
+    """A later place of an object that occurs more than once."""
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         number = value.parts
@@ -396,7 +396,7 @@ WAYS |= {
     tuple: _Tuple(),
     Named: _NamedHandler(),
     Repeated: _AgainWay(),
-    # Not the number: -0.0 equals 0.0 and behaves otherwise, and no nan equals itself.
+    # Not the number itself: -0.0 equals 0.0 but behaves differently, and nan never equals itself.
     float: _Wrapped(float.hex),
     complex: _Wrapped(lambda value: (value.real.hex(), value.imag.hex())),
     range: _Wrapped(lambda value: (value.start, value.stop, value.step)),
@@ -417,7 +417,7 @@ WAYS |= {
 def found_way(kind: type) -> TypeHandler:
     """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
     if issubclass(kind, enum.Enum):
-        # An enum's value that is also a number or a text equals plain ones.
+        # An enum member that is also a number or a text equals a plain value.
         return _Wrapped() if kind.__eq__ is not object.__eq__ else _Itself()
     if issubclass(kind, (type, types.FunctionType, *_METHODS)):
         return _Itself()
@@ -435,7 +435,7 @@ def found_way(kind: type) -> TypeHandler:
             kind, "it is not hashable" if kind.__hash__ is None else "it compares by identity"
         )
     if is_its_attributes(kind):
-        # It may change in place, and its == may ignore attributes that its steps read.
+        # The object may change in place, and its == may ignore attributes that a step reads.
         return _Record(kind, None, can_change=True)
     return _OwnFrozenset() if issubclass(kind, frozenset) else _Content(kind)
 

@@ -18,7 +18,7 @@ class Down:
         return "down"
 
     def __reduce__(self) -> str:
-        # There is one of it, also after it was kept in a file: by its name in this module.
+        # Pickled by its name in this module, so that there is only one such object.
         return "DOWN"
 
 
@@ -51,7 +51,7 @@ class NoMember(LookupError):
 
 
 class _NoDisks(dict[str, Any]):
-    """The disks of a world that shows none: always empty, so `same` may give it as a value."""
+    """The disks of a world that shows none: empty and hashable, because `same` may return it."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return 0

@@ -1,8 +1,8 @@
-"""A call of a model's code that does not come back: noticed, ended, and reported with its place.
+"""The watchdog: it ends a call of a model's code that does not return, and reports its place.
 
-A thread looks once a second at the present call of the checker.  A call that has taken too long
-gets an exception at whatever line it is just then.  Where no thread can be started, as in
-WebAssembly, calls are not watched: the page that searches there can stop its worker.
+A thread looks once a second at the checker's present call.  If the call has taken too long, the
+thread raises an exception at the line that the call is executing.  Where no thread can be started,
+as in WebAssembly, calls are not watched: the page that searches there can stop its worker.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ class CallTooLong(BaseException):
 
 
 class Watch:
-    """The calls of one process.  `seconds_max`: of its own that each may take."""
+    """The watchdog of one process.  `seconds_max`: of each call, without the wait for a CPU."""
 
     def __init__(self, seconds_max: float = SECONDS_MAX) -> None:
         self.seconds_max = seconds_max
         self._call = 0
         self._thread = 0
-        """Of the call under way; 0: none."""
+        """The thread of the present call; 0 if there is no call."""
         self._is_watching: bool | None = None
         """Whether the thread that watches runs; None before the first call."""
 
     def over(self, what: str, call: Callable[[], Any]) -> Any:
         """Return the result of `call`; raises `ModelProblem` if it does not return.
 
-        A call within a call is part of it.
+        A call inside another call counts as a part of the outer one.
         """
         if self._thread:
             return call()
@@ -91,16 +91,16 @@ class Watch:
 
 
 def counted(wall: float, kept: float, pause: float) -> float:
-    """Return how many seconds of its own a call has taken between two looks.
+    """Return how many seconds count for a call between two looks.
 
-    `wall`: by the clock; `kept`: in which its thread was ready and had no CPU; `pause`: between
-    two looks, as intended: a process that was stopped, as by Ctrl-Z, looks later.
+    `wall`: seconds by the clock; `kept`: those in which its thread waited for a CPU; `pause`: the
+    intended seconds between two looks.  A process that was stopped, as by Ctrl-Z, looks later.
     """
     return max(0.0, min(wall - kept, pause))
 
 
 def _kept_waiting(thread: int) -> float:
-    """Return for how many seconds a thread has waited for a CPU; 0 where no system says so."""
+    """Return for how many seconds a thread has waited for a CPU; 0 if the system does not say."""
     number = next((one.native_id for one in threading.enumerate() if one.ident == thread), 0)
     try:
         text = Path(f"/proc/self/task/{number}/schedstat").read_text("ascii")

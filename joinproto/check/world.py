@@ -1,4 +1,4 @@
-"""A world: members, network, faults and properties, closed so that it can be explored."""
+"""A world: members, a network, faults and properties.  It has no input from outside."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Lines of a member's class that have no effect, or another than they seem to: read from its
-source.
+"""Lines in the source of a member's class that have no effect, or another effect than it seems.
 
     self.phase == "leader"             compares, and drops the answer
     Broadcast("hello")                 makes an effect, and drops it
@@ -27,7 +26,7 @@ OWN = ("joinproto", "joinproto_worlds", "builtins")
 
 
 def idle_line(kind: type) -> tuple[str, str, str] | None:
-    """Return the place of the first such line of a class, its error, and the advice."""
+    """Return the place of the first such line of a class, its error, and the advice, or None."""
     for base in kind.__mro__:
         if base.__module__.partition(".")[0] in OWN:
             continue

@@ -32,7 +32,7 @@ T = TypeVar("T")
 STATES_MAX = 100_000
 
 TAKEN = ("Naturals", "Sequences", "FiniteSets")
-"""Modules that ours extends; TLC and reserved words are capitals alone."""
+"""Names of modules that the exported one extends; TLC and reserved words have only capitals."""
 
 JUDGED = ("always", "sometimes")
 """Kinds of claims that are exported: those about single states."""
@@ -53,9 +53,9 @@ class Claim:
 class Exported:
     """A world as TLA+.  `module`, `config`: texts of `NAME.tla` and `NAME.cfg`.
 
-    `constants`: by name.  TLC takes no tuple in a configuration: `MCNAME.tla` defines them for it.
-    `states`: how many were found, with a violation those up to one level past it.  `left_out`:
-    claims about runs and steps.  `broken_at`: steps to the first violation, None if there is none.
+    `constants`: by name.  TLC takes no tuple in a configuration, so `MCNAME.tla` defines them for
+    TLC.  `states`: how many were found; the search ends one level after a violation.  `left_out`:
+    claims about runs and steps.  `broken_at`: steps to the first violation, None without one.
     """
 
     name: str
@@ -134,9 +134,9 @@ def _module_name(name: str) -> str:
 
 
 class _Search:
-    """The search.  `says`: by the visible parts of a state, such a state, and the numbers of claims
-    that are broken (always) or reached (sometimes) there.  `stood`: those that were expanded.
-    `steps_to`: how many steps lead to the first such state, by claim.
+    """The search.  `says`: visible parts of states (`seen_of`) to one such state, and the numbers
+    of claims broken (always) or reached (sometimes) in it.  `stood`: the same parts to a state that
+    was expanded.  `steps_to`: number of a claim to the steps to the first state of that kind.
     """
 
     def __init__(self, world: World, claims: Sequence[Property], states_max: int) -> None:
@@ -184,7 +184,7 @@ class _Numbers(Generic[T]):
 
 
 class _Data:
-    """The constants, by their names in the module.  Members have numbers from 1, too."""
+    """The constants of the module.  Members have numbers from 1, too."""
 
     def __init__(self, search: _Search) -> None:
         self.search, self.steps = search, search.steps
@@ -197,7 +197,7 @@ class _Data:
         self.sent: dict[tuple[int, int, int], Sent] = {}
 
     def constants(self) -> dict[str, Value]:
-        """Return them.  Functions have the search's answers: any other argument is an error."""
+        """Return name to constant.  Functions are defined for arguments that the search met."""
         stood, members = self.search.stood.values(), self.codes.members
         found: dict[str, Value] = {
             "First": [self._whole(state) for state in self.search.levels[0]],
@@ -306,8 +306,8 @@ class _Data:
     # -- faults and time -------------------------------------------------------------------
 
     def _faults(self) -> dict[str, Value]:
-        """Return, by surroundings: those after a split or heal; those after each fault, 0: it is
-        not possible; pairs of which the first does not reach the second, and the split's number.
+        """Return, for each of the surroundings: those after a split or heal; those after each fault
+        (0: impossible); the pairs of which the first does not reach the second; the split's number.
         """
 
         def number(after: Surroundings | None) -> int:
@@ -337,10 +337,7 @@ class _Data:
         }
 
     def _expiry(self) -> dict[str, Value]:
-        """Return how far members have come, by local state; and up to where messages are of use.
-
-        Of every message that was ever sent: pairs of a member and a number.
-        """
+        """Return the horizon of each local state, and `World.expiry` of each message ever sent."""
         return {
             "Horizon": [
                 [code.horizon(local) for local in self.locals[code].of]

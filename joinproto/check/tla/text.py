@@ -13,13 +13,13 @@ from joinproto.check.world import World
 _PAIRS_MAX = 64
 
 Value = Any
-"""A number, a tuple or list (a sequence), a set, or a dict (a function, in no other one)."""
+"""A number, a tuple or list (a sequence), a set, or a dict (a function, not inside another one)."""
 
 
 def text_of(value: Value, *, halved: bool = False) -> str:
     """Return a value as an expression; unordered collections are sorted, by text.
 
-    `halved`: a long function is the union of two halves, as TLC reads a union by recursion.
+    `halved`: write a long function as the union of two halves, as TLC reads a union by recursion.
     """
 
     def pairs(items: list[tuple[Value, Value]]) -> str:
@@ -38,11 +38,11 @@ def text_of(value: Value, *, halved: bool = False) -> str:
             return "{" + ", ".join(sorted(map(text, value))) + "}"
         case dict() if value:
             return pairs([*value.items()])
-    return "<<>>"  # the function of nothing
+    return "<<>>"  # the function with an empty domain
 
 
 def invariant(at: int, item: Property) -> str:
-    """Return the name of a claim's invariant; of a `sometimes`, that it is never reached."""
+    """Return the name of a claim's invariant, which for a `sometimes` says: it is never reached."""
     return f"{'Claim' if item.kind == 'always' else 'Never'}_{at}"
 
 
