@@ -1,3 +1,1 @@
-"""The parts that all systems are written in: terms, decision tables, state machines made of
-them.
-"""
+"""The parts in which all systems are written: terms, decision tables and state machines."""

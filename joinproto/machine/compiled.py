@@ -1,9 +1,9 @@
 """Terms and tables compiled to plain Python functions: the reader of `terms.py` at run time.
 
-A table is turned into the text of one function, a line for each case, and compiled when it is
-first asked; a member settles many times a second.  There is no second source: the text is made of
-the terms alone.  `machine.py` declares the same terms to `transitions`, and the tests read them
-slowly, in another way; all must give one answer.
+A table is turned into the text of one function, with a line for each case, and compiled at its
+first use, because a member decides many times a second.  The text is made from the terms alone.
+`machine.py` declares the same terms to `transitions`, and the tests evaluate them slowly, in a
+third way; all three must give the same answer.
 
 `members` are the rows that one member knows of, in their order; `me` is its own place among them,
 counted from 0.
@@ -24,15 +24,15 @@ from joinproto.machine import terms
 A = TypeVar("A")
 
 Branch = tuple[terms.Condition, Iterable[tuple[terms.Condition, A]]]
-"""The answer next to the first condition if it holds, else next to the first of the others that
-holds.
+"""A condition, and cases with their answers.  If the condition holds, the first case that holds
+gives the answer.
 """
 
 
 def reader(branches: Iterable[Branch[A]]) -> Callable[[Sequence[object], int], A]:
-    """Return the function from the members and `me` to the answer of the first case that holds.
+    """Return a function from the members and `me` to the answer of the first case that holds.
 
-    The first branch that applies answers, and its last case always holds.
+    The first branch whose condition holds gives the answer; its last case must always hold.
     """
     text = _Text()
     lines = ["    row = rows[me]"]
@@ -71,15 +71,15 @@ class _Text:
     values: dict[str, Any] = field(factory=dict)
 
     def compiled(self, lines: list[str]) -> Callable[[Sequence[object], int], Any]:
-        """Return the function of these lines."""
+        """Return the function whose body is `lines`."""
         made = dict(self.values)
-        # Nothing of it comes from outside: operators, `k0` and so on, and names of fields.
+        # This is safe: the text has only operators, names such as `k0`, and names of fields.
         exec("\n".join(["def read(rows, me):", *lines]), made)  # noqa: S102
         read: Callable[[Sequence[object], int], Any] = made["read"]
         return read
 
     def value(self, value: object) -> str:
-        """Return the name under which the function finds it."""
+        """Return the name by which the function refers to `value`."""
         name = f"k{len(self.values)}"
         self.values[name] = value
         return name
@@ -120,7 +120,7 @@ class _Text:
         )
 
     def all_of(self, what: str, group: terms.Group) -> str:
-        """Return the list of this, for each of the group's members, `one`, in their order."""
+        """Return the text of a list with `what` for each member `one` of the group, in order."""
         return f"[{what} for at, one in enumerate(rows) if {self._is_in(group, 'one', 'at')}]"
 
     def _is_in(self, group: terms.Group, one: str, at: str) -> str:

@@ -1,11 +1,11 @@
 """A state machine made of decision tables, declared to `transitions`.
 
-An `Arrow` says: on this trigger, from these phases, this table chooses the next phase.
+An `Arrow` says which table chooses the next phase, on which trigger, and from which phases.
 Every case becomes one transition with its condition; `declared` lets `transitions` try them in
-order, as a table is read.  A member settles many times a second, so `step` has the same arrows
-compiled to a function for each trigger and phase, at their first use; a test holds both to one
-answer.  One machine serves all members: a member brings its phase along and the machine keeps
-nothing of it.
+order, as a table is read.  A member decides many times a second, so `step` compiles the same arrows
+to a function for each trigger and phase, at the first use; a test checks that both give the same
+answer.  One machine serves all members: each call gets the phase of a member, and the machine does
+not keep it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ P = TypeVar("P", bound=Enum)
 
 
 class HasPhase(Protocol[P]):
-    """Anything with a phase; the machine changes it and nothing else."""
+    """Any object with a phase; the machine changes the phase and nothing else."""
 
     phase: P
 
 
 @frozen
 class Arrow(Generic[P]):
-    """On `trigger`, from each of `sources`, and only `when` that holds: `table` chooses."""
+    """On `trigger`, from each of the phases `sources`, `table` chooses if `when` holds."""
 
     trigger: str
     sources: tuple[P, ...]
@@ -46,20 +46,20 @@ class Arrow(Generic[P]):
 
 @frozen
 class Step(Generic[P]):
-    """The case that was taken, and the table it stands in."""
+    """The case that was taken, and the table that has it."""
 
     table: Table[P]
     case: Case[P]
 
 
 Reader = Callable[[Sequence[object], int], Step[P]]
-"""From the members and the place of one among them to its step."""
+"""A function from the members, and the place of one among them, to the step of that member."""
 
 
 @define
 class _Question(Generic[P]):
-    """The value that travels through `transitions` with one trigger, and the answer that it brings
-    back.
+    """The arguments that `transitions` passes on with one trigger, and the answer that its
+    callbacks set.
     """
 
     members: Sequence[object]
@@ -68,7 +68,7 @@ class _Question(Generic[P]):
 
 
 class StateMachine(Generic[P]):
-    """Phases, and the arrows between them; see the head of this file."""
+    """Phases, and the arrows between them; see the docstring of this module."""
 
     def __init__(self, name: str, phases: type[P], arrows: Sequence[Arrow[P]]) -> None:
         self.name = name
@@ -82,9 +82,9 @@ class StateMachine(Generic[P]):
         """The same machine as a `transitions.Machine` without a model: for hosts to inspect.
 
         `get_triggers(phase)` and `get_transitions(...)` list the possible transitions; a model that
-        is added must have `phase`.  Made when first asked for.
+        is added must have `phase`.  The machine is made at the first use.
         """
-        # Inside: a member that settles has no use for it.
+        # Imported here, because the steps of members do not need it.
         from transitions import Machine
 
         machine = Machine(
@@ -119,14 +119,14 @@ class StateMachine(Generic[P]):
 
     def taken(self, phase: P, trigger: str, members: Sequence[object], me: int) -> Step[P]:
         """Return the case that `step` takes from this phase."""
-        # Both an enum's hash and its `name` are calls of Python; `_name_` holds their result.
+        # An enum's hash and `name` would each cost a call of a Python function; `_name_` does not.
         read = self._readers.get((trigger, phase._name_))
         return (read or self._compile(trigger, phase))(members, me)
 
     def declared(
         self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int
     ) -> Step[P]:
-        """Do the same as `step` with the library `transitions`: slower, and written by others."""
+        """Do the same as `step` with the library `transitions`, for comparison: it is slower."""
         question: _Question[P] = _Question(members, me)
         self.as_transitions.events[trigger].trigger(model, question)
         # _without_gaps: for each trigger and phase, some case always holds.
@@ -150,7 +150,9 @@ class StateMachine(Generic[P]):
         return read
 
     def _without_gaps(self) -> tuple[tuple[str, P], ...]:
-        """Return every pair of trigger and phase; each has exactly one last table."""
+        """Return every pair of trigger and phase; raises `MisuseError` if one has no table that
+        always answers, or one that is never reached.
+        """
         last: dict[tuple[str, P], Arrow[P]] = {}
         for arrow in self.arrows:
             for phase in arrow.sources:

@@ -10,7 +10,7 @@ COLUMNS = ("rule", "case", "when", "outcome", "then")
 
 
 def table_as_markdown(table: Table[O]) -> str:
-    """Return the table, one line per case, in its order; without `then` where no case has it."""
+    """Return the table, one line per case, in order; without the column `then` if it is empty."""
     cases = [row_of(case) for case in table.cases]
     shown = len(COLUMNS) if any(row[-1] for row in cases) else len(COLUMNS) - 1
     rows = [COLUMNS, ("---",) * len(COLUMNS), *cases]

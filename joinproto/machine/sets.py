@@ -1,4 +1,4 @@
-"""The note's sets of members, over the statuses one member knows of.
+"""The note's sets of members: subsets of the members whose statuses one member knows.
 
 Source: join-protocol note, "Define sets".  A, R and K are ours, for "active member",
 "update done" and "the active members' initial signature".

@@ -1,8 +1,8 @@
-"""The shape of a step, in all systems: `step(state, event)` returns the next state and effects.
+"""The form of a step in all systems: `step(state, event)` returns the next state and effects.
 
-A machine decides and does nothing.  Its host tells it of each event, takes over the state, and
-performs the effects in their order (`performing`): each is done before the next one is begun.  So
-a crash may come between any two of them, and a world tries all of these crashes.
+A machine only decides.  Its host gives it each event, keeps the new state, and performs the effects
+in their order (`performing`): each effect is done before the next one begins.  So a crash may come
+between any two effects, and a world tries all of these crashes.
 
 A system names its events and its effects as union types, and has one function that matches on the
 effects and calls a port for each.  The process and the worlds implement the ports; the code between
@@ -33,17 +33,17 @@ class Step(Generic[State, Effect]):
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, _):
-            # A system's `Step[State, Effect]` is called for each event; through typing's alias
-            # that costs ten times as much as the value.
+            # Systems call `Step[State, Effect](...)` for each event; through typing's alias that
+            # would cost ten times as much as making the value.
             return cls
 
     def then(self, *effects: Effect, **changes: Any) -> Step[State, Effect]:
-        """Return it with more effects behind, and with these fields of its state changed."""
+        """Return this step with `effects` at its end, and these fields of its state changed."""
         state: Any = self.state
         return Step(evolve(state, **changes) if changes else state, (*self.effects, *effects))
 
     def and_then(self, later: Step[State, Effect]) -> Step[State, Effect]:
-        """Return it with a step that began in its state behind it."""
+        """Return this step and `later`, a step from the state of this one, as one step."""
         return Step(later.state, (*self.effects, *later.effects))
 
 
@@ -53,8 +53,8 @@ def performing(
     """Yield blocking work while `perform` performs these effects in their order.
 
     Each piece of work must be done before the next one is asked for.  Nothing happens before
-    the first is asked for.  After work that failed ask for no more: the effects behind it must
-    not happen.  `perform`: begins one effect; returns the work to be waited for, if any.
+    the first is asked for.  After work that failed, ask for no more, because the later effects
+    must not happen.  `perform`: begins one effect; returns the work to be waited for, if any.
     """
     for effect in effects:
         yield from perform(effect) or ()

@@ -1,7 +1,7 @@
-"""Decision tables: cases read from the top, the first that holds is taken.
+"""Decision tables: the cases are read from the top, and the first one that holds is taken.
 
-The last case always holds, so a table has an answer for everything.  Fields that a case does not
-mention do not change.
+The last case always holds, so a table always has an answer.  Fields that a case does not mention do
+not change.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from joinproto.machine.terms import ALWAYS, Condition, Group
 from joinproto.machine.vocabulary import Reason
 
 SILENT = "silent"
-"""The label of a case for which the source has no sentence; `docs/note.md` says why it is so."""
+"""The label of a case for which the source has no sentence; `docs/note.md` explains the case."""
 
 O = TypeVar("O", bound=Enum)
 
 
 @frozen
 class Case(Generic[O]):
-    """One line of a table: rule, condition, outcome, actions.
+    """One line of a table.  `label`: of its rule; `effects`: the actions that are taken.
 
-    `updates_from`: the members whose state is received, where the outcome is an update.
+    `updates_from`: if the outcome is an update, the members of which one sends its state.
     """
 
     label: str
@@ -42,7 +42,7 @@ class Case(Generic[O]):
 
 @frozen
 class Table(Generic[O]):
-    """A name, the text it comes from, and its cases."""
+    """A decision table.  `source`: the text that its cases are taken from."""
 
     name: str
     source: str
@@ -71,7 +71,7 @@ class Table(Generic[O]):
             conditions.add(case.condition)
 
     def choose(self, members: Sequence[object], me: int) -> Case[O]:
-        """Return the case that holds for the member at place `me`."""
+        """Return the first case that holds for the member at place `me`, from 0, of `members`."""
         return self._read(members, me)
 
     @cached_property

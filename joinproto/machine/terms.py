@@ -1,15 +1,15 @@
 """Terms: the conditions of the decision tables, as data.
 
-A term is built from named sets of members and says something about the members that one
-member knows of, `me` among them.  Nothing is computed here: `compiled.py` makes Python
-functions of terms, the proofs read the same terms for any number of members.
+A term is built from named sets of members.  It says something about the members that one member
+knows of, itself (`me`) included.  Nothing is evaluated here: `compiled.py` turns terms into Python
+functions, and the proofs read the same terms for any number of members.
 
     sets        Members, Me, Where, Union, Minus, Named
     conditions  IsEmpty, FewerThan, DisagreesOn, Has, Every, Some, Fact, Not, And, Or, Always
     numbers     Mine, or a plain int
 
-That is the whole language; a new kind must be taught to every reader.  Quantifiers (Every, Some,
-DisagreesOn, FewerThan) stay nodes and are never expanded, and a named set stays a name, so a
+That is the whole language; all code that reads terms must be extended for a new kind.  Quantifiers
+(Every, Some, DisagreesOn, FewerThan) are never expanded, and a named set keeps its name, so a
 printed condition says `C` and not the definition of C.
 """
 
@@ -25,7 +25,7 @@ from joinproto.errors import MisuseError
 
 
 class _NoValue:
-    """The common base of terms: Python must not take one for a value."""
+    """The base of all terms: it refuses the uses in which Python would take a term for a value."""
 
     __slots__ = ()
 
@@ -63,10 +63,10 @@ class Group(_NoValue, ABC):
     @property
     @abstractmethod
     def of(self) -> type[Any]:
-        """The class of the rows it is taken from."""
+        """The class of the rows that describe its members."""
 
     def where(self, **fields: object) -> Group:
-        """Return those whose fields have these values."""
+        """Return the set of its members whose fields have these values."""
         found: Group = self
         for name, value in self._known(fields).items():
             found = Where(found, name, value)
@@ -87,7 +87,7 @@ class Group(_NoValue, ABC):
         return IsEmpty(self)
 
     def fewer_than(self, count: int | Mine) -> Condition:
-        """Return that it has less than `count` members."""
+        """Return the condition that the set has fewer than `count` members."""
         if isinstance(count, int) and count < 1:
             raise MisuseError(
                 f"no set has fewer than {count} members", next="count from 1, or use is_empty"
@@ -95,21 +95,21 @@ class Group(_NoValue, ABC):
         return FewerThan(self, count)
 
     def disagrees_on(self, name: str) -> Condition:
-        """Return that two of its members differ in the field `name`."""
+        """Return the condition that two of its members differ in the field `name`."""
         self._known({name: None})
         return DisagreesOn(self, name)
 
     def has(self, member: Me) -> Condition:
-        """Return that the deciding member is in it."""
+        """Return the condition that the deciding member is in the set."""
         self._alike(member)
         return Has(self)
 
     def every(self, **fields: object) -> Condition:
-        """Return that all its members have these values; true of an empty set."""
+        """Return the condition that all its members have these values; true of an empty set."""
         return _all_of(Every(self, name, value) for name, value in self._known(fields).items())
 
     def some(self, **fields: object) -> Condition:
-        """Return that a member has these values."""
+        """Return the condition that one of its members has all these values."""
         *outer, last = self._known(fields).items()
         return Some(self.where(**dict(outer)) if outer else self, *last)
 
@@ -149,7 +149,7 @@ class Members(Group):
         return Me(self.row)
 
     def fact(self, said: str, **fields: object) -> Condition:
-        """Return that the deciding member itself has these values; `said`: that, in words."""
+        """Return the condition that the deciding member has these values; `said`: its text."""
         return Fact(self.of, said, tuple(self._known(fields).items()))
 
     def mine(self, name: str) -> Mine:
@@ -239,7 +239,7 @@ class Mine(_NoValue):
 
 @frozen
 class Condition(_NoValue):
-    """Something that holds or does not hold among the members one member knows of."""
+    """A statement about the members that one member knows of; it holds or does not hold."""
 
     def __and__(self, other: Condition) -> Condition:
         return And(self, other)

@@ -1,8 +1,8 @@
 """Changed copies of values, made quickly.
 
-A machine makes several for each event.  `attrs.evolve` looks the class's fields up for each of
-them, which costs more than most decisions; here a function is made once for each class and each
-choice of fields.
+A machine makes several such copies for each event.  `attrs.evolve` looks up the fields of the class
+for each copy, which costs more than most decisions.  Here a function is made once for each class
+and each choice of fields.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _COPIES: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
 
 def _copying(made: type[Any], *changed: str) -> Callable[..., Any]:
-    """Return the function from a value, and these fields by name, to its copy."""
+    """Return a function that copies a value of the class `made` with these fields changed."""
     given = {one.alias: f"_value.{one.name}" for one in fields(made) if one.init}
     given |= {name: name for name in changed}
     named = ", ".join(f"{name}={value}" for name, value in given.items())
     parameters = "".join(f", {name}" for name in changed)
     found: dict[str, Any] = {"_Made": made}
-    # Nothing of it comes from outside: names of fields, which Python takes for names.
+    # This is safe: the text has only names from the program's own classes and calls.
     exec(f"def copied(_value, /{parameters}): return _Made({named})", found)  # noqa: S102
     copied: Callable[..., Any] = found["copied"]
     return copied

@@ -1,7 +1,7 @@
-"""The verdict over a given set of members: the outcome of each of them.
+"""The verdict on a given set of members: the outcome for each of them.
 
-A pure function of the set; `joinproto decide` prints it.  A set of rules is a list of tables, each
-with the condition under which it is asked.
+It is a pure function of the set; `joinproto decide` prints it.  A set of rules is a list of tables,
+each with the condition under which it decides.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from joinproto.machine.terms import Condition
 from joinproto.machine.vocabulary import Phase, Reason, Signature, Status
 
 NEW: Final = "new"
-"""The initial signature of a cluster that is being founded, before a member chose one."""
+"""The initial signature of a cluster that is being founded, before a member has chosen one."""
 
 
 class Outcome(Enum):
@@ -25,7 +25,7 @@ class Outcome(Enum):
 
     WAIT = "wait"
     ACTIVE = "active"  # from its own store, or as a founder
-    UPDATE = "update"  # gets the state from another, then it is active
+    UPDATE = "update"  # it gets the state from another member and is then active
     ABORT = "abort"
     UNAFFECTED = "unaffected"  # active already, while a newcomer is judged
 
@@ -42,7 +42,7 @@ OUTCOME_OF = {
 
 @frozen
 class RuleSet:
-    """A name, tables with the condition under which each is asked, and the signature.
+    """A set of rules: the first of `tables` whose condition holds decides.
 
     `initial` gets the members and the case that each one took (None means active already), and
     returns the initial signature that the cluster has afterwards.
@@ -53,7 +53,7 @@ class RuleSet:
     initial: Callable[[Sequence[Status], Sequence[Case[Phase] | None]], Signature | None]
 
     def choose(self, members: Sequence[Status], me: int) -> Case[Phase] | None:
-        """Return the case of the member at place `me`; None if it is active already."""
+        """Return the case that the member at place `me` takes; None if it is already active."""
         if members[me].active:
             return None
         for when, table in self.tables:
@@ -82,7 +82,7 @@ class MemberVerdict:
 
 @frozen
 class Verdict:
-    """`initial`: the cluster's initial signature afterwards, None if no member has one."""
+    """The outcomes.  `initial`: the cluster's initial signature afterwards, None without one."""
 
     rules: str
     initial: Signature | None

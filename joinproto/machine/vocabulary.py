@@ -10,7 +10,7 @@ from typing import TypeAlias
 from attrs import Factory, field, frozen
 
 Signature: TypeAlias = str | int
-"""Text outside, a small number in a searched world; only equality has a meaning."""
+"""A text in a cluster, a small number in a searched world; only equality has a meaning."""
 
 Options: TypeAlias = tuple[tuple[str, Hashable], ...]
 """Option names with values, sorted by name, so that equal options are equal values."""
@@ -55,8 +55,8 @@ class Reason(Enum):
 class Status:
     """The facts that a member tells the others about itself: the row that conditions read.
 
-    `ready`: has the state, from its own store or by a finished update; unless said
-    otherwise, as an active member has.  `wait_for`: its own N, 1 or more.
+    `ready`: it has the state, from its own store or by a finished update; by default the same as
+    `active`.  `wait_for`: its own N, 1 or more.
     """
 
     id: str

@@ -1,23 +1,23 @@
-"""Machines that ship, together in one process: one adapter for worlds and simulations.
+"""The machines of a system together in one process: one adapter for worlds and simulations.
 
-A system defines its machines, the actions of their effects, and the contents of their disks. This
-is the common part of all worlds: a machine takes one event after the other, and its effects are
+A system defines its machines, what their effects do, and what their disks hold.  This file has the
+part that all systems share: a machine takes one event after the other, and its effects are
 performed one by one, in their order, by the system's own `perform`.  Before any effect the machine
-may die: the writes of earlier effects are on its disk, and no others.
+may die: then its disk has the writes of the earlier effects, and no others.
 
-Links keep the order of their messages; between two links there is none.  A connection ends at one
-end first (`close`): messages that it sent before may still arrive, until the other end notices, or
-has a newer connection.  Never behind it: the mesh drops messages on a connection that a newer one
-replaces (`joinproto/net/tcp.py`).
+Each link keeps the order of its messages; messages of two links have no order.  A connection ends
+at one end first (`close`): messages that this end sent before may still arrive, until the other end
+notices, or has a newer connection.  After that they never arrive: the mesh drops messages on a
+connection that a newer one replaces (`joinproto/net/tcp.py`).
 
-A disk has one record for each machine, and two rules of `joinproto/durable/record.py` define its
-state after a crash.  A record is replaced whole, so after a torn write it reads as the older one
+Each machine has one record on its disk.  Two rules of `joinproto/durable/record.py` define the
+record after a crash.  A record is replaced whole, so after a torn write it reads as the older one
 (`as_torn`).  A write is durable before the next effect (`MachineWorld.sync`), so no later crash
-loses it.  A mutation leaves one of them out: then a torn record is `DAMAGED`, or a power cut takes
-back the writes since the last sync.
+loses it.  A mutation leaves one of these rules out: then a torn record is `DAMAGED`, or a power cut
+takes back the writes since the last sync.
 
-A world lists these deaths with `deaths`.  Each is the same act again, in which the machine that
-is about to perform the effect of this number dies instead.
+`deaths` lists the deaths that an act may have.  In each, the same act happens again, but the
+machine that is about to perform the effect with a certain number dies instead.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def as_torn(older: Any) -> Any:
 
 @frozen
 class Death(Generic[Act]):
-    """An act in which a machine dies.  `at`: instead of performing this effect, counted from 0.
+    """An act in which a machine dies instead of performing the effect number `at`, from 0.
 
-    `arrives`: its messages under way arrive, as it does where a process is killed; else it is lost,
-    as where its machine goes down.  `tears`: its power is cut, so unsynced writes are lost; where
-    the effect is a write, in the middle of it.
+    `arrives`: whether its messages under way arrive, as they do when a process is killed, or are
+    lost, as when its computer goes down.  `tears`: the power is cut, so unsynced writes are lost;
+    if the effect is a write, the cut comes in the middle of it.
     """
 
     act: Act
@@ -73,11 +73,12 @@ class Death(Generic[Act]):
 class MachineWorld(ABC, Generic[Event, Effect]):
     """Machines by name, the links between them, and the contents of their disks.
 
-    `links`: messages under way, by sender and receiver; it is there while the receiver's end is
-    open.  `disk`: the record of each machine; `unsynced`: its value if the power is cut now.  While
-    something happens: `inbox`, events behind the one that a machine takes; `performed`, how many
-    effects were; `dies_at`, the number of the effect that is not (-1: each is), and `arrives` and
-    `tears` of that death; `tearable`, at which effects a power cut takes something from the disk.
+    `links`: (sender, receiver) to messages under way; a link exists while the receiver's end is
+    open.  `disk`: the record of each machine; `unsynced`: its record if the power is cut now.
+    During an act: `inbox`, the event that a machine takes and those after it; `performed`, the
+    number of effects so far; `dies_at`, the number of the effect at which a machine dies (-1:
+    none), and `arrives` and `tears` of that death; `tearable`, the numbers of the effects at which
+    a power cut takes something from the disk.
     """
 
     write_effects: ClassVar[tuple[type, ...]] = ()  # those that write a record
@@ -95,9 +96,9 @@ class MachineWorld(ABC, Generic[Event, Effect]):
     # -- defined by a system -------------------------------------------------------------------
 
     def happen(self, act: Any) -> bool:
-        """Do this, with all that follows at once; return False where it may not happen.
+        """Do an act, with all that follows at once; return False if it cannot happen.
 
-        Only in searches, like `dies`.
+        Only systems that are searched define this method and `dies`.
         """
         raise TypeError(f"{type(self).__name__} is not searched: it has no {act}")
 
@@ -168,7 +169,10 @@ class MachineWorld(ABC, Generic[Event, Effect]):
     def deaths(
         self, act: Act, arrives: Iterable[bool] = (False, True), *, tears: bool = False
     ) -> Iterator[Death[Act]]:
-        """Yield the deaths that an act may have.  `tears`: also by a power cut."""
+        """Yield the deaths that an act may have.  `arrives`: values of `Death.arrives` to try.
+
+        `tears`: also deaths by a power cut.
+        """
         it = copied(self)
         it.rest()
         if it.happen(act):
@@ -177,7 +181,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
             yield from (Death(act, at, tears=True) for at in it.tearable if tears)
 
     def enact(self, event: Any) -> bool:
-        """Do an act, or let one die in it; return False where it may not happen."""
+        """Do an act, or one in which a machine dies (`Death`); return False if it cannot happen."""
         self.rest()
         if isinstance(event, Death):
             self.dies_at, self.arrives, self.tears = event.at, event.arrives, event.tears
@@ -188,7 +192,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         return found
 
     def rest(self) -> None:
-        """Count the effects of the next act from 0; none of it is a death."""
+        """Count the effects of the next act from 0; no machine dies in it."""
         self.performed, self.dies_at, self.arrives = 0, -1, False
         self.tears, self.tearable = False, ()
 
@@ -201,7 +205,7 @@ class MachineWorld(ABC, Generic[Event, Effect]):
         return (one, other) in self.links and (other, one) in self.links
 
     def close(self, name: str, other: str) -> None:
-        """End a connection at the end of `name`, which hears nothing more of it."""
+        """End a connection at the end of `name`, which receives nothing more from it."""
         self.links.pop((other, name), None)
 
     def half_open(self) -> Iterator[tuple[str, str]]:
@@ -223,7 +227,7 @@ T = TypeVar("T")
 def copied(value: T) -> T:
     """Return a copy: lists, dicts, sets and objects that have no hash are made again.
 
-    Hashable values are shared, so it may not change: a tuple holds no list.
+    Hashable values are shared, so they must not change: no tuple may hold a list.
     """
     return cast("T", _copied(value))
 
