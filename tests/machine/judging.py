@@ -26,5 +26,5 @@ def short(verdict: Verdict) -> str:
 
 
 def reasons(verdict: Verdict) -> set[str | None]:
-    """Return the reasons given, None for none."""
+    """Return the reasons of all members, None for a member without one."""
     return {None if it.reason is None else it.reason.value for it in verdict.outcomes}

@@ -1,7 +1,7 @@
-"""The meaning of terms a second time: slow, obvious, and by another way.
+"""A second evaluator of terms, slow and obvious, which works in another way.
 
-A set is a function from a member to yes or no, asked for every pair of members; a condition
-is a sentence over those answers.  Nothing is shared with `joinproto.machine.compiled`.
+A set is a function that says whether a member belongs to it.  A condition is evaluated by trying
+every member, or every pair.  No code is shared with `joinproto.machine.compiled`.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Compiled tables: the function made of a table answers as a slow reader, and `transitions`."""
+"""Compiled tables give the same answers as the slow evaluator and as `transitions`."""
 
 import pickle
 import random
@@ -45,7 +45,7 @@ def test_every_table_is_compiled_to_what_is_read_plainly() -> None:
             assert _plainly(table, view, me) is chosen, table.name
             seen.add(chosen.name)
         taken += len(seen) > 1
-    assert taken > len(tables()) / 2  # one case alone would say little
+    assert taken > len(tables()) / 2  # a table of which one case is taken is hardly tested
 
 
 def test_the_table_of_phases_is_compiled_to_what_is_read_plainly_of_all_facts() -> None:
@@ -98,7 +98,7 @@ def test_a_host_inspects_a_machine_through_transitions(machine: StateMachine[Any
 
 
 def test_a_table_that_was_used_travels_to_another_process() -> None:
-    """Compiled tables stay here, and are made again there; a changed table is another one."""
+    """The compiled function stays here, and is made again there; a changed table gets its own."""
     table = going_on()
     view, me = _view(random.Random(3), _values(table))
     chosen = table.choose(view, me)

@@ -74,7 +74,7 @@ statuses = st.builds(
 def test_both_evaluators_agree_on_every_term(
     condition: Condition, view: list[Status], data: st.DataObject
 ) -> None:
-    """Two readers of one language."""
+    """Random terms are evaluated for random members."""
     me = data.draw(st.integers(0, len(view) - 1))
 
     assert slowly_holds(condition, view, me) == holds(condition, view, me)
@@ -103,7 +103,7 @@ def test_members_of_a_set_keep_their_order() -> None:
 
 
 def test_a_kind_of_term_without_a_meaning_is_an_error() -> None:
-    """A new kind must be taught to every reader."""
+    """A new kind must be added to each evaluator."""
 
     class New(terms.Condition):
         pass

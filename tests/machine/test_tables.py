@@ -1,4 +1,4 @@
-"""Tables: complete by construction, no case of them dead, the machine reads them alike."""
+"""Tables are complete by construction, each case is reached, and machines read them alike."""
 
 import random
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def case(name: str, condition: Condition, outcome: Colour = Colour.RED) -> Case[
 
 
 def test_the_first_case_that_holds_is_taken() -> None:
-    """Read from the top."""
+    """A table is read from the top."""
     table = Table("t", "", (case("one", C.is_empty), case("two", ALWAYS, Colour.BLUE)))
 
     assert "one" == table.choose(members("e"), 0).name
@@ -79,7 +79,7 @@ def initial() -> list[tuple[Status, ...]]:
 
 @pytest.fixture(scope="module")
 def running() -> list[tuple[Status, ...]]:
-    """Return the sets in which a member is active alongside the first one."""
+    """Return the sets in which the first member is not active, but another member is."""
     return [
         view
         for view in small_worlds()
@@ -104,7 +104,7 @@ def test_every_case_of_the_notes_tables_is_reached(
 def test_every_case_of_qpids_tables_is_reached(
     initial: list[tuple[Status, ...]], running: list[tuple[Status, ...]]
 ) -> None:
-    """The same for the other set of rules; its order of members does matter."""
+    """The same for Qpid's rules, for which the order of members matters."""
     taken = {STARTING.choose(view, 0).name for view in (*initial, *running)}
     judged = {STORE_STATUS.choose(view, 0).name for view in initial}
 
@@ -133,7 +133,7 @@ def test_the_machine_takes_the_case_that_the_evaluator_takes() -> None:
 
 
 def test_the_machine_answers_as_transitions_does() -> None:
-    """The tables are read, and remembered; `transitions` is told them and tries each case."""
+    """The machine compiles its tables; `transitions` has the same tables and tries each case."""
     told, names = standing_machine(), [field.name for field in attrs.fields(Facts)]
     draw = random.Random(5)
 
@@ -190,7 +190,7 @@ RED: tuple[Case[Colour], ...] = (case("always", ALWAYS),)
 def test_a_machine_with_a_gap_or_a_dead_table_cannot_be_made(
     arrows: Sequence[Arrow[Colour]], problem: str
 ) -> None:
-    """The same care for tables as for cases."""
+    """Machines refuse gaps and dead tables, as tables refuse gaps and dead cases."""
     with pytest.raises(MisuseError, match=problem):
         StateMachine("m", Colour, arrows)
 
@@ -224,7 +224,7 @@ def test_the_legend_says_what_each_set_is() -> None:
 
 
 def test_members_of_a_table_can_be_any_rows() -> None:
-    """A table reads fields; nothing but the rows decides."""
+    """A table reads the fields of the rows and nothing else."""
     view = [Status("a", store) for store in (members("cXF")[0].store,)]
 
     assert (

@@ -1,4 +1,4 @@
-"""The language of conditions: its refusals, and its readings."""
+"""The language of conditions: the uses that it refuses, and how conditions are printed."""
 
 from collections.abc import Callable
 
@@ -60,7 +60,7 @@ def test_an_operation_of_python_on_a_term_is_refused(
     ],
 )
 def test_a_mistake_is_refused_where_it_is_written(misuse: Callable[[], object], found: str) -> None:
-    """Not later, when the first member with a store comes along."""
+    """It is not refused only later, when the first member with a store is judged."""
     with pytest.raises(MisuseError, match=found):
         misuse()
 
@@ -92,5 +92,5 @@ def test_a_condition_reads_as_a_sentence(condition: Condition, text: str) -> Non
 
 
 def test_equal_terms_are_equal_values() -> None:
-    """Tables refuse a condition that stands twice, and readers may cache their results for one."""
+    """So tables can refuse a repeated condition, and readers can cache results by term."""
     assert {C.is_empty} == {C.is_empty, C.is_empty}

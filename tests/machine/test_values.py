@@ -14,7 +14,7 @@ from joinproto.machine.values import evolve
 
 @frozen
 class Sum:
-    """A private field, one that is made, and one by keyword alone."""
+    """A private field, a keyword-only field, and a field that is not an argument."""
 
     _left: int
     right: int = field(kw_only=True)

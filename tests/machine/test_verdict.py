@@ -1,4 +1,4 @@
-"""The verdict over a set of members: corners that no single sentence names."""
+"""The verdict on a set of members: corner cases that no single sentence of the note covers."""
 
 from collections import Counter
 
@@ -17,43 +17,43 @@ ALL_RULES = [*RULESETS.values(), note_rules(READINGS["all-wait"])]
 
 
 def test_no_members_have_no_outcomes_and_no_signature() -> None:
-    """An empty set is a set."""
+    """An empty set of members is allowed."""
     for rules in ALL_RULES:
         assert Verdict(rules.name, None, ()) == decide(rules, ())
 
 
 def test_outcomes_keep_the_order_of_the_members() -> None:
-    """So that a reader finds them again."""
+    """The order lets a reader find each member again."""
     given = members("oX cXF e")[::-1]
 
     assert ["c", "b", "a"] == [it.id for it in decide(note_rules(), given).outcomes]
 
 
 def test_each_member_obeys_its_own_n() -> None:
-    """I1: the patient one waits, the others go on without it."""
+    """I1: the member with the larger N waits, and the other goes on without it."""
     assert "active I3; wait I1" == short(judge("e/1 e/3"))
     assert "wait I1; update I7 from a" == short(judge("cXF/3 e/2"))
 
 
 def test_several_newcomers_are_judged_one_by_one() -> None:
-    """J1 to J3: the store of one does not matter to another."""
+    """J1 to J3: the store of one newcomer does not matter for another."""
     verdict = judge("e oX *oX oY t!")
 
     assert "update J1 from c; update J2 from c; unaffected -; abort J3; abort I2" == short(verdict)
 
 
 def test_newcomers_do_not_have_to_agree_with_each_other() -> None:
-    """I2, I4, I5 hold among initial members; a newcomer faces the active ones alone."""
+    """I2, I4, I5 hold among initial members; a newcomer is compared only with active ones."""
     assert "unaffected -; update J2 from a; update J2 from a" == short(judge("*oX cXF cXG"))
 
 
 def test_a_cluster_without_any_signature_has_no_store_of_its_own() -> None:
-    """J3: nothing matches where there is nothing to match."""
+    """J3: no store matches a cluster that has no signature."""
     assert "unaffected -; abort J3; update J1 from a" == short(judge("*t oX e"))
 
 
 def test_an_active_member_that_knows_no_signature_does_not_disturb_a_match() -> None:
-    """J2: the store of the active member next to it does."""
+    """J2: the newcomer's store matches that of the other active member."""
     assert "unaffected -; unaffected -; update J2 from a,b" == short(judge("*t *oX oX"))
 
 
@@ -82,7 +82,7 @@ def test_active_members_of_two_clusters_have_no_signature_together() -> None:
 def test_the_initial_signature_is_the_clusters_afterwards(
     picture: str, initial: str | None
 ) -> None:
-    """New where empty stores found it; none where no member gets one."""
+    """It is "new" if empty stores found the cluster, and none if no member gets one."""
     assert initial == judge(picture).initial
 
 
@@ -95,10 +95,10 @@ def test_the_initial_signature_is_the_clusters_afterwards(
     ids=lambda item: item if isinstance(item, int) else item.name,
 )
 def test_members_of_one_set_never_contradict_each_other(rules: RuleSet, up_to: int) -> None:
-    """With the same N, options and signatures are judged alike by all that start.
+    """All members that start with the same N judge options and signatures alike.
 
-    Either all initial members wait, or all abort for one reason, or none does either; and
-    a member that is updated, is updated from members that are active afterwards.
+    Either all initial members wait, or all abort for one reason, or none of them waits or aborts.
+    A member that is updated gets the state from members that are active afterwards.
     """
     for view in small_worlds(up_to=up_to):
         verdict = decide(rules, view)
@@ -123,7 +123,7 @@ def test_the_two_readings_of_i8_give_the_same_verdict() -> None:
 
 
 def test_the_notes_verdict_does_not_depend_on_the_order_of_members() -> None:
-    """Sets have no order; of Qpid's rules that is not true (the lowest id)."""
+    """Sets have no order; Qpid's rules depend on the order (the lowest id)."""
     for view in small_worlds(up_to=2):
         forward, backward = decide(note_rules(), view), decide(note_rules(), view[::-1])
         found = {it.id: (it.outcome, it.rule, set(it.sources)) for it in forward.outcomes}
@@ -133,7 +133,7 @@ def test_the_notes_verdict_does_not_depend_on_the_order_of_members() -> None:
 
 
 def test_a_verdict_does_not_depend_on_ids() -> None:
-    """Ids are names."""
+    """Ids are only names."""
     given = members("e cXF oX")
     renamed = [evolve(it, id=f"z{at}") for at, it in enumerate(given)]
 
