@@ -28,13 +28,13 @@ TEXTS_MAX = 12
 SHOWN_MAX = 2_000
 """At most this many observations of a member are searched for texts."""
 GROWN = 10
-"""A counter that took fewer values may well have a bound."""
+"""A counter that took fewer values is not reported, because it may have a bound."""
 LOCALS_MAX = 20_000
 """If a member has more local states, only some, spread evenly, are searched for counters."""
 VIEWS_MAX = 8
 """The number of views on which a claim is evaluated to see whether it reads observations."""
 STEPS_FOR_ONE = 6
-"""A counter that grows takes about this many steps of the world, at most, for each value."""
+"""A counter without a bound takes at most about this many steps of the world for each value."""
 
 Shown = Mapping[str, Sequence[Any]]
 """The observations of each member, `DOWN` included."""

@@ -113,7 +113,7 @@ def check_direct(
 
 
 class _Shown(Sequence[Any]):
-    """The observations of a member with a `shows` method, computed on first use."""
+    """The observations of a member that shows its attributes, computed at each use."""
 
     def __init__(self, held: Sequence[Values], seen: Callable[[Values], Any]) -> None:
         self._held, self._seen = held, seen

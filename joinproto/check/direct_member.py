@@ -217,7 +217,7 @@ class DirectMember:
         return shown if type(shown) in SAME else freeze(shown)
 
     def seen(self, values: Values) -> Any:
-        """Return the observation of a member with `shows`, as claims get it."""
+        """Return the observation of a member that shows its attributes, as claims get it."""
         names = self.code.objects.names
         if SAME.issuperset(map(type, values)):
             return Seen(tuple(zip(names, values, strict=True)))

@@ -1,7 +1,7 @@
 """Events that reach a member, and the effects that it answers with.
 
-A member is any Python object with `receive(event) -> effects`.  Effects are performed
-in the order given; where the world has crashes, one can fall between any two of them.
+A member is any Python object with `receive(event) -> effects`.  Effects are performed in the order
+given; if the world has crashes, a crash can come between any two effects.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def load_from(module: ModuleType, file: Path, target: str, options: Mapping[str,
                 raise
             hint = "give another value, or leave it out"
             if "() raised " not in problem.message:
-                hint = problem.next  # one of ours, which knows what it expects
+                hint = problem.next  # an error of the checker, which says what is expected
             raise ModelProblem(
                 f"{name}() cannot be built with {blamed}: {_raised(problem)}",
                 next=f"{hint}; without {blamed} it can be built",

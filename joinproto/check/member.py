@@ -52,7 +52,7 @@ class MemberCode:
     ) -> None:
         """`is_monitor`: whether it is the monitor, which receives records and has no effects."""
         self.name = name
-        # Its answers in an earlier run, if they are cached.
+        # Its answers, of this run and perhaps an earlier one, if they are kept.
         self.known: Known | None = None
         self._sample = sample_of(world.name, name)
         self.objects = objects = MemberObjects(name, make)

@@ -31,7 +31,7 @@ def peak_bytes() -> int:
     if most := _told_by_kernel("/proc/self/status", "VmHWM"):
         return most
     try:
-        import resource  # inside: it is missing on systems without processes
+        import resource  # here, because it is missing on systems without processes
     except ModuleNotFoundError:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -39,8 +39,8 @@ def peak_bytes() -> int:
 
 
 def available_bytes() -> int:
-    """Return the bytes that may still be allocated: free memory, or the control group's rest if
-    less.
+    """Return the bytes that may still be allocated: the free memory of the machine, or what the
+    limit of the control group leaves, whichever is less.
     """
     free = _told_by_kernel("/proc/meminfo", "MemAvailable")
     if not free:
@@ -77,7 +77,7 @@ class TooMany(Exception):
 
 
 class Ended(Exception):
-    """Another limit was met in a call that can only raise; its text names the limit."""
+    """A limit other than memory was met where a call can only raise; the text names the limit."""
 
 
 class Budget:

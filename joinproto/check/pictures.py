@@ -18,7 +18,7 @@ from joinproto.check.world import World
 def with_pictures(world: World, trace: Trace | None) -> Trace | None:
     """Return the run with a picture of its beginning and one of the state after each step.
 
-    The run is taken again by the members' code, as `Replay` does.
+    The members' code repeats the run, as `Replay` does.
     """
     if world.picture is None or trace is None:
         return trace
@@ -31,7 +31,7 @@ def with_pictures(world: World, trace: Trace | None) -> Trace | None:
                 yield move, after
 
     runs, fits = fitting_runs(begins, trace.steps, options)
-    # A run that cannot be taken again is shown without pictures.
+    # A run that cannot be repeated is shown without pictures.
     states = runs[0][0] if runs and fits == len(trace.steps) else []
     return evolve(trace, pictures=tuple(_picture(world, reference, state) for state in states))
 

@@ -296,7 +296,7 @@ class Runs:
 
 
 def _parts(alive: set[int], edges: Sequence[Edge]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the strongly connected part of each state alive, and the size of each part."""
+    """Return the strongly connected part of each state of `alive`, and the size of each part."""
     onward: dict[int, list[int]] = {}
     into: dict[int, list[int]] = {}
     for edge in edges:

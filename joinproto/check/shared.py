@@ -56,7 +56,7 @@ class _Place:
 
 @define
 class Shared:
-    """Objects that the code of some classes can reach, with their content at this moment."""
+    """Objects that the code of some classes can reach, with their content before the search."""
 
     _places: list[tuple[_Place, Any]]
 

@@ -1,4 +1,4 @@
-"""`check(world)` for a model of your own: in plain Python where that is enough."""
+"""`check(world)` for a model of your own: it chooses the search that is quickest for the world."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Watch:
                 continue
             taken += counted(wall - wall_before, kept - kept_before, pause)
             if taken >= self.seconds_max and self._call == call:
-                import ctypes  # inside: it is rarely wanted, and slow to load
+                import ctypes  # here, because it is rarely needed and slow to load
 
                 raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
                 raise_in(ctypes.c_ulong(thread), ctypes.py_object(CallTooLong))

@@ -129,7 +129,7 @@ class StateMachine(Generic[P]):
         """Do the same as `step` with the library `transitions`, for comparison: it is slower."""
         question: _Question[P] = _Question(members, me)
         self.as_transitions.events[trigger].trigger(model, question)
-        # _without_gaps: for each trigger and phase, some case always holds.
+        # For each trigger and phase, some case always holds: `_without_gaps` has checked it.
         return cast("Step[P]", question.answer)
 
     def _compile(self, trigger: str, phase: P) -> Reader[P]:

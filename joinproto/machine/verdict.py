@@ -90,7 +90,7 @@ class Verdict:
 
 
 def decide(rules: RuleSet, members: Sequence[Status]) -> Verdict:
-    """Return the outcome of each of `members`, in their order; their ids differ."""
+    """Return the outcomes of `members`, whose ids must differ, in their order."""
     cases = [rules.choose(members, me) for me in range(len(members))]
     outcomes = tuple(_of(members, me, case) for me, case in enumerate(cases))
     return Verdict(rules.name, rules.initial(members, cases), outcomes)
