@@ -1,7 +1,7 @@
-"""Each world that ships is searched once in a run of tests; tests that need its report ask here.
+"""Each world that ships is searched once in a run of tests; tests get its report from here.
 
-Reports lie in a folder of the run, which `tests/conftest.py` makes before xdist starts its workers
-and removes at the end.  A worker that asks for a world that another is searching waits for it.
+Reports lie in a folder for this run, which `tests/conftest.py` makes before xdist starts its
+workers and removes at the end.  If another worker is searching a world, `searched` waits for it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ QUICK = [
     if item.tier == "quick"
     for mutant in (None, *item.mutants)
 ]
-"""Name and mutant of all that `make check` searches."""
+"""Name and mutant of every world that `make check` searches."""
 
 
 @cache
 def searched(name: str, mutant: str | None = None) -> Report:
     """Return the report of the engine with one worker.
 
-    That of a quick world has the runs to every `sometimes`.
+    The report of a quick world has the run to every `sometimes`.
     """
     folder = Path(os.environ.get(FOLDER) or tempfile.mkdtemp(prefix="joinproto-census-"))
     folder.mkdir(exist_ok=True)
@@ -62,7 +62,7 @@ def ended(name: str) -> tuple[str, tuple[int, int, int]]:
 
 
 def replayed(name: str, mutant: str | None = None) -> tuple[Trace, Replay]:
-    """Return the run that breaks a claim, and the same run in the members' code."""
+    """Return the run that breaks a claim, and the same run repeated by the members' code."""
     trace = searched(name, mutant).trace
     assert trace is not None
     run = Replay(load_world(name, mutant=mutant))
@@ -72,12 +72,12 @@ def replayed(name: str, mutant: str | None = None) -> tuple[Trace, Replay]:
 
 
 def weight(name: str, slice_: str) -> list[pytest.MarkDecorator]:
-    """Return the marks of a test of this world: of one that is not quick, its slice of the soak."""
+    """Return the marks of a test of this world: a world that is not quick is left to the soak."""
     return [] if entry(name).tier == "quick" else [pytest.mark.soak(slice_)]
 
 
 def without_costs(report: Report) -> Report:
-    """Return the findings without times, memory, calls and remarks."""
+    """Return the report without times, memory, calls and notes."""
     return evolve(
         report, seconds=0, cpu_seconds=0, peak_rss_bytes=0, numbered_bytes=0, calls=0, notes=()
     )
