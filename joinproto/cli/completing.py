@@ -1,6 +1,6 @@
-"""Shell completion of worlds, mutants, claims, questions, drawings.
+"""Shell completion of worlds, mutants, claims, questions and drawings.
 
-Each list is made when a shell asks for it, and nothing is loaded before.
+Each list is made when a shell asks for it; no module with names is imported before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def completes(names: Callable[[click.Context], Iterable[str]], *, files: bool = False) -> Complete:
-    """Return a completer of `names`; with `files`, of file names as well."""
+    """Return a completer of `names`; with `files`, file names are offered if no name fits."""
 
     def complete(
         context: click.Context, _parameter: click.Parameter, begun: str

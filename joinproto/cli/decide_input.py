@@ -6,13 +6,13 @@
                   "active": false, "options": {}, "wait_for": 2,
                   "lineage": ["X", "V", "F"], "position": {"view": "V", "seq": 3}}]}
 
-Only `members`, and `id` and `store` of each, must be there; `wait_for` is 1 by default.
-Members keep their order, and where a rule needs an order of ids, it is that.
+Only `members`, and `id` and `store` of each member, are required; `wait_for` is 1 by default.
+Members keep their order.  A rule that needs an order of ids takes this order.
 
-`electors` (all members that may vote, the absent ones too), `lineage` (names of views, the oldest
-first, the tip last) and `position` (the last frame; null: none) are for the chain's rules, which
-name the defaults in `joinproto/join/rules.py`.  Other rules do not look at them, and one file
-serves all.
+`electors` (all members that may vote, also the absent ones), `lineage` (names of views, the oldest
+first, the tip last) and `position` (the last frame; null: none) are for the chain's rules;
+`joinproto/join/rules.py` names their defaults.  Other rules ignore them, so that one file serves
+all rules.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class ChainInput(MembersInput):
 
 
 def read_members(text: bytes, *, for_chain: bool = False) -> tuple[Status, ...]:
-    """Return the members that `text` describes; raises `UsageProblem` naming the bad field.
+    """Return the members that `text` describes; raises `UsageProblem` that names the bad field.
 
-    `for_chain`: also the fields for the chain's rules alone; each member is a `ChainStatus` then.
+    `for_chain`: also read the fields for the chain's rules; then each member is a `ChainStatus`.
     """
     with placing(next='write {"wait_for": 2, "members": [...]}'):
         tree = parse(text)
@@ -114,7 +114,7 @@ def read_members(text: bytes, *, for_chain: bool = False) -> tuple[Status, ...]:
                 next="give every member an id of its own",
             )
         _check(place, row)
-        # Values compare as JSON: 1, 1.0 and true are three values, the order of keys is none.
+        # Values compare as JSON: 1, 1.0 and true are three values, and keys have no order.
         options = tuple(
             (name, json.dumps(row.options[name], sort_keys=True)) for name in sorted(row.options)
         )
@@ -131,7 +131,7 @@ def read_members(text: bytes, *, for_chain: bool = False) -> tuple[Status, ...]:
 
 
 def _check(place: str, row: MemberInput) -> None:
-    """Refuse facts that a store of this kind does not have, or lacks."""
+    """Raise `DoesNotFit` if a store of this kind cannot have a given fact, or needs another."""
     store = row.store
     if store in (Store.CLEAN, Store.DIRTY) and row.initial is None:
         _refuse(f"{place}.initial", f"a signature: a {store.value} store has one (rule S1)", None)

@@ -1,8 +1,8 @@
 """An estimate of a search's duration, from the same world with fewer members.
 
-The smaller sizes are searched first, for a second or two in all; states grow from size to
-size by a factor that itself changes slowly, so the last factors are carried on.  It is a
-guess, and says so.
+The smaller sizes are searched first, each for two seconds at most.  From size to size, the
+number of states grows by a factor that changes slowly, so the last factors are extrapolated.  The
+result is a rough guess, and its text says so.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from joinproto.errors import JoinprotoError
 STATES_MAX = 500_000
 SECONDS_MAX = 2.0
 SIZES_MAX = 8
-"""Sizes below the requested one that are searched; the smallest take no time."""
+"""The most sizes below the requested one that are searched; the smallest take no time."""
 
 TABLES_BYTES = 80_000
-"""Bytes of the tables before the first state, so that small sizes do not mislead."""
+"""Bytes of tables before the first state; small sizes would mislead if these were counted."""
 
 STEP_BYTES = 80
-"""Bytes of a step where claims about whole runs need every step kept."""
+"""Bytes for each step, if claims about whole runs need every step kept."""
 
 
 @frozen
 class Sample:
-    """The result of a search of a smaller size."""
+    """The result of a search of a smaller size.  `octets`: bytes of memory for the states."""
 
     members: int
     distinct: int
@@ -42,7 +42,11 @@ class Sample:
 
 @frozen
 class Estimate:
-    """`distinct`: (least, most) expected.  `octets`: of memory for the states."""
+    """The expected size of a search.
+
+    `distinct`: the least and the most states.  `octets`: bytes of memory for the states.
+    `members`: the sizes that the estimate was made from.
+    """
 
     distinct: tuple[float, float]
     octets: float
@@ -50,7 +54,7 @@ class Estimate:
     members: tuple[int, ...]
 
     def text(self, limit_bytes: int | None = None) -> str:
-        """Return the guess in one line; `limit_bytes`: the memory there is for the states."""
+        """Return the guess in one line; `limit_bytes`: the memory available for the states."""
         least, most = self.distinct
         states = f"about {short(round(least))}"
         if most > 1.3 * least:
@@ -78,14 +82,14 @@ def _about(seconds: float) -> str:
 def estimate(
     members: int, least: int, report_of: Callable[[int], Report | None]
 ) -> Estimate | None:
-    """Return a guess for `members`, or None where there is nothing to guess from.
+    """Return a guess for `members`, or None if fewer than two smaller sizes could be searched.
 
-    `least`: the fewest members the world can have.  `report_of(n)`: the search of n members,
-    or None where it was stopped, failed, or the world cannot have this many.
+    `least`: the fewest members that the world can have.  `report_of(n)`: the report of a search of
+    n members, or None if it was stopped, failed, or the world cannot have n members.
     """
     samples: list[Sample] = []
     for number in range(max(least, members - SIZES_MAX), members):
-        # Not even begun where the last two say that it would be stopped.
+        # A size is not begun if the last two sizes say that it would be stopped.
         if len(samples) > 1 and _next(samples) > STATES_MAX:
             break
         report = report_of(number)
@@ -101,7 +105,7 @@ def estimate(
 
 
 def _next(samples: Sequence[Sample]) -> float:
-    """Return the states expected one size further, at least."""
+    """Return the fewest states expected of the next size."""
     one, two = samples[-2:]
     return two.distinct * two.distinct / one.distinct
 
@@ -110,7 +114,7 @@ def fit(members: int, samples: Sequence[Sample]) -> Estimate:
     """Return the guess for `members` from two or three sizes below it, in order."""
     logs = [math.log(sample.distinct) for sample in samples]
     growth = logs[-1] - logs[-2]
-    # How much the growth itself grew; two sizes do not tell.
+    # By how much the growth itself grew; two sizes do not show this.
     change = max(0.0, growth - (logs[-2] - logs[-3])) if len(logs) > 2 else 0.0
     ahead = members - samples[-1].members
     low = logs[-1] + growth * ahead
@@ -130,7 +134,7 @@ def fit(members: int, samples: Sequence[Sample]) -> Estimate:
 def smaller_reports(
     sized: Callable[[int], World], *, symmetry: bool
 ) -> Callable[[int], Report | None]:
-    """Return the `report_of` of `estimate` for a world that comes in sizes."""
+    """Return the argument `report_of` of `estimate`; `sized(n)` makes the world of n members."""
     from joinproto.check.check import check
 
     def report_of(members: int) -> Report | None:
@@ -139,9 +143,9 @@ def smaller_reports(
                 sized(members), symmetry=symmetry, states_max=STATES_MAX, seconds_max=SECONDS_MAX
             )
         except JoinprotoError:
-            # Not a size this world has; if the model is bad, the search itself will say so.
+            # The world does not have this size.  If the model is bad, the search itself says so.
             return None
-        # A violation ends a search early, so such a size tells nothing of the next.
+        # A violation ends a search early, so this size says nothing about the next one.
         return report if report.result == "holds" else None
 
     return report_of

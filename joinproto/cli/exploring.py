@@ -1,4 +1,4 @@
-"""The arguments of `joinproto explore`, as a session: a world, runs that a check wrote, or logs."""
+"""The session that `joinproto explore` is given: a world, runs that a check wrote, or logs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     from joinproto.cli.validate.replay import MemberThen
 
 WORLD_OF_NODES = "join"
-"""The worlds that are walked alongside event logs of `joinproto node`, unless another world is
-named.
-"""
+"""The world that is walked along event logs of `joinproto node`, unless another one is named."""
 
 TEXT_MAX = 160
 
 TOLD_MAX = 100_000
-"""Lines of another program's logs that tell a step: a run through a world is held in memory."""
+"""The most lines that may tell a step in logs of another program: the run is held in memory."""
 
 
 def session_of(
@@ -37,7 +35,7 @@ def session_of(
     world: str | None = None,
     patterns: Path | None = None,
 ) -> Session:
-    """Return the session; raises `UsageProblem` and `ModelProblem`."""
+    """Return the session of a command line; raises `UsageProblem` and `ModelProblem`."""
     session = Session()
     paths = [Path(target) for target in targets]
     if patterns is not None:
@@ -61,7 +59,7 @@ def session_of(
 
 
 def _is_event_log(path: Path) -> bool:
-    """Return whether this is an event log, or a folder of them, and not a world of that name."""
+    """Return whether `path` is an event log or a folder, and not the name of a world."""
     if path.suffix == ".jsonl":
         return True
     return path.is_dir() and not catalogue.ships(str(path))
@@ -85,9 +83,9 @@ def _open_runs(
 
 
 def _world_of(path: Path, name: str) -> str:
-    """Return the name of a run's world if it ships; raises `UsageProblem` for another.
+    """Return `name`, if it is a world that ships; raises `UsageProblem` for another name.
 
-    A run may come from another machine: it never says which file is loaded.
+    A run may come from another machine, so it must not decide which file is loaded.
     """
     if not catalogue.ships(name):
         raise UsageProblem(
@@ -99,14 +97,14 @@ def _world_of(path: Path, name: str) -> str:
 
 @frozen
 class _WrittenRun:
-    """A run in a file.  `initial`: what its members show where it begins, or nothing."""
+    """A run in a file.  `initial`: what the members show at its beginning; None: not known."""
 
     world: str
     initial: Any
     keys: list[str]
 
     def beginning_in(self, opened: Opened) -> Json:
-        """Return its steps, and which of a world's first states it begins in."""
+        """Return the run's steps, and the number of the world's first state that it begins in."""
         with opened.loaded.at_work():
             return {"start": opened.graph.beginning(self.initial), "keys": self.keys}
 
@@ -153,7 +151,7 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
             line = _line(seen)
             if not line.text:
                 return
-            # Of all logs together the page shows so many lines, so it needs no more of one.
+            # The page shows so many lines of all logs together, so it needs no more of this log.
             if len(mine) == LINES_MAX:
                 raise _EnoughError(seen.line["n"])
             mine.append(line)
@@ -177,7 +175,7 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
 
 
 class _EnoughError(Exception):
-    """Nothing more of a log would be shown, of which so many lines were `read`."""
+    """The rest of a log would not be shown; `read` lines of it were read."""
 
     def __init__(self, read: int) -> None:
         super().__init__()
@@ -207,7 +205,7 @@ def _line(seen: MemberThen) -> RecordedLine:
 
 
 def _words(line: Mapping[str, Any]) -> str:
-    """Return a line of an event log in words; nothing for the host's own ones."""
+    """Return a line of an event log in words; "" for a line about the host itself."""
     kind = line.get("kind", "start")
     match kind:
         case "receive":

@@ -1,6 +1,6 @@
-"""The facts of a first start, from JSON or from a configuration, and a search of it.
+"""The facts of a first start, from JSON or from a configuration, and a search of that start.
 
-`joinproto discovery would-it-split` is the command.
+The command `joinproto discovery would-it-split` uses it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIELDS = "joinproto discovery would-it-split --help   lists the fields"
 NODES_MAX = 6
 TRIES_MAX = 1000
 TRIES_COUNTED = 10
-"""More rounds are not counted one by one: any of them may then be the last."""
+"""If there are more rounds than this, they are not counted: any round may then be the last."""
 
 
 @frozen(kw_only=True)
@@ -87,7 +87,11 @@ class Split:
 
 
 def start_of(text: bytes, at: str | None, nodes: int) -> Start:
-    """Return the facts of a file: JSON, or a configuration with this many nodes at a release."""
+    """Return the facts of a file with JSON or a configuration.
+
+    `at`: the release, in place of the one that JSON names.  `nodes`: how many nodes start, if a
+    configuration does not list them.
+    """
     if not text.lstrip().startswith(b"{"):
         return _of_configuration(text, at or "head", nodes)
     with placing(next=FIELDS):
@@ -96,7 +100,7 @@ def start_of(text: bytes, at: str | None, nodes: int) -> Start:
 
 
 def _with_short_name(facts: Any) -> Any:
-    """Return facts whose backend, where it is named as a module, has its short name."""
+    """Return the facts with the short name of the backend, if they name its module or plugin."""
     match facts:
         case {"backend": str(name)}:
             short = name.removeprefix("rabbitmq_").removeprefix("rabbit_")
@@ -133,9 +137,9 @@ def _of_configuration(text: bytes, at: str, count: int) -> Start:
 
 
 def _unasked(about: Configuration, names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Return the default answers for each node where the file is the list and names none; else {}.
+    """Return what each node is told if classic_config is chosen and lists no node; else {}.
 
-    A backend that is chosen alone is taken for one that is set up elsewhere.
+    Another backend without settings is taken for one that is set up elsewhere.
     """
     if about.backend == values.CLASSIC and not about.below("classic_config.nodes"):
         adds = does(about.release, "ADDS_ITSELF")
@@ -146,8 +150,8 @@ def _unasked(about: Configuration, names: tuple[str, ...]) -> dict[str, dict[str
 def searched(start: Start, seconds: float | None = None) -> Split:
     """Return the result of a search of this start, limited in seconds; raises `DoesNotFit`.
 
-    Where any try may be the last, the runs without that are searched first: such a run needs no
-    node that starts late.
+    If any try may be the last, runs in which no node gives up are searched first: a run of these
+    that splits needs no node that starts late.
     """
     from joinproto_worlds.discovery.race import world_of
 
@@ -171,7 +175,7 @@ def _search(world: Any, seconds: float | None) -> Split:
 
     report = None
     if find_spec("numpy") is None:
-        # Without the engine: a minute or two at the most.
+        # Without the engine, a search within these bounds takes a minute or two at most.
         bounds = Bounds(1_000_000, 10_000_000, 1_000_000, 100_000_000)
         report = check_small(world, ends=Ends(seconds_max=seconds), bounds=bounds)
     if report is None:
@@ -198,7 +202,7 @@ def _step_as_text(step: Any) -> str:
 
 
 def require_names(start: Start) -> None:
-    """Raise `DoesNotFit` for nodes that are none, or that others name and are not there."""
+    """Raise `DoesNotFit` for a bad list of nodes, too many tries, or a node that is not listed."""
     names = start.nodes
     if not 1 <= len(names) <= NODES_MAX:
         raise DoesNotFit("nodes", f"nodes: expected 1 to {NODES_MAX}", next="name so many")
@@ -222,7 +226,7 @@ def require_names(start: Start) -> None:
 
 
 def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
-    """Return the facts of the world, and the derived ones in words; raises `DoesNotFit`."""
+    """Return the facts for the world, and the derived facts in words; raises `DoesNotFit`."""
     from joinproto_worlds.discovery.facts import Facts
 
     require_names(start)
@@ -259,7 +263,10 @@ def facts_of(start: Start) -> tuple[Any, tuple[str, ...]]:
 
 
 def derived(start: Start) -> FirstStart:
-    """Return the facts that follow from release and backend; our own rules decide only the kind."""
+    """Return the facts that follow from the release and the backend.
+
+    With our own rules, only the kind of the backend follows.
+    """
     if start.release == "ours":
         kind: Any = "selects" if start.backend in ("consul", "etcd") else "lists"
         return FirstStart(

@@ -1,4 +1,4 @@
-"""Texts that people give to a command, and errors that name the file and the field at fault."""
+"""Read the texts that users give to a command; errors name the file and the field at fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from joinproto.errors import UsageProblem
 
 
 def text_of(file: str) -> str:
-    """Return the text of a file, `-` for standard input; raises `UsageProblem`."""
+    """Return the text of a file, or of standard input for `-`; raises `UsageProblem`."""
     try:
         found = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return found.decode("utf-8-sig")
@@ -25,10 +25,10 @@ def text_of(file: str) -> str:
 
 @contextmanager
 def placing(*, next: str, file: str = "", below: str = "") -> Iterator[None]:
-    """Put the path of a field that does not fit into the message of the error.
+    """Put the path of a field that does not fit into the message of its error.
 
-    `next`: the advice, where the error's own is the option `--schema`, which few commands have.
-    `file`: named in front.  `below`: the path to the value that is read.
+    `next`: the advice in place of one that names `--schema`, an option that few commands have.
+    `file`: the file that the message begins with.  `below`: the path to the value that is read.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Ctrl-C: the first ends a search, which then reports its findings; the second ends the command."""
+"""The first Ctrl-C ends a search, which reports its findings; the second ends the command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Yield the flag that a search polls; outside the main thread no signal is caught."""
+    """Yield the flag that a search polls; Ctrl-C sets it in the main thread only."""
     found = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield found
@@ -48,7 +48,7 @@ def interruptible() -> Iterator[Interrupt]:
 def _say(text: str) -> None:
     """Write to standard error, even while a write to it is being interrupted.
 
-    Python's own stream refuses a second writer: "reentrant call".
+    Python's own stream would raise "reentrant call" for the second write.
     """
     with suppress(OSError):
         os.write(error_stream().fileno(), text.encode())

@@ -1,4 +1,4 @@
-"""The options that describe a world, for each command that takes one."""
+"""The options of commands that take a world: they describe it, limit its search, or report it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ world_options = together(*_SIZES, _MUTANT, _MORE)
 """The options that describe a world: see `given`."""
 
 options_but_mutant = together(*_SIZES, _MORE)
-"""The same without the mistake, for a command that takes two of them."""
+"""The same options without `--mutant`, for a command that may take two mutants."""
 
 
 def target(*, required: bool = True) -> Callable[..., Any]:
@@ -83,7 +83,7 @@ def target(*, required: bool = True) -> Callable[..., Any]:
 
 
 def given(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of a world out of a command's arguments; return those given."""
+    """Remove the options of a world from a command's arguments; return those that were given."""
     found = {name: arguments.pop(name) for name in FLAGS}
     for text in arguments.pop("more"):
         name, equals, value = text.partition("=")
@@ -97,7 +97,7 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def limits(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Take the options that end a search early out of a command's arguments; return them."""
+    """Remove the options that end a search early from a command's arguments; return them."""
     return {
         "states_max": arguments.pop("max_states"),
         "memory_max_bytes": _bytes_of(arguments.pop("max_memory")),

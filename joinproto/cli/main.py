@@ -1,9 +1,9 @@
-"""The command group `joinproto`: which commands there are, and where each one lives.
+"""The command group `joinproto`: which commands there are, and which module has each of them.
 
-A command is imported when it is called, never before: `joinproto --help` costs no NumPy,
-`joinproto recover` works on a machine without it, and a broken extra breaks one command.
-Exit codes and the form of errors are in `joinproto/__main__.py`: a command returns its
-exit code (None is 0), or raises one of `joinproto.errors`.
+A command is imported only when it is called.  So `joinproto --help` does not load NumPy,
+`joinproto recover` works on a machine without NumPy, and a broken extra breaks one command only.
+A command returns its exit code (None is 0), or raises one of `joinproto.errors`.
+`joinproto/__main__.py` has the exit codes and the form of errors.
 """
 
 import gc
@@ -19,9 +19,10 @@ from joinproto import __version__
 
 @frozen
 class Row:
-    """One command: where it is, as "module:attribute", and its line in the help.
+    """One command.
 
-    `section`: the heading that it stands under.
+    `target`: where the command is, as "module:attribute".  `about`: its line in the help.
+    `section`: the heading above that line.
     """
 
     target: str
@@ -30,14 +31,14 @@ class Row:
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are rows of a table; also for groups within the group."""
+    """A command group whose commands are rows of a table; each is imported when it is called."""
 
     def __init__(self, *, rows: Mapping[str, Row], **settings: Any) -> None:
         super().__init__(**settings)
         self.rows = rows
 
     def list_commands(self, _context: click.Context) -> list[str]:
-        """Return the names in the order of the table: the everyday ones first."""
+        """Return the names of the commands in the order of the table."""
         return list(self.rows)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
@@ -46,7 +47,7 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = self.rows[name].target.partition(":")
         was_on = gc.isenabled()
-        gc.disable()  # imported modules stay
+        gc.disable()  # modules are never freed, so a collection would be in vain
         try:
             command = getattr(import_module(module), attribute)
         finally:
@@ -57,7 +58,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the lists of commands from the table, importing none of them."""
+        """Write the lists of commands from the table; no command is imported."""
         width = max(map(len, self.rows), default=0)
         for section in dict.fromkeys(row.section for row in self.rows.values()):
             rows = [(name, row) for name, row in self.rows.items() if row.section == section]
@@ -107,7 +108,7 @@ _MODULES = {
     **dict.fromkeys(("append", "read"), "joinproto.cli.commands.lines"),
     "recover": "joinproto.recovery.cli",
 }
-"""Where a command is; the others are in a module of their name."""
+"""Modules of commands whose module is not named like the command."""
 
 COMMANDS: dict[str, Row] = {
     name: Row(f"{_MODULES.get(name, f'joinproto.cli.commands.{name}')}:{name}", about, section)

@@ -1,4 +1,4 @@
-"""Options of commands: a short form for all, and those that several commands have."""
+"""A short way to write the options of commands, and the options that several commands have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INPUT = click.argument("file", type=click.File("rb"))
 
 
 class PlaceType(click.Path):
-    """A folder by its path, or an address of one; gives a `spark_explore.places.Place`."""
+    """The path or the address of a folder, converted to a `spark_explore.places.Place`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from spark_explore.places import place_of
@@ -37,13 +37,13 @@ class Finite(click.FloatRange):
 
 
 def option(names: str | tuple[str, ...], about: str, kind: Any = None, **more: Any) -> Decorator:
-    """Return an option of click.
+    """Return the decorator that adds an option to a click command.
 
     Args:
         names: the flag, or the flag and the name of the parameter.
-        about: its line in the help; "" for none.
-        kind: its type for click; None means text, or a flag with `is_flag`.
-        more: as click takes it; `usual` is a default that the help shows.
+        about: the option's line in the help; "" for none.
+        kind: the type of the value for click; None means text, or a flag with `is_flag`.
+        more: other arguments of `click.option`; `usual` is a default that the help shows.
     """
     if "usual" in more:
         more |= {"default": more.pop("usual"), "show_default": True}
@@ -52,7 +52,7 @@ def option(names: str | tuple[str, ...], about: str, kind: Any = None, **more: A
 
 
 def together(*options: Decorator) -> Decorator:
-    """Return one decorator that adds all of these, in this order."""
+    """Return one decorator that adds all `options`, in this order."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for one in reversed(options):

@@ -1,4 +1,4 @@
-"""The terminal output shared by `check` and `simulate`: width, colours, and use of stdout."""
+"""The terminal output of commands: width, colours, and what goes to standard output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Terminal:
 
     @classmethod
     def now(cls) -> Terminal:
-        """Return the terminal of the present standard output."""
+        """Return the layout for the present standard output."""
         stream = sys.stdout or io.StringIO()
         if isinstance(stream, io.TextIOWrapper):
             # Names and contents come from models, and a model may hold any character.
@@ -37,34 +37,34 @@ class Terminal:
         return cls(width, glyphs_for(stream), paint_for(stream))
 
     def layout(self) -> dict[str, Any]:
-        """Return the arguments of everything in `joinproto.cli.show` that draws text."""
+        """Return the arguments `width`, `glyphs` and `paint` of functions that draw text."""
         return {"width": self.width, "glyphs": self.glyphs, "paint": self.paint}
 
     def paragraph(self, text: Line, *, first: int = 0, indent: int = 0) -> str:
-        """Return `text` in rows of the terminal's width, after `first`, then `indent` blanks."""
+        """Return `text`, wrapped: `first` blanks before the first row, `indent` before others."""
         return self.lay_out([Text(text, first, indent)])
 
     def lay_out(self, texts: Iterable[Text]) -> str:
-        """Return lines in rows of the terminal's width."""
+        """Return `texts`, wrapped to the terminal's width, or to 60 columns if it is less."""
         return laid_out(texts, **{**self.layout(), "width": max(self.width, 60)})
 
     def chart(self, trace: Trace) -> str:
         """Return the run as a sequence chart."""
-        from joinproto.cli.show.chart import chart  # inside: most worlds hold
+        from joinproto.cli.show.chart import chart  # most worlds hold, and need no chart
 
         return chart(trace, **self.layout())
 
 
 def error_stream() -> TextIO:
-    """Return standard error, or a stream that is never read where it is closed."""
+    """Return standard error; if Python has none, a stream in memory that is never read."""
     return sys.stderr or io.StringIO()
 
 
 def is_terminal() -> bool:
-    """Return whether a person looks at standard error."""
+    """Return whether standard error is a terminal."""
     return error_stream().isatty()
 
 
 def alone_on_stdout(as_json: bool) -> AbstractContextManager[Any]:
-    """With `--json`: a model's output goes to standard error; stdout has one object."""
+    """With `--json`, send a model's own output to standard error: stdout has one object."""
     return redirect_stdout(error_stream()) if as_json else nullcontext()

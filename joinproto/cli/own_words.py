@@ -1,9 +1,10 @@
-"""Find worlds by an operator's own words, in any order, of any common form.
+"""Find worlds by an operator's own words, in any order and any common form of a word.
 
-A world has the words of its name, its sentence, its mutants and, where it is an incident, of the
-paragraph that tells it and the other words of people for it.  A word counts the more, the fewer
-worlds have it; a word that no world has counts nothing, because people tell more than the fault.
-A long one is first tried as a known word with one slip in it: people in trouble type in haste.
+A world has the words of its name, its description and its mutants.  A world of an incident also has
+the words of the paragraph about it, and other words that people use for it.  The fewer worlds have
+a word, the more it counts.  A word that no world has counts nothing, because people write about
+more than the fault.  A long word that no world has is first tried as a known word with one typing
+error, because people in trouble type in haste.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from math import log
 from joinproto.check.entry import Entry
 
 FOUND_MAX = 8
-"""Worlds that are shown at most; one for each incident."""
+"""The most worlds that are found by single words; each incident counts once."""
 
 PART_MIN = 0.3
 """A world must have at least this share of the weight of all known words of the query."""
 
 BEST_MIN = 0.6
-"""And this part of the nearest world's score."""
+"""A world must also have at least this share of the nearest world's score."""
 
 WORDS_MIN = 2
-"""One word alone is no case."""
+"""A world must have at least so many words of the query, because one word tells too little."""
 
 OF_SYSTEM = 2
-"""The name of its own system counts so often: a person knows which one he runs."""
+"""The name of a world's own system counts so many times, since people know what they run."""
 
 SLIP_MIN = 6
-"""A word of so many letters that no world has may be a known one with one slip."""
+"""An unknown word of at least so many letters may be a known word with one typing error."""
 
 IN_A_ROW = 1.0
 """The extra score for two words in a row that are also in a row in a world's text."""
@@ -93,9 +94,9 @@ _SAME = (
     "bigger higher highest largest biggest",
     "chart helm playbook ansible script",
 )
-"""Words that count as one; a product's tools and other names count as the product."""
+"""Each row has words that count as one; a product's tools and other names count as the product."""
 _ANY = "cluster operator set chart charm billing"
-"""Words in the names of systems that do not tell one from another."""
+"""Words in the names of systems that do not tell one system from another."""
 _WITHOUT = frozenset(_COMMON.split())
 _CLASS = {word: group.split()[0] for group in _SAME for word in group.split()}
 
@@ -111,9 +112,9 @@ def system_of(item: Entry) -> str:
 
 
 def worlds_that_say(said: str, items: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Return the worlds that say just this, incidents first; and others that have its words.
+    """Return the worlds with the text `said`, incidents first; and other worlds with its words.
 
-    Of one word there are no others.
+    There are no others if `said` is one word that a world has, or if enough worlds have the text.
     """
     every = list(items)
     just = [item for item in every if said.lower() in text_of(item).lower()]
@@ -125,7 +126,7 @@ def worlds_that_say(said: str, items: Iterable[Entry]) -> tuple[list[Entry], lis
 
 
 def nearest_worlds(said: str, items: Iterable[Entry]) -> list[Entry]:
-    """Return the worlds that have most of the words, the nearest first; of each incident one."""
+    """Return at most `FOUND_MAX` worlds with the words, nearest first; one for each incident."""
     first: dict[str, Entry] = {}
     words_of: dict[str, set[str]] = {}
     pairs_of: dict[str, set[tuple[str, str]]] = {}
@@ -146,7 +147,7 @@ def nearest_worlds(said: str, items: Iterable[Entry]) -> list[Entry]:
         score = sum(asked[word] * (OF_SYSTEM if word in systems[about] else 1) for word in common)
         if len(common) >= WORDS_MIN and score >= least:
             score += IN_A_ROW * len(pairs & pairs_of[about])
-            # Of two with the same words the shorter text is nearer.
+            # With equal scores incidents come first, and then shorter texts.
             scored.append((-score, not first[about].link, len(words), at, about))
     scored.sort()
     near = [about for score, *_, about in scored if score <= BEST_MIN * scored[0][0]]
@@ -172,7 +173,7 @@ def _in_order(text: str) -> tuple[str, ...]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Yield words and numbers; a name such as OffsetOutOfRange also as the words in it."""
+    """Yield words and numbers; for a name such as OffsetOutOfRange, also the words in it."""
     for word in re.findall(r"[A-Za-z][A-Za-z0-9]+|\d+", text):
         yield word
         parts = re.split(r"(?<=[a-z])(?=[A-Z][a-z])", word)
@@ -181,7 +182,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _spelled(word: str, known: Mapping[str, int]) -> str:
-    """Return a word that worlds have: this one, or else one that differs from it by one slip."""
+    """Return `word`, or the most frequent known word that differs from it by one typing error."""
     if word in known or len(word) < SLIP_MIN or word.isdigit():
         return word
     alike = {_CLASS.get(it, it) for it in (*known, *_CLASS) if _one_slip(word, it)}
@@ -189,7 +190,7 @@ def _spelled(word: str, known: Mapping[str, int]) -> str:
 
 
 def _one_slip(word: str, other: str) -> bool:
-    """Whether one letter inside is wrong, missing, too many or swapped with the next."""
+    """Return whether one inner letter is wrong, missing, extra or swapped with the next one."""
     if word[0] != other[0] or abs(len(word) - len(other)) > 1:
         return False
     if len(word) == len(other) and word[-1] != other[-1]:

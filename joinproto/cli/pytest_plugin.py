@@ -1,11 +1,11 @@
-"""pytest collects worlds: one line of configuration, `joinproto_worlds = ["worlds/*.py"]`.
+"""Collect worlds as tests of pytest: `joinproto_worlds = ["worlds/*.py"]` in its configuration.
 
-Each claim of a world is an item.  A violated claim fails and shows its run; an undetermined one is
-an error, so it is never green.  A world with `expected="violated"` is one item, which passes where
-the world is violated.  A world is searched once, when the first of its items runs.
+Each claim of a world is an item.  A violated claim fails and shows its run; an undetermined claim
+is an error, so that it never passes.  A world with `expected="violated"` is one item, which passes
+if the world is violated.  A world is searched once, when the first of its items runs.
 
-pytest loads this module in every project on a machine: nothing but pytest is imported at its top,
-and nothing is done where `joinproto_worlds` is not set.
+pytest loads this module in every project on a machine.  So it imports only pytest at its top, and
+does nothing if `joinproto_worlds` is not set.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ SECONDS_MAX = 60.0
 WIDTH_MAX = 100
 
 _NO_WORLDS = ("__init__.py", "conftest.py")
-"""Files that a `*` does not mean."""
+"""Files that a `*` leaves out."""
 
 _SECONDS = pytest.StashKey[float]()
 _Wanted = dict[Path, tuple[str, set[str]]]
 _WANTED = pytest.StashKey[_Wanted]()
-"""File to the module's name, empty for a file by itself, and the worlds in it; none: all."""
+"""Each file's module name, "" if it is loaded by its path; and its worlds, or an empty set: all."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the settings."""
+    """Declare the settings of the configuration file."""
     about = "worlds to check: files, also with * and **, or modules; FILE.py::NAME for one world"
     parser.addini(WORLDS, about, type="args", default=[])
     parser.addini(SECONDS, f"longest search of one world; default {SECONDS_MAX:g}", default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find the files with worlds, and collect them wherever they lie."""
+    """Find the files with worlds, and let pytest collect them wherever they lie."""
     listed = config.getini(WORLDS)
     if not listed:
         return
     config.stash[_SECONDS] = _seconds(config.getini(SECONDS))
     wanted = config.stash[_WANTED] = _wanted(config.rootpath, listed)
     if config.args_source is pytest.Config.ArgsSource.ARGS:
-        return  # some files were asked for, and no others
+        return  # the command line names files: only those are collected
     collected = [_absolute(config.invocation_params.dir / one) for one in config.args]
     for file in wanted:
         if not any(file.is_relative_to(place) for place in collected):
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return the worlds of a file that is one of those."""
+    """Return the collector of a file with worlds; None for any other file."""
     if file_path not in parent.config.stash.get(_WANTED, {}):
         return None
     found: WorldFile = WorldFile.from_parent(parent, path=file_path)
@@ -74,7 +74,7 @@ def _seconds(text: object) -> float:
         found = float(str(text) or SECONDS_MAX)
     except ValueError:
         found = 0.0
-    if not found > 0:  # nor "nan", which no clock ever reaches
+    if not found > 0:  # this also refuses "nan", which no clock ever reaches
         raise pytest.UsageError(f"{SECONDS} takes a number of seconds above 0, not {text}")
     return found
 
@@ -85,7 +85,7 @@ def _wanted(root: Path, listed: list[str]) -> _Wanted:
     for entry in map(str, listed):
         target, _, name = entry.partition("::")
         module = "" if target.endswith(".py") or "/" in target else target
-        # Unlike Path.glob, it takes an absolute path as well.
+        # Unlike Path.glob, glob takes an absolute path as well.
         files = [_file_of(module)] if module else glob(str(root / target), recursive=True)  # noqa: PTH207
         kept = [file for file in map(_absolute, files) if _has_worlds(file, target)]
         if not kept:
@@ -95,17 +95,17 @@ def _wanted(root: Path, listed: list[str]) -> _Wanted:
             if not name:
                 whole.add(file)
     for file in whole:
-        found[file][1].clear()  # one entry names some of its worlds, and another all
+        found[file][1].clear()  # an entry names some worlds, another all
     return found
 
 
 def _has_worlds(file: Path, target: str) -> bool:
-    """Return whether a file that was found is meant: no folder, nor a file that a package needs."""
+    """Return whether `file` is a file, and not one that only belongs to a package or to pytest."""
     return file.is_file() and ("*" not in target or file.name not in _NO_WORLDS)
 
 
 def _absolute(path: str | Path) -> Path:
-    """Return a path as pytest has it: without `..`, and with links as they are."""
+    """Return a path as pytest writes it: absolute, without `..`, and with links unresolved."""
     return Path(os.path.abspath(path))  # noqa: PTH100  resolve() follows links
 
 
@@ -126,7 +126,7 @@ class WorldFile(pytest.File):
     """A file with worlds."""
 
     def collect(self) -> Iterator[pytest.Collector]:
-        """Yield the worlds that were asked for, else all."""
+        """Yield the worlds that the configuration names; if it names none, all worlds."""
         from joinproto.check.files import load_module, worlds_in
 
         module, names = self.config.stash[_WANTED][self.path]
@@ -143,7 +143,7 @@ class WorldFile(pytest.File):
 
 
 class WorldNode(pytest.Collector):
-    """A world of a module: its claims are items."""
+    """A world of a module; its claims are items."""
 
     def __init__(self, *, module: ModuleType, **more: Any) -> None:
         super().__init__(**more)
@@ -152,7 +152,7 @@ class WorldNode(pytest.Collector):
         self._found: dict[str, Judged] | Exception | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield an item for each claim, or one where the world must be violated."""
+        """Yield an item for each claim, or a single item if the world must be violated."""
         from joinproto.check.files import load_from
         from joinproto.check.tracebacks import short
 
@@ -165,11 +165,11 @@ class WorldNode(pytest.Collector):
             yield ClaimItem.from_parent(self, name=name)
 
     def judged(self, name: str) -> Judged:
-        """Return the search's result for one of the items; the world is searched once."""
+        """Return the search's result for an item; the first call searches the world."""
         if self._found is None:
             try:
                 self._found = self._search()
-            except Exception as error:  # noqa: BLE001  told for each of the items
+            except Exception as error:  # noqa: BLE001  raised for each item
                 self._found = error
         if isinstance(self._found, Exception):
             raise self._found
@@ -187,7 +187,7 @@ class WorldNode(pytest.Collector):
 
 
 class _Violated(Exception):
-    """A claim is violated; its words and its run are the message."""
+    """A claim is violated; the message has the claim's words and its run."""
 
 
 class ClaimItem(pytest.Item):
@@ -203,7 +203,7 @@ class ClaimItem(pytest.Item):
             pytest.fail(f"{self.name}: {found.words}", pytrace=False)
 
     def runtest(self) -> None:
-        """Fail where the claim is not as it must be."""
+        """Fail if the claim is not as expected."""
         found = self.parent.judged(self.name)
         if not found.is_as_expected:
             raise _Violated(self._told(found))
@@ -217,19 +217,19 @@ class ClaimItem(pytest.Item):
         return chart(trace, width=min(self.config.get_terminal_writer().fullwidth, WIDTH_MAX))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the run of a violated claim, and of anything else where it was raised."""
+        """Return the run of a violated claim, and pytest's own text for any other error."""
         if isinstance(excinfo.value, _Violated):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return where the item is, and its name."""
+        """Return the file of the item, and the names of its world and claim."""
         return self.path, None, f"{self.parent.name}: {self.name}"
 
 
 @contextmanager
 def _told_as(kind: Callable[..., BaseException], **more: Any) -> Iterator[None]:
-    """Turn errors of a model into pytest's own errors, in words."""
+    """Turn a `JoinprotoError` into an error of pytest with its message and its advice."""
     try:
         yield
     except Exception as error:

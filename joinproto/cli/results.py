@@ -5,11 +5,11 @@
     report.html    the same as a page: claims, coverage, growth, the run
     levels.csv     depth, distinct states
     states/        every state, as Parquet (docs/spark.md), where pyarrow is installed
-    search/        what Spark's engine continues from, growth.json in it
+    search/        the state from which Spark's engine goes on, and growth.json
     trace.*        where a run was found: .html, .txt, .itf.json, and test_trace.py
 
-A folder belongs to one run.  The same run writes it again; any other is refused, because a
-report next to another run's trace would be read as one.
+A folder belongs to one run.  The same run may write it again.  Any other run is refused, because a
+report next to another run's trace would be read as one result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ TRACES = ("trace.html", "trace.txt", "trace.itf.json", "test_trace.py")
 
 
 def prepare(out: Place, run: Mapping[str, Any]) -> None:
-    """Make `out` ready for `run`, before the search; raises where it is not free."""
+    """Make `out` ready for `run`, before the search.
+
+    Raises `UsageProblem` if `out` holds something else, and the error of `problem_with` if it
+    cannot be written.
+    """
     from spark_explore.places import Folder, problem_with
 
     try:
@@ -39,7 +43,7 @@ def prepare(out: Place, run: Mapping[str, Any]) -> None:
             raise UsageProblem(f"{out} is a file", next="give --out a folder")
         out.make()
         _refuse_other(out, run)
-        # Written first, and so the rights are tried before the search and not after.
+        # Written before the search, so that missing rights are found before it and not after.
         out.write(RUN, (json.dumps(run, indent=2) + "\n").encode())
         out.remove([REPORT, LEVELS, PAGE, *TRACES])
     except (OSError, ValueError) as error:
@@ -108,7 +112,7 @@ def _keep(
     as_json: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> list[str]:
-    # Here and not above: most searches keep nothing.
+    # Imported here, because most searches keep nothing.
     from joinproto.cli.show.page import page
     from joinproto.cli.show.write import write_text, write_trace
 
@@ -124,7 +128,7 @@ def _keep(
 
 
 def _levels(out: Place, report: Report) -> list[Growth]:
-    """Return how the run grew; Spark's engine writes the costs of each level."""
+    """Return the growth of each level, with its costs if Spark's engine has written them."""
     told = _read(out / "search", "growth.json") or {}
     cost = {item["level"]: Growth(**item) for item in told.get("levels", ())}
     return [cost.get(at, Growth(at, new)) for at, new in enumerate(report.levels)]

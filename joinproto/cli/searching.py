@@ -1,4 +1,4 @@
-"""One world searched as a command line asks: without the engine, with it, or on Spark."""
+"""Search one world as a command line asks: without the engine, with it, or on Spark."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from spark_explore.places import Place
 
 WORKERS_MOST = 16
-"""Workers that search by default, at most."""
+"""The most workers that search by default."""
 SECONDS_WORTH_SAYING = 2.0
-"""A search that takes less is over before its estimate is read."""
+"""A search that takes less time is over before a person has read its estimate."""
 
 
 @frozen(kw_only=True)
@@ -64,18 +64,18 @@ class Settings:
 
     @property
     def memory_bytes(self) -> int | None:
-        """Return the limit of the memory of the whole process."""
+        """Return the memory limit of the whole process; None if there is no limit."""
         octets: int | None = self.limits["memory_max_bytes"]
         return octets
 
     @property
     def wants_engine(self) -> bool:
-        """Return whether it asks for what only a search by the engine has."""
+        """Return whether a setting needs a search by the engine."""
         is_kept = self.out is not None or self.checkpoint is not None
         return self.engine == "spark" or self.symmetry or is_kept
 
     def at_once(self) -> int:
-        """Return how many workers search."""
+        """Return the number of workers."""
         from joinproto.check.engine.rows.threads import cores
 
         return self.workers or min(cores(), WORKERS_MOST)
@@ -113,28 +113,28 @@ def _searched(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     vain, cpu_vain = time.perf_counter() - began, time.process_time() - cpu_began
     search = _on_spark if settings.engine == "spark" else _here
     report, compiled = search(loaded, settings)
-    # The time of a vain search in plain Python counts, too.
+    # The time of a vain attempt in plain Python counts as well.
     seconds, cpu_seconds = report.seconds + vain, report.cpu_seconds + cpu_vain
     return evolve(report, seconds=seconds, cpu_seconds=cpu_seconds), compiled
 
 
 def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
-    """Return the key that identifies a search."""
+    """Return what identifies a search: two searches with the same identity find the same."""
     where = loaded.target if loaded.file is None else str(loaded.file)
     _, colons, name = loaded.target.partition("::")
     return {
         "world": where + colons + name if loaded.file else where,
         "options": dict(loaded.options),
-        # The place of the search makes no difference to the findings.
+        # Where the search runs makes no difference to its findings.
         "symmetry": settings.symmetry,
     }
 
 
 def _directly(loaded: Loaded, settings: Settings) -> Report | None:
-    """Return the report of a user's world of one member, searched state by state; None means
-    another.
+    """Return the report of a user's world of one member, searched state by state.
 
-    A world that ships is left to the engine, which keeps its members' answers for the next search.
+    None means that the engine has to search.  It also searches worlds that ship, because it keeps
+    their members' answers for the next search.
     """
     asks_for_more = settings.wants_engine or settings.master is not None
     if loaded.file is None or asks_for_more or not is_direct(loaded.world):
@@ -158,9 +158,10 @@ def _ends(settings: Settings, interrupt: Interrupt) -> Ends:
 
 
 def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
-    """Return the report of a small world, searched without the engine; None if it is not small."""
+    """Return the report of a search without the engine; None if the world is large or needs it."""
     is_own = loaded.file is not None
-    # The engine's loops may have to be compiled: then a limit is met before they are.
+    # For a user's own world the engine's loops may have to be compiled first.  A limit of states
+    # or seconds may end the search before they are, so it does not speak for the engine.
     limits = [settings.memory_bytes] if is_own else [*settings.limits.values()]
     has_limit = any(limit is not None for limit in limits)
     if settings.wants_engine or settings.estimate or has_limit or _was_large(loaded):
@@ -174,7 +175,7 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
 
 
 def _was_large(loaded: Loaded) -> bool:
-    """Return whether an earlier run had so many answers to keep that a look would be in vain."""
+    """Return whether an earlier search kept answers: then the world is too large for this one."""
     file = answers_file(loaded.target, loaded.world.source)
     with suppress(OSError):
         return file is not None and file.is_file()
@@ -183,11 +184,11 @@ def _was_large(loaded: Loaded) -> bool:
 
 def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     """Return the report of the local engine, and the seconds spent compiling it."""
-    # All these here, and not above: a small world takes as long to search as they to load.
+    # Imported here, because loading them takes as long as the search of a small world.
     from joinproto.check.memory import resident_bytes, uncollected
 
     with uncollected():
-        import joinproto.check.engine.search  # noqa: F401  with all that it stands on
+        import joinproto.check.engine.search  # noqa: F401  with all that it imports
         from joinproto.check.check import check as search_world
         from joinproto.cli.warming import warm_up
 
@@ -197,9 +198,9 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
         workers = settings.at_once()
         warm_up(symmetry=settings.symmetry, workers=workers)
         _say_estimate(loaded, settings)
-        # A limit that a person sets is where it stops, unless Spark was asked for.
+        # A memory limit that the user sets ends the search, unless --master names a Spark.
         goes_on = settings.memory_bytes is None or settings.master is not None
-        # States that lie on disk need no other processes.
+        # A search that keeps its states on disk needs no other processes.
         goes_on &= settings.checkpoint is None
         goes_on &= settings.engine == "auto" and find_spec("pyspark") is not None
         if goes_on or settings.out is not None:
@@ -234,7 +235,7 @@ def _checkpoint(
 
 
 def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) -> Answers | None:
-    """Return the cache of members' answers, None for a user's own world."""
+    """Return the cache of members' answers; None with --no-cache or for a user's own world."""
     if not settings.cache or loaded.file is not None:
         return None
     from joinproto.check.engine.tables.answers import Answers
@@ -245,7 +246,10 @@ def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) ->
 
 @contextmanager
 def watched() -> Iterator[tuple[Progress, Callable[[], float]]]:
-    """Yield a progress line, and a clock of the compiler, which announces itself."""
+    """Yield a progress line, and a function that returns the seconds spent compiling.
+
+    A message announces the compilation when it begins.
+    """
     from joinproto.check.engine import telling_of_compilation
     from joinproto.cli.show.progress import Progress
 
@@ -258,7 +262,7 @@ def watched() -> Iterator[tuple[Progress, Callable[[], float]]]:
 
 @contextmanager
 def at_work(loaded: Loaded) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of a search that tells of its progress, and ends at the first Ctrl-C."""
+    """Yield the arguments of a search that shows its progress and ends at the first Ctrl-C."""
     from joinproto.cli.warming import warm_up
 
     with watched() as (progress, _), loaded.at_work(), interruptible() as interrupt:

@@ -1,7 +1,7 @@
-"""Loading of the compiled loops before a search, which its time limit and its times do not count.
+"""Load the compiled loops before a search, whose time limit and times do not include this.
 
-Loading them takes half a second, compiling them up to two minutes the first time.  A small world of
-our own uses them, so that a user's members run only while they are searched.
+Loading the loops takes half a second; compiling them takes up to two minutes the first time.  They
+are run on a small world that is defined here, so that a user's members run only in their search.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Clock:
 
 
 def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
-    """Load or compile the loops that every search needs."""
+    """Load or compile the loops that a search with `symmetry` and `workers` needs."""
     from joinproto.check.engine import absent
     from joinproto.check.engine.expansion.workers import touch
     from joinproto.check.engine.search import Search
@@ -47,7 +47,7 @@ def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
             always_each("each", lambda ticks: ticks <= 1),
         ],
     )
-    # SciPy's linear algebra takes as long to load as all the rest.
+    # SciPy's linear algebra takes as long to load as everything else together.
     with absent("scipy.linalg.cython_blas"), uncollected():
         Search(world, limits=Limits(memory_bytes=1 << 30), symmetry=symmetry).run()
         if workers > 1:

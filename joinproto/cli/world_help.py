@@ -9,10 +9,10 @@ from joinproto.errors import JoinprotoError
 
 
 class WorldCommand(click.Command):
-    """A command that takes a world; its help tells of the world that stands next to `--help`."""
+    """A command that takes a world; `COMMAND WORLD --help` also lists that world's parameters."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the world for the help, which click shows before it reads the other words."""
+        """Keep the world for the help, because click shows the help before it reads arguments."""
         try:
             given, _, _ = self.make_parser(ctx).parse_args(list(args))
         except click.NoSuchOption as error:
@@ -23,7 +23,7 @@ class WorldCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help; an error in the world's name comes first."""
+        """Write the help; if the world cannot be read, the error comes first."""
         target = ctx.meta.get("world")
         if isinstance(target, str):
             try:
