@@ -1,6 +1,6 @@
-"""`joinproto ask`: the systems' decisions, by JSON.
+"""`joinproto ask`: ask the systems for decisions, in JSON.
 
-Exit code 0 whatever the answer; 2 where an input cannot be answered.
+The exit code is 0 for any answer, and 2 if an input cannot be answered.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def ask(name: str | None, file: str | None, schema: bool) -> int:
 
 
 def described(asked: Question[Any, Any]) -> dict[str, Any]:
-    """Return the schemas of a question with an example of each."""
+    """Return the schemas of a question's input and answer, with an example of each."""
     answer = asked.answer(fitted(asked.asks, asked.example))
     return {
         "question": asked.name,
@@ -75,7 +75,7 @@ def answered(asked: Question[Any, Any], text: bytes) -> Any:
 
 
 def refusal(error: JoinprotoError) -> dict[str, Any]:
-    """Return the text that is printed in place of an answer."""
+    """Return the object that is printed in place of an answer."""
     path = error.path if isinstance(error, DoesNotFit) else ""
     return {
         "error": {"code": error.code, "path": path, "message": error.message, "next": error.next}

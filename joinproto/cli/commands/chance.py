@@ -1,6 +1,6 @@
-"""`joinproto chance`: how likely a run breaks a claim, exactly.
+"""`joinproto chance`: the exact probability that a run breaks a claim.
 
-0  no run can                     2  usage, a bad model (file:line), a weight of no step
+0  no run can break a claim       2  usage, a bad model (file:line), a weight that fits no step
 1  a run can: the probability     3  undetermined: the graph was not searched to its end
 """
 

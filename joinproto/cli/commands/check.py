@@ -1,7 +1,7 @@
-"""`joinproto check`: search a world, or a model of your own, and judge its claims.
+"""`joinproto check`: search a world, or a user's own model, and judge its claims.
 
-    0  all hold, or as --expect says          3  open: stopped at a limit, by the first
-    1  violated, a `sometimes` not reached       Ctrl-C, or states were left out
+    0  all hold, or as --expect says          3  undetermined: stopped at a limit or by the
+    1  violated, a `sometimes` not reached       first Ctrl-C, or states were left out
     2  usage, a bad model (file:line)         4  the machine lacks something
 
 With `--tier`, 0 and 1 say whether every world ends as the catalogue expects.
@@ -299,7 +299,7 @@ def _check_one(
 def _with_witness(
     report: Report, wanted: PropertyResult, settings: Settings
 ) -> tuple[Report, Settings]:
-    """Return the report with the run to `wanted`; without one say so, and ask for it no more."""
+    """Return the report with the run to `wanted`; without a run, say so and drop `--witness`."""
     if wanted.trace is not None:
         return evolve(report, trace=wanted.trace), settings
     broken = [f"“{item.name}”" for item in report.properties if item.result == "violated"]
@@ -309,7 +309,7 @@ def _with_witness(
 
 
 def _refuse_witness(loaded: Loaded, settings: Settings) -> None:
-    """Refuse the name of what is no `sometimes` of the world, and what cannot show its run."""
+    """Raise `UsageProblem` if `--witness` names no `sometimes` of the world, or is for Spark."""
     if settings.witness is None:
         return
     reachable = [item.name for item in loaded.world.properties if item.kind == "sometimes"]
@@ -327,7 +327,7 @@ def _refuse_witness(loaded: Loaded, settings: Settings) -> None:
 
 @contextmanager
 def _telling_what_led_there(settings: Settings) -> Iterator[None]:
-    """Print the run to where a member's code goes wrong, where a search knows one."""
+    """Print the run that leads to an error in a member's code, if the search knows the run."""
     try:
         yield
     except ModelProblem as problem:
@@ -375,7 +375,7 @@ def _text(loaded: Loaded, report: Report, settings: Settings) -> str:
 
 def _write(loaded: Loaded, found: Checked, settings: Settings) -> None:
     report = found.report
-    # A test that is pasted somewhere finds a model of your own by its path.
+    # A test that is written for a user's own model finds the model by its path.
     named = report if loaded.file is None else evolve(report, world=loaded.target)
     if settings.trace is not None:
         from joinproto.cli.show.write import format_of, write_trace

@@ -1,7 +1,7 @@
-"""`joinproto clusterer`: declarative cluster configs, read, compared and played through.
+"""`joinproto clusterer`: read and compare declarative cluster configs, and play stories of them.
 
-Exit code 0 whatever the answer; 1 where `validate` finds a config that is not valid; 2 where an
-input cannot be read.
+The exit code is 0 for any answer, 1 if `validate` finds a config that is not valid, and 2 if an
+input cannot be read.  `node` and `apply` have exit codes of their own.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ options = together(
         default=Release.SEED.value,
     ),
 )
-"""The options of commands that read configs."""
+"""The options of commands that read config files."""
 
 
 @clusterer.command(epilog="Example: joinproto clusterer validate cluster.config")
@@ -156,7 +156,7 @@ def plan(
 
 
 def statuses_of(file: str, nodes: frozenset[str]) -> Mapping[str, Up]:
-    """Return the nodes' statuses from a file; raises `DoesNotFit` with the node at fault."""
+    """Return the status of each node in a file; raises `DoesNotFit` with the node at fault."""
     with placing(next=STATUSES, file=file):
         kind: Any = Mapping[str, Up]
         found: Mapping[str, Up] = fitted(kind, parse(text_of(file)))
@@ -217,7 +217,10 @@ class Stories:
 
 
 def story_from(name: str) -> Story:
-    """Return the story of a file, or one that ships; raises `UsageProblem`."""
+    """Return the story of a file, of standard input (`-`), or one that ships by its name.
+
+    Raises `UsageProblem`.
+    """
     shipped = STORIES / f"{name}.json"
     is_shipped = "/" not in name and not Path(name).exists() and shipped.is_file()
     if not is_shipped and name != "-" and not Path(name).exists():

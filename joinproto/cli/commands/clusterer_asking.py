@@ -1,4 +1,4 @@
-"""Commands that ask running nodes, and that predict the effect of a new config.
+"""What commands need that ask running nodes, or predict the effect of a new config.
 
 Source: Clusterer, U3 and U7.
 """
@@ -30,13 +30,13 @@ from joinproto.net.addresses import Address
 PATIENCE = 120.0
 SILENCE = 5.0
 ORDERS = 100
-"""Orders that are tried besides the plain one."""
+"""Orders of events that are tried besides the plain one."""
 Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
 
 
 @frozen
 class Proving:
-    """An operator's proof of identity, as the options give it."""
+    """An operator's proof of identity, from the command's options."""
 
     secret_file: Path | None
     certificate: Path | None
@@ -45,7 +45,7 @@ class Proving:
 
     @property
     def ask(self) -> Ask:
-        """Return the client of a node; raises `UsageProblem` for files that do not fit."""
+        """Return the function that asks a node; raises `UsageProblem` for files that do not fit."""
         from joinproto.apps.clusterer.operator import ask
         from joinproto.net.secret import read_secret
         from joinproto.net.security import Proofs
@@ -66,7 +66,7 @@ _PROOF = together(
 
 
 def with_proof(command: Callable[..., int]) -> Callable[..., Any]:
-    """Add the options; the command is given them as one `proving`."""
+    """Add the options of an operator's proof; the command gets them as one `proving`."""
 
     @wraps(command)
     def proves(**given: Any) -> int:
@@ -77,7 +77,7 @@ def with_proof(command: Callable[..., int]) -> Callable[..., Any]:
 
 
 def chances() -> list[Choose]:
-    """Return the orders that a plan tries, the same each time."""
+    """Return the orders of events that a plan tries; they are the same each time."""
     return [Random(seed).randrange for seed in range(ORDERS)]
 
 
@@ -121,7 +121,11 @@ class StatusShown:
 
 @frozen
 class Answers:
-    """Answers of nodes.  `found`: the whole answer of the first node."""
+    """Answers of nodes.
+
+    `found`: the whole answer of the first node.  `said`: each node's answer, by the node's name.
+    `current`: the config that the first node holds.
+    """
 
     found: StatusShown
     said: Mapping[str, NodeSaid]
@@ -151,14 +155,14 @@ class Answers:
 
     @property
     def joining(self) -> tuple[str, ...]:
-        """Return the nodes about to join: their services' data are unknown."""
+        """Return the nodes that are about to join: the data of their services are not known."""
         return tuple(
             name for name, one in sorted(self.said.items()) if one.status is Status.JOINING
         )
 
 
 def answers(ask: Ask, to: str) -> Answers:
-    """Ask a node, and all that it knows; raises `EnvironmentProblem`, `PeerError`."""
+    """Ask a node, and all nodes that it knows; raises `EnvironmentProblem`, `PeerError`."""
     found = status_at(ask, Address.parse_local(to), PATIENCE)
     first = _node_said(found, found.release)
     if first is None:
@@ -173,7 +177,7 @@ def answers(ask: Ask, to: str) -> Answers:
 
 
 def status_of(ask: Ask, address: str | None) -> StatusShown | None:
-    """Return a node's own status, None if no node answers."""
+    """Return a node's status; None without an address, or if the node does not answer."""
     if address is None:
         return None
     try:
@@ -193,7 +197,7 @@ def status_at(ask: Ask, address: Address, seconds: float) -> StatusShown:
 
 
 def _node_said(found: StatusShown, release: Release) -> NodeSaid | None:
-    """Return a node's answer as a value; None if it has not started, or ends."""
+    """Return a node's answer as a value; None if the node has not started, or shuts down."""
     try:
         held = _held(found.config, release)
         status = Status(found.status)

@@ -32,7 +32,10 @@ from joinproto.net.addresses import Address
 
 
 def config_of(file: str, release: Release, text: str | None = None) -> Read:
-    """Return the config of a file; raises `UsageProblem` with the line at fault."""
+    """Return the config of a file; raises `UsageProblem` with the line at fault.
+
+    `text`: the contents of the file, if they have been read.
+    """
     try:
         return read(text_of(file) if text is None else text, release=release)
     except NotConfig as error:
@@ -178,7 +181,7 @@ def _confirmed(lost: str, *, as_json: bool) -> bool:
 
 
 def _wait(ask: Ask, address: Address, found: StatusShown, new: Config, seconds: float) -> bool:
-    """Return whether all nodes of the config are ready with it in time."""
+    """Return whether all nodes of the config are ready with it within `seconds`."""
     places = {name: one.address for name, one in found.nodes.items()}
     places[found.node] = str(address)
     left = set(new.nodes)

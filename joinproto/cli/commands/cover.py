@@ -1,7 +1,7 @@
-"""`joinproto cover`: tests from a search.
+"""`joinproto cover`: make tests from the runs of a search.
 
-0  all that can be taken is          2  usage, a bad model (file:line), no such commit
-3  undetermined: not searched whole  4  a file cannot be written, git is not there
+0  the runs take all that they can  2  usage, a bad model (file:line), no such commit
+3  the search did not end           4  a file cannot be written, or git is missing
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def cover(
 
 
 def _lines(found: Covered, out: Path | None) -> Iterator[str]:
-    """Yield the report; the runs themselves where no folder was named."""
+    """Yield the report, and the runs themselves if no folder was named."""
     if found.why:
         yield f"{found.world}: UNDETERMINED: {found.why}"
         return
@@ -116,7 +116,7 @@ def _lines(found: Covered, out: Path | None) -> Iterator[str]:
 
 
 def _refuse_used(folder: Path) -> None:
-    """Make a folder; raise where it has files, or cannot be made."""
+    """Make a folder; raises an error if it has files, or cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         is_used = any(folder.iterdir())
@@ -137,7 +137,7 @@ def _write(folder: Path, world: str, number: int, trace: Trace) -> None:
 
 
 def _texts_changed(commit: str) -> frozenset[str]:
-    """Return the texts in lines of Python that changed since a commit, or near such lines."""
+    """Return the texts in double quotes in or near lines of Python that changed since a commit."""
     if commit.startswith("-"):
         raise UsageProblem(f"{commit!r} is no commit", next="a name that git knows: HEAD~1")
     command = ["git", "diff", "-U3", commit, "--", "*.py"]

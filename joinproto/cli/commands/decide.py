@@ -1,6 +1,6 @@
 """`joinproto decide`: the outcome for each member of a given set.
 
-Exit code 0 whatever the verdict; 2 where the input cannot be judged.
+The exit code is 0 for any verdict, and 2 if the input cannot be judged.
 """
 
 from typing import Annotated, BinaryIO

@@ -1,4 +1,4 @@
-"""`joinproto diff`: two worlds, or one with two mistakes, and where they first part.
+"""`joinproto diff`: compare two worlds, or two mutants of one, and show where they first differ.
 
 0  they are the same    1  they differ    2  usage, a bad model (file:line), too many states
 """
@@ -119,11 +119,11 @@ def diff(
 def _asked(
     target: str, other: str | None, mutants: tuple[str, ...]
 ) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
-    """Return the two requested worlds: name and mutant."""
+    """Return the name and the mutant of the two worlds that are compared."""
     if len(mutants) > 2:
         raise UsageProblem(f"{len(mutants)} mutants are given", next="compare two worlds at a time")
     if other is None and not mutants:
-        catalogue.load(target, {})  # an unknown world first
+        catalogue.load(target, {})  # reports an unknown world first
         raise UsageProblem(
             f"{target} is to be compared, and nothing to compare it with",
             next="name a second world, or give --mutant NAME",

@@ -1,6 +1,6 @@
 """`joinproto discovery`: settings, backends, and whether a first start splits.
 
-Exit codes: 0 fine; 1 a node would not start, or not safely; 2 bad input; 3 a search not ended.
+Exit codes: 0 fine; 1 a node would not start, or not safely; 2 bad input; 3 a search did not end.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def lint_command(
 
 
 def enabled(text: str) -> frozenset[str]:
-    """Return names of plugins; raises `UsageProblem` for one that has nothing to do with it."""
+    """Return the plugins in `text`; raises `UsageProblem` for a name that is no plugin's."""
     known = sorted({one.value for one in Owner if one not in (Owner.CORE, Owner.AWS_LIBRARY)})
     found = [one.strip() for one in text.split(",") if one.strip()]
     for one in found:
@@ -243,9 +243,7 @@ def _said(answer: Decision) -> str:
 
 
 def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int | None) -> Booted:
-    """Return the actions of a node with this file; raises `UsageProblem` for one that cannot
-    start.
-    """
+    """Return what a blank node with this file does; raises `UsageProblem` if it cannot start."""
     from joinproto.apps.discovery.listing import list_file
     from joinproto.discovery.chosen import chosen
 
@@ -288,7 +286,7 @@ def _told(listing: Any) -> dict[str, Any]:
 
 
 def _fields() -> str:
-    """Return the facts that can be given by hand, for the help."""
+    """Return the lines of the help about the facts that a JSON object may give."""
     hints = get_type_hints(Start, include_extras=True)
     rows = (
         f"  {name}: {next(word for word in get_args(hint)[1:] if isinstance(word, str))}"

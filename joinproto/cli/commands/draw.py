@@ -1,4 +1,4 @@
-"""`joinproto draw`: state machines and decision tables, drawn from the tables themselves."""
+"""`joinproto draw`: draw state machines and decision tables from the tables that the code runs."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -96,7 +96,7 @@ def draw(
 
 
 def _of_world(what: str, member: str | None, by: str | None, known: Iterable[str]) -> Drawing:
-    """Return the members of a world, as a search of it meets them."""
+    """Return the drawing of a world's member, from the states that a search of the world meets."""
     from joinproto.check import catalogue
     from joinproto.check.files import is_file
     from joinproto.cli.diagrams.observed import seen

@@ -1,6 +1,6 @@
 """`joinproto explore`: a page on this machine that walks through a world's states.
 
-0  ended by Ctrl-C, or the page was written    2  usage, a bad model    4  a package or port lacks
+0  ended by Ctrl-C, or the page was written    2  usage, a bad model    4  no package, or no port
 """
 
 from __future__ import annotations
@@ -94,13 +94,13 @@ def explore(
     click.echo(f"  {address}")
     click.echo("  Ctrl-C ends it")
     try:
-        # The server raises Ctrl-C again once it has ended.
+        # The server raises KeyboardInterrupt again once it has ended.
         with suppress(KeyboardInterrupt), leading_to(address) as file:
             if opens:
-                import webbrowser  # inside: --no-open needs none
+                import webbrowser  # imported here: --no-open does not need it
 
                 webbrowser.open(file.as_uri())
-            # After that: the browser starts while the server's libraries are imported.
+            # Imported after that: the browser starts while the server's libraries are loaded.
             from joinproto.explore.server import listen
 
             listen(session.answer, token=token, at=taken).run()

@@ -1,4 +1,4 @@
-"""`joinproto export`: a world as TLA+, for another checker.
+"""`joinproto export`: write a world as TLA+, for another checker.
 
 0  written    2  usage, a bad model (file:line), a world that has no form in TLA+
 """

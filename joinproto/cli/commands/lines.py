@@ -1,4 +1,4 @@
-"""`joinproto append` and `joinproto read`: lines in the log of a node, by its port for clients."""
+"""`joinproto append` and `joinproto read`: lines in a node's log, through its port for clients."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def read(config: Path, first: int | None, as_json: bool) -> int:
 
 @contextmanager
 def _connected(config: Path) -> Iterator[tuple[BufferedRWPair, Address]]:
-    """Return a stream to the port for clients of the node with this configuration."""
+    """Yield a stream to the client port of the node with this configuration, and its address."""
     from joinproto.apps.node.settings import read_settings
 
     address = read_settings(config).clients

@@ -82,7 +82,7 @@ def models(
 
 
 PROGRAMS = {row.entry.name: row for row in policies.ROWS}
-"""Programs in worlds that ask them, which are listed as a family of their own."""
+"""Worlds that ask a program for its decisions, by name; they are listed as their own family."""
 
 
 def _family_of(item: Entry) -> str:
@@ -258,6 +258,6 @@ def _told(item: Entry) -> Listed:
 
 
 def _default(parameter: inspect.Parameter) -> Any:
-    """Return a parameter's default as a JSON value; None where there is none to show."""
+    """Return a parameter's default, if it is a plain value of JSON; else None."""
     value = parameter.default
     return value if isinstance(value, bool | int | float | str) else None

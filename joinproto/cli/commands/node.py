@@ -108,7 +108,7 @@ def _as_text(found: dict[str, Any]) -> str:
         if not found["serves"]:
             rows.append(("round", f"{discovery['step']}: {discovery['why']} ({discovery['rule']})"))
     if waiting is not None and not found["serves"]:
-        # A node of an older version says less.
+        # A node of an older version sends fewer fields.
         detail = f": {waiting['detail']}" if waiting.get("detail") else ""
         rows.append(("waits", f"{waiting['rule']}: {waiting['case']}{detail}"))
         rows += [("next", waiting["next"])] if "next" in waiting else []
@@ -116,7 +116,7 @@ def _as_text(found: dict[str, Any]) -> str:
 
 
 def _frames(found: dict[str, Any]) -> str:
-    """Return how many frames it has; a member that was in no view yet does not know."""
+    """Return how many frames a member has; a member that was in no view yet does not know."""
     if found["position"] is None:
         return "not known yet"
     return f"{found['position']['seq']}, committed {found['committed']}"

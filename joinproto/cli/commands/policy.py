@@ -1,7 +1,7 @@
-"""`joinproto policy check`: a program that decides which node bootstraps, in every short history.
+"""`joinproto policy check`: ask a program which node bootstraps, at every point of short runs.
 
-0  nothing it answers does harm     2  usage, or the policy hangs, dies, differs
-1  a run defeats it                 3  open: stopped at a limit
+0  no answer of it does harm        2  usage, or it hangs, dies, or changes its answers
+1  a run defeats it                 3  undetermined: stopped at a limit
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ left_options = together(
     _left("--by-hand", 0, 2, 1, "Foundings by hand"),
     _left("--unmounted", 0, 2, 0, "Disks that look blank, and are not mounted"),
 )
-"""The options that say how much may happen in a run."""
+"""The options that limit what may happen in a run."""
 
 
 @policy.command("check", epilog=EXAMPLE)
@@ -146,8 +146,8 @@ def _searched(
     asker: Questioner, name: str, left: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> Report:
     world = WORLDS[name].made(asker, Left(**left))
-    # A search in plain Python that does not end begins again in the engine.  Without compiled
-    # loops a short run may do.
+    # A search in plain Python that does not end begins again in the engine, so a large world goes
+    # there at once.  Without compiled loops, plain Python may find a run before they are ready.
     by_engine = WORLDS[name].is_large and has_loops()
     try:
         return (check_by_engine if by_engine else check)(world, **limits)
@@ -189,7 +189,7 @@ def _command(target: str) -> str:
 
 
 def _refuse_unused(world: str) -> None:
-    """Refuse options that a world has no use for: its runs would be the same."""
+    """Raise `UsageProblem` for options that would not change the runs of this world."""
     given = click.get_current_context().get_parameter_source
     for name in () if WORLDS[world].is_bounded else OF_NODES:
         if given(name) is ParameterSource.COMMANDLINE:
@@ -201,7 +201,7 @@ def _refuse_unused(world: str) -> None:
 
 @contextmanager
 def _started(target: str, seconds: float) -> Iterator[tuple[Policy, Callable[[], None]]]:
-    """Yield the policy, and a function that asks it every question again."""
+    """Yield the policy, and a function that asks it every question a second time."""
     if target == OURS:
         from joinproto_worlds.policy.built_in import pick
 

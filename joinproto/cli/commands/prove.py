@@ -1,4 +1,4 @@
-"""`joinproto prove`: claims for any number of members, one line for each.
+"""`joinproto prove`: prove claims for any number of members, and print one line for each.
 
 0  all proved, by both solvers     2  no such claim or conjunct
    if there are two                3  Ctrl-C, and nothing failed so far
@@ -45,7 +45,7 @@ Examples:
 """
 
 TABLES = "tables"
-"""The name, in place of a claim's, that asks for the proofs about the decision tables."""
+"""Given in place of a claim's name, it asks for the proofs about the decision tables."""
 
 WORDS = {"proved": "proved ", "fails": "FAILS  ", "unknown": "UNKNOWN"}
 INDENT = " " * 12
@@ -107,7 +107,7 @@ class _Run:
     told: list[printed.Obligation] = field(factory=list)
     more: dict[str, Any] = field(factory=dict)
     opinions: Opinions = field(init=False)
-    failing: Outcome | None = None  # the first with a state against it
+    failing: Outcome | None = None  # the first with a counter-example
     is_bad: bool = False
     interrupt: Interrupt = field(factory=Interrupt)
     began: float = field(factory=time.process_time)
@@ -123,7 +123,7 @@ class _Run:
     def later(
         self, action: Callable[[printed.Answer | None], None], opinion: Pending | None = None
     ) -> None:
-        """Call `action` with the second solver's answer, after all actions that came before it."""
+        """Call `action` with the second solver's answer, after all actions that came before."""
         self.waiting.append((opinion, action))
         while self.waiting and ((first := self.waiting[0][0]) is None or first.done()):
             self._call_first()
@@ -207,7 +207,7 @@ class _Run:
             for obligation in obligations(cut, wanted):
                 if self.interrupt.asked:
                     break
-                # Only the first state that breaks an obligation is made small; others just count.
+                # Only the first counter-example is made small; later ones are only counted.
                 outcome = discharge(obligation, small=self.failing is None)
                 is_first = self.failing is None and outcome.against is not None
                 if is_first:
@@ -298,33 +298,32 @@ class _Run:
             self.say(f"{indent}{line}" if line else "")
 
     def say(self, line: str) -> None:
-        """Print one line, for people."""
+        """Print one line, unless the output is JSON."""
         if not self.as_json:
             click.echo(self.terminal.glyphs.text(line))
 
     def say_row(self, result: str, seconds: float, words: str) -> None:
-        """Print the line of one answer, wrapped behind its time."""
+        """Print the line of one answer; it is wrapped into the column after the time."""
         text = pieces.line(f"{WORDS[result]} {seconds:7.3f} s  {words}")
         self.say(self.terminal.paragraph(text, indent=21))
 
 
 @define
 class _Rows:
-    """Answers by claim, a line each; with --verbose, a line for each answer."""
+    """Answers, with a line for each claim; with --verbose, a line for each answer."""
 
     run: _Run
     found: dict[str, tuple[str, float]] = field(factory=dict)
 
     def begin(self, about: str, _second: printed.Answer | None) -> None:
-        """Print the heading of the next lines."""
+        """Print the heading of the next lines, without --verbose."""
         if not self.run.verbose:
             self.run.say(f"\n{about}" if self.run.told else about)
 
     def add(
         self, of: str, result: str, second: printed.Answer | None, seconds: float, words: str
     ) -> None:
-        """Note an answer, of both solvers if there are two; one that is not proved is printed at
-        once."""
+        """Count an answer, of both solvers if two are asked; print it at once if not proved."""
         if second not in (None, "proved") or (second == "proved" != result):
             words += f"; {self.run.second}: {second}"
             result = max(result, second, key=["proved", "unknown", "fails"].index)
@@ -334,7 +333,7 @@ class _Rows:
         self.found[of] = (before if result == "proved" else result, spent + seconds)
 
     def end(self, _second: printed.Answer | None) -> None:
-        """Print a line for each claim."""
+        """Print a line for each claim, without --verbose."""
         if not self.run.verbose:
             for of, (result, seconds) in self.found.items():
                 self.run.say_row(result, seconds, of)

@@ -1,6 +1,6 @@
-"""`joinproto reconcile`: why a queue has the replicas it has, and what would be done.
+"""`joinproto reconcile`: why a queue has its replicas, and what would be done about them.
 
-Exit code 0 whatever the answer; 2 where the state cannot be read.
+The exit code is 0 for any answer, and 2 if the state cannot be read.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def read_state(text: bytes) -> tuple[list[Situation], Limits]:
         )
     with placing(next=SCHEMA, below="limits"):
         limits = fitted(Limits, state.get("limits", {}))
-    # Read once, and judged where the state has no queue, too.
+    # The shared fields are read once, and checked even if the state has no queue.
     told = {name: state[name] for name in OF_STATE if name in state}
     with placing(next=SCHEMA):
         shared = fitted(AskQueue, {"nodes": [], **told})

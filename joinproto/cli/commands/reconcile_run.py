@@ -1,4 +1,4 @@
-"""`joinproto reconcile run`: keeps the replicas of a real broker's queues, or says how it would.
+"""`joinproto reconcile run`: keep the replicas of a real broker's queues, or only say how.
 
 0  stopped in order (SIGTERM, SIGINT), or one round with --once
 1  with --once: the broker could not be read
@@ -29,7 +29,7 @@ from joinproto.reconcile.queue import Node, Placing, Situation
 
 
 def function_of(name: str | None) -> Placement | None:
-    """Return the function of the user that `--placement MODULE:NAME` names; answers are checked."""
+    """Return the user's function that `--placement MODULE:NAME` names; its answers are checked."""
     if name is None:
         return None
     module, _, attribute = name.partition(":")

@@ -1,6 +1,7 @@
-"""`joinproto reconcile simulate`: three ways to look after many queues, side by side.
+"""`joinproto reconcile simulate`: compare three ways to look after many queues.
 
-Compared: the nodes, their copies and time.  Shipped: what decides, and when.
+The nodes, their copies and the time are simulated.  The code that decides what is done, and when,
+is the code that ships.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def simulate(**options: Any) -> int:
 
 
 def _played(asked: Sequence[Job]) -> list[tuple[Run, Outcome]]:
-    """Play one after the other, and say how far it is; those that were played before Ctrl-C."""
+    """Play the jobs in turn, and show progress; return those that were played before Ctrl-C."""
     found: list[tuple[Run, Outcome]] = []
     began = time.monotonic()
     with interruptible() as interrupt, Progress(error_stream()) as progress:

@@ -1,4 +1,4 @@
-"""The body of `joinproto recover rehearse`, apart from the recovery tool, which cannot search."""
+"""The body of `joinproto recover rehearse`; the recovery tool itself imports no search."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rehearse_restart(
     """Search the outcomes of each choice, print them, and return the exit code.
 
     The code is 0 if every outcome was searched whole and loses no data, otherwise `UNPROVEN`.
-    `outside`: an outside register chooses the views.  `states_max`: of one search.
+    `outside`: an outside register chooses the views.  `states_max`: the limit of one search.
 
     Raises `UsageProblem` if these stores cannot be rehearsed.
     """
@@ -62,7 +62,7 @@ def rehearse_restart(
 
 
 def _usable(judgement: Judgement) -> list[Found]:
-    """Return the stores that can be started; raises where nothing can be rehearsed."""
+    """Return the stores that can be started; raises an error if there is nothing to rehearse."""
     rows = judgement.pick.findings.rows
     require_judged(judgement, is_twice=any(row.is_copy or row.contradicts for row in rows))
     stores = [one for one in judgement.stores if one.record is not None and one.state.is_readable]
@@ -103,7 +103,8 @@ def _absent(scene: DiskScenario, stores: Sequence[Found]) -> set[str]:
 def _lines(outcome: Outcome) -> list[str]:
     """Return the ways in which the restart can go, one line each."""
     lines = list(_starts(outcome))
-    # Members that have not answered are waited for first: print it only where none continues.
+    # Every restart waits first for members that have not answered.  Print the wait only if no
+    # restart gets past it.
     if outcome.waits and not outcome.starts:
         lines += [f"waits ({case})" for case in outcome.waits]
     if not lines:
@@ -115,9 +116,7 @@ def _lines(outcome: Outcome) -> list[str]:
 
 
 def _starts(outcome: Outcome) -> Iterator[str]:
-    """Yield one line for each place where the next view can begin, with the members that can be in
-    it.
-    """
+    """Yield one line for each place where the next view can begin, with its possible members."""
     places: dict[tuple[str, int | None, bool], list[Start]] = {}
     for start in outcome.starts:
         # After a stopped search, the view may be served in the part that was not searched.

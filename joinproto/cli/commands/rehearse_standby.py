@@ -39,13 +39,13 @@ HEAD = "before the start"
 
 
 def require_judged(judgement: Judgement, *, is_twice: bool) -> None:
-    """Raise where a restart of these stores means nothing.  `is_twice`: one of them is a copy."""
+    """Raise an error if these stores cannot restart together.  `is_twice`: one store is a copy."""
     if judgement.verdict in REFUSED or is_twice:
         raise JoinprotoError(judgement.sentence, next=judgement.next, code=judgement.code or 5)
 
 
 def choices_text(said: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
-    """Return a table of choices: its name, whether a message can be lost, and its outcomes."""
+    """Return a table: each choice's name, whether it can lose a message, and its outcomes."""
     width = max(len(HEAD), *(len(name) for name, _, _ in said))
     rows = [f"  {HEAD.ljust(width)}  what can follow"]
     for name, loses, lines in said:
@@ -58,7 +58,10 @@ def choices_text(said: Sequence[tuple[str, bool, Sequence[str]]]) -> str:
 
 
 def sentence(outcomes: Sequence[Any], *, thing: str, kept: str, separator: str, of: str) -> str:
-    """Return whether a `thing` that may have been `kept` can be lost, in any order `of` these."""
+    """Return the sentence that says whether a `thing` that may have been `kept` can be lost.
+
+    `of`: the events whose orders were searched.
+    """
     losing = [one.choice.name for one in outcomes if one.loses]
     if losing:
         return f"A {thing} that may have been {kept} can be lost: {separator.join(losing)}."
@@ -72,7 +75,7 @@ def sentence(outcomes: Sequence[Any], *, thing: str, kept: str, separator: str, 
 
 
 def searched(choices: Iterable[Any], search: Callable[[Any], Any], *, as_object: bool) -> list[Any]:
-    """Return the outcome of each choice, and say which one is searched."""
+    """Return the outcome of each choice; unless `as_object`, say which choice is searched."""
     outcomes = []
     for choice in choices:
         if not as_object:
@@ -95,7 +98,7 @@ def page(judgement: Judgement, choices: str, said: str, notes: Iterable[str]) ->
 
 
 def refuse_many(stores: Sequence[Any], members: str, events: str) -> None:
-    """Raise where there are too many stores for a search."""
+    """Raise `UsageProblem` if there are too many stores for a search."""
     if len(stores) > STORES_MAX:
         raise UsageProblem(
             f"{len(stores)} stores: more than {STORES_MAX} {members} have too many orders of"
@@ -114,13 +117,13 @@ def rehearse_brokers(judgement: Judgement, *, states_max: int, as_object: bool) 
         click.echo(printed(evolve(told(judgement), rehearsal=rehearsal)))
     else:
         click.echo(_text(judgement, scene, outcomes))
-    # An absent broker may have been primary last, and confirmed messages that none here has.
+    # An absent broker may have been the last primary, with messages that no store here has.
     is_sure = not judgement.missing and all(one.is_whole and not one.loses for one in outcomes)
     return 0 if is_sure else UNPROVEN
 
 
 def _usable(judgement: Judgement) -> list[BrokerRecord]:
-    """Return the stores that can be started; raises where nothing can be rehearsed."""
+    """Return the stores that can be started; raises an error if there is nothing to rehearse."""
     found = [kept for one in judgement.stores if (kept := kept_of(one)) is not None]
     is_twice = len({kept.broker for kept in found}) < len(found)
     require_judged(judgement, is_twice=is_twice)
@@ -134,11 +137,11 @@ def _usable(judgement: Judgement) -> list[BrokerRecord]:
 
 
 def _broken(judgement: Judgement) -> list[str]:
-    """Return the brokers that will refuse to run: their stores cannot be read."""
+    """Return the brokers that will refuse to run, because their stores cannot be read."""
     return [one.member or one.name for one in judgement.stores if kept_of(one) is None]
 
 
-# -- saying it -----------------------------------------------------------------------------------
+# -- as text -------------------------------------------------------------------------------------
 
 
 def _text(judgement: Judgement, scene: StandbyScenario, outcomes: Sequence[Outcome]) -> str:
@@ -149,7 +152,7 @@ def _text(judgement: Judgement, scene: StandbyScenario, outcomes: Sequence[Outco
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
-    """Yield the ways in which it can go, one line each."""
+    """Yield the ways in which the restart can go, one line each."""
     for start in outcome.starts:
         yield _promotion(start)
         for one in start.lost:
@@ -161,7 +164,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"no broker serves{waits}"
     serving = {start.primary for start in outcome.starts}
     for refused in outcome.refused:
-        # Whether it serves depends on which others are up.
+        # Whether this broker serves depends on which other brokers are up.
         word = "or " if refused.name in serving else ""
         yield f"{word}{refused.name} refuses ({refused.rule}): {refused.why}"
     if not outcome.is_whole:

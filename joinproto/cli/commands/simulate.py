@@ -1,4 +1,4 @@
-"""`joinproto simulate`: random runs through a world too large to search, or of real members.
+"""`joinproto simulate`: random runs of a world that is too large to search, or of real members.
 
 0  no claim was violated, which is not a proof    2  usage, a bad model (file:line)
 1  a claim was violated                        3  stopped at the memory limit, or by Ctrl-C
@@ -36,14 +36,14 @@ Examples:
 """
 
 IDLE_MAX = 15
-"""Items that no run exercised: at most this many are listed; --json has all."""
+"""The most items that are listed of those that no run exercised; --json has all."""
 
 RUNS, STEPS = 1000, 100
 
 STEPS_MOST = 1_000_000
 
 COUNT_MAX = 1_000
-"""States that are counted by default: it takes a fraction of a second."""
+"""The most states that are counted by default; counting them takes a fraction of a second."""
 
 MARKS = {
     "violated": Piece("VIOLATED", Role.BAD),
@@ -139,7 +139,7 @@ def _swarm(
     target: str, seed: int, runs: int | None, seconds: float | None, jobs: int, as_json: bool
 ) -> int:
     from joinproto.cli.commands import (
-        swarm,  # the members and their logs: no other command pays for them
+        swarm,  # only a swarm needs the members and their logs
     )
 
     with alone_on_stdout(as_json):
@@ -164,7 +164,7 @@ def _walk(loaded: Loaded, runs: int, seed: int, steps: int, of_all: bool) -> Sim
 
 
 def _known_count(loaded: Loaded) -> int | None:
-    """Return how many states a search of the same code counted, None where none did."""
+    """Return how many states an earlier search of the same code counted; None without one."""
     if loaded.file is not None:
         return None
     from joinproto.check.engine.tables.answers import counts_of
@@ -192,7 +192,7 @@ def _text(loaded: Loaded, found: Simulation) -> str:
     broken = found.trace is not None
     result = Piece("VIOLATED", Role.BAD) if broken else Piece("no violation met", Role.PLAIN)
     head = terminal.paragraph(line(Piece(where, Role.TITLE), result), indent=2)
-    # The run comes before all that was counted, as in `check`.
+    # The run comes before the counts, as in `check`.
     run = [] if found.trace is None else ["", terminal.chart(found.trace), ""]
     return "\n".join([head, *run, terminal.lay_out(_texts(loaded, found))])
 

@@ -1,7 +1,7 @@
 """`joinproto simulate join --swarm`: random runs of real members, each with its own configuration.
 
-0  all runs kept their claims, which is not a proof       2  usage
-1  a run broke one: its seed and its shrunk story      3  ended by Ctrl-C; none was broken
+0  no run broke a claim, which is not a proof             2  usage
+1  a run broke a claim: its seed, and its shrunk story    3  ended by Ctrl-C, no claim broken
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from joinproto.swarm.shrink import shrink
 TARGET = "join"
 
 SECONDS = 60.0
-"""Seconds of runs where neither a number nor a time is given."""
+"""How long runs are begun if neither a number of runs nor a time is given."""
 
 SHRINKING_SECONDS = 20.0
-"""For each claim that was broken; a quarter of it after a request to stop."""
+"""The time to shrink the run of each broken claim; a quarter of it after Ctrl-C."""
 
 STORY_LINES = 60
-"""Lines of a story that are printed, the last ones; --json has all."""
+"""The most lines of a story that are printed, from its end; --json has all."""
 
 INTERRUPTED = 3
 
@@ -43,7 +43,7 @@ Start = Callable[..., Member]
 
 
 def member_of(target: str) -> Start:
-    """Return the factory of the members: those of `join`, or of FILE.py::NAME."""
+    """Return the function that makes members: `Member.start`, or that of FILE.py::NAME."""
     if target == TARGET:
         return Member.start
     path, _, name = target.partition("::")
@@ -120,7 +120,7 @@ class Swarm:
 def simulate_swarm(
     target: str, *, seed: int, runs: int | None, seconds: float | None, jobs: int
 ) -> Swarm:
-    """Play the runs, and shrink the first failure of each claim."""
+    """Play the runs, and shrink the first run that breaks each claim."""
     start = member_of(target)
     if runs is None and seconds is None:
         seconds = SECONDS

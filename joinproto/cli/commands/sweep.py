@@ -1,4 +1,4 @@
-"""`--set counts=1..5`, `--set counts=each:1,4,9`: a world searched for each value, as a table."""
+"""Search a world for each value in `--set counts=1..5` or `--set counts=each:1,4,9`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Sweep:
 
 
 def _values(name: str, value: Any, is_text: Callable[[str], bool]) -> list[Any] | None:
-    """Return a parameter's values in the searches; None if it has one value."""
+    """Return the values of a swept parameter; None if the parameter has one value."""
     if not isinstance(value, Words):
         return None
     if value.strip().startswith(EACH):
@@ -76,7 +76,7 @@ def _values(name: str, value: Any, is_text: Callable[[str], bool]) -> list[Any] 
 
 
 def _listed(name: str, value: str) -> list[Any]:
-    """Return the values between commas; those inside brackets belong to a value."""
+    """Return the values between commas; a comma inside brackets belongs to a value."""
     found, depth = [""], 0
     for sign in value.strip().removeprefix(EACH):
         depth += (sign in "([{") - (sign in ")]}")
@@ -96,7 +96,7 @@ def swept(
 ) -> list[dict[str, Any]] | None:
     """Return the options of each search; None if nothing is swept.
 
-    `is_text`: whether a parameter takes a text, and so `1..5` as it is.
+    `is_text`: whether a parameter takes a text; it then takes `1..5` as a text.
     """
     found = {name: _values(name, value, is_text) for name, value in options.items()}
     if all(values is None for values in found.values()):
@@ -139,12 +139,12 @@ def text(found: Sweep) -> str:
 
 
 def named(options: Mapping[str, Any]) -> str:
-    """Return the options of a search as they are typed."""
+    """Return the options of a search as a person types them."""
     return " ".join(words_of(options))
 
 
 def _remarks(found: Sweep) -> Iterator[str]:
-    """Yield the remarks of single searches, each remark once."""
+    """Yield each remark of the searches once, with the searches that have it."""
     told: dict[str, list[str]] = {}
     for item in found.searches:
         remarks = [f"reduction: {how}" for how in item.reductions]

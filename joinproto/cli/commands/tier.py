@@ -1,8 +1,8 @@
-"""`joinproto check --tier quick`: every world of a tier, one line each.
+"""`joinproto check --tier quick`: check every world of a tier, and print one line for each.
 
-Each must end as the catalogue says: hold, or be violated by a run of exactly as many steps.
-Every mutant of a world must be violated: a checker that overlooks a planted mistake says
-nothing about a world that holds.
+Each world must end as the catalogue says: it holds, or a run of exactly so many steps breaks it.
+Every mutant of a world must be violated.  If the checker overlooks a planted mistake, its result
+"holds" says nothing about any world.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Ended:
 
     @property
     def words(self) -> str:
-        """Return the world as it is typed."""
+        """Return the world and its mutant as a person types them."""
         return _words(self.world, self.mutant)
 
     @property
     def wrong(self) -> str:
-        """Return how it did not end as expected, or nothing."""
+        """Return how the search did not end as expected; "" if it did."""
         if self.result == "incomplete":
             return f"stopped by {self.stopped_by}"
         if self.result != self.expected:
@@ -72,7 +72,7 @@ class Ended:
         return ""
 
     def line(self, width: int) -> str:
-        """Return the line for people; `width` cells for the world."""
+        """Return the line that is printed; `width`: columns for the world."""
         found = f"{count(self.distinct)} distinct, depth {self.depth}"
         if self.trace_length is not None:
             found += f", {plural(self.trace_length, 'step')}"
@@ -113,7 +113,7 @@ class Tier:
 
 
 Row = tuple[Entry, str | None]
-"""A world, and the mistake built into it; None if there is none."""
+"""A world, and the name of its mutant; None for the world without a mistake."""
 
 
 def _rows(tier: str) -> Iterator[Row]:
@@ -129,10 +129,10 @@ def run_tier(
     *,
     as_json: bool,
 ) -> Tier:
-    """Search every world of `tier`, and return the output for programs.
+    """Search every world of `tier`, and return the results.
 
-    `search`: makes the reports of all, in order.  Lines are printed as they come, unless
-    `as_json`.
+    `search`: yields the reports of all rows, in order.  Unless `as_json`, each line is printed
+    when its report comes.
     """
     began = time.perf_counter()
     rows = list(_rows(tier))
@@ -150,7 +150,7 @@ def run_tier(
         if not as_json:
             click.echo(ending.line(width))
     wrong = [ending for ending in endings if ending.wrong]
-    # Only a limit in the way: nothing is known to be wrong.
+    # If limits ended all of these searches, no world is known to be wrong.
     is_stopped = all(ending.result == "incomplete" for ending in wrong)
     result: Result = "incomplete" if is_stopped else "not-as-expected"
     seconds = time.perf_counter() - began
@@ -180,7 +180,7 @@ def _verdict(endings: list[Ended], wrong: list[Ended], seconds: float) -> str:
 
 
 def search_one(row: Row, **how: Any) -> Report:
-    """Search the world; `how`: as `joinproto.check.check` takes it."""
+    """Search the world of a row; `how`: further arguments of `joinproto.check.check`."""
     from joinproto.check.check import check as search_world
 
     item, mutant = row
@@ -191,14 +191,14 @@ def search_one(row: Row, **how: Any) -> Report:
 def side_by_side(rows: Sequence[Row], count: int, limits: Mapping[str, Any]) -> Iterator[Report]:
     """Search worlds, one in each of `count` processes; yield reports in order of `rows`.
 
-    A limit of memory is for all processes together.
+    The memory limit is for all processes together.
     """
     most = limits["memory_max_bytes"]
     search = partial(
         search_one, workers=1, **{**limits, "memory_max_bytes": most and most // count}
     )
-    # Forked: the compiled loops and the catalogue are there already.  Ctrl-C goes to all, and this
-    # process takes it.
+    # A forked process has the compiled loops and the catalogue already.  Ctrl-C reaches all
+    # processes; the forked ones ignore it, and this process handles it.
     context, ignore = multiprocessing.get_context("fork"), (signal.SIGINT, signal.SIG_IGN)
     with ProcessPoolExecutor(count, context, signal.signal, ignore) as pool:
         try:
@@ -209,7 +209,7 @@ def side_by_side(rows: Sequence[Row], count: int, limits: Mapping[str, Any]) -> 
                 next="search with one: add --workers 1",
             ) from error
         except BaseException:
-            # Results that they would still find are of no use.
+            # The results of searches that still run are of no use.
             for process in multiprocessing.active_children():
                 process.kill()
             raise

@@ -1,4 +1,4 @@
-"""`joinproto validate`: the event logs of real members and brokers, against what must hold."""
+"""`joinproto validate`: check event logs of real members and brokers against what must hold."""
 
 from __future__ import annotations
 
