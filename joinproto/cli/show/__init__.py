@@ -1,4 +1,4 @@
-"""Presentations of a check for people and programs: chart, report, page, formats.
+"""Presentations of a check, for people and programs: chart, report, page and file formats.
 
     joinproto.check.report.Report ──┬─ summary.py   the report in words           on the terminal
                            ├─ chart.py     the run as a sequence chart   on the terminal
@@ -9,9 +9,9 @@
     a search's ticks ──────── progress.py  one live line                 on standard error
 
 Start with `story.py` (the events of a run), `words.py` (their sentences) and `findings.py` (the
-parts of a report).  Chart and page only lay out their results, so no presentation can lose a step
-that another has.  Nothing here searches, and nothing here decides: it reads
-`joinproto/check/report.py` and no more.
+parts of a report).  Chart and page only lay out what these three return, so that no presentation
+loses a step that another one has.  No module here searches or judges: they read a report
+(`joinproto/check/report.py`).
 
 On a terminal:
 

@@ -1,4 +1,4 @@
-"""Numbers with their units, and tables of them, as a person reads them."""
+"""Numbers with their units, and tables, as a person reads them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def duration(seconds: float) -> str:
 
 def _scaled(number: int, units: tuple[str, ...]) -> str:
     value, at = float(number), 0
-    # A value that rounds to 1,000 is one of the next unit.
+    # A value that rounds to 1,000 is written in the next unit.
     while value >= 999.5 and at < len(units) - 1:
         value /= 1_000
         at += 1
@@ -48,9 +48,10 @@ def _scaled(number: int, units: tuple[str, ...]) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], *to: Callable[[str, int], str]) -> list[str]:
-    """Return rows as lines, their cells below each other.
+    """Return rows as lines, with the cells of a column below each other.
 
-    `to`: how a cell gets its width, for each column or one for all; without it, at the left.
+    `to`: functions that pad a cell to its width, one for each column or one for all; `str.ljust`
+    by default.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     sides = to if len(to) == len(widths) else (to or (str.ljust,)) * len(widths)

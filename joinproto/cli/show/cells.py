@@ -13,19 +13,19 @@ _WIDER_NOW = (("\u2630", "\u2637"), ("\u268a", "\u268f"), ("\u4dc0", "\u4dff"))
 
 
 def width(text: str) -> int:
-    """Return how many cells `text` takes, or a little more than it does, never less."""
+    """Return how many cells `text` takes; the number may be too large, but never too small."""
     if text.isascii():
         return len(text)
     return sum(map(_cells, text))
 
 
 def _cells(char: str) -> int:
-    # This one makes the character before it wide, in terminals that know it.
+    # This character makes the one before it wide, in terminals that support it.
     if char == _EMOJI_FORM:
         return 1
     if unicodedata.category(char) in _NO_CELL:
         return 0
-    # Newer tables than Python's own make more of these wide, and a terminal may have them.
+    # Newer Unicode tables than Python's make more characters wide, and a terminal may use them.
     if char >= "\U00010000" or any(first <= char <= last for first, last in _WIDER_NOW):
         return 2
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
@@ -34,8 +34,8 @@ def _cells(char: str) -> int:
 def wrap(line: Line, room: int, *, first: int = 0, indent: int = 0) -> Iterator[tuple[Piece, ...]]:
     """Yield `line` in rows of at most `room` cells, after `first` and then `indent` blanks.
 
-    Breaks at spaces; a word longer than a row is cut.  `room`: more than the blanks by at
-    least two, so that a wide character has its place.
+    Breaks at spaces; a word longer than a row is cut.  `room`: at least two more than the
+    blanks, so that a wide character fits.
     """
     margin = [Piece(" " * indent)]
     row = [Piece(" " * first)]
@@ -90,7 +90,7 @@ def _cut(piece: Piece, first: int, other: int) -> Iterator[Piece]:
 
 
 def clip(text: str, room: int, *, more: str = "~") -> str:
-    """Return `text`, or its beginning and the mark `more`, in `room` cells."""
+    """Return `text`, or its beginning and the mark `more`, in at most `room` cells."""
     if width(text) <= room:
         return text
     kept, used = "", 0

@@ -4,9 +4,9 @@
                                       |   what it changed, old → new
 
 An arrow stands in the row of the step that receives the message; the text says which step
-sent it.  Left of the steps' numbers a bracket holds the cycle, right of them a thick line
-the time while the network is split.  Where there are too many members for the width, the
-text continues without lifelines.
+sent it.  Left of the steps' numbers, a bracket marks the cycle.  Right of them, a thick line
+marks the time while the network is split.  If there are too many members for the width, the
+text is shown without lifelines.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WIDTH_MIN = 30
 
 TEXT_MIN = 28
 TEXT_GOOD = 42
-"""Cells next to the lifelines: the required width, and the desired one."""
+"""Cells for the text next to the lifelines: the least width, and the preferred width."""
 
 STEPS_PER_HEAD = 12
 """Steps between two lines with the members' names: about one screen."""
@@ -138,7 +138,7 @@ class _Chart:
             yield from self._beside(moment, self._gap(moment), [Text(end, 0)], mark=mark)
 
     def _texts(self, moment: Moment) -> Iterator[Text]:
-        """Yield the sentence of a step, then its statements; each other member named once."""
+        """Yield a step's sentence, then its statements; those about another member name it once."""
         acts = moment.step.member if moment.step else None
         named = acts
         yield Text(sentence(moment, self.story), 0)
@@ -166,7 +166,7 @@ class _Chart:
         number: str = "",
         mark: str = "",
     ) -> Iterator[list[Piece]]:
-        """Yield `row` with the first text right of it; the lifelines continue next to the rest."""
+        """Yield `row` with the first text right of it; the lifelines go on next to other texts."""
         room = self.width - self.gutter - (self.lanes.width + 1 if self.lanes else 0)
         for text in texts:
             line_ = self.glyphs.line(text.line)
@@ -179,7 +179,7 @@ class _Chart:
         return [*self._left(moment), *row]
 
     def _left(self, moment: Moment, number: str = "", mark: str = "") -> list[Piece]:
-        """Return the columns left of the lifelines: cycle, number, split."""
+        """Return the columns left of the lifelines: cycle, step number, split."""
         begin = self.story.loop_at
         inside = self.loops and begin is not None and moment.number > begin
         bracket = mark or (self.glyphs.side if inside else " ")
@@ -212,7 +212,7 @@ def _arrives(moment: Moment) -> bool:
 
 
 def _picture(moment: Moment) -> Iterator[Text]:
-    """Yield the rows of the model's own picture of a state, where it is a text."""
+    """Yield the rows of the model's own picture of a state, if the picture is text."""
     if moment.picture and not is_svg(moment.picture):
         for row in moment.picture.splitlines():
             blanks = 2 + len(row) - len(row.lstrip(" "))

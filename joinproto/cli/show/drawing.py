@@ -1,7 +1,7 @@
 """The run as an SVG sequence chart: lifelines, arrows, crashes, splits and the cycle.
 
-Only shapes and classes: colours and motion are the style sheet's, so that the chart is
-right in light, in dark and on paper.  Each step is a link to its words below the chart.
+The chart has only shapes and classes.  Colours and motion are in the style sheet, so that the
+chart is readable in light and dark themes and on paper.  Each step is a link to its words below.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def definitions() -> Markup:
 
 
 def _bands(plan: Plan) -> Iterator[Markup]:
-    """Yield the bands of the times while the network is split; one side is hatched."""
+    """Yield a band for each time while the network is split; one side of it is hatched."""
     since: StepRow | None = None
     end = plan.rows[-1].top
     for row in [*plan.steps.values(), None]:
@@ -105,7 +105,7 @@ def _cycle(plan: Plan) -> Iterator[Markup]:
 
 
 def _lifelines(plan: Plan) -> Iterator[Markup]:
-    """Yield for each member its line: whole while it runs, broken while it is down."""
+    """Yield the lifeline of each member: solid while it runs, dashed while it is down."""
     steps = plan.steps
     bottom = plan.rows[-1].top
     for name in plan.story.lifelines:

@@ -16,7 +16,7 @@ from joinproto.cli.show.words import event_line, sentence
 
 
 def step_row(plan: Plan, row: StepRow) -> Markup:
-    """Return the row of one step: a link to its words, with all that stands in it."""
+    """Return the row of one step, as a link to its words below the chart."""
     return _Step(plan, row).drawn()
 
 
@@ -82,7 +82,7 @@ class _Step:
             yield self._label(sentence(self.moment, self.plan.story), self._middle)
 
     def _message(self) -> Iterator[Markup]:
-        """Yield an arrow to each receiver, or to where the message was lost."""
+        """Yield an arrow to each receiver; the arrow of a lost message ends before the receiver."""
         step = self.moment.step
         assert step is not None
         assert step.message is not None
@@ -113,7 +113,7 @@ class _Step:
             yield _cross(stop, y)
 
     def _message_label(self, message: MessageText) -> Line:
-        """Return the texts at an arrow: the message's fate, and its sending."""
+        """Return the words at an arrow: the message's fate, its text, and the step that sent it."""
         step = self.moment.step
         parts = [Piece(visible(message.content), Role.MESSAGE)]
         if self.moment.is_lost or self.moment.is_doubled:
@@ -126,7 +126,7 @@ class _Step:
         return line(*parts)
 
     def _flight(self, x: float) -> Iterator[Markup]:
-        """Yield the way of the message through time, shown with its step."""
+        """Yield a line from the step that sent the message; it is shown together with this step."""
         sent = self.plan.steps.get(self.moment.sent_in or 0)
         if sent is not None:
             yield element("line", x1=x, x2=x, y1=sent.y, y2=self.row.y, class_="flight")
@@ -156,7 +156,7 @@ class _Step:
         yield self._label(sentence(self.moment, self.plan.story), middle)
 
     def _marks(self) -> Iterator[Markup]:
-        """Yield a cross where a member goes down, a ring where one comes up."""
+        """Yield a cross where a member goes down, and a ring where a member comes up."""
         for name in self.plan.story.lifelines:
             if name in self.moment.fell:
                 yield _cross(self.plan.x(name), self.row.y)
@@ -188,7 +188,7 @@ class _Step:
 
     @property
     def _acts_at(self) -> float:
-        """Return the point to scroll to when the step is shown."""
+        """Return the horizontal position to scroll to when the step is shown."""
         step = self.moment.step
         member = step.member if step is not None else None
         return self.plan.x(member) if member in self.plan.story.lifelines else self._middle

@@ -24,7 +24,7 @@ MARKS = {
 }
 
 NUMBERED_WORTH_SAYING = 32 << 20
-"""A search of a small world takes as much, whatever it numbers."""
+"""Bytes that the search of any small world takes for numbered values; only more is reported."""
 
 GROWING_MAX = 3
 
@@ -46,9 +46,9 @@ class Fact:
 
 
 def result(report: Report) -> Piece:
-    """Return the result in words, with the expected one where that adds information.
+    """Return the result in words, with the expected result if that adds information.
 
-    A claim that is violated and a state that is never reached are two things to a reader.
+    The words tell a violated claim from a state that is never reached.
     """
     is_broken = any(item.result == "violated" for item in report.properties)
     fails = "VIOLATED" if is_broken else "NOT REACHED (a `sometimes` never comes true)"
@@ -58,7 +58,7 @@ def result(report: Report) -> Piece:
         case "violated", _:
             return Piece(fails, Role.BAD)
         case "holds", "violated":
-            # The options may well be the reason why it holds; those given are not known here.
+            # The given options, which are not known here, may be the reason why it holds.
             return Piece("HOLDS; with its default options it must fail", Role.WARN)
         case "holds", _:
             return Piece("holds", Role.GOOD)
@@ -71,7 +71,7 @@ def result(report: Report) -> Piece:
 
 
 def costs(report: Report) -> Iterator[Fact]:
-    """Yield the extent of the search and its costs."""
+    """Yield what the search covered, and what it cost."""
     if report.stopped_by:
         yield Fact("stopped", visible(report.stopped_by))
     if growing := report.coverage.growing:
@@ -112,7 +112,7 @@ def exercised(report: Report) -> str:
 
 
 def not_exercised(report: Report) -> Iterator[str]:
-    """Yield the parts that the search never reached: claims hold there only for want of a trial."""
+    """Yield what the search never exercised: that claims hold says nothing about these parts."""
     void = report.coverage.void
     if len(void) > 1 and len({*void.values()}) == 1:
         yield f"claims are open: {visible(min(void.values()))}"
@@ -141,7 +141,7 @@ def why_open(report: Report, item: PropertyResult) -> str:
 
 
 def _what_was_shown(report: Report) -> str:
-    """Return the texts that members showed, for a person who looks for a misspelt one."""
+    """Return the texts that members showed, for a person who looks for a misspelt text."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, texts in report.coverage.shown.items():
         alike.setdefault(texts, []).append(visible(name))
@@ -152,21 +152,21 @@ def _what_was_shown(report: Report) -> str:
 
 
 def left_out(report: Report) -> bool:
-    """Return whether the world had the search continue from some of its states alone."""
+    """Return whether the world kept the search from going on from some states."""
     return FOUND_FIRST in report.reductions or report.beyond > 0
 
 
 def is_empty(item: PropertyResult) -> bool:
-    """Return whether it says nothing: its premise was never true in all that was judged."""
+    """Return whether a claim says nothing, because its premise was true in no judged state."""
     return item.premise_met is False and item.result != "unknown"
 
 
 def ended_early(report: Report) -> str:
-    """Return where the search ended before it saw everything, in words, or nothing."""
+    """Return, in words, where the search ended early; "" if it saw everything."""
     if report.stopped_by:
         return "the search ended at a limit"
-    # Claims about whole runs are judged when all states are found; an `always` before, and
-    # `implements` where a state stands for none.
+    # Claims about whole runs are judged when all states are found.  A broken `always` ends the
+    # search before that, and so does `implements` if a state stands for no state of the other.
     broken = {item.kind for item in report.properties if item.result == "violated"}
     is_open = any(item.result == "unknown" for item in report.properties)
     if "always" in broken or ("implements" in broken and is_open and not left_out(report)):
@@ -175,7 +175,7 @@ def ended_early(report: Report) -> str:
 
 
 def remark(item: PropertyResult) -> str:
-    """Return the remark on a property next to its mark."""
+    """Return the remark that follows a property's name; "" for none."""
     words = []
     if item.trace_length is not None:
         words.append(f"in {plural(item.trace_length, 'step')}")
@@ -190,9 +190,10 @@ def command(report: Report) -> str:
 
 
 def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iterator[Fact]:
-    """Yield the next commands, each with its purpose (`typed`: the command that gave this report).
+    """Yield commands to type next, each with its purpose.
 
-    `has_sizes`: whether the world can be built with another number of members.
+    `typed`: the command that gave this report.  `has_sizes`: whether the world can be built with
+    another number of members.
     """
     if report.trace is not None:
         yield Fact(f"{typed} --trace run.html", "read the run as a page")
@@ -209,7 +210,7 @@ def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iter
             return
         limit = next((flag for word, flag in LIMITS.items() if word in report.stopped_by), "")
         yield Fact(f"{typed} {limit or '--max-memory SIZE'}", "search on with a higher limit")
-        # States in files belong to this process alone; a graph of all steps is none of them.
+        # Files can hold states, in this process alone, but not the graph of all steps.
         if limit != LIMITS["memory"] or " --checkpoint " in typed:
             return
         if "all runs" not in report.stopped_by:

@@ -1,4 +1,4 @@
-"""The characters a chart is drawn with: boxes, or ASCII where the terminal has no more."""
+"""The characters that draw a chart: box characters, or ASCII if the terminal has no others."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from joinproto.cli.show.pieces import Line, Piece
 
 @frozen
 class Glyphs:
-    """One character each, by default of boxes.
+    """The characters of a chart, one for each purpose; box characters by default.
 
-    `life`: of a running member, `dead`: of one that is down.
+    `life`: the lifeline of a running member.  `dead`: the lifeline of a member that is down.
     """
 
     life: str = "│"
@@ -37,13 +37,13 @@ class Glyphs:
     is_ascii: bool = False
 
     def text(self, text: str) -> str:
-        """Return `text` in characters that go with these."""
+        """Return `text`; in ASCII if these characters are ASCII."""
         if not self.is_ascii:
             return text
         return text.translate(_IN_ASCII).encode("ascii", "backslashreplace").decode("ascii")
 
     def line(self, line: Line) -> Line:
-        """Return `line` in characters that go with these."""
+        """Return `line`; in ASCII if these characters are ASCII."""
         pieces = tuple(Piece(self.text(piece.text), piece.role) for piece in line.pieces)
         return Line(pieces, line.member)
 
@@ -75,7 +75,7 @@ _IN_ASCII = str.maketrans({"→": "->", "“": '"', "”": '"', "…": "...", "�
 
 
 def glyphs_for(stream: TextIO) -> Glyphs:
-    """Return the glyphs that `stream` can write: its encoding decides."""
+    """Return the glyphs that the encoding of `stream` can write."""
     encoding = getattr(stream, "encoding", None) or "ascii"
     try:
         f"{''.join(astuple(BOXES)[:-1])}→“”…·".encode(encoding)

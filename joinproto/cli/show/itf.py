@@ -1,8 +1,8 @@
 """A run in the Informal Trace Format, which other checkers and their viewers read.
 
-Source: Apalache's ADR-015, "Informal Trace Format in JSON".  Every member is a variable, a record
-of its attributes; `action` is the step that led to the state.  Data without a place in the format
-(messages, rules) stand in each state's `#meta`.
+Source: Apalache's ADR-015, "Informal Trace Format in JSON".  Every member is a variable whose value
+is a record of the member's attributes.  The variable `action` is the step that led to the state.
+Data without a place in the format (messages, rules) are in each state's `#meta`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from joinproto.cli.show.words import headline
 from joinproto.codec.json_form import encoded
 
 INTEGER_MAX = 2**53 - 1
-"""Integers beyond this are not exact in every reader of JSON; they stay text."""
+"""Larger integers are not exact in every reader of JSON, so they are written as text."""
 
 ACTION = "action"
 
 Value = Any
-"""As the format writes it: a text, integer, boolean or list, or an object with one of the keys
-#set, #tup and #map."""
+"""A value of the format: a text, integer, boolean or list, or an object with one of the keys #set,
+#tup and #map."""
 
 
 def itf(trace: Trace, *, source: str = "") -> dict[str, Any]:
@@ -51,8 +51,8 @@ def itf(trace: Trace, *, source: str = "") -> dict[str, Any]:
         "states": [_state(moment, variables, typed) for moment in story.moments],
     }
     if trace.loop_at is not None:
-        # The last state is the one at `loop_at` once more; from there the run continues with
-        # the state after it.  So every step keeps its state, and the loop has no seam.
+        # The last state repeats the state at `loop_at`, so the run continues with the state after
+        # that one.  So every step keeps its state, and no state comes twice in a row.
         out["loop"] = min(trace.loop_at + 1, len(trace.steps))
     return out
 
@@ -79,7 +79,7 @@ def _record(
 
 
 def _field(key: str) -> str:
-    """Return the attribute as an identifier, which readers want though the format does not."""
+    """Return the attribute as an identifier: readers need one, the format does not."""
     durable = key.endswith("*")
     name = re.sub(r"\W", "_", key.removesuffix("*"), flags=re.ASCII).lstrip("_")
     if not name or not name[0].isalpha() or keyword.iskeyword(name):
@@ -94,14 +94,14 @@ def _action(step: Step | None) -> str:
 
 
 def _meta(step: Step | None) -> dict[str, Any]:
-    """Return the description of the step, without the states, which have their own place."""
+    """Return the step as JSON values, without its states, which the trace has elsewhere."""
     if step is None:
         return {}
     return {key: value for key, value in encoded(step).items() if key != "states"}
 
 
 def _variables(story: Story) -> dict[str, str]:
-    """Return the variable of each member: its name, unless the format gives that a meaning."""
+    """Return each member's variable: its name, changed if the format uses that name."""
     out: dict[str, str] = {}
     for name in story.members:
         free = f"_{name}" if name.startswith("#") else name
@@ -118,7 +118,7 @@ def _unused(name: str, taken: Collection[str]) -> str:
 def _typed(story: Story) -> frozenset[tuple[str, str]]:
     """Return the attributes (member, name) that have one type in every state of the run.
 
-    Readers give a variable one type: where one state says "-", all say text.
+    Readers give a variable one type.  So if one state has the text "-", all states have texts.
     """
     seen: dict[tuple[str, str], list[Any]] = {}
     for moment in story.moments:
@@ -129,10 +129,10 @@ def _typed(story: Story) -> frozenset[tuple[str, str]]:
 
 
 def _value_of(text: str) -> Any:
-    """Return the value behind a text; a text alone may be an integer's."""
+    """Return the value that a text stands for; a text without a value may be an integer."""
     if isinstance(text, ValueText):
         return text.value
-    # Short first: Python refuses to read numbers of many thousand digits.
+    # Check the length first: Python refuses to read numbers of many thousand digits.
     if len(text) > 17 or not text.removeprefix("-").isdecimal() or not text.isascii():
         return text
     return int(text) if str(int(text)) == text else text
@@ -143,7 +143,7 @@ ANY = "any"
 
 
 def _type_of(value: Any) -> Any:
-    """Return a type of the format's, or None where the value has none."""
+    """Return the value's type in the format, or None if it has no type there."""
     match value:
         case enum.Enum():
             return "text"
@@ -167,7 +167,7 @@ def _type_of(value: Any) -> Any:
 
 
 def _type_of_all(values: list[Any]) -> Any:
-    """Return the one type of all of them, or None."""
+    """Return the type that all values have, or None."""
     found: Any = ANY
     for value in values:
         found = _joined(found, _type_of(value))
@@ -177,7 +177,7 @@ def _type_of_all(values: list[Any]) -> Any:
 
 
 def _joined(one: Any, other: Any) -> Any:
-    """Return the type that both are of, or None."""
+    """Return the type that covers both types, or None."""
     if one == other or other == ANY:
         return one
     if one == ANY:
@@ -191,7 +191,7 @@ def _joined(one: Any, other: Any) -> Any:
 
 
 def _encoded(value: Any) -> Value:
-    """Return a value that has a type as the format writes it."""
+    """Return a value that has a type in the format, as the format writes it."""
     match value:
         case enum.Enum():
             return plain(value)

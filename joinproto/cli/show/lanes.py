@@ -41,11 +41,11 @@ class Lanes:
 
     @property
     def width(self) -> int:
-        """Return the cells of a row."""
+        """Return the number of cells in a row."""
         return self.pitch * len(self.members)
 
     def heads(self, room: int) -> Iterator[list[Piece]]:
-        """Yield rows that name the lifelines: one row, or a stair where names are long."""
+        """Yield rows that name the lifelines: one row, or a row for each name if names are long."""
         if all(width(label) < self.pitch for label in self.labels):
             row: list[Piece] = []
             used = 0
@@ -114,7 +114,7 @@ class _Row:
             return
         here, there = self._x(sender), self._x(receiver)
         towards = 1 if there > here else -1
-        # A message that the network takes or doubles arrives nowhere in this step.
+        # The arrow ends one cell before the receiver's lifeline, where its tip is drawn.
         self._fill(here, there - towards, glyphs.joint if doubled else glyphs.dash)
         end = glyphs.left_end if towards == 1 else glyphs.right_end
         self.cells[here] = (glyphs.dead if sender in self.down else end, Role.MESSAGE)
@@ -140,7 +140,7 @@ class _Row:
             self.mark(name, glyph, Role.SPLIT)
 
     def pieces(self, end: int | None = None) -> list[Piece]:
-        """Return the row up to the cell `end`, neighbours of one role in one piece."""
+        """Return the row up to the cell `end`; adjacent cells of one role are one piece."""
         runs = groupby(self.cells[:end], key=lambda cell: cell[1])
         return [Piece("".join(text for text, _ in run), role) for role, run in runs]
 

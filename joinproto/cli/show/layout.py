@@ -1,4 +1,4 @@
-"""The parts that reports in text have in common, and their layout in rows of a width."""
+"""The parts that text reports have in common, and their layout in rows of a given width."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from joinproto.cli.show.pieces import Line, Piece, Role, line, visible
 
 @frozen
 class Text:
-    """A line, and how far its first row and the others are indented."""
+    """A line, and the blanks before its first row and before its other rows."""
 
     line: Line
     first: int = 2
@@ -24,18 +24,18 @@ class Text:
 
 
 def heading(words: str) -> Iterator[Text]:
-    """Yield an empty line, and the heading of the next ones."""
+    """Yield an empty line, and the heading of the lines that follow."""
     yield Text(line(), 0)
     yield Text(line(Piece(words, Role.TITLE)), 0)
 
 
 def fact_line(name: str, words: str) -> Text:
-    """Return a fact behind its name, of at most 8 characters."""
+    """Return a name of at most 8 characters, and its fact after it."""
     return Text(line(Piece(name.ljust(9), Role.QUIET), words), 2, 11)
 
 
 def claims(rows: Sequence[tuple[Piece, str, str, str]]) -> Iterator[Text]:
-    """Yield claims in columns: of each its mark, kind, name, and a remark."""
+    """Yield claims in columns: mark, kind, name and remark of each claim."""
     yield from heading("properties")
     shown = [(mark, kind, visible(name), remark) for mark, kind, name, remark in rows]
     marks = max((len(mark.text) for mark, *_ in shown), default=0) + 2
@@ -54,7 +54,7 @@ def claims(rows: Sequence[tuple[Piece, str, str, str]]) -> Iterator[Text]:
 
 
 def listed(statements: Sequence[str], most: int) -> Iterator[Text]:
-    """Yield warnings, at most so many; the JSON form has all."""
+    """Yield at most `most` warnings, and how many more there are; the JSON form has all."""
     for statement in statements[:most]:
         yield Text(line(Piece(visible(statement), Role.WARN)))
     if len(statements) > most:
@@ -62,7 +62,7 @@ def listed(statements: Sequence[str], most: int) -> Iterator[Text]:
 
 
 def laid_out(texts: Iterable[Text], *, width: int, glyphs: Glyphs, paint: Paint) -> str:
-    """Return the lines in rows of at most `width` cells."""
+    """Return the lines, wrapped to rows of at most `width` cells, as one text."""
     rows = (
         row
         for text in texts
@@ -72,7 +72,7 @@ def laid_out(texts: Iterable[Text], *, width: int, glyphs: Glyphs, paint: Paint)
 
 
 def painted(rows: Iterable[Sequence[Piece]], paint: Paint) -> str:
-    """Return rows of pieces as text, without the blanks at their ends."""
+    """Return rows of pieces as one text, without the blanks at the ends of rows."""
     return "\n".join(
         "".join(paint(piece.text, piece.role) for piece in _trimmed(row)) for row in rows
     )

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from joinproto.cli.show.pieces import Line, Piece, Role
 
 EMPTY_ELEMENTS = {"circle", "img", "line", "link", "meta", "path", "rect"}
-"""Elements without content: of HTML without an end tag, of SVG closed at once."""
+"""Elements without content; they are written as `<name/>`."""
 
 
 class Markup(str):
-    """Text that is markup; made only here, and by joining other markup."""
+    """Text that is markup already, and is not escaped again."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ def text(value: str) -> Markup:
 
 
 def join(parts: Iterable[Child], between: str = "") -> Markup:
-    """Return the parts one after another."""
+    """Return the parts one after another, with `between` between them."""
     return Markup(text(between).join(text(part) for part in parts if part is not None))
 
 
@@ -61,7 +61,7 @@ def _attribute(key: str, value: str | float | bool) -> str:
 def table(
     heads: Iterable[str], rows: Iterable[Iterable[Child]], caption: str, *, kind: str = ""
 ) -> Markup:
-    """Return a table; `kind`: a class of its own."""
+    """Return a table; `kind`: another class for it."""
     top = element("tr", *(element("th", head, scope="col") for head in heads))
     body = (element("tr", *(element("td", cell) for cell in row)) for row in rows)
     return element(
@@ -74,7 +74,7 @@ def table(
 
 
 def folded(title: str, content: Markup) -> Markup:
-    """Return content that is shown on demand."""
+    """Return content that is shown when its title is clicked."""
     return element("details", element("summary", title), content, class_="fold")
 
 
@@ -84,7 +84,7 @@ def items(texts: Iterable[Child], kind: str | None = None) -> Markup:
 
 
 TAGS = {Role.OLD: "del", Role.NEW: "ins", Role.MESSAGE: "code"}
-"""Roles with a meaning of their own in HTML, so that a reader's voice tells them apart."""
+"""Roles for which HTML has an element, so that a screen reader tells them apart."""
 
 
 def spoken(line: Line) -> Markup:

@@ -1,7 +1,7 @@
-"""A check as one HTML page that needs nothing else: no network, no other file.
+"""A check as one HTML page that needs no network and no other file.
 
-The words carry everything; the chart, the panel next to it and the keys are comfort on top.
-Without JavaScript the page is the chart and, below it, the run as a list.
+The words have all information; the chart, the panel next to it and the keys only make it easier to
+read.  Without JavaScript the page shows the chart and, below it, the run as a list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from joinproto.codec.json_form import encoded
 ASSETS = Path(__file__).with_name("assets")
 
 _MARGINS = 40
-"""Pixels next to the chart, on a screen of its width."""
+"""Pixels next to the chart on the narrowest screen that shows it."""
 
 
 def page(
@@ -39,15 +39,15 @@ def page(
     options: Mapping[str, object] | None = None,
     levels: Sequence[Growth] = (),
 ) -> str:
-    """Return the page of `report` and its run, where it has one.
+    """Return the page of `report`, and of its run if it has one.
 
-    `options`: of `load_world`, to build this very world.  `levels`: how it grew, for the page of a
-    whole run.
+    `options`: arguments of `load_world` that build this world.  `levels`: the growth of the search;
+    without it the page has no section about growth.
     """
     run, rules = _run(report)
     style, script = asset("page.css") + rules, asset("page.js")
     return Template(asset("page.html")).substitute(
-        # The page runs our own style and script and no others, whatever a content smuggles in.
+        # The hashes let a browser run only this style and script, whatever the texts contain.
         style_hash=style_hash(style),
         script_hash=style_hash(script),
         style=style,
@@ -68,7 +68,7 @@ def asset(name: str) -> str:
 
 
 def style_hash(source: str) -> str:
-    """Return the hash that allows a page this style or script, and no other."""
+    """Return the hash with which a page allows this style or script, and no other one."""
     digest = hashlib.sha256(source.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
@@ -81,7 +81,7 @@ def _title(report: Report) -> str:
 
 
 def _run(report: Report) -> tuple[Markup, str]:
-    """Return the run as chart and in words, and the chart's own rules of style."""
+    """Return the run as a chart and in words, and the style rules for the chart's widths."""
     if report.trace is None:
         return Markup(), ""
     story = tell(report.trace)

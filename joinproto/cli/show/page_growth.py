@@ -1,6 +1,4 @@
-"""The growth of a search, on the page of a run: a plot of the levels, and the use of time and
-bytes.
-"""
+"""The growth of a search, for the page of a run: a plot of the levels, and the time and bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720.0, 240.0, 84.0, 16.0, 34.0
 
 
 def growth(levels: Sequence[Growth]) -> Markup:
-    """Return the section: a plot, the sums, and every level in a table that is folded."""
+    """Return the section: a plot, the sums, and a folded table of all levels."""
     return element("section", *_parts(levels), class_="growth", aria_label="Growth by level")
 
 
@@ -52,7 +50,7 @@ def _row(item: Growth) -> tuple[str, ...]:
 
 
 def plot(counts: Sequence[int]) -> Markup:
-    """Return new states by level as an SVG area; the words next to it say the same."""
+    """Return the new states of each level as an SVG area; the table has the same numbers."""
     top = max(counts, default=1)
     across = (WIDTH - LEFT - 8) / max(1, len(counts) - 1)
     down = HEIGHT - TOP - BOTTOM

@@ -1,4 +1,4 @@
-"""The worlds that ship as one HTML page that needs nothing else: no network, no script."""
+"""The worlds that ship, as one HTML page that needs no network and no script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from joinproto_worlds.entries import FAMILIES, family_of, mistake
 
 
 def models_page(worlds: Iterable[Entry]) -> str:
-    """Return the page: by family, each world with its claims, bounds and expected result."""
+    """Return the page: families, and in them worlds with claims, bounds and expected results."""
     listed = list(worlds)
     style = asset("page.css") + asset("models.css")
     return Template(asset("models.html")).substitute(

@@ -16,7 +16,7 @@ from joinproto.cli.show.story import Change, Moment, Story
 from joinproto.cli.show.words import closing, cycle_begins, cycle_ends, fairness, sentence, told
 
 FEW = 5
-"""With more members than this, their states stand closer."""
+"""If there are more members than this, their states are shown closer together."""
 
 
 def in_words(story: Story) -> Markup:
@@ -42,7 +42,7 @@ def _moment(moment: Moment, story: Story) -> Markup:
     said = [_statement(statement, moment) for statement in told(moment)]
     many = len(story.members) > FEW
     states = element("div", *_cards(moment, story), class_="states many" if many else "states")
-    # The initial state is shown at once; after that the changes tell the story.
+    # The initial state is shown unfolded.  After it, the changes say enough.
     summary = element("summary", "all members after this step")
     return element(
         "li",
@@ -60,7 +60,7 @@ def _moment(moment: Moment, story: Story) -> Markup:
 def _picture(moment: Moment) -> Markup | None:
     """Return the model's own picture of the state.
 
-    SVG is an image: nothing in it runs, and nothing is fetched.
+    SVG is shown as an image, so that no script in it runs and nothing is fetched.
     """
     if not moment.picture:
         return None

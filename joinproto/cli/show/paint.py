@@ -1,4 +1,4 @@
-"""Colours, for a terminal that has them: one small hook between words and screen.
+"""Colours for terminals that have them: the function that colours a piece of text.
 
 Every text is complete without paint.  A pipe, NO_COLOR or TERM=dumb give plain text.
 """
@@ -15,7 +15,7 @@ from joinproto.cli.show.pieces import Role
 
 Paint = Callable[[str, Role], str]
 
-# Only the sixteen colours, which every theme of a terminal keeps readable.
+# Only the sixteen basic colours, which every terminal theme keeps readable.
 COLOURS = {
     Role.NUMBER: "bright_black",
     Role.MESSAGE: "cyan",
@@ -41,7 +41,7 @@ def plain(text: str, _role: Role) -> str:
 
 
 def paint_for(stream: TextIO) -> Paint:
-    """Return the painter for `stream`."""
+    """Return the function that colours texts for `stream`; `plain` if it shows no colours."""
     if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return plain
 

@@ -1,7 +1,7 @@
 """A run as a pytest test that takes the same steps with the members' real code.
 
-The test passes as long as the run is possible and ends as it did: paste it before the
-repair to see it, and turn the last line round to keep it after the repair.
+The test passes as long as the run is possible and ends as it did.  Add it before a repair to see
+the failure; reverse its last line after the repair to keep it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from joinproto.cli.show.story import Moment, tell
 from joinproto.cli.show.words import headline, in_a_row
 
 LINE_MAX = 79
-"""Longer calls are written one argument to a line, with a comma at the end, which every
-setting of a formatter leaves alone."""
+"""Longer calls have one argument a line and a comma at the end, a form that formatters with any
+setting leave alone."""
 
 LINT_MAX = 100
 
@@ -25,7 +25,7 @@ LINT_MAX = 100
 def paste(report: Report, trace: Trace, *, options: Mapping[str, object] | None = None) -> str:
     """Return `trace` as the source of a test.
 
-    `options`: of `load_world`, to build this very world.
+    `options`: arguments of `load_world` that build this world.
     """
     name = f"test_{_slug(trace.property)}_in_{_slug(report.world)}"
     body = [
@@ -71,8 +71,8 @@ def _step(moment: Moment) -> Iterator[str]:
 def _asserts(trace: Trace) -> Iterator[str]:
     """Yield assertions about the end of the run.
 
-    A run without end is shown by coming back to where it was; the claim is asked for at
-    its end alone, because `shows` looks at the present state.
+    A run without end is asserted by its return to an earlier state.  The claim is asserted only
+    at the end of the steps, because `shows` looks at the present state.
     """
     if trace.loop_at is not None and trace.loop_at < len(trace.steps):
         yield f"assert run.loops_to({trace.loop_at})"
@@ -102,7 +102,7 @@ def _call(function: str, arguments: list[str]) -> Iterator[str]:
 
 
 def _comment(text: str) -> Iterator[str]:
-    """Yield `text` as comment lines, none of which a linter or type checker obeys."""
+    """Yield `text` as comment lines that no linter or type checker takes for an order."""
     for row in textwrap.wrap(text, LINE_MAX - 8, break_on_hyphens=False):
         yield f"# | {row}".rstrip() if _ORDER.match(row) else f"# {row}".rstrip()
 
@@ -129,6 +129,6 @@ def _value(value: object) -> str:
 
 
 def _slug(name: str) -> str:
-    """Return `name` as part of a function's name; of a model's path, its last part."""
+    """Return `name` as part of a function's name; for a path of a model, its last part."""
     name = name.rpartition("/")[2].replace(".py", " ")
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "it"

@@ -1,7 +1,7 @@
 """Text in pieces, each with its role: the words, without layout.
 
-The terminal gives a role a colour, the page a class.  Every line is complete without
-either: a role adds, it never says anything alone.
+The terminal shows a role as a colour, and the page as a class.  Every line is complete without
+them: a role never says anything that the text does not say.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Piece:
 
 @frozen
 class Line:
-    """One statement.  `member`: the one that it is about, if any."""
+    """One statement.  `member`: the member that it is about, if any."""
 
     pieces: tuple[Piece, ...]
     member: str | None = None
@@ -72,10 +72,10 @@ def listed(items: Iterable[Iterable[Piece]]) -> list[Piece]:
 
 
 def visible(text: str) -> str:
-    """Return `text` so that every character of it can be seen.
+    """Return `text` so that every character of it can be seen; `""` if it is empty.
 
-    Characters that move the cursor, turn the direction of writing, take no place or are no
-    text at all stand as escapes: contents come from models, and a model may hold anything.
+    Characters that move the cursor, change the direction of writing, take no space or cannot be
+    printed are written as escapes: texts come from models, and a model may hold anything.
     """
     if not text:
         return '""'

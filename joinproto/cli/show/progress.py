@@ -1,7 +1,7 @@
 """One line on standard error that says how far a long search is.
 
-On a terminal it is written over, every tenth of a second; elsewhere, as in a log, it is a line of
-its own, every ten seconds.
+On a terminal the line is overwritten, at most every tenth of a second.  Elsewhere, as in a log, a
+new line is written, at most every ten seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RATE_OVER_SECONDS = 3.0
 
 
 class Tick(Protocol):
-    """The progress of a search: `level` in states, `frontier` in states to expand."""
+    """The progress of a search.  `frontier`: the number of states to expand."""
 
     @property
     def level(self) -> int: ...
@@ -39,7 +39,7 @@ class Tick(Protocol):
 
 @define
 class Progress:
-    """Writes ticks over one another; as a context manager it clears the line at the end.
+    """Shows ticks on one line; as a context manager it clears the line at the end.
 
     with Progress(sys.stderr) as progress:
         check(world, progress=progress)
@@ -53,15 +53,18 @@ class Progress:
 
     def __attrs_post_init__(self) -> None:
         self._shown = self.stream.isatty()
-        # A search that is over soon writes no line into a log.
+        # A search that ends soon writes no line into a log.
         self._last = float("-inf") if self._shown else 0.0
 
     def __call__(self, event: Tick) -> None:
-        """Show `event`, unless one was shown a moment ago."""
+        """Show `event`, unless another event was shown a moment ago."""
         self.say(event.seconds, lambda: self._text(event))
 
     def say(self, seconds: float, told: Callable[[], str]) -> None:
-        """Show the progress `seconds` after the beginning, unless it was shown a moment ago."""
+        """Show what `told` returns, unless progress was shown a moment ago.
+
+        `seconds`: the time since the beginning.
+        """
         least = SECONDS_BETWEEN if self._shown else SECONDS_BETWEEN_LINES
         if seconds - self._last < least:
             return
@@ -77,7 +80,7 @@ class Progress:
         self._written = len(text)
 
     def close(self) -> None:
-        """Clear the line, so that the report begins where it stood."""
+        """Clear the line, so that the report begins in its place."""
         if self._written:
             self.stream.write("\r" + " " * self._written + "\r")
             self.stream.flush()
@@ -90,7 +93,7 @@ class Progress:
         self.close()
 
     def _text(self, event: Tick) -> str:
-        """Return the line, short enough for 80 columns; the most important stands first."""
+        """Return the line, short enough for 80 columns, with the most important part first."""
         return (
             f"level {event.level}: {short(event.distinct)} distinct of {short(event.generated)}"
             f", {short(self._rate(event))}/s, queue {short(event.frontier)}"
@@ -98,7 +101,7 @@ class Progress:
         )
 
     def _rate(self, event: Tick) -> int:
-        """Return the steps found a second, over the last seconds."""
+        """Return the steps found per second, over the last `RATE_OVER_SECONDS`."""
         self._seen.append((event.seconds, event.generated))
         while len(self._seen) > 2 and event.seconds - self._seen[0][0] > RATE_OVER_SECONDS:
             self._seen.popleft()

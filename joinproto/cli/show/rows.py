@@ -15,23 +15,23 @@ from joinproto.cli.show.story import Moment, Story
 from joinproto.cli.show.words import cycle_begins, cycle_ends, told, verdict
 
 LEFT = 72
-"""Left of the lifelines: the cycle's bracket and the steps' numbers."""
+"""The width left of the lifelines, for the cycle's bracket and the steps' numbers."""
 
 EDGE = 24
-"""Kept free at the right."""
+"""The width that is kept free at the right."""
 
 CELL = 7.3
-"""Width of a character; a little more than most fonts take, so that no text is cut."""
+"""The width of a character; a little more than in most fonts, so that no text is cut."""
 
 NOTICE_CELL = 8.4
-"""The same, of the larger and bolder letters of a notice."""
+"""The width of a character in a notice, whose letters are larger and bolder."""
 
 ARROW = 30
-"""From the top of a step's row to its arrow: room for the words above."""
+"""The height from the top of a step's row to its arrow, for the words above the arrow."""
 
 STATEMENT = 18
 BESIDE = 14
-"""From a lifeline to the words next to it."""
+"""The distance from a lifeline to the words next to it."""
 
 HEADS = 48
 NOTICE = 40
@@ -40,16 +40,16 @@ STEPS_PER_HEAD = 10
 
 PITCHES = {1: 420, 2: 330, 3: 250, 4: 195, 5: 160, 6: 140, 7: 128, 8: 118}
 PITCH_MIN = 110
-"""From one lifeline to the next, by the number of members; more of them stand closer."""
+"""The distance between lifelines, by the number of members; `PITCH_MIN` for more members."""
 
 NARROW = 500
-"""Width of texts on a narrow screen, where the lifelines leave that room."""
+"""The width of the narrow drawing, unless its lifelines would be too close together."""
 NARROW_PITCH_MIN = 80
 
 
 @frozen
 class Block:
-    """Statements below one another, next to the lifeline at `x`; at its left or right."""
+    """Statements below one another, next to the lifeline at `x`."""
 
     lines: tuple[Line, ...]
     x: float
@@ -58,7 +58,7 @@ class Block:
 
 @frozen
 class StepRow:
-    """The row of a step.  `y`: of its arrow."""
+    """The row of a step."""
 
     moment: Moment
     top: float
@@ -67,7 +67,7 @@ class StepRow:
 
     @property
     def y(self) -> float:
-        """Return where the arrow of the step stands."""
+        """Return the vertical position of the step's arrow."""
         return self.top + ARROW
 
 
@@ -94,8 +94,9 @@ Row = StepRow | Notice | Heads
 
 @define
 class Plan:
-    """The rows of the chart of `story`, its lifelines `pitch` apart; `steps`: by number.
+    """The rows of the chart of `story`, with lifelines `pitch` apart.
 
+    `steps`: the rows of steps, by the step's number.
     `narrow`: for a screen that is too narrow for the usual pitch.
     """
 
@@ -122,11 +123,11 @@ class Plan:
 
     @property
     def width_min(self) -> float:
-        """Return how narrow the drawing may be shown: below that its text is too small."""
+        """Return the least width to show the drawing in; below it, its text is too small."""
         return round(0.76 * self.width)
 
     def x(self, name: str) -> float:
-        """Return where the lifeline of `name` stands."""
+        """Return the horizontal position of the lifeline of `name`."""
         return LEFT + self.pitch * (self.story.lifelines.index(name) + 0.5)
 
     def _put(self, row: Row) -> None:
@@ -155,7 +156,7 @@ class Plan:
             self._notice(end)
 
     def _blocks(self, moment: Moment) -> Iterator[Block]:
-        """Yield the texts at the lifelines: in a joint step at each, else at one."""
+        """Yield the texts at lifelines: of all changed members in a joint step, else of one."""
         statements = told(moment)
         if moment.is_joint:
             yield from self._joint_blocks(moment, statements)
@@ -170,7 +171,7 @@ class Plan:
         yield Block(_clipped(mine, (left if to_left else right) - BESIDE), x, to_left)
 
     def _joint_blocks(self, moment: Moment, statements: Sequence[Line]) -> Iterator[Block]:
-        """Yield a block for each member of a joint step, up to the next one's lifeline."""
+        """Yield a block for each member of a joint step, cut before the next lifeline."""
         names = sorted(set(moment.changed) & set(self.story.lifelines), key=self.x)
         said = {name: [item for item in statements if item.member == name] for name in names}
         free_from = float(LEFT)
@@ -184,7 +185,7 @@ class Plan:
 
 
 def _room_for(statements: Sequence[Line]) -> float:
-    """Return the pixels that `statements` take, from the lifeline they stand at."""
+    """Return the width that `statements` take, from the lifeline next to them."""
     return CELL * max(width(item.text) for item in statements) + BESIDE
 
 
@@ -195,7 +196,7 @@ def _named(statement: Line, acts: str) -> Line:
 
 
 def _clipped(statements: Sequence[Line], room: float) -> tuple[Line, ...]:
-    """Return the first statements, cut to `room`: in full they stand below the chart."""
+    """Return the first statements, cut to `room`; the list below the chart has them in full."""
     shown = statements[:STATEMENTS_MAX]
     if len(statements) > STATEMENTS_MAX:
         rest = len(statements) - STATEMENTS_MAX + 1

@@ -1,7 +1,7 @@
-"""A run as a story: next to each step its changes, and the members that are down or cut off.
+"""A run as a story: each step with its changes, and the members that are down or cut off.
 
-A trace holds whole states.  People ask what changed; this is the one place that says so,
-for the chart, the page and the formats alike.
+A trace holds whole states.  People ask what changed.  Only this module finds the changes, for the
+chart, the page and the file formats.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ RECEIVE, START, CRASH = "receive", "start", "crash"
 SPLIT, HEAL = "split", "heal"
 LOSE, DOUBLE = "lose", "duplicate"
 MONITOR = "monitor"
-"""Parts of a world that have a state like a member's and take no steps of their own."""
+"""The name of the part of a world that has a state as a member has, but takes no steps."""
 
 
 @frozen
 class Change:
     """An attribute of a member before and after a step; None if it was not there.
 
-    The attribute "" tells that a member is down.
+    A member that is down has the attribute "".
     """
 
     member: str
@@ -39,10 +39,10 @@ class Change:
 class Moment:
     """A state of the run and the step that led there; moment 0 is the initial state.
 
-    `fell`: members that go down in the step, or crash before they are up; `rose`: that come
-    up.  `sent_in`: the step that sent the message of this one, where that can be told.
-    `apart`: the network is split after this step; `side`: the members on its one side,
-    empty if they cannot be told.  `picture`: the model's own of this state, or empty.
+    `fell`: members that go down in the step, or crash before they are up.  `rose`: members that
+    come up.  `sent_in`: the number of the step that sent this step's message, if it is known.
+    `apart`: the network is split after this step.  `side`: the members on one side of the split,
+    empty if they are not known.  `picture`: the model's own picture of this state, or "".
     `fixed`: members and their attributes that are the same in the whole run.
     """
 
@@ -91,12 +91,12 @@ class Moment:
         return self.is_of_network(DOUBLE)
 
     def is_of_network(self, *actions: str) -> bool:
-        """Return whether this is one of these steps of the network."""
+        """Return whether the step is one of these actions of the network."""
         step = self.step
         return step is not None and step.member is None and step.action in actions
 
     def addressees(self, among: Sequence[str]) -> tuple[str, ...]:
-        """Return the addressees of the step's message among `among`: all others or one."""
+        """Return which of `among` the step's message is for: one, or all but the sender."""
         step = self.step
         if step is None or step.message is None:
             return ()
@@ -121,10 +121,11 @@ class Sending:
 
 @frozen
 class Story:
-    """`members`: in the order of the trace.  `under_way`: sent, and not received by its end; of a
-    lasso, messages sent before the cycle, because the next round may receive the rest.
+    """A run.  `members`: in the order of the trace.
 
-    `lifelines`: the members without the monitor, which has a state but takes no steps.
+    `lifelines`: the members without the monitor, if it takes no steps.  `under_way`: messages that
+    were sent and not received by the end; of a lasso, only those sent before the cycle, because
+    its next round may receive the others.
     """
 
     trace: Trace
@@ -140,7 +141,7 @@ class Story:
 
     @property
     def stops(self) -> bool:
-        """Return whether the run just ends, as a lasso without a cycle: nothing more can happen."""
+        """Return whether the run is a lasso without a cycle, so that it ends."""
         return self.trace.loop_at is not None and self.trace.loop_at >= len(self.trace.steps)
 
 
@@ -179,12 +180,12 @@ def tell(trace: Trace) -> Story:
 
 
 def down_in(states: State) -> frozenset[str]:
-    """Return the members that are down."""
+    """Return the members that are down in `states`."""
     return frozenset(name for name, values in states.items() if "" in values)
 
 
 def is_crash(step: Step) -> bool:
-    """Return whether the step is a crash; one in the middle of another names that, too."""
+    """Return whether the step is a crash, also one in the middle of another step."""
     return step.action.partition(" ")[0] == CRASH
 
 
@@ -198,11 +199,11 @@ def changes(before: State, after: State, members: Sequence[str]) -> Iterator[Cha
 
 
 def _fixed(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield members that run at first, and their attributes that never have another value."""
+    """Yield (member, attribute) of members that run at first, if the value never changes."""
     for name, values in trace.initial.items():
         later = [step.states.get(name, {}) for step in trace.steps]
         for attribute, text in values.items() if "" not in values else ():
-            # A member that is down shows no more than its disk.
+            # A member that is down shows only its disk, so other attributes count as unchanged.
             if all(state.get(attribute, text if "" in state else None) == text for state in later):
                 yield name, attribute
 
@@ -232,7 +233,7 @@ def _side(detail: str, members: Sequence[str]) -> frozenset[str]:
 
 @define
 class _Numbered:
-    """A message in the network.  `known`: members that received it (or it was lost to)."""
+    """A message in the network.  `known`: members that received it or for which it was lost."""
 
     number: int
     message: MessageText
@@ -241,10 +242,11 @@ class _Numbered:
 
 @define
 class _Post:
-    """Finds out which sending a received message comes from.
+    """Finds the step that sent a received message.
 
-    The oldest that the receiver does not have yet: right for queues, and as good as any
-    other for a set.  If it has them all, it reads the newest once more.
+    It takes the oldest equal message that the receiver has not received yet.  This is right for
+    queues, and as good as any other choice for a set.  If the receiver has them all, it takes the
+    newest message once more.
     """
 
     numbered: list[_Numbered] = field(factory=list)

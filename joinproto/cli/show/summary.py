@@ -1,7 +1,7 @@
 """The report of a check as text.
 
-A check that finds nothing has shown something only if it exercised its subject; so the parts that
-were *not* exercised are in every report, also of a good one.
+A check without findings shows something only if it exercised its subject.  So every report, also a
+good one, lists what was *not* exercised.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from joinproto.cli.show.pieces import Piece, Role, line, visible
 WIDTH_MIN = 40
 
 IDLE_MAX = 30
-"""Items never exercised: at most this many are listed; the JSON report has all."""
+"""The most items that are listed of those never exercised; the JSON report has all."""
 
 
 def summary(
@@ -37,9 +37,9 @@ def summary(
 ) -> str:
     """Return the report as text, no line wider than `width` cells (at least 40).
 
-    `run`: the chart of its run, which comes before all that was counted.  `command`: the command
-    line that gave it, for the next one to type.  `has_sizes`: whether the world can be built with
-    another number of members.
+    `run`: the chart of the report's run, which comes before the counts.  `command`: the command
+    line that gave the report, from which the next commands are made.  `has_sizes`: whether the
+    world can be built with another number of members.
     """
     how: dict[str, Any] = {"width": max(width, WIDTH_MIN), "glyphs": glyphs, "paint": paint}
     rest = _texts(report, command or findings.command(report), how["width"], has_sizes)
@@ -78,7 +78,7 @@ def _texts(report: Report, command: str, width: int, has_sizes: bool) -> Iterato
 
 
 def _next(facts: list[findings.Fact], width: int) -> Iterator[Text]:
-    """Yield commands with their purposes; below each other where a row is too short."""
+    """Yield commands with their purposes; a purpose is below its command if a row is too short."""
     longest = max(cells(fact.heading) for fact in facts) + 2
     together = 2 + longest + max(cells(fact.text) for fact in facts) <= width
     for fact in facts:

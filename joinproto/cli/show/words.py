@@ -1,7 +1,7 @@
 """A run in words: one sentence for each step, then its changes, messages and faults.
 
-Short main clauses, present tense, the member first.  A reader who wants the exact label of a
-step, as a replay takes it, finds it in `Step.label`.
+Sentences are short main clauses in the present tense and begin with the member.  The exact label
+of a step, as a replay takes it, is in `Step.label`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _again(steps: int, loop_at: int) -> str:
 
 
 def verdict(trace: Trace) -> Line:
-    """Return the remark on the property where the run ends."""
+    """Return the remark on the property at the end of the run."""
     name = f"“{visible(trace.property)}”"
     if isinstance(trace, FailedRun):
         return line(Piece(f"here {visible(trace.property)}", Role.BAD))
@@ -100,7 +100,7 @@ def _since(trace: Trace) -> str:
 
 
 def sentence(moment: Moment, story: Story) -> Line:
-    """Return the step that leads to `moment`, in a sentence."""
+    """Return the step that leads to `moment` as a sentence."""
     step = moment.step
     what = event_line(moment, story)
     if step is None or step.member is None:
@@ -143,7 +143,7 @@ def event_line(moment: Moment, story: Story) -> Line:
 
 
 def told(moment: Moment) -> tuple[Line, ...]:
-    """Return the step's changes, messages and faults, one statement each; never empty."""
+    """Return the step's changes, messages and rules, one statement each; () for moment 0."""
     step = moment.step
     if step is None:
         return ()
@@ -170,7 +170,7 @@ def told(moment: Moment) -> tuple[Line, ...]:
 
 
 def in_a_row(moment: Moment) -> str:
-    """Return all that `told` says, in one line; other members than the acting one by name."""
+    """Return the statements of `told` in one line, with the names of members that do not act."""
     acts = None if moment.step is None else moment.step.member
     return "; ".join(
         item.text if item.member in (None, acts) else f"{visible(item.member)} {item.text}"
@@ -206,7 +206,7 @@ def cycle_begins() -> Line:
 
 
 def cycle_ends(story: Story) -> Line | None:
-    """Return the mark after the last step of a lasso: where it leads, or that the run ends.
+    """Return the mark after the last step of a lasso: where the step leads, or that the run ends.
 
     None for a run without a loop.
     """
@@ -232,12 +232,12 @@ def closing(story: Story) -> Iterator[Line]:
 
 
 def fairness(trace: Trace) -> tuple[str, ...]:
-    """Return the reasons why the cycle is a fair one."""
+    """Return the reasons why the cycle is fair."""
     return tuple(visible(reason) for reason in trace.fairness.split("; ") if reason)
 
 
 def _changed(name: str, changes: Sequence[Change], after: Mapping[str, str]) -> Iterator[Line]:
-    """Yield the statements about one member; every one of its changes is in one of them."""
+    """Yield the statements about one member; each of its changes is in one of them."""
     mine = {change.attribute: change for change in changes if change.member == name}
     down = mine.pop("", None)
     if down is not None and down.after is not None:
@@ -274,7 +274,7 @@ def _old_and_new(change: Change) -> list[Piece]:
 
 
 def _twins(values: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
-    """Yield the attributes, `x` and its durable `x*` together where their values agree."""
+    """Yield the attributes; `x` and its durable `x*` come together if their values agree."""
     done: set[str] = set()
     for key, value in values.items():
         twin = f"{key}*"
@@ -304,7 +304,7 @@ def _sends(message: MessageText, member: str | None) -> Line:
 
 
 def _message(moment: Moment) -> list[Piece]:
-    """Return the message of the step; with its addressee where no member receives it."""
+    """Return the message of the step, with its addressee if no member receives it."""
     step = moment.step
     assert step is not None
     assert step.message is not None

@@ -1,4 +1,4 @@
-"""A report written to a file, in the format that the file's name asks for."""
+"""Write a report to a file, in the format that the end of the file's name asks for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Options = Mapping[str, object]
 
 @frozen
 class Format:
-    """A format by the end of its files' names.  `needs_trace`: it shows a run or nothing."""
+    """A format, for files whose names have this ending.  `needs_trace`: it can only show a run."""
 
     ending: str
     about: str
@@ -51,13 +51,13 @@ def _text(report: Report) -> str:
 
 
 def _page(report: Report, options: Options) -> str:
-    # Here and not above: most searches draw nothing.
+    # Imported here, because most searches draw nothing.
     from joinproto.cli.show.page import page
 
     return page(report, options=options)
 
 
-# .itf.json before .json: the first ending that fits counts.
+# .itf.json is before .json, because the first ending that fits counts.
 FORMATS = (
     Format(".html", "a page to read", _page),
     Format(
@@ -80,7 +80,7 @@ FORMATS = (
 def format_of(path: Path) -> Format:
     """Return the format that the name of `path` asks for.
 
-    To be called before a long search, so that a wrong name costs nothing.
+    Call it before a long search, so that a wrong name costs nothing.
     """
     name = path.name.lower()
     for item in FORMATS:
@@ -95,16 +95,16 @@ def format_of(path: Path) -> Format:
 def write_trace(report: Report, path: Path, *, options: Options | None = None) -> None:
     """Write `report` and its run to `path`, in the format of its name.
 
-    `options`: of `load_world`, to build this very world; a test written without them builds the
-    world as it is by default.
+    `options`: arguments of `load_world` that build this world; a test that is written without
+    them builds the world with its defaults.
     """
     write_text(path, format_of(path).text(report, options or {}))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path`; raises `EnvironmentProblem` where that cannot be."""
+    """Write `text` to `path`; raises `EnvironmentProblem` if that is not possible."""
     try:
-        # Not in the machine's own encoding or line ends: the file may be read elsewhere.
+        # Not with the machine's own encoding and line ends, because the file may be read elsewhere.
         path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise EnvironmentProblem(
