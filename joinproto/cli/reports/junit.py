@@ -1,6 +1,6 @@
-"""JUnit's XML: a suite for each world, a case for each claim.  Undetermined is an error.
+"""JUnit's XML: a suite for each world, a case for each claim.  An undetermined claim is an error.
 
-The form is the one that pytest and Jenkins write and read; characters that XML 1.0 cannot hold are
+The form is the one that pytest and Jenkins write and read.  Characters that XML 1.0 cannot hold are
 escaped as Python escapes them.
 """
 

@@ -13,7 +13,7 @@ from joinproto.cli.show.story import Moment, Story, tell
 from joinproto.cli.show.words import closing, cycle_ends, event_line, headline, in_a_row, sentence
 
 DRAWN_MAX = 100
-"""Steps in a diagram: Mermaid refuses long texts, and the table has them all."""
+"""The most steps in a diagram: Mermaid refuses long texts, and the table has all steps."""
 
 
 def markdown(outcomes: Sequence[Ended]) -> str:

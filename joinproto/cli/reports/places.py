@@ -1,8 +1,8 @@
 """The places in the code of a claim and of each step of a run.
 
-A run is taken again with the members' real code, and the line in which a member continues after it
-chose its arm is the place of the step.  Where the arm is a row of a decision table, the row is told
-as well.
+A run is replayed with the members' real code.  The place of a step is the line at which a member's
+method continues after it has chosen an arm of an `if` or a `match`.  If the step took rows of
+decision tables, these have places as well.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Place:
 
     @property
     def below_here(self) -> str | None:
-        """Return the file as seen from this folder, None where it is not below it."""
+        """Return the path from the current folder to the file; None if it is not below that."""
         here = Path.cwd()
         return self.file.relative_to(here).as_posix() if self.file.is_relative_to(here) else None
 
 
 @frozen
 class StepPlaces:
-    """`code`: where the step is written.  `rows`: of tables that it took, by the rule's name."""
+    """`code`: where the step is written.  `rows`: the rows of tables that it took, by rule."""
 
     code: Place
     rows: Mapping[str, Place] = Factory(dict)
@@ -66,7 +66,7 @@ def of_world(loaded: Loaded) -> Place:
 
 
 def of_claim(loaded: Loaded, claim: PropertyResult | None) -> Place:
-    """Return where a claim is written, else its world."""
+    """Return where a claim is written; if that is not known, where its world is written."""
     for item in loaded.world.properties:
         for asked in item.asks if claim is not None and item.name == claim.name else ():
             code = getattr(asked, "__code__", None)
@@ -76,7 +76,7 @@ def of_claim(loaded: Loaded, claim: PropertyResult | None) -> Place:
 
 
 def of_steps(loaded: Loaded, trace: Trace) -> list[StepPlaces]:
-    """Return the place of each step: of its first member's code, else of the world."""
+    """Return the place of each step: in the code of a member that takes it, else of the world."""
     fallback = StepPlaces(of_world(loaded))
     found: list[StepPlaces] = []
     with suppress(ModelProblem), loaded.at_work():
@@ -84,12 +84,12 @@ def of_steps(loaded: Loaded, trace: Trace) -> list[StepPlaces]:
         for step, taken in zip(trace.steps, again.moves(trace), strict=False):
             rows = {rule: row for rule in step.rules if (row := _row_of(rule))}
             found.append(StepPlaces(again.place(*taken) or fallback.code, rows))
-    # A run that cannot be taken again is told with the world's own place.
+    # Steps that cannot be replayed get the place of the world.
     return found + [fallback] * (len(trace.steps) - len(found))
 
 
 class _Asked(Reference):
-    """The steps of a world; `asked`: whose question which outcome answers."""
+    """The steps of a world.  `asked`: each call of a member's code, with an outcome of it."""
 
     def __init__(self, world: Any) -> None:
         super().__init__(world)
@@ -102,13 +102,13 @@ class _Asked(Reference):
 
 
 class _Again:
-    """A run taken again."""
+    """The replay of a run."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._reference = _Asked(loaded.world)
 
     def moves(self, trace: Trace) -> Iterator[tuple[Move, list[Any]]]:
-        """Yield the move of each step, with the questions asked for it; fewer where one is lost."""
+        """Yield the move of each step and the calls made for it; end at a step that is lost."""
         reference = self._reference
         text = reference.states_text
         state = next((one for one in reference.initials() if text(one) == trace.initial), None)
@@ -138,9 +138,9 @@ class _Again:
 
 
 def _line_taken(code: MemberCode, call: Callable[[], Any]) -> Place | None:
-    """Return the line at which a member's method continues, once its arm is chosen."""
+    """Return the line at which a member's method continues after it has chosen an arm."""
     kind = getattr(code.objects, "kind", None)
-    # As they are written: a mutation that is built in wraps a method.
+    # The methods as they are written: a mutant wraps a method.
     methods = [inspect.unwrap(getattr(kind, name, _no_method)) for name in _METHODS]
     wanted = {method.__code__: method for method in methods if isinstance(method, FunctionType)}
     lines: list[tuple[CodeType, int]] = []
@@ -170,9 +170,9 @@ def _no_method() -> None:
 
 @cache
 def _arms(method: Callable[..., Any]) -> frozenset[int]:
-    """Return the lines with which the arms of a method begin.
+    """Return the lines at which the arms of a method begin.
 
-    These are of a `match` and an `if`, and the lines after an `if` that ends with `return`.
+    Arms are those of a `match` and an `if`, and what follows an `if` that ends with `return`.
     """
     with suppress(OSError, TypeError, SyntaxError):
         lines, first = inspect.getsourcelines(method)
@@ -190,7 +190,7 @@ def _arms(method: Callable[..., Any]) -> frozenset[int]:
 
 @cache
 def _row_of(rule: str) -> Place | None:
-    """Return where the row "TABLE LABEL: NAME" of a table stands, in a loaded module."""
+    """Return where a loaded module has the row "TABLE LABEL: NAME"; None if no module has it."""
     words = rule.split(" ", 2)
     if len(words) < 3:
         return None

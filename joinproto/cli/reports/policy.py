@@ -1,4 +1,4 @@
-"""A page about a policy, for a reviewer of the change that brings it: rule, run, what to write.
+"""A page about a policy, for a reviewer of the change that adds it: rule, run, what to write.
 
 `joinproto policy check POLICY --report FILE` writes it as Markdown.
 """
@@ -17,7 +17,7 @@ SOURCE_LINES_MAX = 80
 LANGUAGES = {".py": "python", ".sh": "sh", ".c": "c", ".go": "go", ".rb": "ruby"}
 
 COMPILED = (".c", ".go", ".rs")
-"""The source of a program may lie next to it."""
+"""Endings of sources: the source of a compiled program may lie next to it."""
 
 HARMS = {
     "no acknowledged write is lost": (
@@ -44,7 +44,7 @@ joinproto recover pick --json{nodes} a.info b.info c.info > verdict.json &&
 
 
 def policy_page(target: str, command: str, world: str, *, report: Report, answers: Answers) -> str:
-    """Return the page.  `target`: the policy as typed.  `command`: checks it again."""
+    """Return the page.  `target`: the policy as typed.  `command`: the one that checks it again."""
     blocks = [
         f"# {Path(target).name if Path(target).is_file() else target}",
         _verdict(world, report),
@@ -113,7 +113,7 @@ def _instead(target: str, world: str, *, report: Report, answers: Answers) -> It
         yield "## What to write instead"
         yield "\n".join(f"* {one}" for one in found)
         if target != "pick":
-            # Only the files of Galera do not say how many nodes there are.
+            # Only in Galera, the files do not say how many nodes there are.
             yield PICK.replace("{nodes}", " --nodes 3" if world == "galera" else "")
 
 

@@ -1,8 +1,8 @@
-"""SARIF 2.1.0: each claim that is not as it must be is a result, and its run a code flow.
+"""SARIF 2.1.0: each claim that is not as expected is a result, and its run is a code flow.
 
-Claims that hold are left out: readers of the format show each result as an alert.  An undetermined
-claim is a warning, not the kind `open`, which they hide.  Source: OASIS, "Static Analysis Results
-Interchange Format (SARIF) Version 2.1.0".
+Claims that hold are left out, because readers of the format show each result as an alert.  An
+undetermined claim is a warning, and not of the kind `open`, which readers hide.  Source: OASIS,
+"Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def sarif(outcomes: Sequence[Ended]) -> str:
     rules: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:
         if isinstance(outcome, Failed):
-            # It may be about no file: then there is no place to show.
+            # The failure may be about no file, so it has no place.
             words = {"text": f"{outcome.name}: undetermined: {outcome.why}"}
             results.append({"ruleId": f"{outcome.name}/check", "level": "error", "message": words})
             continue
@@ -54,9 +54,7 @@ def sarif(outcomes: Sequence[Ended]) -> str:
 
 
 def _fingerprint(outcome: Outcome, claim: str) -> str:
-    """Return a fingerprint that is the same in each check of a claim, wherever the world's file
-    is.
-    """
+    """Return a fingerprint that is the same in each check of a claim, wherever its file lies."""
     words = [outcome.report.world, claim, *words_of(outcome.loaded.options)]
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

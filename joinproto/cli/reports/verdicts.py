@@ -1,4 +1,4 @@
-"""The three verdicts of a report: holds, violated, undetermined.  Undetermined is never green."""
+"""The verdicts of a report: holds, violated, undetermined.  Undetermined is never a success."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def verdict_of_claim(item: PropertyResult) -> Verdict:
 class Judged:
     """One finding of a report: a claim, or a remark on the world as a whole.
 
-    `is_as_expected`: whether it is as it must be; never where it is undetermined.  `words`: the
-    finding, for a person.  `claim`: None for a remark.
+    `is_as_expected`: whether the verdict is the expected one, which `undetermined` never is.
+    `words`: the finding, for a person.  `claim`: None for a remark.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Outcome:
 
     @property
     def name(self) -> str:
-        """Return the world with its options, as they are typed."""
+        """Return the world with its options, as a person types them."""
         return self.loaded.words
 
     def findings(self) -> Iterator[Judged]:
@@ -86,7 +86,7 @@ class Outcome:
 
 @frozen
 class Failed:
-    """A check that ended without a result: undetermined.  `why`: in words."""
+    """A check that ended without a result, and is undetermined.  `why`: the reason, in words."""
 
     name: str
     why: str

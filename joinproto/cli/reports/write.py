@@ -1,4 +1,4 @@
-"""Reports written where a command line says: by a file's name, or as annotations on GitHub."""
+"""Write reports to the files that a command line names, or as annotations on GitHub."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Writer = Callable[[Sequence[Ended]], str]
 
 
 def _written(name: str, outcomes: Sequence[Ended]) -> str:
-    # Imported here: a check without a report needs none.
+    # Imported here, because a check without a report needs no writer.
     text: str = getattr(import_module(f"joinproto.cli.reports.{name}"), name)(outcomes)
     return text
 
@@ -44,14 +44,14 @@ def writer_of(path: Path) -> Writer:
 
 
 def refuse_unknown(paths: Sequence[Path]) -> None:
-    """Refuse names of no format, before a long search; raises `UsageProblem`."""
+    """Raise `UsageProblem` for a file of no known format, before a long search begins."""
     for path in paths:
         writer_of(path)
         refuse_folder(path, "--report")
 
 
 def refuse_folder(path: Path, flag: str) -> None:
-    """Refuse a file that cannot be written; after a long search it would be too late."""
+    """Raise `UsageProblem` for a folder, or a file in no folder, before a long search begins."""
     found = f"it is a folder: {path}" if path.is_dir() else ""
     if not path.parent.is_dir():
         found = f"there is no folder {path.parent}"
@@ -63,10 +63,10 @@ def refuse_folder(path: Path, flag: str) -> None:
 def reporting(
     name: str, outcomes: Sequence[Outcome], paths: Sequence[Path], *, github: bool
 ) -> Iterator[None]:
-    """Write one report of the final `outcomes` to each of `paths`, and for GitHub.
+    """Write a report of the final `outcomes` to each of `paths`, and annotations for GitHub.
 
-    `name`: of all that is checked.  Until then the reports say that it did not come to its end; so
-    they do where an error ends it, with the error, and whatever they said before is gone.
+    `name`: of all that is checked.  Until the end, the files say that the check did not come to its
+    end, and what they said before is gone.  If an error ends the check, they report the error.
     """
     _write([Failed(name, "the check did not come to its end")], paths)
     try:
@@ -74,7 +74,7 @@ def reporting(
     except BaseException as error:
         why = error.message if isinstance(error, JoinprotoError) else f"{error!r}"
         ended: list[Ended] = [*outcomes, Failed(name, f"the check ended with an error: {why}")]
-        with suppress(JoinprotoError):  # the one that ended it is told
+        with suppress(JoinprotoError):  # the error that ended the check is raised instead
             _write(ended, paths)
             if github:
                 _annotate(ended)
@@ -101,7 +101,7 @@ def _annotate(outcomes: Sequence[Ended]) -> None:
 
 
 def commands(outcomes: Sequence[Ended]) -> Iterator[str]:
-    """Yield a workflow command for each finding that is not as it must be.
+    """Yield a workflow command for each finding that is not as expected.
 
     Source: GitHub's documentation, "Workflow commands for GitHub Actions".
     """
@@ -134,7 +134,7 @@ def _property(text: str) -> str:
 
 
 def add_to_summary(outcomes: Sequence[Ended]) -> None:
-    """Add the Markdown report to the summary of the job, where GitHub names a file for it."""
+    """Add the Markdown report to the summary of the job, if GitHub names a file for it."""
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if name:
         try:
