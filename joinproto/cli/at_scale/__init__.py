@@ -1,5 +1,5 @@
 """Reconciliation at scale: many queues on many nodes over simulated days.
 
-Simulated: nodes, copies, time.  Shipped code: the decision (`evaluate`), and its times (`Clock`).
-`joinproto reconcile simulate` runs it; docs/reconcile.md has the results.
+Nodes, copies and time are simulated; decisions (`evaluate`) and their times (`Clock`) are made by
+the code that ships.  `joinproto reconcile simulate` runs it; docs/reconcile.md has the results.
 """

@@ -1,4 +1,4 @@
-"""The simulated cluster: which nodes have a replica, run, copy, and could take one more."""
+"""The simulated cluster: which nodes have a replica, run, copy, or could take another replica."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from joinproto.reconcile.queue import Node
 
 @frozen
 class Copy:
-    """A replica that is being copied, or waits for it."""
+    """A replica that is being copied, or waits to be copied."""
 
     queue: int
     source: int
@@ -22,9 +22,10 @@ class Copy:
 
 @define
 class Machine:
-    """`waiting`: copies that wait for one of its own to end, with the heap entry of each.
+    """A node.  `waiting`: a heap of the copies that wait until a copy of this node ends.
 
     `dropped`: how many replicas it has lost since it stopped, as others were made in their place.
+    `load`: its replicas, with those that are to be copied to it.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Machine:
 
 @define
 class Cluster:
-    """Nodes and queues by number.  `members[q]`: nodes with a replica; `on[n]`: the reverse."""
+    """Nodes and queues by number.  `members[q]`: the nodes of queue q; `on[n]`: queues on n."""
 
     shape: Shape
     machines: list[Machine]
@@ -51,7 +52,7 @@ class Cluster:
 
     @classmethod
     def of(cls, shape: Shape) -> Cluster:
-        """Return a cluster in which each queue has one replica in each of as many zones."""
+        """Return a cluster in which the replicas of each queue are in different zones."""
         dice = random.Random(shape.seed)
         machines = [Machine(f"n{at:04}", at % shape.zones) for at in range(shape.nodes)]
         by_zone = [range(zone, shape.nodes, shape.zones) for zone in range(shape.zones)]
@@ -73,7 +74,7 @@ class Cluster:
         return found
 
     def shortlist(self, queue: int) -> tuple[Node, ...]:
-        """Return the members, and of each zone the least loaded node that has no replica.
+        """Return the queue's nodes, and each zone's least loaded node without a replica of it.
 
         A choice by zone and load always takes one of these.
         """
@@ -96,7 +97,7 @@ class Cluster:
         self.loaded(node, -1)
 
     def loaded(self, node: int, more: int) -> None:
-        """Note that a node will have `more` replicas more."""
+        """Add `more` to the load of a node."""
         machine = self.machines[node]
         machine.load += more
         heapq.heappush(self._least[machine.zone], (machine.load, node))
@@ -107,7 +108,7 @@ class Cluster:
             load, node = heap[0]
             machine = self.machines[node]
             if not machine.up or machine.load != load:
-                heapq.heappop(heap)  # told again when it changed, or when it is back
+                heapq.heappop(heap)  # a change, or a return, pushes a new entry
             elif node in own:
                 aside.append(heapq.heappop(heap))
             else:

@@ -1,4 +1,4 @@
-"""Many runs, each by its seed, way and limits: made on Spark, kept as Parquet, asked by Spark.
+"""Many runs, each with a seed, way and limits: played on Spark, kept as Parquet, then queried.
 
 outcomes    a row for each run
 moments     a row for each second of a run in which something changed
@@ -23,7 +23,7 @@ from joinproto.errors import UsageProblem
 OUTCOMES, MOMENTS = "outcomes", "moments"
 PARQUET = b"PAR1"  # the first bytes of a Parquet file
 SAME = ("seed", "way", "copies_at_once", "copies_in_all")
-"""Columns of a moment that say which run it is of."""
+"""The columns of a moment that say which run it belongs to."""
 _SQL = {float: "double", int: "bigint", str: "string"}
 _KINDS: dict[str, Any] = {
     **{
@@ -34,7 +34,7 @@ _KINDS: dict[str, Any] = {
     "story": str,
     "days": int,
 }
-"""The type of each column, of an optional one without null."""
+"""The type of each column; for an optional column, the type without null."""
 
 
 @frozen
@@ -62,7 +62,7 @@ def jobs(
     in_all: int | None,
     seeds: int,
 ) -> Iterator[Job]:
-    """Yield all runs: each seed, each way; ours with each number of copies."""
+    """Yield a run for each seed and way; our way has one for each number of copies."""
     for seed, way in product(range(shape.seed, shape.seed + seeds), ways):
         of_seed = evolve(shape, seed=seed)
         if way is Care.OURS:
@@ -75,7 +75,7 @@ def jobs(
 def played(
     job: Job, goes_on: Callable[[float], bool] = lambda part: True
 ) -> tuple[Run, Outcome] | None:
-    """Return the run and its outcome; None where `goes_on` ended it (see `Run.play`)."""
+    """Return the run and its outcome; None if `goes_on` ended the run (see `Run.play`)."""
     began = time.process_time()
     until = job.days * 24 * HOUR
     run = Run(job.shape, job.way, job.copies_at_once, until, job.copies_in_all)
@@ -86,7 +86,7 @@ def played(
 
 
 def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the row of a run, and those of its moments."""
+    """Return the row of a run, and the rows of its moments."""
     both = played(job)
     assert both is not None
     run, outcome = both
@@ -95,7 +95,7 @@ def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def refuse_old(folder: Path) -> None:
-    """Raise `UsageProblem` for a folder with results: nothing is written over."""
+    """Raise `UsageProblem` for a folder with results, because nothing is overwritten."""
     if folder.exists() and not folder.is_dir():
         raise UsageProblem(f"{folder} is a file, expected a folder", next="name a new folder")
     for name in (OUTCOMES, MOMENTS):
@@ -104,7 +104,7 @@ def refuse_old(folder: Path) -> None:
 
 
 def make(session: Any, asked: list[Job], folder: Path) -> None:
-    """Play all runs on Spark, a task each, and write them."""
+    """Play all runs on Spark, each as a task, and write their rows to `folder`."""
     made = session.sparkContext.parallelize(asked, len(asked)).map(rows).persist()
     try:
         for name, rdd, columns, cls in (
@@ -187,7 +187,7 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def ask(session: Any, folder: Path) -> ManyRuns:
-    """Return the answer of Spark to `QUESTION` over a folder that `make` wrote."""
+    """Return Spark's answer to `QUESTION` about a folder that `make` wrote."""
     if not (folder / OUTCOMES).is_dir():
         raise UsageProblem(
             f"{folder} has no {OUTCOMES}", next="joinproto reconcile simulate --out DIR"

@@ -1,4 +1,4 @@
-"""The results of a run: figures, Parquet files, and a picture."""
+"""The results of a run: its figures, and a picture of several runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from joinproto.codec.json_form import Count, Seconds, filled
 from joinproto.errors import EnvironmentProblem
 
 SHOWN = 900.0
-"""Seconds that a picture shows at most."""
+"""The most seconds that a picture shows."""
 
 
 @frozen(kw_only=True)
@@ -66,9 +66,9 @@ class Outcome:
 def least(run: Run) -> float:
     """Return the least mean time below, in seconds, for the peak of all nodes in this run.
 
-    All are lost at once, so no replica is copied before the failure interval is over; from then on
-    one link as fast as all nodes together can do the same work, and of all orders the smallest
-    first has the least mean.
+    All replicas are lost at once, so none is copied before the failure interval is over.  After it,
+    one link as fast as all nodes together could do the same work, and to copy the smallest queue
+    first has the least mean of all orders.
     """
     rate = max(1, run.peak) * run.shape.rate
     ends, sent = 0.0, 0.0
@@ -89,7 +89,7 @@ class Compared:
 
 
 def draw(file: Path, runs: list[Run]) -> None:
-    """Draw the number of queues below their target, and the copies, around the first blow."""
+    """Draw the number of queues below their target, and the copies, from the first change on."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 6), layout="constrained")

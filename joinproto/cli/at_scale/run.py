@@ -1,8 +1,8 @@
-"""The events of a run, in their order: blows, looks, ends of copies.
+"""The events of a run, in their order: nodes that stop or return, looks at queues, ends of copies.
 
-A look that would find nothing to do is no event: while no replica is away nothing is evaluated,
-and one that is away is looked at from the failure interval on.  Each evaluation is the shipped
-`evaluate`; when it happens, the shipped `Clock` says.
+A look that would find nothing to do is not an event.  While no replica of a queue is away, it is
+not evaluated; otherwise looks begin when the failure interval is over.  The shipped `evaluate`
+decides.  The shipped `Clock` says when, except in the way `events`, which does not wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from joinproto.reconcile.tables import Action
 from joinproto.reconcile.timers import Clock, Happens, Timers
 
 ALL = -1
-"""In the place of a node: the cluster, which copies as much as it may."""
+"""In place of a node, it stands for the cluster: all nodes together may copy no more."""
 
 
 @frozen
@@ -78,9 +78,9 @@ class Run:
     def play(
         self, story: Sequence[NodeChange], goes_on: Callable[[float], bool] = lambda part: True
     ) -> bool:
-        """Take all events up to the end; return whether it came there.
+        """Take all events up to `until`; return False if `goes_on` ended the run before.
 
-        `goes_on`: told now and then which part of the time was played, 0 to 1.
+        `goes_on`: called now and then with the part of the time that was played, from 0 to 1.
         """
         for blow in story:
             self._at(blow.at, self._back if blow.up else self._down, blow.node)
@@ -131,7 +131,7 @@ class Run:
         self.cluster.loaded(node, 0)
         for queue in self.cluster.on[node]:
             self._one_more(queue)
-            # Another was made in its place, and would not have been needed.
+            # Another replica was made in place of this one, and was not needed.
             self.for_nothing += self.cluster.live[queue] > self.shape.replicas
             if queue in self.below_since:
                 self._plan(queue, self.now + self.shape.trigger_interval)
@@ -153,7 +153,7 @@ class Run:
         clock = Clock(variant=self.way.variant, pace=self._pace, queue=f"q{queue}").start(0.0)
         clock = clock.idle(self.now).hear(Happens.NODE_DOWN, self.now)
         while clock.next is not None and clock.next < earliest:
-            # In between it waits: ours looks again soon, the design at its next turn.
+            # A look before that only waits: ours looks again soon, `periodic` after its interval.
             clock = clock.looked(clock.next, changed=self.way is Care.OURS)
         assert clock.next is not None
         return clock.next
@@ -172,10 +172,10 @@ class Run:
         elif found.case.name == "away, not for long":
             longest = max(found.situation.queue.away.values())
             self._plan(queue, self.now + self.shape.failure_interval - longest)
-        # else: no majority, or no node takes one: a node that comes back brings the queue back
+        # Else there is no majority, or no node takes a replica: the next return plans a look.
 
     def _decide(self, queue: int) -> Decision:
-        """Return the shipped decision; replicas that it drops, which needs no copy, are dropped."""
+        """Drop replicas as the shipped decision says; return the first decision that drops none."""
         cluster, machines = self.cluster, self.cluster.machines
         own = cluster.members[queue]
         away = {
@@ -207,7 +207,7 @@ class Run:
         machines = self.cluster.machines
         busy = self._busy(copy)
         if busy is not None:
-            # The place is kept, so that waiting copies choose different nodes.
+            # The load of the target is raised, so that waiting copies choose different nodes.
             self.cluster.loaded(copy.target, 1)
             self._park(busy, copy)
             return
@@ -238,7 +238,7 @@ class Run:
             self._decide(queue)  # a dead replica is dropped once its successor is there
 
     def _end(self, queue: int) -> None:
-        """Free both ends for others."""
+        """End a copy, and start copies that waited for its nodes or for the cluster."""
         copy = self._copies.pop(queue)
         self.cluster.loaded(copy.target, -1)
         for node in (copy.target, copy.source):
@@ -253,7 +253,7 @@ class Run:
         return self.copies_in_all is not None and len(self._copies) >= self.copies_in_all
 
     def _busy(self, copy: Copy) -> int | None:
-        """Return an end of the copy that copies as much as it may; `ALL`: the cluster does."""
+        """Return a node of the copy that may copy no more; `ALL` if all together may not."""
         if self._all_busy:
             return ALL
         machines = self.cluster.machines
@@ -263,8 +263,8 @@ class Run:
     def _park(self, node: int, copy: Copy) -> None:
         """Make a copy wait for a node.
 
-        Ours: the queue with least to spare goes first, and of these the smallest (Q5).  Of all
-        orders this one has the least time below.
+        In our way, the queue with the fewest running replicas goes first, and of several such
+        queues the smallest (Q5).  Of all orders this one has the least time below.
         """
         self._order += 1
         is_ours = self.way is Care.OURS
@@ -297,7 +297,7 @@ class Run:
         self.below_seconds.append(self.now - self.below_since.pop(queue))
 
     def _note(self) -> None:
-        """Keep the cluster of this moment, of each second the last one."""
+        """Record the cluster at this moment; of each second, the last moment is kept."""
         moment = Moment(math.floor(self.now), len(self.below_since), len(self._copies))
         if self.moments and self.moments[-1].at == moment.at:
             self.moments[-1] = moment

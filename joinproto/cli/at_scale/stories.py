@@ -61,9 +61,10 @@ class NodeChange:
 
 
 def blows(story: Story, shape: Shape, days: int) -> Iterator[NodeChange]:
-    """Yield the failures: at six a rack fails (`day`: for four hours), at fourteen restarts begin.
+    """Yield the failures: a rack fails at 6:00, and a rolling restart of all nodes begins at 14:00.
 
-    A rolling restart takes one node after the other, each down for 90 seconds, two minutes apart.
+    `RACK`: only the first day's rack, which stays away.  `ROLLING`: only restarts.  `DAY`: both,
+    and the rack is back at 10:00.  A node restarts every two minutes, and is down for 90 seconds.
     """
     for day in range(days):
         begin = day * 24 * HOUR
