@@ -1,6 +1,6 @@
-"""The list of drawings: one line per state machine and per decision table.
+"""The list of drawings: one line for each state machine and each decision table.
 
-Another set of rules adds its machine and its tables to `drawings`, and nothing else.
+To draw another set of rules, add its machine to `drawings` and its tables to `tables`.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ O = TypeVar("O", bound=Enum)
 
 
 def graph_as_mermaid(graph: Graph) -> str:
-    """Return a state diagram; a node that no edge touches stands alone."""
+    """Return a state diagram; a node without edges stands alone in it."""
     lines = ["stateDiagram-v2", f"    [*] --> {_id(graph.nodes[0])}"]
     lines += [f'    state "{node}" as {_id(node)}' for node in graph.nodes if _id(node) != node]
     touched = {name for edge in graph.edges for name in (edge.source, edge.target)}
@@ -81,7 +81,7 @@ FORMATS = ("mermaid", "svg", "markdown")
 
 @frozen
 class Drawing:
-    """`kind`: machine or table.  `formats`: how to write it, by name of the format."""
+    """`kind`: machine or table.  `formats`: functions that return its text, by format."""
 
     kind: str
     about: str
@@ -115,16 +115,16 @@ def drawings() -> dict[str, Drawing]:
 
 
 JOIN_WORLDS = ("join-two", "join-source-lost", "join-apart", "join-newcomer-options")
-"""Worlds in which a member is in every phase that it has."""
+"""Worlds in which, taken together, a member is in each of its phases."""
 
 
 def _join() -> Graph:
-    """Return a member as it ships.
+    """Return the graph of a member as it ships.
 
-    Its next phase follows from its knowledge, whatever its phase was, so its table has no arrows:
-    these are the ones that searches meet.
+    A member's next phase follows from its knowledge, whatever its phase was, so its table has no
+    arrows.  The graph has the arrows that searches meet.
     """
-    from joinproto.check.catalogue import load_world  # inside: most drawings need no search
+    from joinproto.check.catalogue import load_world  # most drawings need no search
     from joinproto.cli.diagrams.observed import seen
 
     worlds = map(load_world, JOIN_WORLDS)
@@ -165,7 +165,7 @@ def _tables_of(machine: StateMachine[Any]) -> list[Table[Any]]:
 
 
 def machine_drawing(about: str, graph: Callable[[], Graph]) -> Drawing:
-    """Return a machine in every format."""
+    """Return the drawing of a machine, in every format."""
     return Drawing(
         "machine",
         about,

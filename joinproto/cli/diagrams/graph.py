@@ -15,7 +15,7 @@ P = TypeVar("P", bound=Enum)
 
 @frozen
 class Edge:
-    """From node to node; `label` names the triggers and the rules that lead there."""
+    """An edge between nodes; `label` names the triggers and the rules that take it."""
 
     source: str
     target: str
@@ -32,7 +32,7 @@ class Graph:
 
 
 def graph_of_machine(machine: StateMachine[P]) -> Graph:
-    """Return the graph of a machine: one edge for each pair of phases, all rules on it."""
+    """Return the graph of a machine: one edge for each pair of phases, with all its rules."""
     found: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
     for arrow in machine.arrows:
         for phase in arrow.sources:

@@ -1,4 +1,4 @@
-"""The phases of a member, with the arrows between them that a search of a world meets."""
+"""The phases of a member, and the arrows between them, as a search of a world meets them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from joinproto.cli.diagrams.graph import Edge, Graph
 from joinproto.errors import UsageProblem, did_you_mean
 
 STATES_MAX = 6_000
-"""States that are looked at: the first ones, which show most arrows."""
+"""The most states that are looked at; the first states of a search show most arrows."""
 
 PHASES = ("phase", "state", "status", "role", "mode")
 PHASES_MAX = 12
@@ -31,7 +31,7 @@ _Arrow = tuple[str, str]
 
 @frozen
 class ObservedClass:
-    """The behaviour of one class of members in a search.  `arrows`: by step, how often."""
+    """The behaviour of one class of members in a search.  `arrows`: how often each step took it."""
 
     kind: str
     by: str
@@ -57,8 +57,9 @@ def seen(
 ) -> ObservedClass:
     """Return the observations of one kind of member in the first `states_max` states of each world.
 
-    `member`: one of that kind; None means the first.  `by`: the attribute that is its phase.
-    Raises `UsageProblem` where there is no such member or attribute.
+    `member`: one of that kind; None means the first.  `by`: the attribute that is its phase; None
+    means one that looks like a phase.  Raises `UsageProblem` if there is no such member or
+    attribute, or if the attribute has more than `PHASES_MAX` values.
     """
     arrows: dict[_Arrow, Counter[str]] = {}
     phases: dict[str, None] = {}
@@ -131,7 +132,7 @@ def _phase(code: MemberCode, by: str, local: LocalState) -> str:
 def _attributes(
     code: MemberCode, changes: Sequence[tuple[LocalState, LocalState]]
 ) -> dict[str, set[str]]:
-    """Return the shown attributes of a running member: attribute to its texts, from a sample."""
+    """Return the texts of each attribute that running members show, from a sample of states."""
     up = [local for pair in changes for local in pair if local.up]
     values: dict[str, set[str]] = {}
     for local in up[:: max(1, len(up) // 500)]:
@@ -141,7 +142,7 @@ def _attributes(
 
 
 def _phase_of(world: World, code: MemberCode, values: Mapping[str, set[str]]) -> str:
-    """Return the attribute that is the member's phase: by its name, or the one with few values."""
+    """Return the attribute that is the member's phase: by its name, or one with few values."""
     named = [name for name in PHASES if name in values]
     few = [
         name

@@ -1,8 +1,8 @@
 """SVG of a state machine and of a decision table; no library, no script, no font file.
 
-A machine is drawn like a wiring board: the nodes in one column, each edge with its own
-plug on the right side of both nodes and with a lane between the plugs.  Lines may cross,
-but no text ever lies on another, however many edges there are.
+A machine is drawn like a wiring board: the nodes are in one column, and each edge has its own
+plug on the right side of both nodes and a lane between the plugs.  Lines may cross, but no text
+lies on another text, however many edges there are.
 """
 
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from joinproto.machine.tables import Table
 
 O = TypeVar("O", bound=Enum)
 
-# All lengths in pixels of the drawing.
+# All lengths are in pixels of the drawing.
 CHARACTER = 6.7  # width of one character of the 11 pixel monospace text
-PLUG = 20  # between two plugs of a node
+PLUG = 20  # distance of two plugs of a node
 LANE = 11
 NODE_WIDTH = 112
 GAP = 22
 MARGIN = 24
 TITLE = 34
 LINE = 16
-# One colour per target, so that a line can be followed; told apart by colour-blind eyes.
+# One colour for each target, so that a line can be followed; also by colour-blind readers.
 COLOURS = ("#0072b2", "#b34700", "#00795a", "#a3437f", "#6a5acd", "#7a6000", "#333333")
 # Widest column of a table in characters: rule, case, when, outcome, then.
 COLUMN_CHARACTERS = (8, 30, 44, 24, 44)
@@ -102,7 +102,7 @@ def table_as_svg(table: Table[O]) -> str:
 
 
 def _plugs(graph: Graph) -> dict[str, list[tuple[Edge, str]]]:
-    """Return each node's plugs from the top: first those that come in, then those that go out."""
+    """Return each node's plugs from the top: first of edges that come in, then that go out."""
     plugs: dict[str, list[tuple[Edge, str]]] = {node: [] for node in graph.nodes}
     for edge in graph.edges:
         plugs[edge.target].append((edge, "in"))
@@ -124,7 +124,7 @@ def _tops(graph: Graph, plugs: dict[str, list[tuple[Edge, str]]]) -> dict[str, f
 
 
 def _lanes(spans: Sequence[tuple[float, float]]) -> list[int]:
-    """Return a lane for each span; spans of one lane do not touch, short ones lie inside."""
+    """Return a lane for each span; spans of one lane do not touch, short spans get inner lanes."""
     lanes = [0] * len(spans)
     taken: list[list[tuple[float, float]]] = []
     for at in sorted(range(len(spans)), key=lambda at: abs(spans[at][0] - spans[at][1])):
