@@ -1,10 +1,10 @@
 """Stores as the searched worlds have them: few views, small numbers, names instead of hashes.
 
-The outcome of a restart depends on the views since the stores went apart, and on which frame stands
-before which other one; not on the hundreds of views before, nor on how many frames there are.  So
-everything before the oldest view that matters is one beginning that all have, and frames are
-counted only where a store or a view begins or ends.  Members decide by order and equality alone, so
-they do the same.
+The outcome of a restart depends on the views since the stores went apart, and on the order of
+frames.  It does not depend on the hundreds of views before, or on how many frames there are.  So
+all views before the oldest one that matters become one beginning that all stores share, and frames
+are counted only where a store or a view begins or ends.  Members decide by order and equality
+alone, so they decide the same with these smaller values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Facts, Kind, Position, View
 
 VIEWS_MAX = 40
-"""A store that is further behind than this is not searched: values would be too deep."""
+"""If stores went apart this many views ago, they are not searched: values are nested too deep."""
 
 
 @frozen
@@ -34,8 +34,8 @@ class Disk:
 
 @frozen
 class DiskScenario:
-    """`disks`: by member.  `chain`: the newest one.  `kept`: frames that may have been
-    acknowledged.  `real`: the frame, as its store counts it, behind each number of the world."""
+    """`disks`: by member.  `chain`: the longest chain of views.  `kept`: frames that may have been
+    acknowledged.  `real`: the number that the stores have for each frame number of the world."""
 
     disks: Mapping[str, Disk]
     chain: Lineage
@@ -54,10 +54,10 @@ def scene_of(records: Mapping[str, StoreRecord]) -> DiskScenario:
 
 
 def _kept(disks: Mapping[str, Disk]) -> frozenset[Position]:
-    """Return the frames that every member of their view holds, as far as its store is here.
+    """Return the frames that all members of their view hold whose stores are here.
 
-    The content of a missing store is not known, so it is taken to hold them; the more frames may
-    have been acknowledged, the more a restart has to keep.
+    The content of a missing store is not known, so it is assumed to hold them.  This is the strict
+    assumption: the more frames may have been acknowledged, the more a restart has to keep.
     """
     frames = {frame for disk in disks.values() for frame in disk.frames}
     return frozenset(
@@ -71,7 +71,7 @@ def _holds(name: str, disk: Disk, frame: Position) -> bool:
     assert isinstance(view, Name)
     seats = {seat.store_id for seat in view.members if seat.member == name}
     if record.store_id not in seats:
-        return True  # no member of that view, so no member waited for it
+        return True  # not a member of that view, so no frame waited for it
     if record.update_unfinished:
         held = None if record.held is None else record.lineage.number_of(record.held)
         return held is not None and held >= view.number
@@ -83,10 +83,10 @@ def _holds(name: str, disk: Disk, frame: Position) -> bool:
 
 @define
 class _Small:
-    """`oldest`: number of the first view that is kept; `start`: where it begins, for all.
+    """Makes the small values.  `oldest`: the number of the first view that is kept.
 
-    `ranks`, `rounds`: frames and ballots by their number here; `known`: real views by their id;
-    `views`: their counterparts so far.
+    `start`: the position where that view begins.  `ranks`, `rounds`: the small number of each frame
+    and ballot.  `known`: real views by id.  `views`: the small views made so far, by the real id.
     """
 
     oldest: int
@@ -164,7 +164,7 @@ class _Small:
         return self.views.setdefault(view.id, made)
 
     def _before(self, view: View) -> _Forgotten:
-        """Return the stand-in for all views before the oldest that is kept."""
+        """Return the stand-in for all views before the oldest view that is kept."""
         name = Name(
             self.oldest - 1, Kind.CHANGE, view.members, view.electors, None, ("before",), None
         )
@@ -172,7 +172,7 @@ class _Small:
 
 
 def _frames(end: Position | None, lineage: Lineage) -> tuple[Position, ...]:
-    """Return the frames of a store that ends there."""
+    """Return the frames of a store that ends at `end`."""
     found: list[Position] = []
     while end is not None:
         view = lineage.find(end.view)
@@ -229,7 +229,7 @@ def _number(view_id: ViewId, known: Mapping[ViewId, View]) -> int:
 
 
 def marked(disk: Disk) -> Disk:
-    """Return the disk with the operator's permission to restart from its tip."""
+    """Return the disk with the operator's mark on its tip, if the tip is open."""
     tip = disk.record.tip
     is_open = tip is not None and tip.is_open
     return evolve(disk, record=evolve(disk.record, mark=tip.id if tip and is_open else None))

@@ -2,8 +2,8 @@
 
 The members are the shipped `Member`, started all at once from the given stores, over a network
 that loses, doubles and reorders, with deadlines that come at any moment.  Members whose store
-was not given do not come.  No member writes, crashes or stops the cluster: those worlds ship, and
-are searched by `joinproto check`.
+was not given do not start.  No member writes, crashes or stops the cluster: worlds with these
+events ship, and `joinproto check` searches them.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from joinproto_worlds.join.register import Register
 from joinproto_worlds.join.words import REGISTER
 
 PAIRS_MAX = 4
-"""With more stores than this, only single marks and all together are tried."""
+"""With more stores than this, only marks of one store and of all stores are tried."""
 
 AUTOMATIC = "automatic"
 """The name of the choice without a mark, and with `total_failure = automatic` everywhere."""
 
 PROPOSERS_MAX = 3
-"""With more members than this only the lowest proposes, and the others wait.
+"""With more members than this, only the lowest that may propose does, and the others wait.
 
-With fewer each does, in a search of its own: that rivals do no harm, `join-rivals` shows.
+Otherwise each member proposes, in a search of its own.  The world `join-rivals` shows that rivals
+do no harm.
 """
 
 
@@ -59,7 +60,7 @@ class Choice:
 class Start:
     """A view that a restart can come to: its kind, its members, and the last frame before it.
 
-    `frame`: as the stores count; None means before all frames that differ, 0 in a `DiskScenario`.
+    `frame`: the number that the stores have for it; None means before all frames that differ.
     """
 
     kind: str
@@ -105,7 +106,10 @@ def choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
 
 
 def rehearse(scene: DiskScenario, choice: Choice, *, outside: bool, states_max: int) -> Outcome:
-    """Return the outcomes of this choice."""
+    """Return the outcomes of this choice.
+
+    `outside`: an outside register chooses the views.  `states_max`: the limit of each search.
+    """
     heard = _Recorder()
     found = [
         check(_world(scene, choice, heard, name, outside=outside), states_max=states_max)
@@ -130,7 +134,7 @@ def _largest_first(start: Start) -> Any:
 
 
 def _waits(found: Report) -> list[str]:
-    """Return the cases of the tables for the next view in which nothing is chosen yet."""
+    """Return the cases of the tables for the next view in which members waited."""
     tables = ("chain-founding ", "chain-reopening ", "chain-going-on ")
     taken = [rule for rule, count in found.coverage.rules.items() if count]
     # Only I1 and I6 wait: the other cases of these tables choose, or stop for good.
@@ -200,7 +204,7 @@ def _config(name: str, tip: View, *, is_automatic: bool, outside: bool) -> Confi
 
 
 def proposers(scene: DiskScenario) -> tuple[str, ...]:
-    """Return the proposers of the next view: each in its turn, or the lowest of those that may."""
+    """Return the members that propose, each in its own search: all, or the lowest that may."""
     if len(scene.disks) <= PROPOSERS_MAX:
         return tuple(sorted(scene.disks))
     tip = scene.chain.tip
@@ -213,7 +217,7 @@ def proposers(scene: DiskScenario) -> tuple[str, ...]:
 
 
 def _round(scene: DiskScenario) -> int:
-    """Return the latest ballot that any store knows of; the search goes one beyond."""
+    """Return the latest round that a store has promised; the search goes one beyond it."""
     promised = [disk.record.promised for disk in scene.disks.values()]
     return max((ballot.round for ballot in promised if ballot is not None), default=0)
 

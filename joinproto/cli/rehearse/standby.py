@@ -3,10 +3,11 @@
 The brokers are the machine that ships (`joinproto_worlds/standby/played.py`).  All or some of them
 start, in every order; links come up in every order; one broker is promoted, and a client declares
 a queue.  Brokers whose store was not given do not start.  No broker dies, and no second one is
-promoted: other worlds, which ship, cover both.
+promoted: worlds that ship cover both.
 
-All that was confirmed in a generation, as far as the stores know, is one message here.  A member
-that was up to date in its last view has it.  Later primaries pass it on, or it is given up (H9).
+All that was confirmed in a generation, as far as the stores know, is one message here.  The members
+of the generation's last view, which were up to date, have the message.  Later primaries pass it on,
+or it is given up (H9).
 
 Source: hot standby, H2 to H4, H8 to H10.
 """
@@ -110,7 +111,7 @@ class StandbyScenario:
 
     @property
     def least(self) -> int:
-        """Return how many brokers must run before one is promoted."""
+        """Return how many brokers must run before a broker is promoted."""
         return len(self.all) // 2 + 1 if self.is_built_in else 1
 
 
@@ -183,7 +184,7 @@ class Start:
     """A promotion.
 
     `members`: the members of the first view; they were up to date, or the primary waits for them.
-    `is_served`: whether a client was served.  `lost`: what can be lost.
+    `is_served`: whether a client can be served.  `lost`: what can be lost.
     """
 
     primary: str
