@@ -1,4 +1,4 @@
-"""The verdict on logs of other programs: which lines a world of your own can tell."""
+"""The verdict on logs of other programs: which of their lines fit a world of the user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from joinproto.codec.json_form import Absent
 from joinproto.errors import UsageProblem
 
 OPTIONS_MAX = 10
-"""Possible steps that are named at most."""
+"""The most possible steps that are named."""
 
 
 @frozen

@@ -1,6 +1,6 @@
-"""The frames that the logs show: which store had which since when, and the contents of its journal.
+"""The frames that the logs show: which store had which frames since when, and each journal.
 
-Data that grow with their number lie in a file (`spill.py`); in memory there are stretches.
+Data that grow with the number of frames are in a file (`spill.py`); only stretches are in memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @frozen
 class Stretch:
-    """Frames of one view in a journal, from `first` to `last`; `before`: the frames before them."""
+    """Frames of one view in a journal, from `first` to `last`; `before`: the stretch before it."""
 
     view: ViewId
     first: int
@@ -29,7 +29,7 @@ class Stretch:
 
 
 def cut(journal: Stretch | None, last: int) -> Stretch | None:
-    """Return the part of it up to frame `last`."""
+    """Return the part of a journal up to frame `last`."""
     while journal is not None and journal.first > last:
         journal = journal.before
     if journal is None or journal.last <= last:
@@ -38,7 +38,7 @@ def cut(journal: Stretch | None, last: int) -> Stretch | None:
 
 
 def put(journal: Stretch | None, view: ViewId, first: int, last: int) -> Stretch | None:
-    """Return it with these frames after their predecessors."""
+    """Return a journal with these frames in place of all from frame `first` on."""
     kept = cut(journal, first - 1)
     if last < first:
         return kept
@@ -48,7 +48,7 @@ def put(journal: Stretch | None, view: ViewId, first: int, last: int) -> Stretch
 
 
 def holds(journal: Stretch | None, view: ViewId, first: int, last: int) -> bool:
-    """Return whether these frames are there, as frames of this view."""
+    """Return whether a journal has these frames, as frames of this view."""
     while journal is not None and journal.first > last:
         journal = journal.before
     return last < first or (
@@ -61,9 +61,9 @@ def holds(journal: Stretch | None, view: ViewId, first: int, last: int) -> bool:
 
 @define(eq=False)
 class Journal:
-    """The frames of one store.  `is_whole`: the logs hold its beginning.
+    """The frames of one store.  `is_whole`: the logs show them from the first on.
 
-    `assumed`: of one that is not, up to which frame it had all when its logs begin.
+    `assumed`: if they do not, the last of the frames that the store had when its logs begin.
     """
 
     is_whole: bool = False
@@ -89,7 +89,7 @@ class Held:
         self.frames.add(first, last)
 
     def since(self, seq: int) -> int | None:
-        """Return since when, None means never."""
+        """Return the time since which the seat had a frame; None if it never had it."""
         if seq not in self.frames:
             return None
         times = [at for first, last, at in self._many if first <= seq <= last]
@@ -99,15 +99,13 @@ class Held:
 
 @define(eq=False)
 class Contents:
-    """The contents of the frames of one view: their digest, and the member whose log reported it
-    first.
-    """
+    """The digests of the frames of one view, and the runs whose logs reported them first."""
 
     _digests: Column
     _runs: Column
 
     def first_to_differ(self, seq: int, digest: str, run: int) -> int | None:
-        """Return the number of the run that said otherwise before, None if none did."""
+        """Return the number of the run that reported another digest before, or None."""
         is_now, was = hash(digest) or 1, self._digests[seq]
         if not was:
             self._digests[seq] = is_now
@@ -118,7 +116,7 @@ class Contents:
 
 @frozen
 class Claim:
-    """The sequencer counted this frame, and all before it, as committed, at `t`."""
+    """The sequencer counted this frame, and all before it, as committed; `at`: when."""
 
     view: ViewId
     seq: int
@@ -127,7 +125,7 @@ class Claim:
 
 @frozen
 class ReadAnswered:
-    """Reads that were handed in at `began` were answered with all frames up to `seq`, by `run`."""
+    """Reads that began at `began` were answered by `run` with all frames up to `seq`."""
 
     began: int
     seq: int
@@ -136,7 +134,7 @@ class ReadAnswered:
 
 @define(eq=False)
 class Kept(Generic[T]):
-    """Values of three numbers each, in a file.  `made_of`: makes a value of its numbers."""
+    """Values of three numbers each, in a file.  `made_of`: makes a value from its numbers."""
 
     _numbers: Column
     _made_of: Callable[[int, int, int], T]
@@ -178,7 +176,7 @@ class Frames:
         return seats[seat]
 
     def says(self, view: ViewId, seq: int, digest: str, run: int) -> None:
-        """The log of this run shows the content of a frame."""
+        """Note the digest that the log of a run shows for a frame."""
         if view not in self.contents:
             self.contents[view] = Contents(self.spill.column(), self.spill.column())
         other = self.contents[view].first_to_differ(seq, digest, run)

@@ -1,6 +1,6 @@
 """The history: the replayed members' views, frames and times of serving.
 
-It grows with the views and with how often a member began to serve, not with the events.
+Its size grows with the views, and with how often a member began to serve, not with the events.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from joinproto.join.view import Kind, Position, Seat, View
 from joinproto.machine.vocabulary import Store
 
 VIEWS_LOOKED_AT = 50
-"""Views that are noted of a record at a process's start, the last ones."""
+"""The most views of a record that are noted, from the newest on."""
 
 
 @frozen
 class Opening:
     """A member began to serve: the view, and the contents of its disk.
 
-    `is_dirty`: its disk said so, and that it was ready in that view.  `journal`: its frames;
-    None where `is_known` is not so: the log does not show them from the first on.
+    `is_dirty`: its disk said that it is dirty, and that it was ready in that view.  `is_known`: its
+    logs show its frames from the first on.  `journal`: these frames; None without `is_known`.
     """
 
     seat: Seat
@@ -43,10 +43,10 @@ class Opening:
 
 @define
 class History:
-    """All runs together.  `logged`: the members whose logs there are, by name.
+    """All runs together.  `logged`: the names of the members that have a log.
 
-    `paths`: the file of each run, by its number.  `problems`: of disks that did not keep the last
-    record.
+    `paths`: the file of each run, by its number.  `problems`: disks that did not keep the last
+    record, in words.
     """
 
     logged: set[str] = Factory(set)
@@ -61,7 +61,7 @@ class History:
     paths: list[str] = Factory(list)
     assumed: Counter[str] = Factory(Counter)
     lines: int = 0
-    _reads: dict[int, int] = Factory(dict)  # when those that wait in the present run began
+    _reads: dict[int, int] = Factory(dict)  # when waiting reads of this run began, by number
 
     def look(self, seen: MemberThen) -> None:
         """Note the facts in this line."""
@@ -73,7 +73,7 @@ class History:
             case "committed":
                 self.frames.claim(line["view"], line["seq"], self._time(line))
             case "read" if "t" in line:
-                # One that was refused has no number of its own.
+                # A read that was refused has no number of its own.
                 self._reads.setdefault(seen.member.state.reads.called, line["t"])
             case "answered" if (began := self._reads.pop(line["read"], None)) is not None:
                 self.frames.reads.add(began, line["seq"], len(self.paths) - 1)
@@ -85,7 +85,7 @@ class History:
                 journal = self.journals[seen.run.store_id]
                 journal.frames = cut(journal.frames, line["last"])
             case "based":
-                # Dropped frames that came in one piece: their contents are not in the log.
+                # Dropped frames came in one piece, so their contents are not in the log.
                 journal = self.journals[seen.run.store_id]
                 journal.is_whole, journal.frames = True, None
                 for view, first, last in line["runs"]:
@@ -96,7 +96,7 @@ class History:
     def _frame(self, seen: MemberThen, line: dict[str, Any]) -> None:
         view, seq = line["view"], line["seq"]
         journal = self.journals[seen.run.store_id]
-        # A fetched frame is noted before it is durable, an appended one after.
+        # A fetched frame is logged before it is durable, and an appended frame after it.
         if journal.is_whole:
             journal.frames = put(journal.frames, view, seq, seq)
         self.frames.of(view, seen.member.seat).had(seq, self._time(line))
@@ -135,7 +135,7 @@ class History:
         if journal.is_whole and not record.update_unfinished:
             last = 0 if journal.frames is None else journal.frames.last
             if seq > last:
-                # Frames that were durable when the process was killed, before it could say so.
+                # Frames that were durable when the process was killed, before it could log them.
                 where = record.position
                 assert where is not None
                 journal.frames = put(journal.frames, where.view, last + 1, seq)
@@ -145,10 +145,8 @@ class History:
         self.records[store] = [record]
 
     def _same_disk(self, run: Run, former: list[StoreRecord], found: StoreRecord) -> None:
-        """The disk holds the last record written, or the one that was being written when it
-        ended.
-        """
-        # A log takes the mark of a cut back when it starts: its data is whole on both sides.
+        """Note a problem unless the disk has the last record that was written or being written."""
+        # A log that starts takes back the mark that a cut has set: its data are whole.
         may = [
             (_shown(one), is_unfinished)
             for one in former
@@ -168,7 +166,7 @@ class History:
         batch: Batch = member.poll()
         if batch.persist is not None:
             self._know(batch.persist)
-            # Until the next write returns, either may be on the disk.
+            # Until the next write returns, the disk may have this record or the one before it.
             self.records[store] = [*self.records[store][-1:], batch.persist]
             if batch.persist.held is not None:
                 self.held[batch.persist.held].add(member.seat)
@@ -190,7 +188,7 @@ class History:
     def _know(self, record: StoreRecord) -> None:
         for view in reversed(record.lineage.views[-VIEWS_LOOKED_AT:]):
             if view.id in self.views:
-                break  # so were those before it
+                break  # then all views before it are known as well
             self.views[view.id] = view
         if record.lineage.initial is not None:
             self.signatures[record.store_id].add(record.lineage.initial)
@@ -207,14 +205,15 @@ class History:
         return journal is not None and seq <= journal.assumed
 
     def are_ready(self, view: View) -> set[Seat]:
-        """Return the members that were ready in the view, and those of which no log tells."""
+        """Return the members that were ready in the view, and its members without a log."""
         unknown = {seat for seat in view.members if not self.is_logged(seat)}
         return (self.held.get(view.id, set()) | unknown) & view.members
 
     def committed(self) -> dict[ViewId, Stretches]:
-        """Return by view the frames that every member of it has had durably.
+        """Return, by view, the frames that each member of the view has had durably.
 
-        Where no log tells of some members: those that all others had, and a sequencer counted.
+        If some members have no log, these are the frames that all the others had and that a
+        sequencer counted as committed.
         """
         found = {}
         for view_id, seats in self.frames.held.items():
@@ -234,7 +233,7 @@ class History:
         return found
 
     def era(self, view: View) -> ViewId:
-        """Return the FOUND or RESTART since which N counts."""
+        """Return the id of the FOUND or RESTART from which on members count towards N."""
         while view.kind not in (Kind.FOUND, Kind.RESTART) and view.parent in self.views:
             view = self.views[view.parent]
         return view.id

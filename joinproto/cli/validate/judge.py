@@ -1,4 +1,4 @@
-"""The verdict on event logs: do the members keep to the protocol, and do its claims hold?"""
+"""The verdict on event logs: do members follow the protocol, and do its claims hold?"""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Verdict(LogVerdict):
 
     @property
     def counted(self) -> str:
-        """Return the amount of input, in a sentence."""
+        """Return how much the logs have, in a sentence."""
         return (
             f"{self.runs} runs of {', '.join(self.members)}: {self.lines} events,"
             f" {self.views} views, {self.openings} times active,"
@@ -82,7 +82,7 @@ class Verdict(LogVerdict):
 
 
 def validate(paths: Iterable[Path]) -> Verdict:
-    """Return the verdict on these logs; raises `UsageProblem` for logs that are none."""
+    """Return the verdict on these logs; raises `UsageProblem` for files that are no logs."""
     history = History()
     try:
         return _judged(read_runs(paths), history)
@@ -120,13 +120,13 @@ def _judged(runs: list[Run], history: History) -> Verdict:
 
 @define
 class _Messages:
-    """Each received message was sent by another member; if not, a log is cut, or a peer lied.
+    """Checks that received messages were sent; if not, a log is cut, or a peer lied.
 
-    Of messages only hashes are kept, each once: members say the same again and again.
+    Only hashes of messages are kept, each once, because members send the same again and again.
     """
 
     sent: set[int] = Factory(set)
-    received: dict[int, tuple[str, str]] = Factory(dict)  # its sender, and a description
+    received: dict[int, tuple[str, str]] = Factory(dict)  # the sender, and a description
 
     def look(self, seen: MemberThen) -> None:
         line, own = seen.line, seen.run.member
@@ -144,7 +144,7 @@ class _Messages:
                 self.received[key] = peer, what
 
     def invented(self, logged: set[str]) -> Iterator[str]:
-        """Yield messages that no member sent, of the members whose logs are given."""
+        """Yield received messages that the log of their sender does not have, if it is given."""
         for key, (peer, what) in self.received.items():
             if key not in self.sent and peer in logged:
                 yield f"{what}, and its log has no such line"

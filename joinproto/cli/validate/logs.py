@@ -1,12 +1,12 @@
-"""Event logs, read: each run of one member is a file or a few, and whole up to its end.
+"""Read event logs: each run of one member is one file or several, and whole up to its end.
 
-Lines are read on demand, and not kept.  A process that is killed leaves no last line, and its next
-run logs the contents of the disk.  So the middle of a line at the end is an error, unless a later
-run of the same store is there, too.
+Lines are read on demand, and not kept.  A process that is killed may leave a part of a line, and
+its next run logs the contents of the disk.  So a log that ends inside a line is an error, unless a
+later run of the same store is given as well.
 
 Members may run while their logs are read.  Lines that they write after the reading began are left
-out, of all at the same moment: a message that one of them received is then in its sender's log,
-too.
+out, for all members from the same moment on.  So a message that a member received is in its
+sender's log.
 """
 
 from __future__ import annotations
@@ -30,14 +30,12 @@ AGAIN = "give the whole log, as the member wrote it"
 _JSON = json.JSONDecoder()
 
 COARSE_NS = 20_000_000
-"""The time of a file's last change may lag behind the clock by this much."""
+"""The time of a file's last change may be behind the clock by so many nanoseconds."""
 
 
 @frozen
 class Moment:
-    """The start of the reading: `wall` by the clock of files, `monotonic` by that of lines; in
-    ns.
-    """
+    """The start of the reading, in ns.  `wall`: by files' clock.  `monotonic`: by that of lines."""
 
     wall: int
     monotonic: int
@@ -47,9 +45,9 @@ class Moment:
         return cls(time.time_ns(), time.monotonic_ns())
 
     def is_before(self, line: dict[str, Any], path: Path) -> bool:
-        """Return whether this line was written since, by a process of this boot that still runs.
+        """Return whether this line was written since then, by a process on this machine.
 
-        Times of another machine's lines say nothing here, and its files are copies.
+        Times in another machine's lines say nothing here; its files are copies, and do not change.
         """
         written = line.get("t")
         return (
@@ -61,9 +59,10 @@ class Moment:
 
 @frozen
 class Run:
-    """One process.  `parts`: its files; `is_cut`: inside its last line; `started`: `t`, in ns.
+    """One process.  `parts`: its files.  `is_cut`: the last file ends inside a line.
 
-    `version`: of joinproto, None if it does not say.  `until`: later lines are left out.
+    `started`: the time `t` of its first line, in ns.  `version`: of joinproto; None if the log does
+    not name it.  `until`: later lines are left out.
     """
 
     path: Path
@@ -77,16 +76,19 @@ class Run:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether its process wrote on since the reading began."""
+        """Return whether its process has written more since the reading began."""
         return self.parts[-1].stat().st_mtime_ns > self.until.wall
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines, the start first; raises `UsageProblem` for lines that are none."""
+        """Yield the lines, the start first; raises `UsageProblem` for a line that is no event."""
         return lines_in(self.parts, self.until)
 
 
 def read_runs(paths: Iterable[Path]) -> list[Run]:
-    """Return the runs in these files and directories, the earliest first."""
+    """Return the runs in these files and directories, the earliest first.
+
+    Raises `UsageProblem` for files that are not whole event logs.
+    """
     until = Moment.now()
     every = runs_in(paths)
     for parts in every:
@@ -103,7 +105,7 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
 
 
 def runs_in(paths: Iterable[Path]) -> list[tuple[Path, ...]]:
-    """Return the files of each run in these files and directories, in order."""
+    """Return the files of each run in these files and directories; a run's files are in order."""
     found: dict[tuple[Path, str], dict[int, Path]] = {}
     for file in (file for path in paths for file in _files(path)):
         name, number, _ = run_of(file)
@@ -120,7 +122,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def refuse_a_rest(parts: tuple[Path, ...]) -> None:
-    """Raise `UsageProblem` where these files are not all that the run has done."""
+    """Raise `UsageProblem` if these files are not the whole log of the run."""
     for wanted, file in enumerate(parts, start=1):
         _, number, is_cut = run_of(file)
         if number != wanted:
@@ -136,7 +138,7 @@ def refuse_a_rest(parts: tuple[Path, ...]) -> None:
 
 
 def lines_in(parts: tuple[Path, ...], until: Moment) -> Iterator[dict[str, Any]]:
-    """Yield the events in the files of a run; raises `UsageProblem` for files that are none."""
+    """Yield the events in the files of a run; raises `UsageProblem` for a line that is no event."""
     number = 0
     for part in parts:
         with _opened(part) as file:
@@ -150,7 +152,7 @@ def lines_in(parts: tuple[Path, ...], until: Moment) -> Iterator[dict[str, Any]]
 
 
 def _begun(parts: tuple[Path, ...], until: Moment) -> Run | None:
-    """Return the run in these files, of which the first line is read; None if it began later."""
+    """Return the run in these files, from its first line; None if it began after `until`."""
     path = parts[0]
     with _opened(path) as file:
         line = file.readline()

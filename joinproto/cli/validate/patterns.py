@@ -5,9 +5,9 @@ r"""Logs of other programs: which line tells which step of a world, by patterns 
     member = "{log}"
     action = "sees {peer} down"
 
-`line` is searched in each line; its named groups stand in the other texts.  `{log}` is the name of
-the log's file, without its suffix and up to an `@`.  `time` is a pattern with a group `time`, in
-ISO 8601: lines of several logs are put in its order, and those of one log keep their own.
+`line` is searched for in each line; the other texts may use its named groups.  `{log}` is the name
+of the log's file, without its suffix and up to an `@`.  `time` is a pattern with a group `time`, in
+ISO 8601.  It orders the lines of several logs; lines of one log keep their own order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NEXT = "`joinproto validate --help` names docs/how-to/logs.md, which has a whole
 
 @frozen(kw_only=True)
 class StepPattern:
-    """A line, and the step that it tells.  `sender`, `content`: of the message that is received."""
+    """A line, and the step that it tells.  `sender`, `content`: those of the received message."""
 
     line: str
     member: str
@@ -41,7 +41,7 @@ class StepPattern:
 
 @frozen(kw_only=True)
 class PatternFile:
-    """A file of patterns.  `names`: a member's name in the log to its name in the world."""
+    """A file of patterns.  `names`: maps a member's name in the log to its name in the world."""
 
     step: tuple[StepPattern, ...]
     time: str | None = None
@@ -62,7 +62,7 @@ class Line:
 
 @define
 class Patterns:
-    """The patterns of a file, compiled.  `members`: those of which there are logs."""
+    """The patterns of a file, compiled.  `members`: those with a log or a line in the logs."""
 
     file: PatternFile
     members: frozenset[str] = frozenset()
@@ -89,13 +89,14 @@ class Patterns:
 
     @classmethod
     def read(cls, path: Path) -> Patterns:
-        """Return the patterns of a file; raises `UsageProblem`."""
+        """Return the patterns of a file; raises `UsageProblem` if it does not fit."""
         return read_settings(path, PatternFile, lambda file, _: cls(file), next=NEXT)
 
     def told(self, logs: Sequence[Path], *, most: int | None = None) -> tuple[list[Line], int]:
         """Return the lines that tell a step, in order, and how many lines there are in all.
 
-        Raises `UsageProblem`, also where more than `most` lines tell a step.
+        Raises `UsageProblem` for unreadable logs, for times that give no order, and if more than
+        `most` lines tell a step.
         """
         found, count, has_zones = list[Line](), 0, dict[bool, str]()
         twice = [log for log, many in Counter(map(Path.resolve, logs)).items() if many > 1]
@@ -109,7 +110,7 @@ class Patterns:
                 if (here := self._time(text, place)) is not None:
                     has_zones.setdefault(here.tzinfo is not None, place)
                     here = here if here.tzinfo is not None else here.replace(tzinfo=UTC)
-                    # A log is in order, even where the clock was set back.
+                    # A log is in order, even if the clock was set back.
                     time = here if time is None else max(time, here)
                 found += self._told(log, number, text, time)
                 if most is not None and len(found) > most:
@@ -136,7 +137,7 @@ class Patterns:
         return found, count
 
     def is_logged(self, one: LoggedStep) -> bool:
-        """Return whether such a step of the world would stand in these logs."""
+        """Return whether these logs would have a line for this step of the world."""
         return one.member in self.members and any(
             _may_be(pattern.action, one.action)
             and _may_be(pattern.content, one.content)
@@ -146,7 +147,7 @@ class Patterns:
         )
 
     def _may_name(self, template: str | None, name: str | None) -> bool:
-        """Return whether a log may call a member so."""
+        """Return whether a log may call a member what `template` makes of a line."""
         names = self.file.names
         calls = [called for called, of in names.items() if of == name]
         calls += [name] if name is not None and name not in names else []
@@ -196,7 +197,7 @@ def _filled(text: str, words: Mapping[str, str]) -> str:
 
 
 def _may_be(template: str | None, text: str | None) -> bool:
-    """Return whether a text may come from a template whose names stand for anything."""
+    """Return whether a text fits a template, in which a name in braces stands for any text."""
     if template is None:
         return True
     parts = re.split(r"{\w+}", template)

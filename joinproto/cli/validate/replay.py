@@ -1,8 +1,8 @@
 """Replay: the member of this version gets the same events, and must ask for the same actions.
 
 All actions of a member follow from its start and its events, so the first line that differs is
-where the real run left the protocol, or where the log was changed.  A log may leave fields of its
-actions out: then their only possible values are assumed, and that is reported.
+where the real run left the protocol, or where the log was changed.  A log may leave out fields of
+its actions.  Then their only possible values are assumed, and this is reported.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Mismatch:
 
 @frozen
 class MemberThen:
-    """A member between two lines, for a reader of its state then."""
+    """A member after a line of its log, for functions that read its state."""
 
     run: Run
     line: dict[str, Any]
@@ -55,13 +55,13 @@ class MemberThen:
 Look = Callable[[MemberThen], None]
 
 Assumed = Counter[str]
-"""Facts that the logs lack and that were assumed, with how often."""
+"""Facts that logs lack and that were assumed, and how often."""
 
-_decode = lru_cache(maxsize=256)(decode)  # the same message comes again and again, a value
+_decode = lru_cache(maxsize=256)(decode)  # the same message comes again and again, and is a value
 
 
 def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
-    """Replay one run; `look` sees the member behind each line.  Returns the first mismatch."""
+    """Replay one run, and return the first mismatch; `look` gets the member after each line."""
     lines = run.lines()
     start = next(lines)
     member = _started(run, start, assumed)
@@ -141,7 +141,7 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
 
 
 def _input(line: dict[str, Any]) -> inputs.Input | None:
-    """Return the input that a line is of, None if it is of none."""
+    """Return the member's input that a line records; None if it records no input."""
     match line["kind"]:
         case "receive":
             return inputs.Receive(line["peer"], _message(line))
@@ -151,7 +151,7 @@ def _input(line: dict[str, Any]) -> inputs.Input | None:
         case "register_free":
             return inputs.RegisterFree(line["parent"], line["asked"], line.get("question", 0))
         case "peer_up":
-            # A log of an earlier version does not say it: then its peers cannot confirm.
+            # A log of an earlier version has no version of peers: they cannot confirm then.
             return inputs.PeerUp(line["peer"], confirms=line.get("version", 0) >= CONFIRMS)
         case "peer_down":
             return inputs.PeerDown(line["peer"])
@@ -174,7 +174,7 @@ _WITHOUT_FIELDS: dict[str, Callable[[], inputs.Input]] = {
 
 
 _OWN = {"fetched", "cut", "based", "committed", "answered"}
-"""The host's own lines, also while a batch is performed; the properties look at them."""
+"""Lines about the host, also while it performs a batch; only the properties use them."""
 
 _TOLD = {
     *("receive", "register_says", "register_free", "peer_up", "peer_down", "tick", "leave"),
@@ -224,7 +224,7 @@ def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Differs]:
             if not _is_shorter(seen, allowed):
                 yield name, seen, allowed
                 return
-            # As an earlier version wrote it.
+            # An earlier version wrote this message, without its last field.
             yield f"{name}[{len(seen)}]", LEFT_OUT, allowed[-1]
             allowed = allowed[:-1]
         for at, (one, other) in enumerate(zip(seen, allowed, strict=True)):
@@ -234,7 +234,7 @@ def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Differs]:
 
 
 def _is_shorter(seen: list[Any], allowed: list[Any]) -> bool:
-    """Return whether it is a message without the field that a later version added."""
+    """Return whether `seen` is a message without the field that a later version added."""
     return len(seen) == len(allowed) - 1 and seen[:1] == allowed[:1] and seen[0] in LATER_FIELDS
 
 

@@ -1,7 +1,7 @@
 """Data that grows with the frames: numbers in a temporary file, and ranges of numbers.
 
-A log of hours has millions of frames; when each member had each of them is asked once, at the end.
-Stretches stay in memory, because frames come in order: there are as many as there are gaps.
+A log of hours has millions of frames, and the times at which members had them are read once, at the
+end.  Stretches stay in memory: frames come in order, so there are only as many stretches as gaps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO
 from attrs import Factory, define, field
 
 CHUNK = 4096
-"""Numbers that are read and written together, 8 bytes each."""
+"""How many numbers are read and written together; each has 8 bytes."""
 
 CHUNKS_KEPT = 64
 
@@ -26,7 +26,7 @@ _ZEROS = bytes(8 * CHUNK)
 
 @define(eq=False)
 class Spill:
-    """Chunks of all columns in one file; those used last are in memory, too."""
+    """The chunks of all columns in one file; the chunks that were used last are also in memory."""
 
     _file: IO[bytes] | None = None
     _places: dict[tuple[int, int], int] = Factory(dict)
@@ -34,7 +34,7 @@ class Spill:
     _columns: int = 0
 
     def column(self) -> Column:
-        """Return a new one, all zeros."""
+        """Return a new column of zeros."""
         self._columns += 1
         return Column(self, self._columns)
 
@@ -44,7 +44,7 @@ class Spill:
             self._file.close()
 
     def chunk(self, key: tuple[int, int]) -> array[int]:
-        """Return the chunk, to read and change before the next call."""
+        """Return a chunk, which may be read and changed until the next call."""
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
@@ -68,7 +68,7 @@ class Spill:
 
 @define(eq=False)
 class Column:
-    """Numbers of 64 bits by their index, 0 where none was put."""
+    """Numbers of 64 bits by their index; 0 where no number was put."""
 
     spill: Spill
     number: int
@@ -103,11 +103,11 @@ class Stretches:
 
     @property
     def last(self) -> int:
-        """Return the greatest, 0: there is none."""
+        """Return the greatest number; 0 if the set is empty."""
         return self.lasts[-1] if self.lasts else 0
 
     def add(self, first: int, last: int) -> None:
-        """Take these in; nothing where `last` is before `first`."""
+        """Add the numbers from `first` to `last`; none if `last` is less than `first`."""
         if last < first:
             return
         if self.lasts and first == self.lasts[-1] + 1:
@@ -121,7 +121,7 @@ class Stretches:
         self.lasts[begin:end] = [last]
 
     def both(self, other: Stretches) -> Stretches:
-        """Return the numbers that are in both."""
+        """Return the numbers that are in both sets."""
         found = Stretches()
         for first, last in self:
             at = max(0, bisect_right(other.firsts, first) - 1)
@@ -131,7 +131,7 @@ class Stretches:
         return found
 
     def beyond(self, number: int) -> int | None:
-        """Return the least that is greater, None if there is none."""
+        """Return the least number of the set that is greater than `number`, or None."""
         for first, last in self:
             if last > number:
                 return max(first, number + 1)

@@ -1,7 +1,7 @@
 """The verdict on event logs of brokers of hot standby: did they keep their promises?
 
-Each broker logs its roles, its views, its commits and its confirmations; of messages those that are
-durable and replicate.  Nothing is compared by time: generations order it.
+Each broker logs its roles, views, commits and confirmations, and of messages only those that are
+durable and replicated.  Nothing is compared by time, because generations order the events.
 """
 
 from __future__ import annotations
@@ -63,9 +63,8 @@ class Log:
 class Story:
     """The logs together.  `served`: by generation, the primary and its messages.
 
-    `confirmed`, `taken`, `forgotten`: messages confirmed to publishers, taken by a consumer, and
-    those
-    whose acknowledgement was confirmed, with their generations.
+    `confirmed`: messages that were confirmed to publishers.  `taken`: those that a consumer took.
+    `forgotten`: messages whose acknowledgement was confirmed.  All three: with their generations.
     """
 
     logs: tuple[Log, ...]
@@ -93,7 +92,7 @@ class Story:
                         self.forgotten |= dict.fromkeys(ids_in(done["takes"]), generation)
 
     def gaps(self) -> Iterator[tuple[int, int]]:
-        """Yield from and to which generation no primary has a log: its messages are not known."""
+        """Yield the ranges of generations whose primary has no log; its messages are not known."""
         seen = {view["generation"] for log in self.logs for view in log.of("view")}
         last = max(seen | {*self.served}, default=0)
         for before, after in pairwise(sorted({0, last + 1, *self.served})):
@@ -101,7 +100,7 @@ class Story:
                 yield before + 1, after - 1
 
     def later(self, generation: int) -> Iterator[tuple[int, str, set[Found]]]:
-        """Yield the later primaries with their messages, as far as all between is known."""
+        """Yield later primaries with their messages, up to the next generation without a log."""
         later = generation + 1
         while later in self.served:
             for broker, has in self.served[later].items():
@@ -113,14 +112,14 @@ class Story:
 
 
 def one_primary(story: Story) -> Iterator[str]:
-    """Yield generations in which two served: H2."""
+    """Yield generations in which two brokers served (H2)."""
     for generation, who in sorted(story.served.items()):
         if len(who) > 1:
             yield f"generation {generation}: {' and '.join(sorted(who))} served"
 
 
 def generations_rise(story: Story) -> Iterator[str]:
-    """Yield brokers that went back to an older view: H2."""
+    """Yield brokers that went back to an older view (H2)."""
     for broker in sorted({log.broker for log in story.logs}):
         views = [
             (view["generation"], view["number"])
@@ -134,7 +133,7 @@ def generations_rise(story: Story) -> Iterator[str]:
 
 
 def views_agree(story: Story) -> Iterator[str]:
-    """Yield views of which two brokers say other members: H4."""
+    """Yield views for which two brokers have different members (H4)."""
     said: dict[tuple[int, int], tuple[str, list[str]]] = {}
     for log in story.logs:
         for view in log.of("view"):
@@ -145,7 +144,7 @@ def views_agree(story: Story) -> Iterator[str]:
 
 
 def roles_follow(story: Story) -> Iterator[str]:
-    """Yield changes that the machine of roles does not make, in one event: H1."""
+    """Yield changes of a role that no event makes in the machine of roles (H1)."""
     once = {
         (was, case.outcome)
         for arrow in machine().arrows
@@ -163,7 +162,7 @@ def roles_follow(story: Story) -> Iterator[str]:
 
 
 def who_serves_was_promoted(story: Story) -> Iterator[str]:
-    """Yield runs that began to serve more often than a promotion was accepted: H3."""
+    """Yield runs that began to serve more often than they accepted a promotion (H3)."""
     serving = {role.value for role in SERVING}
     for log in story.logs:
         begun = [
@@ -172,13 +171,13 @@ def who_serves_was_promoted(story: Story) -> Iterator[str]:
             if line["role"] in serving and line["was"] not in serving
         ]
         accepted = [line for line in log.of("promote") if line["verdict"] == "accepted"]
-        # Killed between both lines it has one more.
+        # A process that was killed between the two lines has one line more in `begun`.
         if len(begun) > len(accepted) + (log.lines[-1] is begun[-1] if begun else 0):
             yield f"{log.path.name}: served {len(begun)} times, promoted {len(accepted)} times"
 
 
 def confirmed_is_kept(story: Story) -> Iterator[str]:
-    """Yield messages that a later primary lacked and no consumer took before: H4."""
+    """Yield messages that a later primary lacked and that no consumer took before (H4)."""
     for one, generation in story.confirmed.items():
         for later, broker, has in story.later(generation):
             if one not in has and story.taken.get(one, later) >= later:
@@ -188,9 +187,7 @@ def confirmed_is_kept(story: Story) -> Iterator[str]:
 
 
 def taken_stays_gone(story: Story) -> Iterator[str]:
-    """Yield messages that a later primary had again although their acknowledgement was confirmed:
-    LM4.
-    """
+    """Yield messages that a later primary had although they were acknowledged for good (LM4)."""
     for one, generation in story.forgotten.items():
         for later, broker, has in story.later(generation):
             if one in has:
@@ -213,7 +210,7 @@ CLAIMS: Mapping[str, Callable[[Story], Iterator[str]]] = {
 
 
 def is_of_brokers(paths: Iterable[Path]) -> bool:
-    """Return whether the first of these logs is a broker's."""
+    """Return whether the first of these logs is the log of a broker."""
     try:
         with runs_in(paths)[0][0].open("rb") as stream:
             first = json.loads(stream.readline())
@@ -223,7 +220,7 @@ def is_of_brokers(paths: Iterable[Path]) -> bool:
 
 
 def validate_brokers(paths: Iterable[Path]) -> StandbyVerdict:
-    """Return the verdict on these logs; raises `UsageProblem` for logs that are none."""
+    """Return the verdict on these logs; raises `UsageProblem` for files that are no logs."""
     logs, notes = _logs(paths)
     try:
         story = Story(tuple(logs))
@@ -243,9 +240,9 @@ def validate_brokers(paths: Iterable[Path]) -> StandbyVerdict:
 
 
 def _logs(paths: Iterable[Path]) -> tuple[list[Log], list[str]]:
-    """Return the logs, the earliest first, and which are left out: of these a part is gone.
+    """Return the logs, the earliest first, and notes about logs left out because a part is gone.
 
-    Messages that they served count as not known, like that of a broker without any log.
+    Messages in a log that is left out are not known, as those of a broker without a log.
     """
     logs, notes = list[Log](), list[str]()
     until = Moment.now()
