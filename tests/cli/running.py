@@ -1,4 +1,4 @@
-"""Runs the command `joinproto`: inside the test's process, or as a process of its own."""
+"""Run the command `joinproto`: inside the test's process, or as a process of its own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Done:
 
 
 def run_here(capsys: pytest.CaptureFixture[str], *words: str) -> Done:
-    """Run the command in this process: no half a second for its start."""
+    """Run the command in this process, which saves half a second for its start."""
     capsys.readouterr()
     code = main(words)
     found = capsys.readouterr()
@@ -119,7 +119,7 @@ def world(*, members=2, top=3):
 
 
 def model(folder: Path, *, replace: tuple[str, str] = ("", ""), world: str = WORLD) -> str:
-    """Write a model of two counters into `folder`, one text exchanged; return its path."""
+    """Write a model of two counters into `folder`, with one text replaced; return its path."""
     source = MEMBER + world
     old, new = replace
     assert old in source

@@ -1,4 +1,4 @@
-"""A small judge of JSON values: the part of JSON Schema that `tools.json_schema` uses."""
+"""A small validator of JSON values, for the part of JSON Schema that `tools.json_schema` uses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KNOWN = {
 
 
 def faults(value: Any, schema: Mapping[str, Any], at: str = "$") -> Iterator[str]:
-    """Yield where `value` is not as `schema` says, and why."""
+    """Yield the places where `value` is not as `schema` says, with the reason."""
     unknown = schema.keys() - KNOWN
     assert not unknown, f"this judge knows no {unknown}"
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -69,7 +69,7 @@ def unexplained(value: Any, schema: Mapping[str, Any], at: str = "$") -> Iterato
 
 
 def _is_a(value: Any, kind: str) -> bool:
-    # JSON's true is no number, although Python's is.
+    # In JSON, true is not a number; in Python it is one.
     if isinstance(value, bool):
         return kind == "boolean"
     return isinstance(value, _TYPES[kind])

@@ -41,7 +41,7 @@ def test_a_world_that_holds_exits_0(run: Run) -> None:
 
 
 def test_a_slow_search_may_say_how_far_it_is() -> None:
-    """In a log a line every ten seconds: no remark, as a warning or an error is one."""
+    """A line of progress, every ten seconds in a log, is no remark as a warning or an error is."""
     log = StringIO()
     Progress(log)(Tick(17, 8_830, 40_000, 120, 1 << 28, 10.2))
     said = f"compiling the search, once: up to two minutes\n{log.getvalue()}wrote run.html\n"
@@ -62,7 +62,7 @@ def test_a_violated_world_exits_1_and_shows_its_run(run: Run) -> None:
 
 @pytest.mark.parametrize("name", [name for name, mutant in CHOSEN if mutant is None])
 def test_a_chosen_world_exits_as_it_ends(run: Run, name: str) -> None:
-    """Expected or not: `check` exits 1 on a violation, and shows the run; `--tier` asks for all."""
+    """`check` exits 1 on a violation, even an expected one, and shows the run."""
     item, done = catalogue.entry(name), run(name, "--json")
 
     assert item.expected == done.object["result"]
@@ -79,7 +79,7 @@ def test_a_claim_that_is_not_reached_exits_1(run: Run, tmp_path: Path) -> None:
 
 
 def test_steps_never_exercised_are_reported_also_on_success(run: Run, tmp_path: Path) -> None:
-    """A premise that is never met says nothing; --strict takes that for a failure."""
+    """A claim whose premise is never met says nothing; with --strict that is a failure."""
     never = 'always("low", low, premise=lambda view: False)'
     path = model(tmp_path, replace=('always("low", low)', never))
 
@@ -136,13 +136,13 @@ def test_a_limit_exits_3_and_says_what_is_unknown(run: Run, limit: tuple[str, st
 
 
 def test_a_violation_found_before_the_limit_is_a_violation(run: Run) -> None:
-    """A violation is one whatever the rest of the search finds."""
+    """A violation is a violation, whatever the rest of the search finds."""
     assert 1 == run(*BROKEN, "--max-states", "1000").code
 
 
 @pytest.mark.parametrize("size", ["1", "1k", "5M"])
 def test_a_memory_limit_below_the_process_itself_exits_3(run: Run, size: str) -> None:
-    """Clear from the start, so said at the start."""
+    """The limit cannot suffice, so the command says so before it searches."""
     done = run("two-phase-commit", "--max-memory", size)
 
     assert 3 == done.code
@@ -228,7 +228,7 @@ def test_bad_usage_with_json_is_one_object(run: Run, words: tuple[str, ...], tex
 
 
 def test_a_limit_in_the_way_with_json_is_one_object(run: Run) -> None:
-    """The code is in the object, too."""
+    """The exit code is in the object as well."""
     assert 3 == run("two-phase-commit", "--max-memory", "1k", "--json").error["code"]
 
 
@@ -245,7 +245,7 @@ def test_resume_on_spark_needs_a_folder(run: Run) -> None:
 
 @pytest.mark.parametrize("name", ["run.html", "run.json", "run.itf.json", "run.txt", "test_run.py"])
 def test_the_run_is_written_in_the_format_of_its_name(run: Run, tmp_path: Path, name: str) -> None:
-    """`--trace FILE`: the file by its ending."""
+    """`--trace FILE`: the ending of the name selects the format."""
     done = run(*BROKEN, "--trace", str(tmp_path / name))
 
     assert 1 == done.code
@@ -264,7 +264,7 @@ def test_without_a_run_a_test_is_not_written(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_old_test_is_not_taken_for_one_of_this_check(run: Run, tmp_path: Path) -> None:
-    """It stays as it is, and that is said."""
+    """The old file stays as it is, and the command says so."""
     (tmp_path / "test_run.py").write_text("old")
 
     done = run("two-phase-commit", "--trace", str(tmp_path / "test_run.py"))
@@ -277,7 +277,7 @@ def test_an_old_test_is_not_taken_for_one_of_this_check(run: Run, tmp_path: Path
 def test_without_a_run_the_report_is_written_and_that_is_reported(
     run: Run, tmp_path: Path, name: str
 ) -> None:
-    """The same reason in the same words as where nothing is written."""
+    """The reason is given in the same words as when no file is written."""
     done = run("two-phase-commit", "--trace", str(tmp_path / name))
 
     assert 0 == done.code
@@ -285,7 +285,7 @@ def test_without_a_run_the_report_is_written_and_that_is_reported(
 
 
 def test_a_violation_that_options_avoid_is_expected_of_the_default_options(run: Run) -> None:
-    """README: waiting for two, the same world holds."""
+    """README: the same world holds if members wait for two."""
     done = run("note-lone-restart", "--wait-for", "2")
 
     assert 0 == done.code
@@ -311,7 +311,7 @@ def test_the_json_object_is_alone_on_standard_output(run: Run, tmp_path: Path) -
 
 
 def test_the_options_that_were_given_are_in_the_object(run: Run, tmp_path: Path) -> None:
-    """So that a stored report names its subject."""
+    """A stored report then says what was searched."""
     path = model(tmp_path, world=FUNCTION)
 
     found = run(path, "--members", "3", "--set", "top=4", "--json").object
@@ -325,7 +325,7 @@ def test_the_options_that_were_given_are_in_the_object(run: Run, tmp_path: Path)
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_full_disk_is_no_violation(more: tuple[str, ...]) -> None:
-    """4, as for all that the machine lacks; with --json, too, where the error has no place left."""
+    """4, as for anything that the machine lacks; also with --json, when no error can be written."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "joinproto", "check", "ring-election", *more],
@@ -362,7 +362,7 @@ def test_a_reader_that_goes_away_is_no_violation() -> None:
 
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&-", "2>&-"])
 def test_a_closed_stream_changes_no_exit_code(closed: str) -> None:
-    """A daemon may start us so."""
+    """A daemon may start the command with closed streams."""
     words = f"{sys.executable} -m joinproto check {' '.join(BROKEN)} {closed}"
 
     done = subprocess.run(
@@ -374,7 +374,7 @@ def test_a_closed_stream_changes_no_exit_code(closed: str) -> None:
 
 
 def test_an_ascii_terminal_gets_ascii() -> None:
-    """A chart in boxes would end in an error there."""
+    """A chart of box characters could not be written there."""
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
 
     done = run_apart("check", *BROKEN, env=environment)
@@ -385,7 +385,7 @@ def test_an_ascii_terminal_gets_ascii() -> None:
 
 
 def test_nothing_but_json_comes_out_when_a_process_is_asked_for_json() -> None:
-    """The contract, once as users run it."""
+    """The contract of --json, once in a process as users run it."""
     done = run_apart("check", *BROKEN, "--json")
 
     assert 1 == done.code
@@ -393,7 +393,7 @@ def test_nothing_but_json_comes_out_when_a_process_is_asked_for_json() -> None:
 
 
 def test_the_help_shows_a_real_example(run: Run) -> None:
-    """It can be pasted: each line is a command of ours."""
+    """The example can be pasted: each line is a command that exists."""
     done = run("--help")
 
     assert 0 == done.code
@@ -401,7 +401,7 @@ def test_the_help_shows_a_real_example(run: Run) -> None:
 
 
 def test_the_help_names_every_exit_code(run: Run) -> None:
-    """A script must know of `check` that a search that ends early is neither 0 nor 1."""
+    """A script must know that `check` exits neither 0 nor 1 for a search that ends early."""
     said = " ".join(run("--help").out.split())
 
     assert "Exit code 0: all hold; 1: violated" in said
@@ -409,7 +409,7 @@ def test_the_help_names_every_exit_code(run: Run) -> None:
 
 
 def test_an_estimate_is_given_when_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """2^8 + 4^8 + 6^8 = 1,745,408 states; 3, 4 and so on members tell it within a fifth."""
+    """2^8 + 4^8 + 6^8 = 1,745,408 states; fewer members predict this within a fifth."""
     monkeypatch.setattr("joinproto.cli.estimate.SECONDS_MAX", 600.0)
     done = run("two-phase-commit", "--members", "8", "--estimate", "--max-states", "1000")
 
@@ -421,7 +421,7 @@ def test_an_estimate_is_given_when_asked_for(run: Run, monkeypatch: pytest.Monke
 
 
 def test_no_estimate_is_reported_where_there_is_none(run: Run, tmp_path: Path) -> None:
-    """One fixed world has no smaller sizes; without --estimate nothing is said of it."""
+    """One fixed world has no smaller sizes; without --estimate there is no message about that."""
     path = model(tmp_path)
 
     assert "estimate: none" in run(path, "--estimate").err
@@ -429,7 +429,7 @@ def test_no_estimate_is_reported_where_there_is_none(run: Run, tmp_path: Path) -
 
 
 def test_a_witness_is_shown_as_a_violation_is(run: Run, tmp_path: Path) -> None:
-    """The chart, the JSON and a file; the code is that of the check."""
+    """In the chart, in JSON and in a file; the exit code is that of the check."""
     words = ("two-phase-commit", "--witness", "committed")
 
     done, told = run(*words), run(*words, "--json")
@@ -478,7 +478,7 @@ def test_a_witness_that_cannot_be_shown_is_refused(
 def test_edges_without_states_are_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
-    """2: they connect the states that a search writes, every one of them."""
+    """2: edges connect the states that a search writes, and need all of them."""
     done = run_here(capsys, "check", "note-rejoin", "--edges", *words, "--json")
 
     assert 2 == done.code

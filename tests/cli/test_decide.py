@@ -59,7 +59,7 @@ def test_a_verdict_is_one_json_object(run: Run) -> None:
 
 
 def test_a_verdict_is_a_readable_table(run: Run) -> None:
-    """For people."""
+    """Without --json, the output is for people."""
     code, out = run({"wait_for": 3, "members": [CLEAN, {**EMPTY, "wait_for": 1}]})
 
     assert 0 == code
@@ -81,7 +81,7 @@ def test_any_verdict_is_exit_code_0(run: Run) -> None:
 
 
 def test_qpids_rules_can_be_asked(run: Run) -> None:
-    """The same members, other rules."""
+    """The same members are judged by other rules."""
     request = {"members": [EMPTY, {"id": "t", "store": "none"}]}
 
     code, out = run(request, "--json", "--rules", "qpid")
@@ -93,7 +93,7 @@ def test_qpids_rules_can_be_asked(run: Run) -> None:
 
 
 def test_the_chains_rules_can_be_asked(run: Run) -> None:
-    """The shipped tables' verdict, in the same shape."""
+    """The verdict of the shipped tables has the same form."""
     code, out = run({"wait_for": 2, "members": [CLEAN, EMPTY]}, "--json", "--rules", "chain")
 
     assert 0 == code
@@ -108,7 +108,7 @@ def test_the_chains_rules_can_be_asked(run: Run) -> None:
 
 
 def test_the_chain_reads_views_positions_and_absent_electors(run: Run) -> None:
-    """The two others of three electors are away, and alone is not enough."""
+    """Two of three electors are away, and one elector alone is not enough."""
     lineage = {"lineage": ["X", "any name \n", "F"], "position": {"view": "any name \n", "seq": 3}}
     request = {"members": [{**CLEAN, **lineage}]}
 
@@ -149,7 +149,7 @@ BAD_FOR_CHAIN: list[tuple[dict[str, Any], str]] = [
 def test_only_the_chain_refuses_what_only_the_chain_reads(
     run: Run, fields: dict[str, Any], message: str
 ) -> None:
-    """One file serves all rules; the others do not look at these fields."""
+    """One file serves all rules; other rules ignore the fields of the chain."""
     electors = {"electors": fields["electors"]} if "electors" in fields else {}
     row = {**CLEAN, **{name: it for name, it in fields.items() if name != "electors"}}
     if row["store"] == "empty":
@@ -164,7 +164,7 @@ def test_only_the_chain_refuses_what_only_the_chain_reads(
 
 
 def test_unknown_rules_are_refused_and_the_known_ones_listed(run: Run) -> None:
-    """Exit code 2, and a valid form."""
+    """Exit code 2, and the names that are valid."""
     code, out = run({"members": []}, "--json", "--rules", "none-such")
 
     assert 2 == code
@@ -174,7 +174,7 @@ def test_unknown_rules_are_refused_and_the_known_ones_listed(run: Run) -> None:
 def test_standard_input_is_read_for_a_dash(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """So that a script can pipe."""
+    """A script can pipe its input."""
     (tmp_path / "in").write_text(json.dumps({"members": [EMPTY]}), encoding="utf-8")
     with (tmp_path / "in").open(encoding="utf-8") as given:
         monkeypatch.setattr("sys.stdin", given)
@@ -192,7 +192,7 @@ def test_a_file_that_is_not_there_is_bad_input(capsys: pytest.CaptureFixture[str
 
 
 def test_names_that_a_terminal_must_not_see_are_printed_as_text(run: Run) -> None:
-    """No control characters."""
+    """The output has no control characters."""
     code, out = run(b'{"members": [{"id": "\\u001b[2J", "store": "empty"}]}')
 
     assert 0 == code
@@ -245,7 +245,7 @@ BAD: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("request_", "message"), BAD, ids=[message for _, message in BAD])
 def test_bad_input_is_named_by_its_field(run: Run, request_: object, message: str) -> None:
-    """The place, the expected and the found value, and the next step."""
+    """The error has the place, the expected and the found value, and the next step."""
     code, out = run(request_, "--json")
     error = json.loads(out)["error"]
 
@@ -256,7 +256,7 @@ def test_bad_input_is_named_by_its_field(run: Run, request_: object, message: st
 
 
 def test_options_compare_as_json() -> None:
-    """The order of keys says nothing; 1, 1.0 and true are three values."""
+    """The order of keys does not matter; 1, 1.0 and true are three values."""
 
     def options(text: str) -> object:
         return read_members(
@@ -275,13 +275,13 @@ def test_a_field_of_other_rules_is_no_error() -> None:
 
 
 def test_a_byte_order_mark_is_no_error() -> None:
-    """Some editors write one."""
+    """Some editors write a byte order mark."""
     assert () == read_members(b"\xef\xbb\xbf" + b'{"members": []}')
 
 
 @pytest.mark.parametrize("depth", [500, 5_000, 50_000])
 def test_deep_input_is_an_answer_or_bad_input(depth: int, run: Run) -> None:
-    """Never a bug of ours, however deep."""
+    """However deep the input is, the exit code is never that of a bug."""
     text = b'{"members": [{"id": "a", "store": "empty", "options": {"x": %s}}]}' % (
         b"[" * depth + b"]" * depth
     )
@@ -327,7 +327,7 @@ requests = st.fixed_dictionaries(
 def test_whatever_is_given_there_is_a_verdict_or_a_named_error(
     run: Run, request_: Any, rules: str
 ) -> None:
-    """Exit code 0 or 2, one object, never a traceback; and the words of the contract."""
+    """Exit code 0 or 2, one object, never a traceback; and only the documented words."""
     code, out = run(request_, "--json", "--rules", rules)
     answer = json.loads(out)
 
@@ -346,7 +346,7 @@ def test_whatever_is_given_there_is_a_verdict_or_a_named_error(
 
 
 def test_reading_raises_what_an_embedder_can_catch() -> None:
-    """The library's own error, with what to do next."""
+    """It raises an error of the library, with what to do next."""
     with pytest.raises(UsageProblem, match=r"members\[0\]: store") as caught:
         read_members(b'{"members": [{"id": "a"}]}')
 

@@ -1,4 +1,4 @@
-"""`joinproto diff`: states, steps and verdicts that differ, and the run on which they part."""
+"""`joinproto diff`: states, steps and verdicts that differ, and the run on which worlds part."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _model(folder: Path, *, most: int = 2, claimed: int = 3, more: str = "") -> 
 
 
 def test_a_world_and_its_mutant_part_where_the_mutant_does_what_it_should_not(run: Run) -> None:
-    """With one vote too few it commits; the claims of both stand side by side."""
+    """With one vote too few, the mutant commits; the claims of both worlds are compared."""
     done = run("two-phase-commit", "--mutant", "one-vote-short", "--json")
     told = done.object
 

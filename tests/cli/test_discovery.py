@@ -52,7 +52,7 @@ def test_lint_prints_json_and_exits_0_where_all_is_fine(tmp_path: Path) -> None:
 
 
 def test_a_first_day_that_splits_is_told_step_by_step(tmp_path: Path) -> None:
-    """Two of four that see each other are enough for 4.x."""
+    """Release 4.x splits if two of four nodes see only each other."""
     file = facts(tmp_path, nodes=["n1", "n2", "n3", "n4"], cut=[["n1", "n2"]])
 
     text, tree = run("would-it-split", file), run("would-it-split", file, "--json")
@@ -77,7 +77,7 @@ def test_a_backend_may_be_named_as_its_module(name: str, tmp_path: Path) -> None
 
 
 def test_a_first_day_that_does_not_split_is_reported(tmp_path: Path) -> None:
-    """The same nodes, by our rules."""
+    """By our rules, a node that is cut off founds no cluster of its own."""
     file = facts(tmp_path, nodes=["n1", "n2", "n3"], cut=[["n1"]], release="ours")
 
     found = run("would-it-split", file)
@@ -130,7 +130,7 @@ def test_list_asks_the_backend_of_the_file(tmp_path: Path) -> None:
 def test_boot_says_what_a_node_that_sees_no_other_does_in_the_end(
     tmp_path: Path, at: str, now: str, last: str, seconds: float | None
 ) -> None:
-    """Thirty tries a second apart, then alone; ours waits and says for how many."""
+    """4.1 tries thirty times, a second apart, and then starts alone; our rules wait for others."""
     file = tmp_path / "rabbitmq.conf"
     file.write_text(CLASSIC)
 
@@ -155,7 +155,7 @@ def test_boot_joins_a_node_that_answers(tmp_path: Path) -> None:
     [('{"rabbit@b": {"foo": 1}}', "rabbit@b.foo: "), ('{"rabbit@b": 7}', "rabbit@b: "), ("{", "")],
 )
 def test_a_status_that_does_not_fit_is_named(tmp_path: Path, text: str, place: str) -> None:
-    """The node and the field; and no option is advised that the command lacks."""
+    """The error names the node and the field, and advises no option that the command lacks."""
     file, seen = tmp_path / "rabbitmq.conf", tmp_path / "seen.json"
     file.write_text(CLASSIC)
     seen.write_text(text)
@@ -175,7 +175,7 @@ def test_another_address_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["consul", "etcd2", "etcd3"])
 def test_of_a_server_that_does_not_answer_nothing_is_reported(kind: str) -> None:
-    """Not that it does not conform: exit code 4, and where it was asked."""
+    """The command does not say that it fails to conform: exit code 4, and the address."""
     found = run("conformance", f"{kind}+http://127.0.0.1:1")
 
     assert isinstance(found.exception, EnvironmentProblem)
@@ -213,7 +213,7 @@ def test_names_that_are_none_are_refused(tmp_path: Path, words: tuple[str, ...],
 
 
 def test_the_summary_names_the_release(tmp_path: Path) -> None:
-    """Not the word that stood for it."""
+    """The output has the release itself, and not the word `head`."""
     file = tmp_path / "rabbitmq.conf"
     file.write_text("cluster_formation.discovery_retry_limit = 1\n")
 
@@ -221,7 +221,7 @@ def test_the_summary_names_the_release(tmp_path: Path) -> None:
 
 
 def test_a_file_that_ends_early_is_refused_with_its_line(tmp_path: Path) -> None:
-    """Erlang terms of which a part is missing; nothing of them has a name."""
+    """A part of the Erlang terms is missing, so the error names no setting."""
     file = tmp_path / "advanced.config"
     file.write_text("[{rabbit, [")
 

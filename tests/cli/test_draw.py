@@ -1,4 +1,4 @@
-"""`joinproto draw`: its list, and that every drawing is whole."""
+"""`joinproto draw`: it lists its drawings, and every drawing is whole."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_name_it_lists_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Machines first, then tables."""
+    """Machines come first, and then tables."""
     code = main(["draw"])
     lines = capsys.readouterr().out.splitlines()
 
@@ -52,7 +52,7 @@ def test_the_list_is_also_one_json_object(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_machine_is_drawn_with_all_its_arrows(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every case of every table is on one of the edges."""
+    """Every case of every table is on an edge."""
     code = main(["draw", "note"])
     text = capsys.readouterr().out
 
@@ -70,7 +70,7 @@ def test_a_machine_is_drawn_with_all_its_arrows(capsys: pytest.CaptureFixture[st
 def test_the_member_that_ships_is_drawn_with_the_arrows_that_searches_meet(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Its next phase follows from its knowledge: no table has the arrows."""
+    """A member's next phase follows from its knowledge, so no table has the arrows."""
     code = main(["draw", "join"])
     text = capsys.readouterr().out
 
@@ -100,7 +100,7 @@ def world():
 def test_the_members_of_a_model_of_ones_own_are_drawn(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """By the attribute that is called like a phase, with how often each arrow was met."""
+    """The phase is the attribute named like one; each arrow says how often it was met."""
     (tmp_path / "lamps.py").write_text(OWN)
 
     code = main(["draw", str(tmp_path / "lamps.py")])
@@ -130,7 +130,7 @@ def test_a_world_that_cannot_be_drawn_is_reported(
 
 
 def test_every_table_of_the_chain_can_be_drawn() -> None:
-    """As those of the note and of Qpid."""
+    """They can be drawn as the tables of the note and of Qpid can."""
     tables: list[Table[Any]] = [
         founding(),
         reopening(),
@@ -148,7 +148,7 @@ def test_every_table_of_the_chain_can_be_drawn() -> None:
 def test_a_table_is_drawn_as_one_question_after_the_other(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The last case is the rest."""
+    """The last case is what remains."""
     main(["draw", "note-joining"])
     lines = capsys.readouterr().out.splitlines()
 
@@ -159,7 +159,7 @@ def test_a_table_is_drawn_as_one_question_after_the_other(
 
 @pytest.mark.parametrize("name", drawings())
 def test_every_svg_is_well_formed_and_inside_its_frame(name: str) -> None:
-    """No text lies outside, and no two texts start at the same place."""
+    """No text lies outside the frame, and no two texts start at the same place."""
     root = ET.fromstring(drawings()[name].as_text("svg"))
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     places = [
@@ -175,14 +175,14 @@ def test_every_svg_is_well_formed_and_inside_its_frame(name: str) -> None:
 
 
 def test_every_phase_is_a_node_of_the_drawing() -> None:
-    """Also those in which a life ends."""
+    """Also the phases in which a member's life ends."""
     graph = graph_of_machine(note_machine())
 
     assert {phase.value for phase in Phase} == set(graph.nodes)
 
 
 def test_every_case_of_a_table_is_a_row_of_its_svg() -> None:
-    """Rule, name, condition, outcome and actions."""
+    """A row has the rule and the outcome of its case."""
     text = drawings()["note-initialization"].as_text("svg")
 
     for case in initialization().cases:
@@ -191,7 +191,7 @@ def test_every_case_of_a_table_is_a_row_of_its_svg() -> None:
 
 
 def test_a_drawing_is_written_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command prints no picture then."""
+    """The command then prints nothing to standard output."""
     file = tmp_path / "note.svg"
 
     code = main(["draw", "note", "--format", "svg", "--out", str(file)])
@@ -204,7 +204,7 @@ def test_a_drawing_is_written_to_a_file(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_drawing_is_also_one_json_object(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the text, or with the file it went to."""
+    """The object has the text, or the file that the text was written to."""
     main(["draw", "qpid", "--json"])
     printed = json.loads(capsys.readouterr().out)
     main(["draw", "qpid", "--json", "--out", str(tmp_path / "q")])
@@ -227,7 +227,7 @@ def test_a_drawing_is_also_one_json_object(
 def test_a_drawing_that_cannot_be_made_is_reported(
     arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the exit code of its kind."""
+    """The exit code is that of the kind of error."""
     assert code == main([*arguments, "--json"])
     assert message in json.loads(capsys.readouterr().out)["error"]["message"]
 

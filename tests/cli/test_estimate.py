@@ -1,4 +1,4 @@
-"""The estimate before a long search: honest about being one."""
+"""The estimate before a long search, which says that it is an estimate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def closed_form(members: int) -> Report | None:
 
 @pytest.mark.parametrize("members", [8, 9, 10])
 def test_growth_is_carried_on_from_the_sizes_below(members: int) -> None:
-    """The closed form lies within the guess, or a tenth off."""
+    """The closed form lies within the guess, or at most a tenth outside."""
     guess = estimate(members, 1, closed_form)
 
     assert guess is not None
@@ -50,7 +50,7 @@ def test_it_says_that_it_is_rough_and_where_it_comes_from() -> None:
 
 
 def test_growth_that_itself_grows_gives_a_range() -> None:
-    """2^(n^2): the last factor alone would be far too small."""
+    """2^(n^2) states: the last factor alone would give far too few."""
     samples = [Sample(n, 2 ** (n * n), 1.0, 24.0 * 2 ** (n * n)) for n in (2, 3, 4)]
 
     guess = fit(6, samples)
@@ -66,7 +66,7 @@ def test_too_few_sizes_below_give_no_estimate(members: int) -> None:
 
 
 def test_sizes_the_world_cannot_have_are_left_out() -> None:
-    """A world that waits for four has no three members."""
+    """A world whose members wait for four cannot have three members."""
     guess = estimate(7, 1, lambda members: closed_form(members) if members >= 4 else None)
 
     assert guess is not None

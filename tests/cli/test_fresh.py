@@ -1,4 +1,4 @@
-"""State that members hide and share is noticed: another process gives another answer."""
+"""Hidden state that members share is noticed, because another process gives another answer."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def world():
     )
 """
 
-# Name, lines of the module, a line around the class, one before the question, and which member
-# leads.
+# Of each place: its name, lines of the module, a line around the class, a line before the question,
+# and the member that leads.
 PLACES = {
     line.partition(" ;; ")[0]: [part.replace("\\n", "\n") for part in line.split(" ;; ")[1:]]
     for line in r"""

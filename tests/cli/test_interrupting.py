@@ -1,4 +1,4 @@
-"""Ctrl-C, whenever it comes."""
+"""Ctrl-C works at any moment."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ def is_full(pipe: int) -> bool:
 
 
 def test_it_may_come_while_a_line_is_written() -> None:
-    """Python's streams may not be written to by code that interrupts a write to them."""
+    """Code that interrupts a write to one of Python's streams must not write to that stream."""
     buffered = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITES], stdout=-1, stderr=-1, text=True, env=buffered

@@ -1,6 +1,6 @@
-"""A model of your own: `joinproto check path/to/my_model.py`, and possible errors in it.
+"""A user's own model: `joinproto check path/to/my_model.py`, and possible errors in it.
 
-Whatever it is: exit code 2, file and line, what was expected; never a traceback.
+For every error: exit code 2, file and line, and what was expected; never a traceback.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def path_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_model_of_ones_own_is_checked_like_any_other(run: Run, tmp_path: Path) -> None:
-    """4 counts for each of two counters: 16 states."""
+    """Each of two counters has 4 counts, so there are 16 states."""
     found = run(model(tmp_path), "--json").object
 
     assert ("counters", "holds", 16) == (found["world"], found["result"], found["distinct"])
@@ -75,7 +75,7 @@ def test_a_path_with_a_slash_needs_no_ending(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_file_finds_its_neighbours(run: Run, tmp_path: Path) -> None:
-    """Its folder is in reach of its imports, those that members do later included."""
+    """It can import from its own folder, also later, when members run."""
     (tmp_path / "the_top.py").write_text("TOP = 3\n")
     (tmp_path / "the_step.py").write_text("STEP = 1\n")
     importing = "from the_step import STEP\n        self.count += STEP"
@@ -86,7 +86,7 @@ def test_the_file_finds_its_neighbours(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_file_hides_no_module(run: Run, tmp_path: Path) -> None:
-    """Its module has a name of its own, although it is called like one of Python's."""
+    """The loaded module has its own name, although the file is named like one of Python's."""
     import json
 
     path = Path(model(tmp_path)).rename(tmp_path / "json.py")
@@ -96,7 +96,7 @@ def test_the_file_hides_no_module(run: Run, tmp_path: Path) -> None:
 
 
 def test_two_files_of_one_name_are_two_models(run: Run, tmp_path: Path) -> None:
-    """One after the other, in one process."""
+    """Both are loaded in one process, one after the other."""
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
     one = model(tmp_path / "one")
@@ -106,7 +106,7 @@ def test_two_files_of_one_name_are_two_models(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_pasted_run_names_the_file(run: Run, tmp_path: Path) -> None:
-    """The test that --trace writes loads the world from where it was."""
+    """The test that --trace writes loads the world from its file."""
     path = model(tmp_path, world=FUNCTION)
 
     run(path, "--set", "top=2", "--trace", str(tmp_path / "test_it.py"))
@@ -119,7 +119,7 @@ def test_a_pasted_run_names_the_file(run: Run, tmp_path: Path) -> None:
 def test_smaller_sizes_of_a_file_give_an_estimate(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """4^8 = 65,536 states, told by the sizes below."""
+    """4^8 = 65,536 states, predicted from the smaller sizes."""
     monkeypatch.setattr("joinproto.cli.estimate.SECONDS_MAX", 600.0)
     done = run(model(tmp_path, world=FUNCTION), "--members", "8", "--estimate")
 
@@ -128,7 +128,7 @@ def test_smaller_sizes_of_a_file_give_an_estimate(
 
 # -- invalid models ---------------------------------------------------------------------
 
-# Name -> (text exchanged in the model, text of the message, what stands in the line named).
+# Name -> (text replaced in the model, text of the message, text of the line that it names).
 RECEIVE, DEFINED = "def receive", "world = World("
 BAD = {
     "syntax": (("def low(view):", "def low(view:"), "syntax error", "def low"),
@@ -234,7 +234,7 @@ WRONG = {
 def test_a_file_without_a_world_is_told_what_was_expected(
     run: Run, tmp_path: Path, world: str, text: str
 ) -> None:
-    """2, with the line that defines it."""
+    """2, with the line of the wrong definition."""
     done = run(model(tmp_path, world=world))
 
     assert 2 == done.code
@@ -243,7 +243,7 @@ def test_a_file_without_a_world_is_told_what_was_expected(
 
 
 def test_an_option_that_the_function_lacks_is_refused(run: Run, tmp_path: Path) -> None:
-    """It names those it takes."""
+    """The message names the options that the function takes."""
     done = run(model(tmp_path, world=FUNCTION), "--crashes", "1")
 
     assert 2 == done.code
@@ -254,7 +254,7 @@ def test_an_option_that_the_function_lacks_is_refused(run: Run, tmp_path: Path) 
 def test_a_value_that_the_function_cannot_use_is_reported_by_its_option(
     run: Run, tmp_path: Path
 ) -> None:
-    """The file is right, and the command is wrong."""
+    """The file is right, so the message is about the command."""
     lossy = (
         FUNCTION.replace("top=3", "top=3, losses=None")
         .replace('name="counters",', 'name="counters", network=MessageBag(),')
@@ -285,7 +285,7 @@ def test_a_function_that_fails_by_itself_is_not_blamed_on_an_option(
 
 
 def test_the_private_name_of_the_file_is_not_shown(run: Run, tmp_path: Path) -> None:
-    """A person knows my_model.py, not the module that it is loaded as."""
+    """A person knows my_model.py, and not the name that its module is loaded by."""
     thing = "class Thing:\n    pass\n\n\nclass Counter:"
     for mistake, said in (
         ("self.count = Thing()", "a my_model.Thing cannot be part of a state"),
@@ -326,7 +326,7 @@ def test_a_wrong_path_says_what_is_there(run: Run, tmp_path: Path) -> None:
 
 
 def test_bytes_that_are_no_text_are_a_syntax_error(run: Run, tmp_path: Path) -> None:
-    """Of the line that holds them, where Python can tell."""
+    """The error names the line with the bytes, if Python knows it."""
     for content in (b"x = 1\ny = '\xff'\n", b"x = '\0'\n"):
         (tmp_path / "my_model.py").write_bytes(content)
         done = run(str(tmp_path / "my_model.py"))
@@ -336,7 +336,7 @@ def test_bytes_that_are_no_text_are_a_syntax_error(run: Run, tmp_path: Path) -> 
 
 
 def test_the_line_is_the_neighbours_where_that_one_is_wrong(run: Run, tmp_path: Path) -> None:
-    """A reader of it wants to open the right file."""
+    """The message must lead a reader to the file with the error."""
     path = tmp_path / "my_model.py"
     path.write_text("import the_neighbour\n" + MEMBER + WORLD)
     (tmp_path / "the_neighbour.py").write_text("\n1 / 0\n")
@@ -351,7 +351,7 @@ def test_the_line_is_the_neighbours_where_that_one_is_wrong(run: Run, tmp_path: 
 def test_a_bug_of_ours_is_not_blamed_on_the_model(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """10: a bug of ours, never anything else; and nothing of ours is a bad model."""
+    """10: only for a bug of ours; such a bug is never reported as a bad model."""
 
     def broken(search: object, began: float) -> None:
         raise ZeroDivisionError("ours")
@@ -433,7 +433,7 @@ def world(
 def test_a_value_is_what_the_function_says(
     tmp_path: Path, run: Run, words: str, at: int, value: object
 ) -> None:
-    """By the annotation, else by the default: `fair=false` is not the text that is true."""
+    """The annotation decides, else the default: `fair=false` is False, and not a true text."""
     seen: list[object] = [True, 1, 0.5, "n", False, "up", "RED", None, (1, 2), None]
     seen[at] = value
     path = tmp_path / "typed.py"

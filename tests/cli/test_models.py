@@ -20,7 +20,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_every_world_is_listed(run: Run) -> None:
-    """Each with its subject, members and expected result."""
+    """Each world has its members, its mutants and its expected result."""
     listed = run("--json").object["worlds"]
 
     assert [item.name for item in ENTRIES] == [row["name"] for row in listed]
@@ -97,7 +97,7 @@ def test_those_that_fit_are_found(run: Run) -> None:
 def test_programs_that_decide_are_a_family_found_by_the_words_of_a_person_in_trouble(
     run: Run,
 ) -> None:
-    """They are no worlds of the catalogue: each is searched together with its world."""
+    """They are not worlds of the catalogue: each is searched together with a world."""
     listed = run("policies", "--json").object
     said = run("--grep", "our ansible playbook bootstrapped the node with safe_to_bootstrap 1")
     one = run("policy-openstack-helm").out
@@ -152,12 +152,12 @@ def test_the_page_has_every_world_with_its_claims(run: Run, tmp_path: Path) -> N
 
 
 def test_a_narrow_terminal_gets_narrow_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person set COLUMNS."""
+    """The width is that of COLUMNS, which a person may set."""
     monkeypatch.setenv("COLUMNS", "70")
 
     assert max(map(len, run("join").out.splitlines()[:-1])) <= 70
 
 
 def test_the_help_shows_a_real_example(run: Run) -> None:
-    """One that can be pasted."""
+    """The example can be pasted."""
     assert "joinproto models --expect violated --grep restart" in run("--help").out

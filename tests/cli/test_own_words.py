@@ -1,8 +1,8 @@
-"""A person in trouble tells his case in his own words, and finds the world that is his case.
+"""A person in trouble describes a case in their own words, and finds the world of that case.
 
-None of these sentences was taken from a paragraph: they are written as people write to a colleague.
-The first half was used while the search was made, the second half only to try it.  `NIGHT` came
-later: nine of it were not found at first.
+No sentence was taken from a world's paragraph: they are written as people write to a colleague.
+The first half was used while the search was developed, and the second half only to test it.
+`NIGHT` came later; nine of its sentences were not found at first.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ SHORT = {
     "ghost brokers": "redpanda-root",
     "all mariadb pods crashloop": "galera-ordinal-0 galera-pod-0",
 }
-"""Two to four words of a case, a line of a log, or the name of another product."""
+"""Two to four words of a case, lines of logs, or names of other products."""
 NIGHT = {
     "[ERROR] WSREP: It may not be safe to bootstrap the cluster from this node. It was not the"
     " last one to leave the cluster": "galera-ordinal-0",
@@ -220,7 +220,7 @@ NIGHT = {
     "43 second partition then mysql topologies diverged": "github-2018",
     "artemis replica took over mid initial sync": "artemis-half-copy",
 }
-"""As typed at night: pieces of logs, command lines, slips, and systems that have no world."""
+"""Texts typed at night: parts of logs, command lines, typing errors, and other systems."""
 SHOWN = 3
 
 
@@ -233,7 +233,7 @@ def test_a_case_in_own_words_is_among_the_first(said: str) -> None:
 
 @pytest.mark.parametrize("said", [*SHORT, *NIGHT])
 def test_words_of_a_case_find_it_among_the_first(said: str) -> None:
-    """As `joinproto models --grep` orders them: those that say just this, and then others."""
+    """In the order of `joinproto models --grep`: worlds with the exact text, and then others."""
     just, near = worlds_that_say(said, ENTRIES)
     first = [*dict.fromkeys(incident_of(item.name) for item in just + near)][:SHOWN]
 
@@ -241,7 +241,7 @@ def test_words_of_a_case_find_it_among_the_first(said: str) -> None:
 
 
 def test_words_that_no_world_has_count_nothing() -> None:
-    """A person tells more than the fault."""
+    """A person writes about more than the fault."""
     case = "redis sentinel gave the new pod its own ip as master"
     noise = "Guillermo's on-call pager screamed at dinner, pizza cold"
 
@@ -261,12 +261,12 @@ def test_words_that_no_world_has_count_nothing() -> None:
     ],
 )
 def test_a_slip_in_a_long_word_changes_nothing(slipped: str, meant: str) -> None:
-    """One letter is wrong, missing, too many or swapped; and a name is written the other way."""
+    """One letter is wrong, missing, extra or swapped, or a name is written in another style."""
     assert nearest_worlds(slipped, ENTRIES) == nearest_worlds(meant, ENTRIES) != []
 
 
 def test_another_word_is_no_slip() -> None:
-    """Another first or last letter, two slips, or few letters."""
+    """Another first or last letter, two errors, or few letters make another word."""
     for other in ("vartition", "partitiox", "parittoin", "powe"):
         said = f"{other} lost data after restart"
 

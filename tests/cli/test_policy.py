@@ -1,6 +1,4 @@
-"""`joinproto policy check`: runs that defeat the policies of the examples, and those that do
-not.
-"""
+"""`joinproto policy check`: runs defeat the example policies, and none defeats the shipped one."""
 
 import json
 import subprocess
@@ -91,7 +89,7 @@ def test_a_compiled_policy_is_checked(capsys: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("world", ["galera", "rabbitmq"])
 def test_no_run_defeats_the_shipped_policy(capsys: Any, world: str) -> None:
-    """`recover pick` founds in some runs, and does harm in none."""
+    """`recover pick` chooses a founder in some runs, and does harm in no run."""
     code, tree = checked(capsys, "pick", "--world", world, *FEW)
 
     assert code == 0
@@ -114,7 +112,7 @@ def test_no_longer_run_defeats_the_shipped_policy(capsys: Any, world: str, state
 def test_only_a_choice_that_does_harm_is_one_that_reads_unknown_as_absent(
     safe: set[str], counted: int
 ) -> None:
-    """Of two stores that are equally good either may be chosen."""
+    """If two stores are equally good, either may be chosen."""
     question = Question(ask="choose-founder", nodes=("a", "b"), stores=())
     whole, blank = (
         StateQuestion(question=evolve(question, reasons=(why,)), found=())
@@ -137,7 +135,7 @@ def test_only_a_choice_that_does_harm_is_one_that_reads_unknown_as_absent(
 @pytest.mark.landing
 @pytest.mark.needs("jq")
 def test_the_highest_number_may_be_of_a_frame_that_was_never_committed(capsys: Any) -> None:
-    """Two members that crash show it; three that do not crash have no such frame."""
+    """Two members that crash have such a frame; three members that do not crash have none."""
     rule = str(EXAMPLES / "highest-seqno")
 
     code, tree = checked(capsys, rule, "--world", "joinproto-two")
@@ -149,7 +147,7 @@ def test_the_highest_number_may_be_of_a_frame_that_was_never_committed(capsys: A
 
 @pytest.mark.landing
 def test_where_pick_is_too_careful_a_node_is_silent_or_blank() -> None:
-    """That node may have been founded by hand, and have written alone: no fact of the others tells.
+    """That node may have been founded by hand and have written alone, which no other node knows.
 
     So no other choice is right in larger runs.  docs/policies.md has the counts.
     """
@@ -198,7 +196,7 @@ def test_a_policy_that_never_founds_is_no_good_one(capsys: Any, tmp_path: Path) 
 def test_a_policy_that_reads_unknown_as_absent_is_reported_on_every_world(
     capsys: Any, tmp_path: Path
 ) -> None:
-    """It chooses among those that answer, as if there were no others."""
+    """Its policy chooses among the nodes that answer, as if there were no other nodes."""
     (tmp_path / "blind.py").write_text(
         "def choose_founder(facts):\n"
         "    known = [one for one in facts['stores'] if one['state'] != 'none']\n"
@@ -226,7 +224,7 @@ def test_the_smallest_number_is_defeated_on_the_join_protocol(capsys: Any, tmp_p
 
 
 def test_stores_that_are_the_same_are_put_to_a_policy_once() -> None:
-    """Many states of the join protocol differ in nothing that lies on a disk."""
+    """Many states of the join protocol do not differ in what is on disks."""
     asker = Questioner(pick, ("choose-founder",))
     put = Counter[str]()
     answer = asker.answer
@@ -240,7 +238,7 @@ def test_stores_that_are_the_same_are_put_to_a_policy_once() -> None:
     report = check(ours.world(asker), states_max=3_000)
 
     assert len(put) > 1
-    # 1,407 of 3,082 states; put again for each state it was 2,590.
+    # 1,407 questions for 3,082 states; asked for each state anew, there were 2,590.
     assert 3 * put.total() < 2 * report.distinct
 
 
@@ -286,7 +284,7 @@ def test_the_knowledge_of_a_policy_decides_which_answers_are_safe() -> None:
 
 
 def test_real_stores_are_put_to_a_policy(capsys: Any, tmp_path: Path) -> None:
-    """`recover pick --policy` prints the program's choice, alongside the verdict."""
+    """`recover pick --policy` prints the program's choice next to the verdict."""
     for name, seqno, mark in (("a", 7, 0), ("b", 9, 1)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "grastate.dat").write_text(

@@ -1,6 +1,6 @@
 """docs/policies/: a page for each policy of the examples, as `policy check --report` writes it.
 
-Written again by `pytest tests/cli/test_policy_pages.py -m landing --rewrite`.
+To write them again: `pytest tests/cli/test_policy_pages.py -m landing --rewrite`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Worlds as tests of pytest: collection, failures, and the cost where there are none.
+"""Worlds as tests of pytest: collection, failures, and the cost in a project without worlds.
 
-The output of `docs/examples/with_pytest` stands in docs/ci.md, and is made again with the
-documents.
+The output of `docs/examples/with_pytest` is in docs/ci.md, and is made again with the documents.
 """
 
 from __future__ import annotations
@@ -87,13 +86,13 @@ def run(folder: Path, *words: str) -> str:
 
 
 def endings(printed: str) -> dict[str, str]:
-    """Return how each item ended."""
+    """Return the result of each item, by its name."""
     found = re.findall(r"^(PASSED|FAILED|ERROR) (\S.*?)(?: - .*)?$", printed, re.MULTILINE)
     return {name: ending for ending, name in found}
 
 
 def test_worlds_of_files_and_modules_are_collected_wherever_they_lie(tmp_path: Path) -> None:
-    """One that must fail, one that fails, one that must fail and holds, one whose code fails."""
+    """A world that must fail, one that fails, one that must fail but holds, one that raises."""
     project(
         tmp_path,
         'testpaths = ["tests"]\npythonpath = ["."]\n'
@@ -134,7 +133,7 @@ def test_a_world_that_cannot_be_built_is_an_error_of_the_collection(tmp_path: Pa
 
 
 def test_a_search_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
-    """A world that was not searched is not green."""
+    """A world whose search did not end does not pass."""
     source = WORLDS.replace("END, FAULT = 2, 9", "END, FAULT = 10**9, 0").replace("< 2)", "> -1)")
     project(
         tmp_path,
@@ -172,7 +171,7 @@ def test_settings_that_name_nothing_are_refused(tmp_path: Path, settings: str, s
 
 
 def test_a_project_without_worlds_pays_nothing(tmp_path: Path) -> None:
-    """Not even for the checker's modules; a file with a world in it is no test."""
+    """The checker's modules are not even imported; a file with a world is not a test."""
     project(tmp_path, "", counter=WORLDS, test_one="def test_one():\n    pass\n")
 
     printed = run(tmp_path)

@@ -1,4 +1,4 @@
-"""`joinproto query`: by DuckDB; errors are reported before anything is started."""
+"""`joinproto query` with DuckDB; errors are reported before an engine is started."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def states(tmp_path: Path) -> str:
 
 
 def test_without_a_query_it_lists_the_columns(run: Run, states: str) -> None:
-    """And the questions that are ready for this world."""
+    """It also lists the questions that are ready for this world."""
     done = run(states)
 
     assert 0 == done.code
@@ -41,7 +41,7 @@ def test_without_a_query_it_lists_the_columns(run: Run, states: str) -> None:
 
 
 def test_the_columns_as_json_are_as_documented(run: Run, states: str) -> None:
-    """Every key is there, of its type, and no key is there that no document names."""
+    """Every documented key is there, with its type, and there are no other keys."""
     found = run(states, "--json").object
 
     assert [] == list(faults(found, schema.DATASET))
@@ -49,7 +49,7 @@ def test_the_columns_as_json_are_as_documented(run: Run, states: str) -> None:
 
 
 def test_a_folder_without_states_is_refused(run: Run, tmp_path: Path) -> None:
-    """2, and the command that writes them."""
+    """2, and the command that writes states."""
     done = run(str(tmp_path), "SELECT 1", "--json")
 
     assert 2 == done.code
@@ -58,7 +58,7 @@ def test_a_folder_without_states_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_unknown_question_is_answered_with_those_there_are(run: Run, states: str) -> None:
-    """2: before Spark is started."""
+    """2, before Spark is started."""
     done = run(states, "--ask", "why")
 
     assert 2 == done.code
@@ -83,7 +83,7 @@ def test_sql_and_a_question_are_one_too_many(run: Run, states: str) -> None:
 
 @pytest.mark.needs("duckdb")
 def test_duckdb_answers(run: Run, states: str) -> None:
-    """A table, or one object as it is documented; which engine answered is said."""
+    """It prints a table, or one object as documented, which names the engine."""
     sql = "SELECT level, count(*) AS states FROM states GROUP BY level ORDER BY level"
 
     told, found = run(states, sql), run(states, sql, "--json").object
@@ -99,7 +99,7 @@ def test_duckdb_answers(run: Run, states: str) -> None:
 
 @pytest.mark.needs("duckdb")
 def test_the_nearest_state_that_fits_is_reported_with_the_way(run: Run, states: str) -> None:
-    """1 where none fits."""
+    """1 if no state fits."""
     told = run(states, "--to", "a_phase = 'active' -- at last")
     short = run(states, "--to", "founded > 0 and a_phase = 'active'", "--json").object
     found = run(states, "--to", "a_phase = 'active'", "--json").object
@@ -142,7 +142,7 @@ def test_a_wrong_query_is_refused(
 
 @pytest.mark.needs("duckdb")
 def test_a_dataset_without_parents_says_so(run: Run, states: str) -> None:
-    """2: an earlier version has none."""
+    """2: a dataset of an earlier version has no parents."""
     about = Path(states, "states", "_about.json")
     told = json.loads(about.read_text("utf-8"))
     del told["columns"]["parent"]
@@ -157,7 +157,7 @@ def test_a_dataset_without_parents_says_so(run: Run, states: str) -> None:
 def test_without_any_engine_it_says_what_to_install(
     run: Run, states: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """4."""
+    """4: the machine lacks an engine."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
 
     done = run(states, "SELECT 1", "--json")
@@ -167,7 +167,7 @@ def test_without_any_engine_it_says_what_to_install(
 
 
 def test_a_table_lines_up_numbers_and_says_what_is_missing() -> None:
-    """Numbers to the right, nothing is a dash, and more rows are announced."""
+    """Numbers are aligned right, a missing value is a dash, and more rows are announced."""
     rows = (("active", 1_200), (None, 7))
     answer = Found("", ("phase", "states"), rows, more=True, engine="duckdb", seconds=0.0)
 

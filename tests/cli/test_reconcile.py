@@ -1,4 +1,4 @@
-"""`joinproto reconcile`: explains and plans for a whole cluster; systems, section 5."""
+"""`joinproto reconcile` explains and plans for a whole cluster (systems, section 5)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
 
 
 def test_explain_says_why_and_what_would_change_it(run: Run) -> None:
-    """For each queue one sentence, the rule, and the facts that would have to change."""
+    """It prints, for each queue, a sentence, the rule, and the facts that would have to change."""
     assert run("explain", STATE).out.splitlines() == [
         (
             "qq.1: add d: 2 of 3 wanted replicas are there; d is in zone 3, where no replica"
@@ -60,7 +60,7 @@ def test_explain_says_why_and_what_would_change_it(run: Run) -> None:
 
 
 def test_a_queue_may_say_what_the_state_says_otherwise(run: Run) -> None:
-    """A queue's own word comes first."""
+    """A field of the queue comes before the same field of the state."""
     real, first = {**STATE, "variant": "real"}, STATE["queues"][0]
     mixed = {**real, "queues": [first, {**first, "name": "qq.2", "variant": "seed"}]}
     found = run("explain", mixed, "--json").object["queues"]
@@ -69,7 +69,7 @@ def test_a_queue_may_say_what_the_state_says_otherwise(run: Run) -> None:
 
 
 def test_plan_says_order_bytes_load_and_what_is_left(run: Run) -> None:
-    """For all queues together."""
+    """The plan is for all queues together."""
     limits = {"bytes_per_second": 10**8, "copies_at_once": 1}
     found = run("plan", {**STATE, "limits": limits}, "--json").object
 
@@ -108,7 +108,7 @@ def test_plan_says_order_bytes_load_and_what_is_left(run: Run) -> None:
 def test_a_state_that_does_not_fit_is_refused_with_its_path(
     run: Run, state: object, path: str
 ) -> None:
-    """Exit 2; the message begins with where it is."""
+    """Exit code 2; the message begins with the path of the field."""
     for command in ("explain", "plan"):
         done = run(command, state)
         assert 2 == done.code
@@ -117,14 +117,14 @@ def test_a_state_that_does_not_fit_is_refused_with_its_path(
 
 
 def test_a_state_without_queues_says_so(run: Run) -> None:
-    """An empty answer is refused."""
+    """The text says so, and the JSON object has no queues."""
     assert "the state has no queues\n" == run("explain", {"nodes": [], "queues": []}).out
     assert [] == run("explain", {"queues": []}, "--json").object["queues"]
 
 
 @pytest.mark.parametrize("url", ["x", "one:15672", "ftp://one", "http://", "http://one:x"])
 def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: str) -> None:
-    """Exit 2, before anything is asked."""
+    """Exit code 2, before the broker is asked."""
     need("httpx")
     done = run_here(capsys, "reconcile", "run", "--url", url, "--once")
 
@@ -145,7 +145,7 @@ def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: 
 def test_in_each_variant_what_is_not_known_or_asked_is_clear(
     run: Run, variant: str, more: dict[str, object], why: str
 ) -> None:
-    """Explaining: no action, the reason, and the facts that would change it."""
+    """There is no action, but the reason, and the facts that would change it."""
     queue = {"name": "q", "members": ["a"], "target": {"policy": 1}, **more}
     nodes = [{"name": "a"}, {"name": "b"}]
     state = {"variant": variant, "nodes": nodes, "queues": [queue]}
@@ -156,7 +156,7 @@ def test_in_each_variant_what_is_not_known_or_asked_is_clear(
 
 
 def test_a_state_may_say_that_no_node_leads(run: Run) -> None:
-    """null: none; left out: the member that evaluates it."""
+    """A null means no leader; without the field, the member that evaluates the queue leads."""
     queue = {"name": "q", "members": ["a", "b"], "target": {"policy": 2}}
     state = {**STATE, "queues": [{**queue, "leader": None}, {**queue, "name": "r"}]}
     found = run("explain", state, "--json").object["queues"]
@@ -167,7 +167,7 @@ def test_a_state_may_say_that_no_node_leads(run: Run) -> None:
 
 
 def test_a_placement_of_ones_own_is_a_function_that_python_imports(run: Run) -> None:
-    """Q3: a port; a failed import is reported."""
+    """Q3: placement is a port; a failed import is reported."""
     own = "joinproto.reconcile.placement:least_loaded"
 
     assert "add d" in run("explain", STATE, "--placement", own).out
@@ -178,7 +178,7 @@ def test_a_placement_of_ones_own_is_a_function_that_python_imports(run: Run) -> 
 
 
 def test_queues_of_two_virtual_hosts_are_told_apart(run: Run) -> None:
-    """Text: `in VHOST`; JSON: `vhost`."""
+    """The text says `in VHOST`, and JSON has the key `vhost`."""
     queue = {"name": "q", "members": ["a", "b"], "target": {"policy": 3}, "size": 10}
     state = {**STATE, "queues": [queue, {**queue, "vhost": "eu"}]}
 
@@ -202,7 +202,7 @@ def test_queues_of_two_virtual_hosts_are_told_apart(run: Run) -> None:
 def test_an_undecidable_condition_is_clear_and_changes_nothing(
     run: Run, more: dict[str, object], why: str
 ) -> None:
-    """Target 0, an empty cluster, a question that failed: no action, and why."""
+    """Target 0, an unknown cluster, a leader that is down: there is no action, and the reason."""
     queue = {"name": "q", "members": ["a", "b", "c"], "target": {"policy": 5}, **more}
     (found,) = run("explain", {**STATE, "queues": [queue]}, "--json").object["queues"]
 

@@ -1,6 +1,4 @@
-"""`--report` and `--github`: the output for other programs, and that undetermined is never
-green.
-"""
+"""`--report` and `--github`: output for other programs, in which undetermined is no success."""
 
 from __future__ import annotations
 
@@ -92,7 +90,7 @@ def results(*outcomes: Outcome) -> list[Any]:
 
 
 def test_there_are_three_verdicts_and_undetermined_is_never_green() -> None:
-    """A claim holds, is violated, or the search could not say; so in each form."""
+    """In each format, a claim holds, is violated, or could not be decided by the search."""
     worlds = [outcome(target) for target in (GOOD, BAD, UNCLEAR)]
 
     assert ["holds", "violated", "undetermined"] == [verdict_of(one.report) for one in worlds]
@@ -178,7 +176,7 @@ RUN = _object(
 LOG: Callable[[Any], Any] = fastjsonschema.compile(
     _object("$schema version runs", version={"const": "2.1.0"}, runs=_list(RUN))
 )
-"""The part of SARIF 2.1.0 that is written, with the names and kinds of the standard."""
+"""The part of SARIF 2.1.0 that we write, with the names and types of the standard."""
 
 
 @pytest.mark.parametrize("target", [BAD, UNCLEAR, "note-lone-restart"])
@@ -193,7 +191,7 @@ def test_sarif_has_the_form_of_the_standard(target: str) -> None:
 
 
 def lines_of(target: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the source at each place of the code flow."""
+    """Return the line of source at each place of the code flow."""
     monkeypatch.chdir(ROOT)
     (result, *_) = results(outcome(target))
     (flow,) = result["codeFlows"][0]["threadFlows"]
@@ -208,7 +206,7 @@ def lines_of(target: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_each_step_has_the_line_of_the_members_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line with which the arm that the member took begins."""
+    """It is the first line of the arm that the member took."""
     assert [
         'return [Send("lamp", self.words.pop(0))]',
         'return [Send("lamp", self.words.pop(0))]',
@@ -217,7 +215,7 @@ def test_each_step_has_the_line_of_the_members_code(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_step_that_takes_a_row_of_a_table_has_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the steps of this run say: by I1, twice I8, I1, S2, and twice I8."""
+    """The steps of this run take I1, twice I8, I1, S2, and twice I8."""
     lines = lines_of("note-lone-restart", monkeypatch)
 
     assert ["I1", "I8", "I8", "I1", "S2", "I8", "I8"] == [
@@ -226,7 +224,7 @@ def test_a_step_that_takes_a_row_of_a_table_has_its_line(monkeypatch: pytest.Mon
 
 
 def test_a_fingerprint_is_of_the_world_and_the_claim(tmp_path: Path) -> None:
-    """It stays the same where the run or the file's place changes; no two claims share one."""
+    """It stays the same if the run or the file's place changes; two claims never share one."""
     moved = tmp_path / "moved.py"
     moved.write_text("\n" + (ROOT / SWITCH).read_text("utf-8").replace('"blink"', '"on", "blink"'))
 
@@ -260,7 +258,7 @@ def test_a_diagram_has_a_line_for_each_step() -> None:
 
 
 def test_no_text_of_a_model_becomes_markup(tmp_path: Path) -> None:
-    """Names, contents and claims are shown as they are, whatever signs they hold."""
+    """Names, contents and claims are shown as they are, whatever characters they have."""
     model = tmp_path / "odd.py"
     model.write_text(MODEL, encoding="utf-8")
     odd = outcome(f"{model}::odd")
@@ -325,7 +323,7 @@ def test_a_sweep_writes_one_report_of_all_its_searches(run: Run, tmp_path: Path)
 def test_a_check_that_ends_in_an_error_leaves_no_green_report(
     run: Run, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    """The report of an earlier check is gone: the error stands there, as undetermined."""
+    """The error, as undetermined, replaces the report of the earlier check."""
     files = [tmp_path / name for name in ("junit.xml", "sarif.json", "report.md")]
     reports = [word for file in files for word in ("--report", str(file))]
     assert 0 == run(GOOD, *reports, "--no-verify").code
@@ -344,7 +342,7 @@ def test_a_check_that_ends_in_an_error_leaves_no_green_report(
 
 
 def test_a_check_that_is_killed_leaves_no_green_report(tmp_path: Path) -> None:
-    """It begins with the report of a check that did not come to its end."""
+    """A check begins with a report that says that it did not come to its end."""
     file = tmp_path / "junit.xml"
 
     def killed() -> None:

@@ -19,7 +19,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_a_run_is_kept_in_every_format(run: Run, tmp_path: Path) -> None:
-    """The report, the level counts, and the run."""
+    """The folder has the report, the level counts, and the run."""
     folder = tmp_path / "new" / "out"
 
     done = run(*BROKEN, "--out", str(folder))
@@ -33,7 +33,7 @@ def test_a_run_is_kept_in_every_format(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_report_is_what_json_prints(run: Run, tmp_path: Path) -> None:
-    """The same object; levels.csv has one row for each depth."""
+    """report.json has the same object, and levels.csv has one row for each depth."""
     done = run("two-phase-commit", "--json", "--out", str(tmp_path))
 
     assert done.object == json.loads((tmp_path / "report.json").read_text())
@@ -43,7 +43,7 @@ def test_the_report_is_what_json_prints(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_same_run_writes_it_again_and_leaves_nothing_old(run: Run, tmp_path: Path) -> None:
-    """A run that no longer fails must not keep the old run's trace alongside its report."""
+    """A run that no longer fails must not keep an old trace next to its report."""
     run("two-phase-commit", "--out", str(tmp_path))
     (tmp_path / "trace.txt").write_text("of an older version")
 
@@ -64,7 +64,7 @@ def test_the_same_run_writes_it_again_and_leaves_nothing_old(run: Run, tmp_path:
 def test_a_folder_of_another_run_is_refused(
     run: Run, tmp_path: Path, words: tuple[str, ...], difference: str
 ) -> None:
-    """With the difference named."""
+    """The message names the difference."""
     run("two-phase-commit", "--out", str(tmp_path))
     before = (tmp_path / "report.json").read_text()
 
@@ -87,14 +87,14 @@ def test_somebody_elses_folder_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_is_no_folder(run: Run, tmp_path: Path) -> None:
-    """2, before the search."""
+    """2, before the search begins."""
     (tmp_path / "out").write_text("")
 
     assert 2 == run("two-phase-commit", "--out", str(tmp_path / "out")).code
 
 
 def test_a_folder_that_cannot_be_made_exits_4(run: Run) -> None:
-    """4: the machine; also before the search."""
+    """4: the machine; before the search begins."""
     done = run("two-phase-commit", "--out", "/proc/no/such")
 
     assert 4 == done.code

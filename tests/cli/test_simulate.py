@@ -1,4 +1,4 @@
-"""`joinproto simulate`: random runs, judged, and the limits of their evidence."""
+"""`joinproto simulate`: random runs are judged, and the limits of this evidence are named."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_simulation_without_violation_exits_0_and_says_that_it_is_no_proof(run
 
 
 def test_which_part_of_all_states_was_met_is_reported(run: Run) -> None:
-    """Of those that a search finds, however many with --of-all; null where the world is bounded."""
+    """The part is of all states that a search finds; it is null if the world is bounded."""
     told = run("two-phase-commit", "--runs", "9")
     found = run("two-phase-commit", "--runs", "9", "--json").object
     bounded = evolve(load_world("two-phase-commit"), within=lambda _: True)
@@ -57,9 +57,7 @@ def test_which_part_of_all_states_was_met_is_reported(run: Run) -> None:
 
 
 def test_the_counts_of_a_search_are_known(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a world that would be counted only with --of-all; not of a search that ended early, or is
-    bounded.
-    """
+    """A whole search makes --of-all needless; one that ended early or with symmetry does not."""
     world = ("two-phase-commit", "--members", "5")
     unknown = run(*world, "--runs", "1", "--json").object["states"]
     asked = run(*world, "--runs", "1", "--of-all", "--json").object["states"]
@@ -76,7 +74,7 @@ def test_the_counts_of_a_search_are_known(run: Run, capsys: pytest.CaptureFixtur
 
 
 def test_a_violation_exits_1_and_shows_its_shortest_run(run: Run) -> None:
-    """As `check` shows it."""
+    """The run is shown as `check` shows it."""
     done = run(*BROKEN)
 
     assert 1 == done.code
@@ -85,7 +83,7 @@ def test_a_violation_exits_1_and_shows_its_shortest_run(run: Run) -> None:
 
 
 def test_the_same_seed_gives_the_same_output(run: Run) -> None:
-    """Earlier work of the process makes no difference."""
+    """What the process did before makes no difference."""
     one, two = (timeless(run(*BROKEN, "--seed", "3", "--json").object) for _ in range(2))
     other = timeless(run(*BROKEN, "--seed", "4", "--json").object)
 
@@ -106,7 +104,7 @@ def test_another_process_gives_the_same_output(world: str) -> None:
 
 
 def test_a_claim_that_no_run_put_to_the_test_is_called_so(run: Run, tmp_path: Path) -> None:
-    """A simulator must say so: silence would pass for success."""
+    """A simulator must say this, because silence would be taken for success."""
     never = 'always("low", low, premise=lambda view: sum(view.values()) == 6)'
     path = model(tmp_path, replace=('always("low", low)', never))
 
@@ -119,7 +117,7 @@ def test_a_claim_that_no_run_put_to_the_test_is_called_so(run: Run, tmp_path: Pa
 
 
 def test_a_sometimes_that_no_run_reached_is_called_so(run: Run, tmp_path: Path) -> None:
-    """It is no violation: another run may reach it."""
+    """This is no violation, because another run may reach it."""
     done = run(model(tmp_path, replace=("return 3 in", "return 4 in")))
 
     assert 0 == done.code
@@ -128,7 +126,7 @@ def test_a_sometimes_that_no_run_reached_is_called_so(run: Run, tmp_path: Path) 
 
 
 def test_claims_about_whole_runs_are_not_judged(run: Run) -> None:
-    """A run that ends somewhere breaks no promise about the future."""
+    """A run that ends cannot break a claim about what comes later."""
     done = run("note-restart", "--runs", "20")
 
     assert "not judged" in done.out
@@ -136,7 +134,7 @@ def test_claims_about_whole_runs_are_not_judged(run: Run) -> None:
 
 
 def test_a_run_that_gets_stuck_breaks_no_deadlock(run: Run, tmp_path: Path) -> None:
-    """No more events can follow there, whatever the rest of the run would be."""
+    """No event can follow in the stuck state."""
     stuck = 'no_deadlock("alive"), sometimes("three", three)'
     path = model(tmp_path, replace=('sometimes("three", three)', stuck))
     text = Path(path).read_text().replace("always, sometimes", "always, no_deadlock, sometimes")
@@ -150,7 +148,7 @@ def test_a_run_that_gets_stuck_breaks_no_deadlock(run: Run, tmp_path: Path) -> N
 
 
 def test_the_options_of_a_world_are_those_of_check(run: Run, tmp_path: Path) -> None:
-    """Members, mutants, and any parameter of a model of your own."""
+    """They are members, mutants, and any parameter of a user's own model."""
     path = model(tmp_path, world=FUNCTION)
 
     assert 3 == run(path, "--members", "3", "--json").object["members"]
@@ -185,7 +183,7 @@ def test_a_bad_model_exits_2_with_file_and_line(run: Run, tmp_path: Path) -> Non
 
 
 def test_a_swarm_says_what_it_ran_and_exits_0_or_1(run: Run) -> None:
-    """Real members; the question is whether a claim is broken."""
+    """The swarm runs real members, and the exit code says whether a claim was broken."""
     done = run("join", "--swarm", "--runs", "2", "--seed", "12", "--json")
     found = done.object
 
@@ -199,9 +197,9 @@ def test_a_swarm_says_what_it_ran_and_exits_0_or_1(run: Run) -> None:
 @pytest.mark.soak("nodes")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_ends_a_swarm_with_its_report(jobs: str) -> None:
-    """A terminal sends it to all processes; on no terminal a line says how far it is."""
+    """A terminal sends Ctrl-C to all processes; without one, a line says how far the swarm is."""
     command = [sys.executable, "-m", "joinproto", "simulate", "join", "--swarm", "--json"]
-    # From a seed whose runs are short: a line comes, and Ctrl-C is heard, between two runs.
+    # The runs of this seed are short: a line is written, and Ctrl-C is noticed, between runs.
     command += ["--seconds", "300", "--jobs", jobs, "--seed", "12"]
     running = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True)
     assert running.stderr is not None

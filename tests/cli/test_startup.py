@@ -1,7 +1,7 @@
-"""The start-up time of commands: the modules that they import before they need them.
+"""The start-up time of commands: they do not import modules before they need them.
 
-NumPy, numba and scipy take half a second together; an operator on a broken machine may not
-have them at all.
+NumPy, numba and scipy take half a second together, and the machine of an operator may not have
+them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HEAVY = {"numpy", "numba", "llvmlite", "scipy"}
 
 
 def imported(*words: str) -> set[str]:
-    """Return the modules that a command imports, packages by their own name, too."""
+    """Return the modules that a command imports, and their top packages."""
     done = run_apart(*words, python=("-X", "importtime"))
     lines = [line for line in done.err.splitlines() if "import time:" in line]
     names = {line.rpartition("|")[2].strip() for line in lines}
@@ -44,9 +44,9 @@ def test_a_command_without_arrays_imports_no_array_library(words: tuple[str, ...
 
 
 def test_a_search_imports_scipy_only_where_needed() -> None:
-    """scipy is for claims about whole runs.
+    """scipy is needed for claims about whole runs only.
 
-    numba looks whether there is a scipy, which costs nothing; only its parts take time.
+    numba looks for scipy, which costs nothing; only the parts of scipy take time to import.
     """
     found = imported("check", "two-phase-commit", "--members", "6")
 
@@ -57,7 +57,7 @@ def test_a_search_imports_scipy_only_where_needed() -> None:
 def test_the_help_of_every_command_shows_a_real_example(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`--help` of each shows one; and each row of the table names a command that is there."""
+    """Each `--help` has an example, and each row of the table names a command that exists."""
     for name in COMMANDS:
         done = run_here(capsys, name, "--help")
 

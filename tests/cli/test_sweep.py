@@ -88,7 +88,7 @@ def model(tmp_path: Path) -> str:
 
 
 def test_a_constant_is_swept(run: Run, model: str) -> None:
-    """A counter to n has n + 1 states; that it counts to 3 at most is violated from 4 on."""
+    """A counter to n has n + 1 states; the claim "3 at most" is violated from n = 4 on."""
     done = run(model, "--set", "counts=2..5", "--set", "claimed=3", "--json")
 
     searches = done.object["searches"]
@@ -122,7 +122,7 @@ def test_a_sweep_is_refused_before_its_first_search(run: Run, model: str) -> Non
 
 
 def test_help_lists_what_a_world_can_be_told(run: Run, model: str) -> None:
-    """With the kind and the default of each."""
+    """The help has the type and the default of each parameter."""
     text = " ".join(run(model, "--help").out.split())
     assert "--set counts=... a whole number; 3 if not given" in text
     assert "--set claimed=... a whole number or none; none if not given" in text
@@ -136,7 +136,7 @@ def test_help_lists_what_a_world_can_be_told(run: Run, model: str) -> None:
 
 
 def test_a_sweep_says_what_single_searches_say(run: Run, model: str) -> None:
-    """Not exercised, left out, beyond the bound; and it exits as the worst of them."""
+    """The remarks of each search are printed, and the exit code is that of the worst search."""
     never, bounded = (model.replace("::counter", f"::{name}") for name in ("never", "bounded"))
     idle = "“idle” says nothing here: its premise was never met"
 
@@ -172,7 +172,7 @@ def test_a_search_that_fails_is_named_and_those_before_it_are_reported(
 
 
 def test_one_ctrl_c_ends_a_sweep(run: Run, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are not begun, and are named."""
+    """The other searches are not begun, and are named."""
     monkeypatch.setattr(Interrupt, "was_asked", lambda _: True)
 
     text = run(model, "--set", "counts=each:5,6,7")
@@ -185,13 +185,13 @@ def test_one_ctrl_c_ends_a_sweep(run: Run, model: str, monkeypatch: pytest.Monke
 
 
 def test_a_sweep_of_one_value_is_a_sweep(run: Run, model: str) -> None:
-    """A script that sweeps up to a bound gets one form."""
+    """A script that sweeps up to a bound always gets the same form of output."""
     assert 1 == len(run(model, "--set", "counts=1..1", "--json").object["searches"])
     assert "searches" not in run(model, "--set", "counts=1", "--json").object
 
 
 def test_too_many_searches_are_counted_and_not_listed(run: Run, model: str) -> None:
-    """A hundred million of them."""
+    """A hundred million searches are asked for."""
     values = [f"{name}=1..100" for name in ("counts", "claimed", "word_", "other")]
     done = run(model, *(more for value in values for more in ("--set", value)))
 
@@ -225,7 +225,7 @@ def test_values_are_cut_where_a_value_ends(run: Run, model: str) -> None:
 def test_a_parameter_of_no_kind_takes_no_number_that_json_cannot_say(
     run: Run, model: str, value: str
 ) -> None:
-    """`--json` printed a bare Infinity, which no reader of JSON takes."""
+    """`--json` once printed Infinity, which is not JSON."""
     untyped = model.replace("::counter", "::untyped")
 
     done = run(untyped, "--set", f"share={value}", "--json")
@@ -265,7 +265,7 @@ def test_help_says_of_each_name_what_it_is(run: Run, model: str, name: str, said
 def test_help_is_of_the_world_and_of_no_other_word(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file behind --trace was run."""
+    """Once, the file named after --trace was run as a world."""
     monkeypatch.chdir(tmp_path)
     Path("run.py").write_text("raise SystemExit('run')")
 

@@ -36,7 +36,7 @@ def let_there_be(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> None:
 def test_every_world_and_mutant_of_a_tier_is_searched(
     run: Run, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
-    """One line each, and the exit code of all together; one after the other, or side by side."""
+    """Each has one line, and the exit code is of all, searched in turn or side by side."""
     some = [catalogue.entry(name) for name in ("durable-vote", "note-partition", "note-options")]
     monkeypatch.setattr(entries, "ENTRIES", tuple(some))
 
@@ -58,7 +58,7 @@ def test_every_world_and_mutant_of_a_tier_is_searched(
 
 
 def killed(row: tier.Row, **how: Any) -> Report:
-    """End the process that searches, as a kernel without memory does."""
+    """End the process that searches, as a kernel does that runs out of memory."""
     del row, how
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
@@ -78,7 +78,7 @@ def test_a_process_that_was_killed_is_an_error_and_no_wait(
 
 @pytest.mark.landing
 def test_ctrl_c_ends_all_processes() -> None:
-    """Those that search side by side, too: none is waited for."""
+    """It also ends processes that search side by side, without waiting for their searches."""
     words = [sys.executable, "-m", "joinproto", "check", "--tier", "quick", "--workers", "2"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -98,7 +98,7 @@ def test_ctrl_c_ends_all_processes() -> None:
 def test_a_world_that_ends_otherwise_exits_1_and_is_named(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Here it holds, although the catalogue says it is violated."""
+    """This world holds, although the catalogue says that it is violated."""
     let_there_be(monkeypatch, expected="violated")
 
     done = run("--tier", "quick")
@@ -123,7 +123,7 @@ def test_a_run_of_another_length_exits_1(run: Run, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_mutant_that_is_overlooked_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A checker that finds no planted mistake says nothing about a world that holds."""
+    """If a checker finds no planted mistake, its result "holds" says nothing."""
     let_there_be(monkeypatch, mutants=("none",))
     monkeypatch.setattr(entries, "mistake", lambda name: name)
     monkeypatch.setattr(catalogue, "load_world", lambda name, **options: build())

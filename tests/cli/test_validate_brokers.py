@@ -1,4 +1,4 @@
-"""`joinproto validate` on event logs of brokers: each claim is broken by a story, and by no other.
+"""`joinproto validate` on event logs of brokers: for each claim, a story breaks it and no other.
 
 Source: hot standby, H1 to H4; LM4.
 """
@@ -50,7 +50,7 @@ CONFIRMED = {"kind": "confirm", "token": 1}
 
 
 def story() -> dict[str, list[Line]]:
-    """Return two brokers: x is confirmed in generation 1, and b takes over with it."""
+    """Return the logs of two brokers: x is confirmed in generation 1, and b takes over with it."""
     return {
         "a": [
             *STARTS,
@@ -152,7 +152,7 @@ def test_each_claim_is_broken_by_its_story(
 def test_a_message_that_a_client_took_is_not_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Confirmed or not: it was under way when the primary died."""
+    """This need not be confirmed: it was under way when the primary died."""
     logs = story()
     lost(logs)
     logs["a"].append(commit(2, takes=X))
@@ -164,7 +164,7 @@ def test_a_message_that_a_client_took_is_not_missed(
 def test_without_the_log_of_a_primary_nothing_is_said_across_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It may have had the message taken."""
+    """A client may have taken the message from the primary without a log."""
     logs = story()
     logs["b"][-4:] = [view(3, 1, "b"), *serves(3, {})]
     written(tmp_path, logs)
@@ -180,7 +180,7 @@ def test_without_the_log_of_a_primary_nothing_is_said_across_it(
 def test_a_generation_far_off_is_a_gap_like_any_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was as many numbers in memory."""
+    """Once, each generation of the gap was a number in memory."""
     written(tmp_path, {"a": [*STARTS, view(10**9, 1, "a")]})
 
     done = run_here(capsys, "validate", str(tmp_path), "--json")
@@ -192,7 +192,7 @@ def test_a_generation_far_off_is_a_gap_like_any_other(
 def test_logs_are_not_read_anew_for_each_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """20,000 messages took minutes."""
+    """Once, 20,000 messages took minutes."""
     read: list[str] = []
     of = Log.of
 
@@ -261,7 +261,7 @@ def test_spans_say_the_same_in_short(ids: set[tuple[str, int]]) -> None:
 
 
 def told(file: Path, lines: list[Line], *, bytes_max: int) -> None:
-    """Write these lines as a broker does."""
+    """Write these lines to a log as a broker does."""
     log = FileLog.create(file, bytes_max=bytes_max, is_needed=False)
     for line in lines:
         log.write(line["kind"], broker="a", **{key: line[key] for key in line if key != "kind"})
@@ -271,7 +271,7 @@ def told(file: Path, lines: list[Line], *, bytes_max: int) -> None:
 def test_a_log_of_several_files_is_one_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A broker that runs for long continues in another file."""
+    """A broker that runs for long continues its log in another file."""
     lines = [*STARTS, view(1, 1, "a"), *serves(1, {}), *(commit(n) for n in range(100))]
     told(tmp_path / "a-1-1.jsonl", lines, bytes_max=PARTS * 2_000)
     assert 2 < len(list(tmp_path.iterdir())) < PARTS
@@ -291,7 +291,7 @@ def test_a_log_of_several_files_is_one_run(
 def test_a_run_of_which_a_part_is_gone_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], renamed: str, why: str
 ) -> None:
-    """Its deliveries count as not known; here b has a message that a may have given to a client."""
+    """Its deliveries are not known; here b has a message that a may have given to a client."""
     logs = story()
     back_again(logs)
     written(tmp_path, logs)

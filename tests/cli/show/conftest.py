@@ -1,4 +1,4 @@
-"""Fixtures for presentations: one run at a time, and golden files of whole texts."""
+"""Fixtures for presentations: each run built by hand, and golden files of whole texts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +13,13 @@ GOLDEN = Path(__file__).with_name("golden")
 
 @pytest.fixture(params=traces.ALL)
 def trace(request: pytest.FixtureRequest) -> Trace:
-    """Return each of the runs built by hand, one after another."""
+    """Return a run built by hand; a test is run with each of them."""
     return traces.ALL[request.param]()
 
 
 @pytest.fixture
 def golden(rewrite: bool) -> Callable[[str, str], None]:
-    """Return a comparison with a golden file; `--rewrite` stores the output."""
+    """Return a function that compares a text with a golden file; `--rewrite` stores the text."""
 
     def compare(name: str, text: str) -> None:
         file = GOLDEN / name

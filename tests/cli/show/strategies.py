@@ -1,4 +1,4 @@
-"""Any run at all: any content of a model, in texts of any characters."""
+"""Strategies for any run: any content of a model, in texts of any characters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from joinproto.check.properties import Kind
 from joinproto.check.report import MessageText, Step, Trace
 
-# Lone surrogates and control characters, too: a model may hold them.
+# Also lone surrogates and control characters, because a model may have them.
 texts = st.text(st.characters(), max_size=12)
 names = st.text(st.characters(), min_size=1, max_size=8)
 ACTIONS = (
@@ -28,7 +28,7 @@ KINDS = (*get_args(Kind), "")
 
 @st.composite
 def any_trace(draw: st.DrawFn) -> Trace:
-    """Draw a trace; nothing in it need make sense."""
+    """Draw a trace, which need not make sense."""
     members = draw(st.lists(names, min_size=1, max_size=5, unique=True))
     someone = st.sampled_from(members)
     attributes = st.dictionaries(texts, texts, max_size=3)

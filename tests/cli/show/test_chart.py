@@ -26,19 +26,19 @@ Golden = Callable[[str, str], None]
 
 @pytest.mark.parametrize("name", [name for name in traces.ALL if name != "odd"])
 def test_the_chart_reads_like_a_story(name: str, golden: Golden) -> None:
-    """Whole charts, to be read: a difference must be one that reads better."""
+    """These are whole charts to be read; a change must make them easier to read."""
     golden(f"{name}.txt", chart(traces.ALL[name](), width=80))
 
 
 @pytest.mark.parametrize("name", ["lasso", "split_and_heal", "odd"])
 def test_the_chart_reads_in_ascii_too(name: str, golden: Golden) -> None:
-    """A terminal without box characters loses lines, never words."""
+    """On a terminal without box characters, no words are lost."""
     golden(f"{name}.ascii.txt", chart(traces.ALL[name](), width=80, glyphs=ASCII))
 
 
 @given(any_trace(), st.integers(30, 130), st.sampled_from([BOXES, ASCII]))
 def test_no_line_is_wider_than_asked(trace: Trace, columns: int, glyphs: Glyphs) -> None:
-    """A line that a terminal breaks is a chart that nobody reads."""
+    """If a terminal breaks a line, nobody can read the chart."""
     text = chart(trace, width=columns, glyphs=glyphs)
 
     assert [] == [row for row in text.splitlines() if width(row) > columns]
@@ -47,13 +47,13 @@ def test_no_line_is_wider_than_asked(trace: Trace, columns: int, glyphs: Glyphs)
 
 @given(any_trace())
 def test_in_ascii_nothing_else_is_written(trace: Trace) -> None:
-    """Also contents: a chart that cannot be written is worse than one with escapes."""
+    """Contents are escaped too: a chart that cannot be written is worse than one with escapes."""
     assert chart(trace, glyphs=ASCII).isascii()
 
 
 @given(any_trace())
 def test_no_character_moves_the_cursor(trace: Trace) -> None:
-    """A content cannot clear the screen, ring the bell or turn the line round."""
+    """A content cannot clear the screen, ring the bell or reverse the line."""
     assert chart(trace).replace("\n", "").isprintable()
 
 
@@ -74,18 +74,18 @@ def test_every_statement_is_in_the_chart(trace: Trace) -> None:
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_a_narrow_chart_says_the_same_as_a_wide_one(trace: Trace, columns: int) -> None:
-    """Breaking lines must not lose a character; only lines and names repeat."""
+    """Breaking lines must not lose a character; only lifelines and names may repeat."""
     drawing = {str(getattr(BOXES, item.name)) for item in fields(Glyphs)}
 
     def characters(text: str) -> Counter[str]:
         rows = text.split("at first", 1)[1].splitlines()
-        # Rows of names: how many there are depends on the width.
+        # Leave out rows of names: their number depends on the width.
         named = [row for row in rows if not set(row.split()) <= drawing | set(story.members)]
         return Counter(char for row in named for char in row if char not in drawing | {" "})
 
     story = tell(trace)
     narrow, wide = characters(chart(trace, width=columns)), characters(chart(trace, width=4_000))
-    # Long names stand below each other, among lifelines, and may be cut there.
+    # Long names are in rows of their own, among lifelines, and may be cut there.
     heads = Counter("".join(visible(name) for name in story.members) * 3 + "~" * 9)
 
     assert not (wide - narrow) - heads
@@ -93,7 +93,7 @@ def test_a_narrow_chart_says_the_same_as_a_wide_one(trace: Trace, columns: int) 
 
 
 def test_ten_members_have_their_lifelines_in_eighty_columns() -> None:
-    """Up to ten members, at 80 columns."""
+    """Up to ten members fit into 80 columns."""
     names = [f"rm{number}" for number in range(1, 11)]
     run = traces.Run({name: {"state": "working"} for name in names})
     run.step("receive", "rm10", traces.message("rm1", None, "go"), now={"rm10": {"state": "up"}})
@@ -104,7 +104,7 @@ def test_ten_members_have_their_lifelines_in_eighty_columns() -> None:
 
 
 def test_too_many_members_are_told_without_lifelines() -> None:
-    """Better a list than a chart of bits."""
+    """A list is better than a chart in pieces."""
     names = [f"m{number}" for number in range(40)]
     run = traces.Run({name: {"state": "working"} for name in names})
     run.step("stop", "m7", now={"m7": {"state": "stopped"}})
@@ -118,7 +118,7 @@ def test_too_many_members_are_told_without_lifelines() -> None:
 @given(texts)
 @example("\U0001d360\u4dc0\u2630")  # wide since Unicode 16
 def test_the_width_of_text_is_never_too_small(text: str) -> None:
-    """Compared with the measure of a library that has tables for it."""
+    """It is compared with a library that has tables of widths."""
     shown = visible(text)
 
     assert width(shown) >= cell_len(shown)
@@ -129,7 +129,7 @@ def test_the_width_of_text_is_never_too_small(text: str) -> None:
     [("utf-8", BOXES), ("latin-1", ASCII), ("ascii", ASCII), ("unheard-of", ASCII)],
 )
 def test_the_glyphs_are_those_that_the_stream_can_write(encoding: str, expected: Glyphs) -> None:
-    """ASCII where the terminal's encoding has no boxes."""
+    """They are ASCII if the terminal's encoding has no box characters."""
 
     # A stream's own attribute is read-only; a subclass may have another.
     stream = type("Stream", (io.StringIO,), {"encoding": encoding})()
@@ -161,7 +161,7 @@ def test_colours_are_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_without_colours_the_chart_is_the_same_text(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Colour adds; it never says anything alone."""
+    """Colour never says anything that the text does not say."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     seen: list[str] = []

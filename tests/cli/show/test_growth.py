@@ -9,19 +9,19 @@ from joinproto.cli.show.page_growth import growth, plot
 
 
 def test_the_plot_says_in_words_what_it_shows() -> None:
-    """A reader who cannot see it hears its title; the drawing is well-formed."""
+    """A screen reader reads the title; the drawing is well-formed."""
     drawn = ET.fromstring(plot([1, 5, 30, 4]))
 
     assert "New states by level: the most, 30, at level 2 of 3" in ET.tostring(drawn, "unicode")
 
 
 def test_a_run_of_one_level_can_be_drawn() -> None:
-    """A single level has no growth to draw."""
+    """A single level has no growth, but it is drawn without an error."""
     ET.fromstring(plot([1]))
 
 
 def test_bytes_are_those_of_levels_on_spark() -> None:
-    """Levels that were searched here exchanged nothing."""
+    """Levels that were searched in this process exchanged no bytes."""
     levels = [Growth(0, 10), Growth(1, 30, "spark", 100, 2.0, 400, 800)]
 
     text = growth(levels)

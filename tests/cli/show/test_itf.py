@@ -13,7 +13,7 @@ from tests.cli.show.strategies import any_trace
 
 
 def problems(found: Any) -> list[str]:
-    """Return where `found` is not of the published form, as a reader would find it."""
+    """Return the places where `found` does not have the published form."""
     allowed = {"#meta", "params", "vars", "states", "loop"}
     bad = [f"field {key}" for key in found if key not in allowed]
     if len(set(found["vars"])) != len(found["vars"]):
@@ -38,7 +38,7 @@ def _in_value(value: Any) -> list[str]:
         case int():
             return [] if abs(value) <= INTEGER_MAX else [f"integer {value}"]
         case dict():
-            # Identifiers: the format does not ask for it, readers do.
+            # Readers need identifiers, although the format does not.
             bad = [f"field {key}" for key in value if not key.isidentifier() or iskeyword(key)]
             return bad + [item for part in value.values() for item in _in_value(part)]
         case _:
@@ -46,19 +46,19 @@ def _in_value(value: Any) -> list[str]:
 
 
 def test_every_run_has_the_published_form(trace: Trace) -> None:
-    """`#meta`, `vars`, `states`; every state gives every variable a value."""
+    """It has `#meta`, `vars` and `states`, and every state gives every variable a value."""
     assert [] == problems(json.loads(json.dumps(itf(trace, source="w"))))
 
 
 @given(any_trace())
 def test_any_text_has_the_published_form(trace: Trace) -> None:
-    """Names that begin with #, names that meet our own, integers too long for JSON."""
+    """Also with names that begin with # or are in use, and integers too long for JSON."""
     assert [] == problems(json.loads(json.dumps(itf(trace))))
 
 
 @given(any_trace())
 def test_every_state_is_there_in_full(trace: Trace) -> None:
-    """The trace keeps all: the values of each member, whatever the fields are called now."""
+    """The trace has all values of each member, even if fields have other names."""
     found = itf(trace)
     members = dict.fromkeys([*trace.initial, *(n for step in trace.steps for n in step.states)])
 
@@ -74,7 +74,7 @@ def test_every_state_is_there_in_full(trace: Trace) -> None:
 
 
 def test_the_action_of_each_state_is_the_step_that_led_there() -> None:
-    """With the member, as a replay would name it."""
+    """The action has the member and the step's label, as a replay takes it."""
     actions = [state["action"] for state in itf(traces.exchange())["states"]]
 
     assert [
@@ -99,7 +99,7 @@ def test_an_attribute_is_an_integer_only_if_it_always_is() -> None:
 
 
 def test_the_loop_goes_on_after_the_state_it_comes_back_to() -> None:
-    """The last state is the one of step 1 again, so the next one is that of step 2."""
+    """The last state repeats the state after step 1, so the loop goes on after step 2."""
     found = itf(traces.lasso())
 
     again = {key: value for key, value in found["states"][1].items() if key in ("ping", "pong")}

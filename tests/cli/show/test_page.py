@@ -27,7 +27,7 @@ from tests.cli.show.strategies import any_trace
 
 @define
 class Node:
-    """An element: its text is that of everything in it."""
+    """An element; its text is the text of everything in it."""
 
     tag: str
     attributes: dict[str, str]
@@ -38,7 +38,7 @@ class Node:
         return "".join(part if isinstance(part, str) else part.text for part in self.parts)
 
     def all(self, wanted: Callable[["Node"], bool]) -> list["Node"]:
-        """Return every element below that is `wanted`, in order."""
+        """Return every element below this one that is `wanted`, in order."""
         found = []
         for part in self.parts:
             if isinstance(part, Node):
@@ -85,7 +85,7 @@ class Reader(HTMLParser):
 
 
 def read(trace: Trace | None) -> Node:
-    """Return the page of `trace`, read."""
+    """Return the root of the page of `trace`."""
     return Reader(page(traces.report(trace), options={"members": 3})).root
 
 
@@ -101,7 +101,7 @@ def step_of(root: Node, number: int) -> Node:
 
 
 def test_every_statement_stands_at_its_step(trace: Trace) -> None:
-    """The page keeps all: sentence, changes, sendings and rules, without any script."""
+    """Without a script, the page has every sentence, change, sent message and rule."""
     root, story = read(trace), tell(trace)
 
     for moment in story.moments[1:]:
@@ -113,7 +113,7 @@ def test_every_statement_stands_at_its_step(trace: Trace) -> None:
 
 
 def test_every_members_state_stands_at_every_step(trace: Trace) -> None:
-    """Old and new value of a change, and all that did not change."""
+    """The page shows the old and new value of a change, and values that did not change."""
     root, story = read(trace), tell(trace)
 
     for moment in story.moments:
@@ -145,9 +145,9 @@ def test_a_change_is_marked_in_words_too(trace: Trace) -> None:
 
 
 def test_every_step_is_in_the_drawing(trace: Trace) -> None:
-    """One row, in order, that leads to its words and says them to readers who cannot see it.
+    """A step is a row that links to its words, and that has them for screen readers.
 
-    So it is in the drawing for a wide screen, and in that for a narrow one.
+    This is true of the drawing for a wide screen, and of the one for a narrow screen.
     """
     root, story = read(trace), tell(trace)
     for drawing in (*root.kinds("wide"), *root.kinds("narrow")):
@@ -161,7 +161,7 @@ def test_every_step_is_in_the_drawing(trace: Trace) -> None:
 
 
 def test_no_words_leave_the_drawing_for_a_narrow_screen(trace: Trace) -> None:
-    """Text over the right edge was seen by scrolling alone."""
+    """Once, text beyond the right edge was seen only after scrolling."""
     plan = Plan(tell(trace), narrow=True)
     room = plan.width - LEFT - EDGE
     rows = plan.rows
@@ -176,7 +176,7 @@ def test_no_words_leave_the_drawing_for_a_narrow_screen(trace: Trace) -> None:
 
 
 def test_the_title_is_a_sentence(trace: Trace) -> None:
-    """The claim, the world, and the number of steps."""
+    """It has the claim, the world, and the number of steps."""
     root = read(trace)
     (title,), (heading,) = root.tags("head")[0].tags("title"), root.tags("h1")
     expected = headline(trace, world="two-phase-commit", members=len(trace.initial))
@@ -185,9 +185,7 @@ def test_the_title_is_a_sentence(trace: Trace) -> None:
 
 
 def test_the_end_is_reported(trace: Trace) -> None:
-    """The fate of the claim, the start of the cycle, why the cycle is fair, and messages that never
-    arrived.
-    """
+    """The claim, the end of the cycle, why it is fair, and messages that never arrived."""
     words = blanks(read(trace).kinds("words")[0].text)
     story = tell(trace)
     wanted = [item.text for item in closing(story)] + list(fairness(trace))
@@ -199,7 +197,7 @@ def test_the_end_is_reported(trace: Trace) -> None:
 
 @cache
 def usual() -> tuple[set[str], set[str]]:
-    """Return the elements and attributes that pages have."""
+    """Return the names of elements and attributes that pages have."""
     runs = traces.five_members(), traces.split_and_heal(), traces.lasso()
     nodes = [node for trace in runs for node in read(trace).all(lambda _: True)]
     return {node.tag for node in nodes}, {name for node in nodes for name in node.attributes}
@@ -220,7 +218,7 @@ def test_any_text_is_text_and_nothing_else(trace: Trace) -> None:
 
 
 def test_the_page_asks_nobody(trace: Trace) -> None:
-    """No network: no address, no other file, and a policy that forbids both."""
+    """The page has no address and no other file, and its script asks for none."""
     root = read(trace)
 
     for node in root.all(lambda _: True):
@@ -235,7 +233,7 @@ def test_the_page_asks_nobody(trace: Trace) -> None:
 
 
 def test_only_our_own_style_and_script_may_run(trace: Trace) -> None:
-    """The policy names them by their content, so a smuggled one is refused."""
+    """The policy has the hashes of their content, so any other style or script is refused."""
     root = read(trace)
     (policy,) = (
         node.attributes["content"]
@@ -252,7 +250,7 @@ def test_only_our_own_style_and_script_may_run(trace: Trace) -> None:
 
 
 def test_claims_coverage_test_and_json_are_below() -> None:
-    """The page shows parts not exercised, too; sources are folded."""
+    """The page also shows what was not exercised; the test and the JSON are folded."""
     root = read(traces.exchange())
     body = blanks(root.tags("main")[0].text)
     folded = {node.tags("summary")[0].text: node.text for node in root.kinds("fold")}
@@ -266,7 +264,7 @@ def test_claims_coverage_test_and_json_are_below() -> None:
 
 
 def test_a_report_without_a_run_is_a_page_too() -> None:
-    """It holds: then the coverage is of interest."""
+    """If the world holds, the coverage is of interest."""
     root = read(None)
 
     assert "two-phase-commit with 3 members: holds" == root.tags("h1")[0].text
@@ -275,7 +273,7 @@ def test_a_report_without_a_run_is_a_page_too() -> None:
 
 
 def test_broken_lifelines_bands_and_the_bracket_are_drawn() -> None:
-    """A crash breaks the line, a split shades a band, a cycle has its bracket."""
+    """A crash breaks the lifeline, a split has a shaded band, and a cycle has a bracket."""
     crash = read(traces.crash_and_restart()).kinds("wide")[0]
     split = read(traces.split_and_heal()).kinds("wide")[0]
     cycle = read(traces.lasso()).kinds("wide")[0]
@@ -290,7 +288,7 @@ def test_broken_lifelines_bands_and_the_bracket_are_drawn() -> None:
 
 
 def test_markup_escapes_what_is_not_markup() -> None:
-    """Between tags and in attributes; markup is not escaped twice."""
+    """It escapes text between tags and in attributes; markup is not escaped twice."""
     inner = element("b", "<&>")
 
     assert str(element("p", inner, "'\"", title='"x"', hidden=True, class_=None)) == (

@@ -1,4 +1,4 @@
-"""The run as a test to paste."""
+"""The run as a pytest test that can be pasted."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ from tests.cli.show.strategies import any_trace
 
 
 def calls(source: str) -> Iterator[tuple[str, list[object]]]:
-    """Yield the calls of `run` in the test, in order: method, arguments."""
+    """Yield the method and the arguments of each call of `run` in the test."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name("run"), attr=name), args=arguments):
@@ -37,7 +37,7 @@ def formatted(source: str, *, line_length: int) -> str:
 
 
 def test_every_step_is_taken_by_its_label(trace: Trace) -> None:
-    """`Replay.step(label, member)`, with the label as the step has it."""
+    """The test calls `Replay.step(label, member)` with the label of the step."""
     found = [arguments for name, arguments in calls(paste(traces.report(trace), trace))][
         : len(trace.steps)
     ]
@@ -51,9 +51,7 @@ def test_every_step_is_taken_by_its_label(trace: Trace) -> None:
 
 @given(any_trace())
 def test_any_run_is_a_program(trace: Trace) -> None:
-    """Quotes, backslashes, line ends and escapes in contents, and values that are no text at
-    all.
-    """
+    """Contents may have quotes, backslashes, line ends, escapes and lone surrogates."""
     source = paste(traces.report(trace, world='a "b"/c.py::d'), trace)
 
     compile(source, "test_it.py", "exec")
@@ -64,31 +62,31 @@ def test_any_run_is_a_program(trace: Trace) -> None:
 
 @given(st.text())
 def test_a_literal_is_the_text(text: str) -> None:
-    """Also for unprintable characters, and for lone surrogates."""
+    """This is true of unprintable characters and lone surrogates as well."""
     assert text == ast.literal_eval(literal(text))
     assert literal(text).isprintable()
 
 
 @pytest.mark.parametrize("line_length", [79, 88, 100, 120])
 def test_the_formatter_changes_nothing(trace: Trace, line_length: int) -> None:
-    """Pasted into a project, whatever its line length, it is no difference of its own."""
+    """A project's formatter leaves a pasted test as it is, whatever its line length."""
     options = {"members": 3, "mutant": "one-vote-short", "deep": 'quo"te'}
     source = paste(traces.report(trace), trace, options=options)
 
     assert source == formatted(source, line_length=line_length)
 
 
-@settings(max_examples=settings().max_examples // 4)  # each starts the formatter
+@settings(max_examples=settings().max_examples // 4)  # each example starts the formatter
 @given(any_trace())
 def test_the_formatter_changes_nothing_whatever_the_contents(trace: Trace) -> None:
-    """The quotes are those it prefers; comments are where it leaves them."""
+    """The test has the quotes that the formatter prefers, and comments where it leaves them."""
     source = paste(traces.report(trace), trace)
 
     assert source == formatted(source, line_length=88)
 
 
 def test_the_linter_has_nothing_to_say(trace: Trace) -> None:
-    """A test that must be edited before it can be committed is not pasted."""
+    """Nobody pastes a test that must be edited before it can be committed."""
     source = paste(traces.report(trace), trace, options={"members": 3})
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length=100"]
     command += ["--select=E,W,F,I,N,B,UP,RUF,SIM,PT", "--ignore=RUF001,RUF003", "-"]
@@ -99,7 +97,7 @@ def test_the_linter_has_nothing_to_say(trace: Trace) -> None:
 
 
 def test_the_comments_tell_every_change(trace: Trace) -> None:
-    """The text keeps all: each step has its changes."""
+    """The comments of each step have all its changes."""
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
     comments = " ".join(row.removeprefix("# ").removeprefix("| ") for row in rows if row[:1] == "#")
     wanted = [item.text for moment in tell(trace).moments[1:] for item in told(moment)]
@@ -110,7 +108,7 @@ def test_the_comments_tell_every_change(trace: Trace) -> None:
 
 
 def test_the_world_is_built_as_it_was() -> None:
-    """Options of the command are arguments of `load_world`; long ones stand below another."""
+    """Options of the command are arguments of `load_world`; a long call has a line of its own."""
     trace = traces.exchange()
     report = traces.report(trace)
 
@@ -149,7 +147,7 @@ def test_the_end_of_the_run_is_asserted(name: str, expected: list[str]) -> None:
     ],
 )
 def test_other_kinds_of_claims_end_in_their_own_way(kind: Kind, expected: list[str]) -> None:
-    """`violates` is for an `always` alone."""
+    """`violates` is asserted for an `always` only."""
     trace = traces.Run({"a": {"n": "0"}}).trace("p", kind)
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
 
@@ -165,7 +163,7 @@ def test_other_kinds_of_claims_end_in_their_own_way(kind: Kind, expected: list[s
     ],
 )
 def test_the_name_of_the_test_is_claim_and_world(world: str, expected: str) -> None:
-    """A name that says which claim was violated where."""
+    """The name says which claim was violated in which world."""
     trace = traces.Run({"a": {"n": "0"}}).trace("It holds!")
 
     assert f"def {expected}() -> None:" in paste(traces.report(trace, world), trace)

@@ -26,7 +26,7 @@ def tick(seconds: float, generated: int = 1_000) -> Tick:
 
 
 def test_the_line_says_how_far_the_search_is() -> None:
-    """Level, distinct, generated, rate, states to expand, memory, time."""
+    """It has level, distinct and generated states, rate, states to expand, memory and time."""
     stream = Terminal()
 
     Progress(stream)(tick(2.0, generated=2_000_000))
@@ -36,7 +36,7 @@ def test_the_line_says_how_far_the_search_is() -> None:
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
-    """A search that slows down shows it, however fast it began."""
+    """The rate of a search that slows down falls, however fast the search began."""
     stream = Terminal()
     progress = Progress(stream)
 
@@ -47,7 +47,7 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
 
 
 def test_a_log_gets_a_line_every_ten_seconds() -> None:
-    """Without a terminal nothing is written over, and a short search writes nothing."""
+    """Without a terminal no line is overwritten, and a short search writes nothing."""
     stream = io.StringIO()
 
     with Progress(stream) as progress:
@@ -71,7 +71,7 @@ def test_ticks_that_come_too_fast_are_left_out() -> None:
 
 
 def test_a_shorter_line_leaves_nothing_of_a_longer_one() -> None:
-    """Without escape sequences: blanks are understood everywhere."""
+    """Blanks overwrite it, which every terminal understands, and not escape sequences."""
     stream = Terminal()
     progress = Progress(stream)
 
@@ -99,7 +99,7 @@ def test_the_line_is_gone_when_the_search_ends() -> None:
 
 
 def test_the_line_stays_on_its_line() -> None:
-    """One column less than there are, because some terminals break after the last."""
+    """It leaves the last column free, because some terminals break the line after it."""
     stream = Terminal()
 
     Progress(stream)(tick(1e9, generated=10**15))

@@ -1,4 +1,4 @@
-"""Runs in words: every presentation builds on these."""
+"""Runs in words, on which every presentation is built."""
 
 from hypothesis import given
 
@@ -18,7 +18,7 @@ def said(trace: Trace, number: int) -> list[str]:
 
 
 def test_a_step_tells_its_changes_alone() -> None:
-    """Rumur's layout: the changed fields, old and new, and nothing else."""
+    """As in Rumur, a step shows the changed fields, old and new, and no other field."""
     story = tell(traces.exchange())
 
     changes = story.moments[3].changes
@@ -27,7 +27,7 @@ def test_a_step_tells_its_changes_alone() -> None:
 
 
 def test_a_received_message_names_the_step_that_sent_it() -> None:
-    """An arrow stands where the message arrives; its other end must be found."""
+    """An arrow is drawn where the message arrives, so its other end must be found."""
     words = said(traces.exchange(), 5)
 
     assert words[0] == "rm1 receives commit from tm (sent in step 4)"
@@ -44,12 +44,12 @@ def test_equal_messages_are_received_in_the_order_they_were_sent() -> None:
 
     moments = tell(run.trace("any")).moments
 
-    # The third time there is none left: a set gives the same message again.
+    # The third time, no message is left, so the newest one is received again.
     assert [1, 2, 2] == [moment.sent_in for moment in moments[3:]]
 
 
 def test_a_crash_tells_the_forgotten_and_the_durable_attributes() -> None:
-    """Durable attributes end in a star, and a crash leaves them."""
+    """The names of durable attributes end in a star, and a crash keeps these attributes."""
     words = said(traces.crash_and_restart(), 6)
 
     assert ["a crashes", "is down; forgets phase chosen; keeps tip* v1, promised* 1"] == words
@@ -68,7 +68,7 @@ def test_a_crash_in_the_middle_of_a_step_tells_how_far_it_came() -> None:
 
 
 def test_a_memory_and_its_durable_copy_change_in_one_statement() -> None:
-    """`tip` and `tip*` going from the same to the same are one event to a reader."""
+    """If `tip` and `tip*` change in the same way, this is one event to a reader."""
     words = said(traces.crash_and_restart(), 4)
 
     assert "tip, tip* - → v1" in words
@@ -82,7 +82,7 @@ def test_a_split_names_both_sides() -> None:
 
 
 def test_a_monitor_has_no_lifeline() -> None:
-    """It has a state, but it runs nowhere; a member of that name does."""
+    """A monitor has a state but takes no steps; a member that is called so does."""
     run = traces.Run({"a": {"n": "0"}, "monitor": {"n": "0"}})
     run.step("go", "a", now={"monitor": {"n": "1"}})
     watched = tell(run.trace("any"))
@@ -107,7 +107,7 @@ def test_a_message_still_under_way_at_the_end_is_reported() -> None:
 
 
 def test_a_message_of_a_cycle_is_received_in_the_next_round() -> None:
-    """So it is not under way for ever; one that was sent before the cycle is."""
+    """So it is not under way for ever, but a message that was sent before the cycle is."""
     run = traces.Run({"a": {"n": "0"}, "b": {"n": "0"}})
     for number in range(3):
         run.step("send", "a", sent=(traces.message("a", "b", f"letter {number}"),))
@@ -119,10 +119,10 @@ def test_a_message_of_a_cycle_is_received_in_the_next_round() -> None:
 
 @given(any_trace())
 def test_every_change_is_told_once(trace: Trace) -> None:
-    """The story keeps all: attribute, old and new value stand in a statement about the member.
+    """Attribute, old and new value of a change are in a statement about the member.
 
-    But an attribute that is as at first wherever a member runs: that it goes and comes with it is
-    no news.
+    An exception is an attribute that has the same value whenever the member runs: that it is gone
+    while the member is down is not told.
     """
     for moment in tell(trace).moments[1:]:
         for change in moment.changes:
@@ -144,7 +144,7 @@ def test_every_change_is_told_once(trace: Trace) -> None:
 
 @given(any_trace())
 def test_every_step_says_which_member_does_what_to_which_message(trace: Trace) -> None:
-    """The sentence holds the member, the message and the detail, whatever they are."""
+    """The sentence has the member, the message and the detail, whatever they are."""
     story = tell(trace)
     for moment in story.moments[1:]:
         step = moment.step

@@ -20,7 +20,7 @@ Golden = Callable[[str, str], None]
 
 
 def complete() -> Report:
-    """Return the report of a check in which everything holds and was tried."""
+    """Return the report of a check in which all claims hold and all parts were exercised."""
     return evolve(
         traces.report(None),
         properties=(
@@ -59,13 +59,13 @@ REPORTS = {
 def test_the_summary_names_the_claims_that_hold_and_the_parts_not_tried(
     name: str, golden: Golden
 ) -> None:
-    """Whole reports, to be read."""
+    """These are whole reports, to be read."""
     golden(f"summary_{name}.txt", summary(REPORTS[name], width=80))
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_no_line_of_a_summary_is_wider_than_asked(name: str) -> None:
-    """As the chart, it fits the terminal."""
+    """A summary fits the terminal, as the chart does."""
     for columns in (40, 60, 80, 200):
         rows = summary(REPORTS[name], width=columns).splitlines()
 
@@ -73,7 +73,7 @@ def test_no_line_of_a_summary_is_wider_than_asked(name: str) -> None:
 
 
 def test_steps_not_exercised_are_reported_of_a_good_result_too() -> None:
-    """An always that never had its premise, and a sometimes not reached, hold for nothing."""
+    """Such parts are an `always` whose premise was never met, and a `sometimes` not reached."""
     text = summary(traces.report(None), width=200)
 
     assert "“waits for all” says nothing here: its premise was never met" in text
@@ -82,7 +82,7 @@ def test_steps_not_exercised_are_reported_of_a_good_result_too() -> None:
 
 
 def test_not_everything_is_exercised_where_the_search_ended_early() -> None:
-    """At the first state that breaks an `always`, or at a limit."""
+    """A search ends early at the first state that breaks an `always`, or at a limit."""
     violated = evolve(
         complete(),
         result="violated",
@@ -109,7 +109,7 @@ def test_not_everything_is_exercised_where_the_search_ended_early() -> None:
 def test_a_search_that_ran_out_of_memory_names_the_way_to_keep_states_on_disk(
     why: str, typed: str, is_named: bool
 ) -> None:
-    """Not where it is given, nor where the graph of all steps was too large: that has no file."""
+    """It does not if --checkpoint is given, or if the graph of all steps was too large."""
     stopped = evolve(complete(), result="incomplete", stopped_by=why)
 
     onward = [fact.heading for fact in findings.next_commands(stopped, typed)]
@@ -130,7 +130,7 @@ def test_a_claim_about_whole_runs_is_judged_when_everything_is_found() -> None:
 
 
 def test_a_long_list_of_parts_never_exercised_is_cut_and_says_so() -> None:
-    """A screen full of it hides the result."""
+    """A screen full of such parts would hide the result."""
     never = tuple(f"step: never {number}" for number in range(IDLE_MAX + 5))
     report = evolve(complete(), coverage=Coverage({}, {}, never))
 
@@ -141,7 +141,7 @@ def test_a_long_list_of_parts_never_exercised_is_cut_and_says_so() -> None:
 
 
 def test_the_next_command_is_the_one_typed_and_something_more() -> None:
-    """The next command, ready to be typed."""
+    """The next command can be typed as it is printed."""
     report = traces.report(traces.exchange())
 
     text = summary(report, width=200, command="joinproto check w --members 7")
@@ -156,7 +156,7 @@ def test_an_odd_world_can_be_typed_again() -> None:
 
 @given(texts, texts, texts)
 def test_any_text_stays_on_its_line_and_in_ascii(name: str, note: str, never: str) -> None:
-    """Names come from models."""
+    """Names come from models, which may have any text."""
     report = evolve(
         complete(),
         world=name,
@@ -177,7 +177,7 @@ def test_any_text_stays_on_its_line_and_in_ascii(name: str, note: str, never: st
     [(0, "0"), (950, "950"), (1_000, "1.00 k"), (123_456, "123 k"), (9_999_999, "10.0 M")],
 )
 def test_a_short_count_has_three_digits(number: int, expected: str) -> None:
-    """For the progress line, which has no room for more."""
+    """The progress line has no room for more digits."""
     assert expected == short(number)
 
 
@@ -186,7 +186,7 @@ def test_a_short_count_has_three_digits(number: int, expected: str) -> None:
     [(12, "12 bytes"), (98_234_112, "98.2 MB"), (2_300_000_000, "2.30 GB"), (999_999, "1.00 MB")],
 )
 def test_a_size_is_in_units_of_a_thousand(octets: int, expected: str) -> None:
-    """And says which unit."""
+    """The size names its unit."""
     assert expected == size(octets)
 
 
@@ -195,12 +195,12 @@ def test_a_size_is_in_units_of_a_thousand(octets: int, expected: str) -> None:
     [(0.414, "0.41 s"), (12.34, "12.3 s"), (245.0, "4 min 05 s"), (7_400.0, "2 h 03 min")],
 )
 def test_a_duration_is_as_exact_as_a_reader_needs(seconds: float, expected: str) -> None:
-    """Two digits that matter."""
+    """It has two or three digits that matter."""
     assert expected == duration(seconds)
 
 
 @given(st.integers(0, 10**15))
 def test_no_amount_is_long(number: int) -> None:
-    """Columns rely on it."""
+    """Columns rely on this width."""
     assert len(short(number)) <= len("1,000 T")
     assert len(size(number)) <= len("999 bytes")

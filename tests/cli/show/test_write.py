@@ -1,4 +1,4 @@
-"""A report written to a file: the name says the format."""
+"""A report is written to a file in the format that the file's name says."""
 
 import json
 from pathlib import Path
@@ -23,13 +23,13 @@ from tests.cli.show import traces
     ],
 )
 def test_the_end_of_the_name_is_the_format(name: str, ending: str) -> None:
-    """The longer of two endings counts."""
+    """If two endings fit, the longer one counts."""
     assert ending == format_of(Path("some") / name).ending
 
 
 @pytest.mark.parametrize("name", ["run", "run.htm", "run.json.gz", ".", "html"])
 def test_another_name_is_refused_with_those_that_are_known(name: str) -> None:
-    """Before the search, so that a wrong name costs nothing."""
+    """This comes before the search, so that a wrong name costs nothing."""
     with pytest.raises(UsageProblem, match="format") as raised:
         format_of(Path(name))
 
@@ -37,7 +37,7 @@ def test_another_name_is_refused_with_those_that_are_known(name: str) -> None:
 
 
 def test_every_format_is_written(tmp_path: Path) -> None:
-    """For any contents, also texts that no encoding has."""
+    """Any contents can be written, also texts that no encoding has."""
     report = traces.report(traces.odd())
 
     for item in FORMATS:
@@ -48,7 +48,7 @@ def test_every_format_is_written(tmp_path: Path) -> None:
 
 
 def test_json_is_the_report_as_the_command_prints_it(tmp_path: Path) -> None:
-    """One schema, wherever it is written."""
+    """Both have the same schema."""
     report = traces.report(traces.lasso())
 
     write_trace(report, tmp_path / "run.json")
@@ -58,7 +58,7 @@ def test_json_is_the_report_as_the_command_prints_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [item.ending for item in FORMATS if item.needs_trace])
 def test_without_a_run_there_is_nothing_to_replay(tmp_path: Path, ending: str) -> None:
-    """A test without steps would say that something was shown."""
+    """A test without steps would look as if it had shown something."""
     with pytest.raises(UsageProblem, match="no run"):
         write_trace(traces.report(None), tmp_path / f"run{ending}")
 
@@ -74,7 +74,7 @@ def test_without_a_run_the_report_is_still_written(tmp_path: Path, ending: str) 
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """And the advice."""
+    """The error names the file."""
     file = tmp_path / "absent" / "run.txt"
 
     with pytest.raises(EnvironmentProblem, match="cannot write") as raised:

@@ -1,6 +1,6 @@
 """Runs built by hand: one for each thing that a presentation must be able to show.
 
-They tell of members in general; nobody searched for them, and no world need have them.
+They are of members in general; no search found them, and no world need have them.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def crash_and_restart() -> Trace:
 
 
 def split_and_heal() -> Trace:
-    """A network that splits and heals; a message is lost, another doubled; one is stuck."""
+    """A network splits and heals; a message is doubled, and one copy of it is lost."""
     run = Run({name: {"view": "v0", "serves": "no"} for name in ("a", "b", "c")})
     ask = message("a", "c", "ask")
     ask_b = message("a", "b", "ask")
@@ -157,7 +157,7 @@ def lasso() -> Trace:
 
 
 def stuck() -> Trace:
-    """A lasso without a cycle: the run just ends."""
+    """A lasso without a cycle: the run ends."""
     run = Run({"a": {"phase": "waiting"}, "b": {"phase": "waiting"}})
     run.step("give up", "a", now={"a": {"phase": "gone"}})
     return run.trace("active", "eventually", loop_at=1, fairness="nothing more can happen")
@@ -229,7 +229,7 @@ def odd() -> Trace:
 
 
 def nothing() -> Trace:
-    """A property that is violated at the outset."""
+    """A property that is violated in the initial state."""
     return Run({"a": {"phase": "waiting"}}).trace("never so")
 
 

@@ -1,4 +1,4 @@
-"""Event logs of a real life: three members in this process, written to, closed and restored."""
+"""Event logs of real members: three in this process take frames, are closed, and start again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Quiet:
 
 
 async def live(top: Path) -> None:
-    """One life of three processes: written to, and closed in order."""
+    """Run three members until each has taken a frame and a read, and shut them down in order."""
     three = places(top)
     async with AsyncExitStack() as stack:
         logs, clusters = [], []
@@ -68,7 +68,7 @@ async def live(top: Path) -> None:
 
 @pytest.fixture(scope="session")
 def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the logs of two lives; tests copy the files they change."""
+    """Return the folder with the logs of two such runs; tests copy the files that they change."""
     top = tmp_path_factory.mktemp("life")
     with unhurried():
         for _ in range(2):

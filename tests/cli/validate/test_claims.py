@@ -11,7 +11,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "protocol.md"
 
 
 def test_the_claims_with_a_star_are_those_that_are_asked() -> None:
-    """Of 17 claims 9 are."""
+    """Of 17 claims, 9 are asked."""
     table = PAGE.read_text("utf-8").partition("### 4.1 Claims")[2].partition("\n### ")[0]
     claims = dict(re.findall(r"^\| `(\w+)` (\*?) ?\|", table, flags=re.MULTILINE))
 

@@ -1,7 +1,7 @@
 """Logs of another program: three real nodes of RabbitMQ 3.10.8, stopped, killed and started.
 
-`rabbitmq`: of their logs the lines about nodes and tables.  A node was stopped and came back; one
-was killed and came back; all were stopped or killed, and came back in another order.
+`rabbitmq` has the lines of their logs about nodes and tables.  A node was stopped and came back, a
+node was killed and came back, and all were stopped or killed and came back in another order.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_the_logs_of_real_nodes_fit(run: Run, logs: list[Path]) -> None:
 
 @pytest.mark.parametrize("without", ["Starting RabbitMQ", "synced tables", "startup complete"])
 def test_a_line_that_is_left_out_is_noticed(run: Run, logs: list[Path], without: str) -> None:
-    """The line after it does not fit; the rest is still followed."""
+    """The line after it does not fit; the other lines are still followed."""
     lines = logs[1].read_text().splitlines(keepends=True)
     logs[1].write_text("".join(line for line in lines if without not in line))
 
@@ -62,7 +62,7 @@ def test_a_line_that_is_left_out_is_noticed(run: Run, logs: list[Path], without:
 
 
 def test_a_step_too_early_is_noticed(run: Run, logs: list[Path]) -> None:
-    """Across logs: no node sees one that never started."""
+    """This is noticed across logs: no node can see a node that never started."""
     logs[1].write_text("")
 
     done = run(*map(str, logs))
@@ -202,7 +202,7 @@ sender = "node-{peer}"
 def test_the_contents_of_each_log_are_known(
     tmp_path: Path, texts: tuple[str, ...], result: str
 ) -> None:
-    """By names of members, and by each log's own order."""
+    """They are known by the names of members, and by the order of each log."""
     model, patterns = tmp_path / "pairs.py", tmp_path / "calls.toml"
     model.write_text(PAIRS)
     patterns.write_text(CALLS)

@@ -1,4 +1,4 @@
-"""Each claim can be broken: a history of a run that must not be, and one that may."""
+"""Each claim can be broken: by the history of a forbidden run, and not by an allowed one."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_frame_is_reported_by_the_logs_that_differ() -> None:
 
 
 def test_of_members_without_a_log_it_is_assumed_what_the_others_need() -> None:
-    """Half of the logs is no violation: c had the frame that a acknowledged, and was ready."""
+    """A missing log is no violation: c is assumed to have been ready and to have the frame."""
     made = History(logged={"a", "b"})
     made.views[FIRST.id], made.held[FIRST.id] = FIRST, {A, B}
     keep(made, FIRST, 1, A, B)
@@ -254,7 +254,7 @@ def test_a_journal_holds_what_was_put_and_not_cut() -> None:
 
 
 def test_frames_take_no_memory() -> None:
-    """Their times and digests lie in a file, and come back; in order they are one stretch."""
+    """Their times are in a file, and are read from it again; only some chunks stay in memory."""
     frames = Frames()
     seats = (A, B, C)
     count = 40 * CHUNK
@@ -271,7 +271,7 @@ def test_frames_take_no_memory() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 6)), max_size=12), st.data())
 def test_stretches_are_sets_of_numbers(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
-    """Held to plain sets, whatever is put in, and in whichever order."""
+    """They are compared with plain sets, whatever is put in, in any order."""
     cut_at = data.draw(st.integers(0, len(pairs)))
     sets: list[set[int]] = []
     stretches: list[Stretches] = []

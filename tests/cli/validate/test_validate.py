@@ -1,4 +1,4 @@
-"""`joinproto validate`: real logs hold, and whatever is done to them is found."""
+"""`joinproto validate`: real logs hold, and changes to them are found."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_line_that_is_left_out_is_found(copy: Path, kind: str, field: str) -> 
 
 
 def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:
-    """A run of a mutant: the true member would have written `held`."""
+    """In a run of a mutant, the true member would have written `held`."""
     with applied(mutation("held-not-persisted")):
         anyio.run(live, tmp_path)
 
@@ -106,7 +106,7 @@ def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:
 
 
 def test_a_read_that_misses_an_acknowledged_frame_is_found(copy: Path) -> None:
-    """3.8: it began after all three frames of that life were acknowledged."""
+    """3.8: the read began after all three frames of that run were acknowledged."""
 
     def older(lines: list[Line]) -> None:
         (answered,) = (line for line in lines if line["kind"] == "answered")
@@ -120,7 +120,7 @@ def test_a_read_that_misses_an_acknowledged_frame_is_found(copy: Path) -> None:
 
 
 def test_a_message_that_no_member_sent_is_found(copy: Path) -> None:
-    """The end of b's log is cut off between two lines: the others have heard more of it."""
+    """The end of b's log is cut off between two lines, so the others have heard more from b."""
     path = first(copy, "b")
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[: len(lines) // 2]))
@@ -131,7 +131,7 @@ def test_a_message_that_no_member_sent_is_found(copy: Path) -> None:
 
 
 def test_a_disk_that_forgot_is_found(copy: Path) -> None:
-    """The second life starts from a record that is older than the last write of the first."""
+    """The second run starts from a record that is older than the last write of the first run."""
     second = max(copy.glob("a-*"), key=lambda one: one.stat().st_mtime_ns)
 
     def forget(lines: list[Line]) -> None:
@@ -178,7 +178,7 @@ def test_a_log_that_is_cut_in_a_line_is_exit_code_2(
 
 
 def test_the_logs_of_some_members_are_judged_and_the_rest_is_assumed(copy: Path) -> None:
-    """Without c's: it is not taken for one that was never ready and kept nothing."""
+    """Without its log, c is not taken for a member that was never ready and kept no frames."""
     for path in copy.glob("c-*"):
         path.unlink()
 
@@ -191,7 +191,7 @@ def test_the_logs_of_some_members_are_judged_and_the_rest_is_assumed(copy: Path)
 
 
 def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: Path) -> None:
-    """Left out: messages, part of the record, digests; the other fields must still fit."""
+    """Messages, a part of the record and digests are left out; other fields must still fit."""
 
     def leave_out(lines: list[Line]) -> None:
         for line in lines:
@@ -221,7 +221,7 @@ def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: P
 def test_frames_that_running_members_write_meanwhile_are_left_out(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of all at one moment; if not, a received message is in no log of its sender."""
+    """Lines are left out from one moment on; else a received message may be in no sender's log."""
     times = sorted(
         json.loads(line)["t"] for log in copy.iterdir() for line in log.read_text().splitlines()
     )
@@ -241,7 +241,7 @@ def test_frames_that_running_members_write_meanwhile_are_left_out(
 
 
 def test_another_version_is_named(copy: Path) -> None:
-    """Its member may ask for something else, and be right."""
+    """A member of another version may ask for other actions, and be right."""
 
     def was_older(lines: list[Line]) -> None:
         lines[0]["version"] = "0.0.1"
@@ -258,7 +258,7 @@ def test_no_logs_at_all_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_p
 def test_event_logs_of_former_versions_are_read_or_refused_by_their_format(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`written`: three members, one killed and back, an orderly shutdown; by version 0.1.0."""
+    """`written`: three members of version 0.1.0; one is killed and returns; an orderly shutdown."""
     written = Path(__file__).parent / "written"
 
     done = run_here(capsys, "validate", str(written))
