@@ -1,4 +1,4 @@
-"""The session that `joinproto explore` is given: a world, runs that a check wrote, or logs."""
+"""Make the session of `joinproto explore` from a world, from runs of a check, or from logs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from joinproto.cli.validate.replay import MemberThen
 
 WORLD_OF_NODES = "join"
-"""The world that is walked along event logs of `joinproto node`, unless another one is named."""
+"""The world that is walked alongside event logs of `joinproto node`, unless one is named."""
 
 TEXT_MAX = 160
 
@@ -151,7 +151,7 @@ def _of_nodes(paths: Sequence[Path]) -> Logs:
             line = _line(seen)
             if not line.text:
                 return
-            # The page shows so many lines of all logs together, so it needs no more of this log.
+            # The page shows at most this many lines of all logs, so it needs no more of this log.
             if len(mine) == LINES_MAX:
                 raise _EnoughError(seen.line["n"])
             mine.append(line)

@@ -28,13 +28,13 @@ BEST_MIN = 0.6
 """A world must also have at least this share of the nearest world's score."""
 
 WORDS_MIN = 2
-"""A world must have at least so many words of the query, because one word tells too little."""
+"""A world must have at least this many words of the query, because one word tells too little."""
 
 OF_SYSTEM = 2
-"""The name of a world's own system counts so many times, since people know what they run."""
+"""The name of a world's own system counts this many times, since people know what they run."""
 
 SLIP_MIN = 6
-"""An unknown word of at least so many letters may be a known word with one typing error."""
+"""An unknown word of at least this many letters may be a known word with one typing error."""
 
 IN_A_ROW = 1.0
 """The extra score for two words in a row that are also in a row in a world's text."""

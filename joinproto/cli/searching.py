@@ -133,8 +133,8 @@ def identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
 def _directly(loaded: Loaded, settings: Settings) -> Report | None:
     """Return the report of a user's world of one member, searched state by state.
 
-    None means that the engine has to search.  It also searches worlds that ship, because it keeps
-    their members' answers for the next search.
+    None for any other world, or if a setting needs the engine.  A world that ships is left to the
+    engine, because the engine keeps its members' answers for the next search.
     """
     asks_for_more = settings.wants_engine or settings.master is not None
     if loaded.file is None or asks_for_more or not is_direct(loaded.world):
@@ -158,7 +158,7 @@ def _ends(settings: Settings, interrupt: Interrupt) -> Ends:
 
 
 def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
-    """Return the report of a search without the engine; None if the world is large or needs it."""
+    """Return the report of a search without the engine; None if the engine has to search."""
     is_own = loaded.file is not None
     # For a user's own world the engine's loops may have to be compiled first.  A limit of states
     # or seconds may end the search before they are, so it does not speak for the engine.
@@ -175,7 +175,7 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
 
 
 def _was_large(loaded: Loaded) -> bool:
-    """Return whether an earlier search kept answers: then the world is too large for this one."""
+    """Return whether an earlier search kept answers: then the world is too large for Python."""
     file = answers_file(loaded.target, loaded.world.source)
     with suppress(OSError):
         return file is not None and file.is_file()
@@ -198,7 +198,7 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
         workers = settings.at_once()
         warm_up(symmetry=settings.symmetry, workers=workers)
         _say_estimate(loaded, settings)
-        # A memory limit that the user sets ends the search, unless --master names a Spark.
+        # A memory limit that the user sets ends the search, unless --master is given.
         goes_on = settings.memory_bytes is None or settings.master is not None
         # A search that keeps its states on disk needs no other processes.
         goes_on &= settings.checkpoint is None

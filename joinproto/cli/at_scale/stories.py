@@ -64,7 +64,7 @@ def blows(story: Story, shape: Shape, days: int) -> Iterator[NodeChange]:
     """Yield the failures: a rack fails at 6:00, and a rolling restart of all nodes begins at 14:00.
 
     `RACK`: only the first day's rack, which stays away.  `ROLLING`: only restarts.  `DAY`: both,
-    and the rack is back at 10:00.  A node restarts every two minutes, and is down for 90 seconds.
+    and the rack is back at 10:00.  Each two minutes a node restarts, and is down for 90 seconds.
     """
     for day in range(days):
         begin = day * 24 * HOUR

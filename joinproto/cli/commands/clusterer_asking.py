@@ -1,4 +1,4 @@
-"""What commands need that ask running nodes, or predict the effect of a new config.
+"""Helpers of commands that ask running nodes, or predict the effect of a new config.
 
 Source: Clusterer, U3 and U7.
 """

@@ -1,6 +1,7 @@
 """`joinproto explore`: a page on this machine that walks through a world's states.
 
-0  ended by Ctrl-C, or the page was written    2  usage, a bad model    4  no package, or no port
+0  ended by Ctrl-C, or the page was written    2  usage, a bad model
+                                               4  a package is missing, or a port is taken
 """
 
 from __future__ import annotations

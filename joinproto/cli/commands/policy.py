@@ -1,7 +1,7 @@
 """`joinproto policy check`: ask a program which node bootstraps, at every point of short runs.
 
-0  no answer of it does harm        2  usage, or it hangs, dies, or changes its answers
-1  a run defeats it                 3  undetermined: stopped at a limit
+0  its answers do no harm              2  usage, or it hangs, dies, or changes its answers
+1  a run defeats it, or none founds    3  undetermined: stopped at a limit
 """
 
 from __future__ import annotations

@@ -27,10 +27,10 @@ from joinproto.swarm.shrink import shrink
 TARGET = "join"
 
 SECONDS = 60.0
-"""How long runs are begun if neither a number of runs nor a time is given."""
+"""Seconds in which runs are begun if neither a number of runs nor a time is given."""
 
 SHRINKING_SECONDS = 20.0
-"""The time to shrink the run of each broken claim; a quarter of it after Ctrl-C."""
+"""Seconds to shrink the run of each broken claim; a quarter of them after Ctrl-C."""
 
 STORY_LINES = 60
 """The most lines of a story that are printed, from its end; --json has all."""

@@ -1,6 +1,6 @@
 """`joinproto check --tier quick`: check every world of a tier, and print one line for each.
 
-Each world must end as the catalogue says: it holds, or a run of exactly so many steps breaks it.
+Each world must end as the catalogue says: it holds, or a run of the pinned length breaks it.
 Every mutant of a world must be violated.  If the checker overlooks a planted mistake, its result
 "holds" says nothing about any world.
 """

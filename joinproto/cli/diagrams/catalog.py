@@ -81,7 +81,7 @@ FORMATS = ("mermaid", "svg", "markdown")
 
 @frozen
 class Drawing:
-    """`kind`: machine or table.  `formats`: functions that return its text, by format."""
+    """A drawing.  `kind`: machine or table.  `formats`: functions that return its text."""
 
     kind: str
     about: str

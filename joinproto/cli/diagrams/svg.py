@@ -26,7 +26,7 @@ GAP = 22
 MARGIN = 24
 TITLE = 34
 LINE = 16
-# One colour for each target, so that a line can be followed; also by colour-blind readers.
+# One colour for each target, so that a reader can follow a line; colour-blind readers as well.
 COLOURS = ("#0072b2", "#b34700", "#00795a", "#a3437f", "#6a5acd", "#7a6000", "#333333")
 # Widest column of a table in characters: rule, case, when, outcome, then.
 COLUMN_CHARACTERS = (8, 30, 44, 24, 44)

@@ -34,8 +34,8 @@ class Disk:
 
 @frozen
 class DiskScenario:
-    """`disks`: by member.  `chain`: the longest chain of views.  `kept`: frames that may have been
-    acknowledged.  `real`: the number that the stores have for each frame number of the world."""
+    """The disks to start from, by member.  `chain`: the longest chain of views.  `kept`: frames
+    that may have been acknowledged.  `real`: the stores' number of each frame of the world."""
 
     disks: Mapping[str, Disk]
     chain: Lineage

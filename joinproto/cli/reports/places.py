@@ -49,7 +49,7 @@ class Place:
 
 @frozen
 class StepPlaces:
-    """`code`: where the step is written.  `rows`: the rows of tables that it took, by rule."""
+    """The places of a step: its code, and the rows of tables that it took, by rule."""
 
     code: Place
     rows: Mapping[str, Place] = Factory(dict)

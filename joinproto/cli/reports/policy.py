@@ -113,7 +113,7 @@ def _instead(target: str, world: str, *, report: Report, answers: Answers) -> It
         yield "## What to write instead"
         yield "\n".join(f"* {one}" for one in found)
         if target != "pick":
-            # Only in Galera, the files do not say how many nodes there are.
+            # Galera's files, unlike those of the others, do not say how many nodes there are.
             yield PICK.replace("{nodes}", " --nodes 3" if world == "galera" else "")
 
 

@@ -166,7 +166,7 @@ def ended_early(report: Report) -> str:
     if report.stopped_by:
         return "the search ended at a limit"
     # Claims about whole runs are judged when all states are found.  A broken `always` ends the
-    # search before that, and so does `implements` if a state stands for no state of the other.
+    # search before that, and so does `implements` if a state stands for no abstract state.
     broken = {item.kind for item in report.properties if item.result == "violated"}
     is_open = any(item.result == "unknown" for item in report.properties)
     if "always" in broken or ("implements" in broken and is_open and not left_out(report)):

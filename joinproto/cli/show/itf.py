@@ -94,7 +94,7 @@ def _action(step: Step | None) -> str:
 
 
 def _meta(step: Step | None) -> dict[str, Any]:
-    """Return the step as JSON values, without its states, which the trace has elsewhere."""
+    """Return the step as JSON values, without its states, which are in the variables."""
     if step is None:
         return {}
     return {key: value for key, value in encoded(step).items() if key != "states"}

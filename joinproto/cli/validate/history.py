@@ -28,7 +28,7 @@ VIEWS_LOOKED_AT = 50
 class Opening:
     """A member began to serve: the view, and the contents of its disk.
 
-    `is_dirty`: its disk said that it is dirty, and that it was ready in that view.  `is_known`: its
+    `is_dirty`: on its disk the store was dirty, and the member ready in that view.  `is_known`: its
     logs show its frames from the first on.  `journal`: these frames; None without `is_known`.
     """
 

@@ -30,7 +30,7 @@ AGAIN = "give the whole log, as the member wrote it"
 _JSON = json.JSONDecoder()
 
 COARSE_NS = 20_000_000
-"""The time of a file's last change may be behind the clock by so many nanoseconds."""
+"""The time of a file's last change may be behind the clock by this many nanoseconds."""
 
 
 @frozen

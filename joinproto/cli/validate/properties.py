@@ -129,7 +129,7 @@ def position_is_data(history: History) -> Iterator[str]:
 
 
 def waits_for_n(history: History) -> Iterator[str]:
-    """No member serves before N members of one view were ready, and all of its own (W1, I8)."""
+    """No member serves before N members of one view, and all of its own, were ready (W1, I8)."""
     ready: dict[ViewId, int] = defaultdict(int)
     for view in _known(history):
         era = history.era(view)
