@@ -148,6 +148,7 @@ MISTAKES: Mapping[str, str] = {
     "never-a-backup": "A broker that has everything is still taken to be catching up.",
     "no-generations": "A primary of an older generation is not refused.",
     "confirms-before-it-keeps": "A primary confirms before its own store keeps it.",
+    "says-before-it-keeps": "A backup says that it has a message before its disk has it.",
     "declares-before-it-keeps": "A declaration is confirmed before its own store keeps it.",
     "transfers-at-once": "A message is confirmed before the backups have it.",
     "acknowledges-at-once": "An acknowledgement is confirmed before the backups know of it.",

@@ -14,6 +14,8 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
+from joinproto.apps.standby.acting import Acting
+from joinproto.apps.standby.links import Outgoing
 from joinproto_worlds.mutations.mutation import applied
 from joinproto_worlds.mutations.named import mutation
 from tools.swarms import reconcile
@@ -163,6 +165,8 @@ def test_a_signal_ends_it_with_the_runs_played() -> None:
 
 
 FAULTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    # A backup has on its disk what it says that it has (H4).
+    "says-at-once": lambda: mock.patch.object(Acting, "_send", _sends_at_once),
     # H4: clients are told before the backups have it.
     "transfers-at-once": lambda: applied(mutation("transfers-at-once")),
     # H5: a backup counts before its copy has ended.
@@ -170,6 +174,10 @@ FAULTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
     # H2.
     "no-generations": lambda: applied(mutation("no-generations")),
 }
+
+
+def _sends_at_once(self: Acting, one: Outgoing) -> None:
+    self.core.links.send(one)
 
 
 @pytest.mark.soak("swarm-rules")

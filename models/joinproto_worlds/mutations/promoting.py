@@ -124,6 +124,13 @@ PROMOTING = (
         "lead",
         _confirming_early(lambda _: True, keeps=True),
     ),
+    # H4: a backup says that it has a message before its disk has it.
+    Mutation.of(
+        "says-before-it-keeps",
+        "joinproto_worlds.standby.ports",
+        "Waiting.holds_back",
+        lambda _: property(lambda _waiting: False),
+    ),
     # LC2: a primary confirms a declaration before its own store has it.
     Mutation.of(
         "declares-before-it-keeps",

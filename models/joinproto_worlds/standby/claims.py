@@ -27,6 +27,7 @@ class Shown:
     """A field for each claim.  `second`: another broker took over; `done`: all was confirmed."""
 
     lost: bool
+    unkept: bool
     returned: bool
     torn: bool
     differs: bool
@@ -50,6 +51,12 @@ def shown(it: Played) -> Shown:
     pairs = [*_level(it)]
     return Shown(
         lost=replica is not None and any(_lacks(replica, one, begun) for one in confirmed),
+        unkept=last is not None
+        and any(
+            _lacks(disk.replica, one, begun)
+            for disk in map(it.disk.__getitem__, last.view.members)
+            for one in confirmed
+        ),
         returned=replica is not None and any(_has_again(replica, one) for one in confirmed),
         torn=replica is not None and any(_is_torn(replica, one) for one in begun),
         differs=any(_differ(primary.replica, backup.replica) for primary, backup in pairs),
@@ -158,6 +165,10 @@ def _unchosen(replica: ReplicaState) -> bool:
 
 CLAIMS: dict[str, tuple[str, Callable[[Shown], bool]]] = {
     "lost": ("nothing is lost", lambda it: not it.lost),
+    "unkept": (
+        "each broker of the view has what was acknowledged on disk",
+        lambda it: not it.unkept,
+    ),
     "returned": ("what was acknowledged does not return", lambda it: not it.returned),
     "torn": ("transactions are whole", lambda it: not it.torn),
     "differs": ("a backup that is up to date has what the primary has", lambda it: not it.differs),

@@ -256,6 +256,7 @@ STORIES: tuple[Entry, ...] = (
         _scene(
             f"{scene}-power",
             f"`standby-{scene}`, and the power is cut anywhere, also in the middle of a write",
+            ("says-before-it-keeps",),
             scene=scene,
             power=True,
             **HALFWAY[scene],

@@ -263,7 +263,7 @@ def build(
     return World(
         name=f"standby-{scene}",
         members={"story": partial(_begin, story, mutant)},
-        properties=claims(chosen.claims, chosen.reached),
+        properties=claims((*chosen.claims, *(("unkept",) if power else ())), chosen.reached),
         show=shown,
         about="brokers, their links and their clients, in every order of what may happen",
     )

@@ -30,6 +30,8 @@ from tools.swarms.standby.oracle import Oracle, Sent, Violation
 from tools.swarms.standby.scenario import Scenario
 
 TOP = Path("/")
+LOOKS = 0.1
+"""The share of the confirmations at which the disks of all are read, which takes time."""
 
 
 class Died(Exception):
@@ -81,6 +83,18 @@ def generation_of(core: Core) -> int:
     return int(status_of(core)["generation"])
 
 
+def on_disk(it: Brokers, name: str) -> set[int]:
+    """Return the messages that a broker would have if its power failed now."""
+    files = it.disks[name]
+    of_run, files.chance = files.chance, it.looks
+    try:
+        after = files.copied(lambda: False)
+    finally:
+        files.chance = of_run
+    with open_disk(Path(f"/{name}"), name, files=after, frames_on=after) as disk:
+        return {int(put.body) for queue in disk.queues.values() for put in queue.in_order}
+
+
 @define(eq=False)
 class Taker:
     """A client with credit for this many messages, which it takes at once."""
@@ -108,7 +122,7 @@ class Taker:
 class Brokers:
     """All of one run.  `steps`: of the machine; `last`: the youngest view that a primary had.
 
-    `promoting`: the brokers whose promotion is under way.
+    `promoting`: brokers whose promotion is under way.  `looks`: draws that change no run.
     """
 
     scenario: Scenario
@@ -123,6 +137,7 @@ class Brokers:
     promoting: set[str] = field(factory=set)
     failures: list[BaseException] = field(factory=list)
     chance: Random = field(init=False)
+    looks: Random = field(init=False)
     chain: Chain = field(init=False)
     _tasks: dict[str, list[asyncio.Task[None]]] = field(factory=dict)
     _clients: set[asyncio.Task[object]] = field(factory=set)
@@ -130,6 +145,7 @@ class Brokers:
 
     def __attrs_post_init__(self) -> None:
         self.chance = Random(f"run {self.scenario.seed}")
+        self.looks = Random(f"looks {self.scenario.seed}")
         self.chain = Chain(self.loop, self.scenario.names, self.chance)
         for name in self.scenario.names:
             self.disks[name] = MemoryDisk(self.chance)
@@ -357,6 +373,8 @@ class Brokers:
             if not problem:
                 name = core.settings.broker
                 self.oracle.confirms(name, generation_of(core), numbers)
+                for other in core.kept.view.members if self.looks.random() < LOOKS else ():
+                    self.oracle.keeps(other, numbers, on_disk(self, other))
 
         return done
 

@@ -53,6 +53,15 @@ class Oracle:
             self.sent[number].confirmed = True
         self.confirmed += len(numbers)
 
+    def keeps(self, broker: str, numbers: list[int], there: set[int]) -> None:
+        """A broker that is up to date would still have these messages if its power failed now."""
+        for number in numbers:
+            one = self.sent[number]
+            if one.durable and not one.delivered and number not in there:
+                raise Violation(
+                    "all keep it", f"{number} of {one.queue} was confirmed, and {broker} lacks it"
+                )
+
     def delivers(self, queue: str, number: int, generation: int, *, marked: bool) -> None:
         """A client gets a message from the primary of a generation; `marked`: it may have come
         before.
