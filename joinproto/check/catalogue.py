@@ -96,8 +96,9 @@ def _built(item: Entry, options: Mapping[str, Any]) -> World:
     least, most = item.members
     members = options.get("members", item.usual)
     if not least <= members <= most:
+        wanted = f"{least} to {most}" if least < most else str(least)
         raise ModelProblem(
-            f"world {item.name} cannot have {members} members", next=f"give it {least} to {most}"
+            f"world {item.name} cannot have {members} members", next=f"give it {wanted}"
         )
     mutant = options.get("mutant")
     if mutant is not None and mutant not in item.mutants:

@@ -169,8 +169,9 @@ class Fresh:
             answers = [json.loads(line) for line in said.splitlines()]
         except (subprocess.TimeoutExpired, OSError, ValueError):
             return "the fresh process did not answer in time"
-        if not answers or answers[-1].get("ended") != "well":
-            return answers[-1]["ended"] if answers else "the fresh process ended early"
+        ended = answers[-1].get("ended") if answers else None
+        if ended != "well":
+            return ended or "the fresh process ended early"
         for item in answers:
             if "touches" in item:
                 raise ModelProblem(

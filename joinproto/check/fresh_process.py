@@ -11,7 +11,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +45,16 @@ _OUTSIDE = {
 
 
 class OutsideChanges:
-    """The first thing that members' code did outside this process, in words (`what`)."""
+    """The first thing that members' code did outside this process, in words (`what`).
+
+    `member`: the member whose code is asked, or was asked last.
+    """
 
     def __init__(self, began: float) -> None:
         self.began = began
         self.is_on = False
         self.what = ""
+        self.member = ""
 
     def hook(self, event: str, about: tuple[Any, ...]) -> None:
         if not self.is_on or self.what:
@@ -106,8 +110,21 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
     members = dict(reversed(list(world.members.items())))
     reference = Reference(evolve(world, members=members))
     codes = [*reference.codes.members]
+
+    class Asked(Known):
+        """The answers of the member `name`, which is the one that is asked now."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def once(self, kind: str, question: Hashable, ask: Callable[[], Any]) -> Any:
+            if not touched.what:
+                touched.member = self.name
+            return super().once(kind, question, ask)
+
     for code in codes:
-        code.known = Known()
+        code.known = Asked(code.name)
     reference.failing = []
 
     most, newest = 0, 0
@@ -135,12 +152,12 @@ def _ask(asked: dict[str, Any], out: Any) -> None:
             break
     touched.is_on = False
     in_order = type(world.network).__name__ == "FifoLinks"
+    if touched.what:
+        line: dict[str, Any] = {"member": touched.member, "touches": touched.what}
+        print(json.dumps(line), file=out)
+        return
     for code in codes:
         assert code.known is not None
-        if touched.what:
-            line: dict[str, Any] = {"member": code.name, "touches": touched.what}
-            print(json.dumps(line), file=out)
-            return
         for kind, answers in code.known.answers.items():
             for question, answer in answers.items():
                 line = {

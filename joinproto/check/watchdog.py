@@ -82,7 +82,7 @@ class Watch:
                 seen, taken = call, 0.0
                 continue
             taken += counted(wall - wall_before, kept - kept_before, pause)
-            if taken >= self.seconds_max and self._call == call:
+            if taken >= self.seconds_max and (self._call, self._thread) == (call, thread):
                 import ctypes  # here, because it is rarely needed and slow to load
 
                 raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc

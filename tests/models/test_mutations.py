@@ -46,7 +46,7 @@ def held() -> dict[tuple[str, str], Any]:
     """Return the attributes of all loaded modules of joinproto, and of their classes."""
     found: dict[tuple[str, str], Any] = {}
     for title, module in sorted(sys.modules.items()):
-        if title.partition(".")[0] not in ("joinproto", "models"):
+        if title.partition(".")[0] not in ("joinproto", "joinproto_worlds"):
             continue
         for name, one in list(vars(module).items()):
             found[title, name] = one

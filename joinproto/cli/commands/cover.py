@@ -137,7 +137,7 @@ def _write(folder: Path, world: str, number: int, trace: Trace) -> None:
 
 
 def _texts_changed(commit: str) -> frozenset[str]:
-    """Return the texts in double quotes in or near lines of Python that changed since a commit."""
+    """Return the texts in or near lines of Python that changed since a commit."""
     if commit.startswith("-"):
         raise UsageProblem(f"{commit!r} is no commit", next="a name that git knows: HEAD~1")
     command = ["git", "diff", "-U3", commit, "--", "*.py"]
@@ -150,4 +150,7 @@ def _texts_changed(commit: str) -> frozenset[str]:
         raise UsageProblem(
             f"git knows no changes since {commit}: {said}", next="a name that git knows: HEAD~1"
         )
-    return frozenset(re.findall(r'"([^"\n]+)"', done.stdout))
+    # A text in single quotes may hold double ones.
+    return frozenset(
+        re.findall(r'"([^"\n]+)"', done.stdout) + re.findall(r"'([^'\n]+)'", done.stdout)
+    )

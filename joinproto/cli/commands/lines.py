@@ -85,13 +85,15 @@ def read(config: Path, first: int | None, as_json: bool) -> int:
     not serve, ended meanwhile, or has dropped line FIRST.
     """
     lines: list[Line] = []
+    count = 0
     with _connected(config) as (stream, address):
         stream.write(b"read\n" if first is None else b"read %d\n" % first)
         stream.flush()
         while not (answer := _line(stream, address)).startswith("end "):
             number, _, text = answer.partition(" ")
             if not number.isdigit():
-                raise _refused(config, address, answer, "nothing was read")
+                raise _refused(config, address, answer, f"{count} lines were read")
+            count += 1
             if as_json:
                 lines.append(Line(int(number), text))
             else:

@@ -308,6 +308,10 @@ class _Run:
         self.say(self.terminal.paragraph(text, indent=21))
 
 
+def _worse(one: str, other: str) -> str:
+    return max(one, other, key=["proved", "unknown", "fails"].index)
+
+
 @define
 class _Rows:
     """Answers, with a line for each claim; with --verbose, a line for each answer."""
@@ -326,11 +330,11 @@ class _Rows:
         """Count an answer, of both solvers if two are asked; print it at once if not proved."""
         if second not in (None, "proved") or (second == "proved" != result):
             words += f"; {self.run.second}: {second}"
-            result = max(result, second, key=["proved", "unknown", "fails"].index)
+            result = _worse(result, second)
         if self.run.verbose or result != "proved":
             self.run.say_row(result, seconds, words)
         before, spent = self.found.get(of, ("proved", 0.0))
-        self.found[of] = (before if result == "proved" else result, spent + seconds)
+        self.found[of] = (_worse(before, result), spent + seconds)
 
     def end(self, _second: printed.Answer | None) -> None:
         """Print a line for each claim, without --verbose."""

@@ -27,9 +27,10 @@ def size(octets: int) -> str:
 
 def duration(seconds: float) -> str:
     """Return a time: 0.41 s, 12.3 s, 4 min 05 s, 2 h 03 min."""
-    if seconds < 10:
+    # A time that rounds to the next unit is written in it.
+    if seconds < 9.995:
         return f"{seconds:.2f} s"
-    if seconds < 60:
+    if seconds < 59.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < 3_600:

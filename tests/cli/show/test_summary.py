@@ -192,7 +192,14 @@ def test_a_size_is_in_units_of_a_thousand(octets: int, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "expected"),
-    [(0.414, "0.41 s"), (12.34, "12.3 s"), (245.0, "4 min 05 s"), (7_400.0, "2 h 03 min")],
+    [
+        (0.414, "0.41 s"),
+        (9.996, "10.0 s"),
+        (12.34, "12.3 s"),
+        (59.97, "1 min 00 s"),
+        (245.0, "4 min 05 s"),
+        (7_400.0, "2 h 03 min"),
+    ],
 )
 def test_a_duration_is_as_exact_as_a_reader_needs(seconds: float, expected: str) -> None:
     """It has two or three digits that matter."""
