@@ -1,5 +1,5 @@
-"""Operations that numba lacks: trailing zeros, prefetching, a 64-bit mix, and atomic writes to an
-array that several threads share.  And a number for each row (`fingerprints`).
+"""Operations that numba lacks: trailing zeros, prefetching, and atomic access to an array that
+several threads share.  This module also has the hash of a row, and `fingerprints` of rows.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def trailing_zeros(typingctx: Any, value: Any) -> Any:
 def prefetch(typingctx: Any, table: Any, at: Any) -> Any:
     """Begin to read item `at` of a contiguous array (of rows: row `at`), without waiting for it.
 
-    A load would be waited for where the processor runs out of room for later instructions: with
-    this, a look-up that misses the caches takes half the time.  `at` may lie anywhere: no fault.
+    The processor waits for a load once it has no room for later instructions.  With a prefetch, a
+    look-up that misses the caches takes half the time.  `at` may lie outside the array.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -42,7 +42,7 @@ def prefetch(typingctx: Any, table: Any, at: Any) -> Any:
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         call = get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        # To be read, to be kept in all caches, data.
+        # 0: it will be read.  3: keep it in all caches.  1: it is data.
         builder.call(call, [place, number(0), number(3), number(1)])
         return context.get_dummy_value()
 
@@ -51,7 +51,7 @@ def prefetch(typingctx: Any, table: Any, at: Any) -> Any:
 
 @njit(inline="always")
 def mix(x: Any) -> Any:
-    """Return a well-mixed uint64 of a uint64 (a bijection: multiply, fold, multiply)."""
+    """Return a well-mixed uint64 for a uint64 (a bijection: multiply, fold, multiply)."""
     x = x * np.uint64(0x9E3779B97F4A7C15)
     x = x ^ (x >> np.uint64(32))
     return x * np.uint64(0xD6E8FEB86659FD93)
@@ -68,7 +68,7 @@ def hash_of(rows: Rows, i: Any) -> Any:
 
 @njit(inline="always")
 def are_same(rows: Rows, i: Any, others: Rows, j: Any) -> Any:
-    """Return whether row i is row j of the others."""
+    """Return whether row i of `rows` equals row j of `others`."""
     differ = np.uint64(0)
     for w in range(rows.shape[1]):
         differ |= rows[i, w] ^ others[j, w]
@@ -83,8 +83,9 @@ def _item(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def read_now(typingctx: Any, array: Any, at: Any) -> Any:
-    """Return item `at` as it is now, and see all that a worker that wrote it by `put_if_none`
-    wrote.
+    """Return item `at` as it is now.
+
+    If a thread wrote it by `put_if_none`, all that this thread wrote before is visible as well.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -98,7 +99,7 @@ def read_now(typingctx: Any, array: Any, at: Any) -> Any:
 def put_if_none(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
     """Set item `at` to `value` if it is 0, atomically; return its former value.
 
-    Of several threads that do so, one is told 0.
+    If several threads do so at the same time, exactly one of them gets 0.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -133,9 +134,9 @@ def has_bit(flags: Keys, bit: int) -> Flags:
 
 
 def fingerprints(rows: Rows) -> Keys:
-    """Return a number for each row, the same after words of zeros were added at its end.
+    """Return a number for each row, which stays the same if words of zeros are added at its end.
 
-    Two rows may share one, so compare the rows as well.
+    Two rows may have the same number, so compare the rows as well.
     """
     found = np.empty(len(rows), np.uint64)
     _fingerprints(rows, found)

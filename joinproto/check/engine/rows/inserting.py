@@ -1,15 +1,15 @@
-"""Rows put into a set, by one thread, or by several at once.
+"""Compiled loops that insert rows into a set, in one thread or in several at once.
 
-Several threads take an empty place of the table by an atomic exchange, which only one of them wins.
-A thread first writes the row and then puts its number into the table, so a thread that reads the
-number reads the row as well.  Each thread writes rows in stretches of its own, so that the
-successors of one row stand together: they need the same answers, which are in the processor's
-cache.  Where a stretch ends before it is full, `close` moves the last rows there.
+Threads take an empty place of the table by an atomic exchange, in which only one of them succeeds.
+A thread first writes the row and then puts the row's number into the table, so another thread that
+reads the number finds the row written.  Each thread writes rows in stretches of its own, so that
+the successors of one row stand together.  They need the same answers, which are then in the
+processor's cache.  Where a stretch is not full at the end, `close` moves the last rows there.
 
 So the order of rows depends on which thread came first.  No result depends on that order.
 
-The look-ups of a block are started before the first is needed, so that the processor waits for
-memory once a block and not once a row.
+The look-ups of a block are started before the first result is needed, so the processor waits for
+memory once per block and not once per row.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ def insert_single(
     stretch: Any,
     recent: Keys,
 ) -> None:
-    """Insert rows of one word.
+    """Insert rows of one word; `candidates` is overwritten.
 
-    `own`: the next row, and where there is no more room for rows.  `taken`: None where one thread
-    inserts; else (1,), rows of all workers' stretches so far, and of `stretch` rows more each is
-    taken.  Rows found in `recent` (by hash, a power of two) are left out: most duplicates follow
-    soon after, and those are known without waiting for memory.
+    `own`: the number of the next row that this thread writes, and the end of its room.  `taken`:
+    None if one thread inserts; otherwise (1,), the end of all workers' stretches, from which a
+    thread takes `stretch` rows when its room is full.  Rows that are in `recent` (a table by hash,
+    whose size is a power of two) are left out.  Most duplicates come soon after the first, so they
+    are recognized without waiting for memory.
     """
     last = np.int64(table.size - 1)
     lately = np.uint64(recent.size - 1)
@@ -111,10 +112,10 @@ def insert_wide(
     begin: Any,
     numbers: Ints,
 ) -> None:
-    """The same of wider rows.
+    """Insert rows of any number of words; `own`, `taken` and `stretch` as in `insert_single`.
 
-    `via`: the mark of each, or empty; `marks`: of rows from `begin` on.  `numbers`: the number of
-    each row is written there; or empty.
+    `via`: the mark of each candidate, or empty.  `marks`: the marks of the set's rows from `begin`
+    on.  `numbers`: receives the row number of each candidate, or empty.
     """
     last = np.int64(table.size - 1)
     words = rows.shape[1]
@@ -183,10 +184,10 @@ def close(
     marks: RowMarks,
     begin: Any,
 ) -> Any:
-    """Move the last rows to where stretches ended early; return how many rows there are.
+    """Move the last rows into the unused ends of stretches; return the number of rows.
 
-    `owns`: of each worker, as above.  `is_direct`: the table holds the rows, and no numbers.
-    `marks`: of rows from `begin` on, or empty.
+    `owns`: each worker's `own`.  `is_direct`: the table holds rows and not their numbers.
+    `marks`: the marks of the rows from `begin` on, or empty.
     """
     last = np.int64(table.size - 1)
     low = np.uint64(0xFFFFFFFF)
@@ -227,7 +228,7 @@ def close(
 
 @njit(cache=True)
 def refill(rows: Rows, begin: Any, end: Any, table: Keys, shift: Any, direct: Any) -> None:
-    """Put rows begin to end into the table; `direct`: it holds rows of one word, and no numbers."""
+    """Put rows begin to end into the table; `direct`: it holds rows and not their numbers."""
     last = np.int64(table.size - 1)
     high = np.uint64(32)
     for i in range(begin, end):
@@ -240,12 +241,12 @@ def refill(rows: Rows, begin: Any, end: Any, table: Keys, shift: Any, direct: An
 
 @njit(cache=True, nogil=True)
 def spread(table: Keys, begin: Any, end: Any, shift: Any, left: Keys, direct: Any) -> Any:
-    """Move slots begin to end of a table that is doubled in place to where they belong now.
+    """Move the keys in slots begin to end to their new places in a table doubled in place.
 
-    A key's place is the top bits of its hash, so keys move up to about twice their place:
-    going down from the top, each lands where nothing is moved from any more.  The few that
-    would not, or not between twice `begin` and twice `end`, are put into `left`; returns how
-    many, or -1 where there are too many.
+    A key's place is the top bits of its hash, so a key moves to about twice its old place.  The
+    loop goes down from the top, so most keys land in slots that are cleared already.  A key that
+    would not, or not between twice `begin` and twice `end`, goes into `left`.  Return how many
+    keys are in `left`, or -1 if they do not fit there.
     """
     aside = 0
     for i in range(end - 1, begin - 1, -1):

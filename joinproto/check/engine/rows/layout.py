@@ -1,9 +1,10 @@
 """The place of each part of a state in its row of 64-bit words.
 
-Fields hold numbers: the local state of a member, the content of a queue, the faults spent. All bits
-that are left over are message slots, one bit for each message of a message set. It is unknown
-beforehand how many local states a member has.  So when a number no longer fits, `tables/arrays.py`
-gives its field more bits, and `space.py` packs all rows again.  A row always holds the exact state.
+Fields hold numbers: the local state of a member, the content of a queue, the faults spent.  All
+bits that are left over are message slots, one bit for each message of a message set.  How many
+local states a member has is not known beforehand.  So when a number no longer fits,
+`tables/arrays.py` gives its field more bits, and `space.py` packs all rows again.  A row always
+holds the exact state.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ class Places(NamedTuple):
 
 
 class Layout:
-    """`widths`: bits of each field.  `slots`: message slots wanted at least."""
+    """The layout of a row.
+
+    `widths`: the number of bits of each field.  `slots`: the least number of message slots.
+    """
 
     def __init__(self, widths: list[int], slots: int, words: int = 1) -> None:
         self.widths = list(widths)
@@ -47,7 +51,8 @@ class Layout:
         free = [64] * words
         free[0] = 63
         used = [0] * words
-        # Widest first wastes least; ties in order, so that the same widths lie the same way.
+        # Placing the widest fields first wastes the fewest bits.  Fields of equal width keep their
+        # order, so that equal widths always give the same layout.
         order = sorted(range(len(self.widths)), key=lambda f: (-self.widths[f], f))
         places: dict[int, tuple[int, int]] = {}
         for f in order:
@@ -87,9 +92,9 @@ class Layout:
     def grown(self, counts: list[int], slots: int | None = None) -> Layout:
         """Return a layout with room for `counts` values in each field and `slots` messages.
 
-        `slots` None: no message is ever a bit.  Then the spare bits of the words go to the
-        fields, in equal parts: to pack all rows again costs more than spare bits.  Else only a
-        field that is too small gets two bits where they cost no word, else one.
+        `slots`: None means that no message is ever a bit.  Then the fields share the spare bits of
+        the words equally, so that rows need not be packed again soon.  Otherwise a field that is
+        too small gets the bits that it needs, and all such fields one more if that costs no word.
         """
         if slots is None:
             found = Layout([(count - 1).bit_length() for count in counts], 0, self.words)
@@ -116,7 +121,7 @@ class Layout:
         return sum(self.widths) + 1
 
     def pack(self, values: Ints, messages: list[int]) -> Row:
-        """Return one row, shape (word,), of one number for each field and the set's messages."""
+        """Return the row, shape (word,), with one of `values` in each field and with `messages`."""
         row = np.zeros(self.words, np.uint64)
         row[0] = OCCUPIED
         for f, value in enumerate(values):
@@ -149,10 +154,10 @@ class Layout:
     def repack(
         self, rows: Rows, count: int, old: Layout, messages: int, into: Rows | None = None
     ) -> Rows:
-        """Return `rows[:count]`, packed by `old`, packed by this layout.
+        """Return `rows[:count]`, which are packed by `old`, packed by this layout.
 
-        They are written to `into`, if it is given.  Else, where a row keeps its number of words, in
-        place: `rows` is changed and returned.
+        The result is written to `into`, if that is given.  Otherwise, if rows keep their number of
+        words, `rows` is changed in place and returned.
         """
         fresh = rows
         if into is not None:
@@ -165,7 +170,10 @@ class Layout:
 
 @njit(inline="always")
 def get(rows: Rows, r: Any, places: Any, field: Any) -> Any:
-    """Return the number in a field of row r, int64.  `places`: `Places`, or what has its fields."""
+    """Return the number in a field of row r, int64.
+
+    `places`: a `Places`, or another tuple with its `word`, `shift` and `mask`.
+    """
     return np.int64((rows[r, places.word[field]] >> places.shift[field]) & places.mask[field])
 
 

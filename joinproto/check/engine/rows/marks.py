@@ -1,4 +1,4 @@
-"""Marks of rows: which members led to each, for the steps that sleep (`expansion/sleeping.py`)."""
+"""Marks of rows: the members whose steps led to each row, for `expansion/sleeping.py`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ NO_MARKS: RowMarks = np.empty(0, MARK)
 
 
 class Marks:
-    """The members that led to each row of two levels: the one that is expanded, and the next.
+    """The marks of the rows of two levels: the one that is being expanded, and the next.
 
-    `expanded`: of the rows of a level; empty where nothing sleeps.  `found`: of those from row
-    `begin` on, which are being found; `room_for` lets it have this many.
+    `expanded`: the marks of the former; empty if no step sleeps.  `found`: the marks of the rows
+    from `begin` on, which are being found.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Keep none until the next call of `expand`."""
+        """Keep no marks until the next call of `expand`."""
         self.expanded = self.found = NO_MARKS
         self.begin = -1
 
@@ -31,7 +31,7 @@ class Marks:
         return self.begin >= 0
 
     def expand(self, begin: int, end: int) -> RowMarks:
-        """Return those of rows begin to end, which are expanded now; those behind are found."""
+        """Return the marks of rows begin to end, which are expanded now; keep those behind."""
         spare, known = self.expanded, self.begin == begin
         self.expanded = self.found if known else np.zeros(end - begin, MARK)
         spare.fill(0)

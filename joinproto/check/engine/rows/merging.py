@@ -1,4 +1,4 @@
-"""Sorted arrays joined in one pass, several times as fast as sorting them together."""
+"""Merging sorted arrays in one pass, which is several times as fast as sorting them together."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from joinproto.check.engine.shapes import Column, Ints, Keys
 
 
 def merged(one: Keys, other: Keys) -> Keys:
-    """Return two sorted arrays as one."""
+    """Return one sorted array of the keys of two sorted arrays."""
     keys = np.empty(len(one) + len(other), np.uint64)
     _merge(_own(one), None, _own(other), None, keys, None)
     return keys
 
 
 def merged_pairs(one: Keys, ones: Ints, other: Keys, others: Ints) -> tuple[Keys, Ints]:
-    """The same with a number alongside each key."""
+    """Return the merged keys of two sorted arrays, and the number alongside each key."""
     keys = np.empty(len(one) + len(other), np.uint64)
     numbers = np.empty(len(keys), np.int64)
     _merge(_own(one), _own(ones), _own(other), _own(others), keys, numbers)
@@ -24,9 +24,9 @@ def merged_pairs(one: Keys, ones: Ints, other: Keys, others: Ints) -> tuple[Keys
 
 
 def sought(keys: Keys, run: Keys) -> Ints:
-    """Return the first place of a sorted run that is no less than each of some sorted keys.
+    """Return, for each of the sorted `keys`, the first place in the sorted `run` that is no less.
 
-    As `np.searchsorted`, which begins again for each key.
+    The result is that of `np.searchsorted`, which begins its search again for each key.
     """
     found = np.empty(len(keys), np.int64)
     _seek(_fixed(keys), _fixed(run), found)
@@ -34,14 +34,14 @@ def sought(keys: Keys, run: Keys) -> Ints:
 
 
 def _fixed(array: Keys) -> Keys:
-    # One type for arrays mapped from a file and for others, without a copy.
+    # Arrays mapped from a file and others get one type for the compiler, without a copy.
     found = array.view(np.ndarray)
     found.flags.writeable = False
     return found
 
 
 def _own(array: Column) -> Column:
-    # An array mapped from a file is another type for the compiler, so code would be compiled twice.
+    # A mapped or read-only array is another type for the compiler, so it would compile twice.
     return array if type(array) is np.ndarray and array.flags.writeable else np.array(array)
 
 
@@ -78,7 +78,7 @@ def _seek(keys: Keys, run: Keys, found: Ints) -> None:
     low = 0
     for i in range(len(keys)):
         key = keys[i]
-        # In strides that double, from where the key before was found; then halving.
+        # Strides that double, from the place of the previous key; then halving.
         stride = 1
         high = low
         while high < len(run) and run[high] < key:

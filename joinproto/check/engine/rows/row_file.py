@@ -1,11 +1,11 @@
-"""Rows in a file that is mapped into memory, so that they need not fit there.
+"""Rows in a file that is mapped into memory, for more rows than memory holds.
 
 The kernel writes the file while a search continues, and reads back the pages that are used.  Only
-the pages in use take memory: `let_go` gives all of them back.  The disk's blocks are taken before
-rows are written, because a full disk ends a process that writes to a map.
+the pages in use take memory: `let_go` gives all of them back.  The disk's blocks are allocated
+before rows are written, because a full disk ends a process that writes to mapped memory.
 
-A file holds the rows of one layout.  Rows that are packed again go to another file, so the files
-named in a checkpoint stay unchanged (`joinproto/check/engine/checkpoint.py`).
+A file holds the rows of one layout.  Rows that are packed again go to another file, so the file
+that a checkpoint names stays unchanged (`joinproto/check/engine/checkpoint.py`).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ NAME = "rows-*.bin"
 
 _BYTES_MIN = 1 << 20
 _BYTES_MORE_MAX = 1 << 28
-"""A file grows by a quarter, and by no more than that."""
+"""A file grows by a quarter of its size, but by no more than this, unless more rows are wanted."""
 
 _PIECE = 1 << 24
 """This many bytes are hashed at once."""
 
 _PIECES = 2
-"""After this many pieces their memory is given back."""
+"""After this many hashed pieces, their memory is given back."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NOT_KNOWN = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
-"""A file system that cannot take blocks ahead says one of these."""
+"""The errors of a file system that cannot allocate blocks in advance."""
 
 
 @define
@@ -54,22 +54,22 @@ class _Digest:
 class RowFiles:
     """The files of rows in one folder, of which one is in use.
 
-    `name`: of that file.  `words`: of its rows.
+    `name`: the name of that file.  `words`: the number of words of its rows.
     """
 
     folder: Path
     name: str = ""
     words: int = 1
     _map: mmap.mmap | None = field(init=False, default=None)
-    # Of the file before, while its rows are packed again into the one in use.
+    # The map of the previous file, whose rows are being packed again into the present one.
     _older: mmap.mmap | None = field(init=False, default=None)
     _bytes: int = field(init=False, default=0)
     _digest: _Digest = field(init=False, factory=_Digest)
 
     def fresh(self, words: int, least: int) -> Rows:
-        """Use a new file with room for `least` rows; return them: uint64, shape (row, word).
+        """Use a new file with room for `least` rows; return its rows: uint64, shape (row, word).
 
-        Raises `EnvironmentProblem` where there can be none: no search goes on without it.
+        Raises `EnvironmentProblem` if the file cannot be created: the search cannot continue.
         """
         self.name, self.words = f"rows-{secrets.token_hex(4)}.bin", words
         self._bytes, self._older = 0, self._map
@@ -89,9 +89,9 @@ class RowFiles:
         return self._mapped()
 
     def grown(self, least: int) -> Rows:
-        """Extend the file to at least `least` rows; return them.  The rows before stay.
+        """Extend the file to at least `least` rows; return its rows.  Written rows stay.
 
-        Raises `Ended` where the disk has no room.
+        Raises `Ended` if the disk has no room.
         """
         wanted = max(_BYTES_MIN, 8 * self.words * least)
         wanted = max(wanted, self._bytes + min(self._bytes // 4, _BYTES_MORE_MAX))
@@ -115,7 +115,7 @@ class RowFiles:
     def digest(self, count: int) -> str:
         """Return the hash of the first `count` rows, in hexadecimal.
 
-        Each row is read once for all calls: rows that were found do not change.
+        Rows do not change, so a later call reads only the rows that the last one did not hash.
         """
         end = 8 * self.words * count
         if self._digest.name != self.name or self._digest.bytes > end:
@@ -155,7 +155,7 @@ class RowFiles:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Remove all files; arrays that are still held stay good."""
+        """Remove all files; arrays that are still held stay valid."""
         self._map = self._older = None
         self.name = ""
         self.remove_others()

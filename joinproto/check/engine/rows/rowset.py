@@ -1,11 +1,11 @@
 """A set of rows of 64-bit words that keeps their order of arrival.
 
-Rows: uint64, shape (row, word), all in one array that is reserved at once and touched as
-it fills.  The hash table next to it is open addressing, at most 70 % full.  With one word
-the table holds the row itself; with more it holds the row's number and the top 32 bits of its
-hash, and equal means: all words compared.  No row is ever taken for another.
+Rows: uint64, shape (row, word), all in one array that is reserved at once and takes memory as it
+fills.  The hash table uses open addressing and is at most 70 % full, or 90 % where memory allows no
+larger table.  If rows have one word, the table holds the rows themselves.  Otherwise it holds the
+number of each row and the top 32 bits of its hash, and all words of two rows are compared.
 
-A row is never all zero: its top bit (of word 0) is set when it is packed.
+A row is never all zero: the top bit of its word 0 is set when it is packed.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from joinproto.check.memory import Budget, TooMany
 _RECENT = 1 << 13
 
 _ALL = 1 << 62
-"""No end of the rows that one thread may write: there is room for them before."""
+"""No bound on the rows that a lone thread may write, because `room_for` has made room for them."""
 
 _PIECE = 1 << 20
-"""This many rows are looked at before it is asked whether memory allows more."""
+"""The number of rows that are looked at between two checks of the memory limit."""
 
 _ALONE = 1 << 18
-"""Slots that are not worth being shared among threads."""
+"""So many slots, the first ones of a table, are moved by one thread."""
 
 
 def in_one(begin: int, end: int, call: Callable[[int, int], int]) -> list[int]:
@@ -68,15 +68,15 @@ def _find(candidates: Rows, count: Any, table: Keys, shift: Any, rows: Rows, num
 
 
 class RowSet:
-    """`rows[:count]`: the rows in order of arrival.
+    """A set of rows; `rows[:count]` are the rows in order of arrival.
 
-    `is_direct`: the table holds the rows themselves.  `shift`: a hash without its place's bits.
-    `era`: counts how often rows went or were packed again; a row once inserted is there in its era.
-    `numbered`: `insert` returns each candidate's row number (always the wide form). `over`: calls a
-    function with pieces of begin to end, by several threads or by one. `marks`: which member led to
-    the rows of the last two levels. `budget`: how much memory the process may take. `room`: how
-    many rows are expected; None reserves what the budget allows.  `files`: where rows lie; None
-    means in memory.
+    `is_direct`: the table holds the rows themselves.  `shift`: a row's place is its hash shifted
+    right by this.  `era`: how often the set was cleared or its rows packed again.
+    `numbered`: `insert` returns each candidate's row number (always the wide form).  `over`: calls
+    a function with pieces of begin to end, in several threads or in one.  `marks`: which members
+    led to the rows of the last two levels.  `budget`: how much memory the process may take.
+    `room`: how many rows are expected; None reserves what the budget allows.  `files`: the files
+    that hold the rows; None means that they lie in memory.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class RowSet:
     def _reserve(self, words: int, least: int) -> Rows:
         if self._files is not None:
             return self._files.fresh(words, least)
-        # Reserved is not used: the kernel gives a page when it is first written.
+        # Reserved memory is not used yet: the kernel provides a page when it is first written.
         room = max(least, min(self._budget.limit_bytes // (8 * words), (1 << 32) - 2))
         while True:
             try:
@@ -138,12 +138,12 @@ class RowSet:
 
     @property
     def bytes_used(self) -> int:
-        """Its bytes in memory; the pages of rows in a file can be reclaimed and are not counted."""
+        """The bytes in memory, without rows in a file, because their pages can be reclaimed."""
         rows = self.count * self.words * 8 if self._files is None else 0
         return rows + self.table.nbytes
 
     def room_for(self, more: int) -> None:
-        """Make room for `more` rows; not while workers insert (`shared_inserts.py`).
+        """Make room for `more` rows.  Not allowed while workers insert (`shared_inserts.py`).
 
         Raises `TooMany` where memory does not allow it.
         """
@@ -192,7 +192,7 @@ class RowSet:
         self._refill()
 
     def _spread(self, old: int) -> bool:
-        """Move all to where they belong in a table of twice the size; False: it cannot be done."""
+        """Move all entries to their places in a table of twice the size; return whether all fit."""
         asides: list[tuple[Rows, int]] = []
 
         def piece(begin: int, end: int) -> int:
@@ -201,7 +201,8 @@ class RowSet:
             asides.append((left, count))
             return count
 
-        # The upper half moves behind the former one; then its own room is free for the next.
+        # The upper half of the old slots moves behind all of them.  Its own slots are then free for
+        # the upper half of the rest.
         end = old
         while end > _ALONE:
             self.over(end // 2, end, piece)
@@ -218,7 +219,7 @@ class RowSet:
             refill(self.rows, begin, end, self.table, self.shift, self.is_direct)
 
     def pieces(self, count: int) -> Iterator[tuple[int, int]]:
-        """Yield the begin and end of pieces of `count` rows, all of which are to be looked at.
+        """Yield the begin and end of each piece of `count` rows, for a caller that reads them all.
 
         Between two pieces, pages of files are released if the limit demands it.
         """
@@ -227,7 +228,7 @@ class RowSet:
             self._budget.allows(0)
 
     def insert(self, candidates: Rows, count: int, via: RowMarks | None = None) -> Ints:
-        """Insert `candidates[:count]`, duplicates among them or not, and mark them by `via`.
+        """Insert `candidates[:count]`, which may hold duplicates, and mark the rows by `via`.
 
         Returns their row numbers where the set is `numbered`, else an empty array.
         """
@@ -259,7 +260,7 @@ class RowSet:
         insert_wide(candidates, count, *where, *marks, numbers)
 
     def find(self, candidates: Rows, count: int) -> Ints:
-        """Return the row number of each of `candidates[:count]`, -1 where it is not there.
+        """Return the row number of each of `candidates[:count]`, -1 for a row that is not there.
 
         Only for sets that are `numbered` or wider than one word.
         """
@@ -268,7 +269,7 @@ class RowSet:
         return numbers
 
     def clear(self) -> None:
-        """Forget all rows; the room for them is kept."""
+        """Remove all rows; the memory for them stays reserved."""
         self.count = 0
         self.era += 1
         self.table[:] = 0
@@ -277,12 +278,12 @@ class RowSet:
     def another(self, words: int) -> Rows | None:
         """Return room for all rows in another file, for `replace`; None means rows lie in memory.
 
-        The rows there are never changed in place, because a checkpoint may name them.
+        The rows of the present file never change in place, because a checkpoint may name them.
         """
         return None if self._files is None else self._files.fresh(words, self.count)
 
     def put_back(self, rows: Rows, count: int) -> None:
-        """Take the rows of an earlier set, which had this many."""
+        """Use `rows[:count]`, the rows of an earlier set, as this set's."""
         self.rows, self.count = rows, count
         self.expect(count)
         self.room_for(0)
@@ -299,7 +300,7 @@ class RowSet:
         if self._files is not None:
             self.rows = self._files.opened(self._files.name, self.words)
         elif not np.may_share_memory(rows, self.rows):
-            # Given back before the new ones are taken: they need not fit side by side.
+            # The old array is given back first, because memory may not hold both.
             self.rows = np.empty((0, self.words), np.uint64)
             fresh = self._reserve(self.words, max(count, 1 << 16))
             fresh[:count] = rows[:count]

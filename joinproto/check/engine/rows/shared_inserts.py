@@ -1,4 +1,4 @@
-"""Rows that several workers find in one round, put into one set by all of them (`inserting.py`)."""
+"""How several workers insert the rows of one round into one set at once (`inserting.py`)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NO_NUMBERS = np.empty(0, np.int64)
 
 
 class SharedInserts:
-    """A round begins with `begin`, once there is room; then each worker calls `put` with its
-    successors, while it `has_room`; `end` ends it.
+    """A round of inserts.  Call `make_room_for`, then `begin`; then each worker calls `put` as
+    long as it `has_room`; `end` ends the round.
 
-    `piece`: room for the rows that a worker writes before it puts them in: `out[worker]`,
-    marked by `via[worker]`.
+    `piece`: how many rows a worker writes to `out[worker]`, and their marks to `via[worker]`,
+    before it calls `put`.
     """
 
     def __init__(self, workers: Workers, states: RowSet, piece: int) -> None:
@@ -38,13 +38,13 @@ class SharedInserts:
 
     @property
     def fits(self) -> bool:
-        """Whether the set's rows have as many words as here."""
+        """Whether rows of the set have as many words as those of `out`."""
         return self._states.words == self.out.shape[2]
 
     def make_room_for(self, each: int) -> None:
         """Reserve room for this many rows from each worker in the next round.
 
-        It has space for their successors of one call, if `each` is less than that.
+        There is always room for one full `out` of each worker, even if `each` is less.
         """
         count, states = self._workers.count, self._states
         self._at_once = count * (self.out.shape[1] + STRETCH)
@@ -53,14 +53,14 @@ class SharedInserts:
         self._limit = states.count + more
 
     def has_room(self) -> bool:
-        """Whether there is space for each worker's successors of one call."""
+        """Return whether there is room for one full `out` of each worker."""
         return int(self._taken[0]) + self._at_once <= self._limit
 
     def begin(self) -> None:
         """Begin a round."""
         states = self._states
         if states.era != self._era:
-            # Rows were packed again: none was found lately.
+            # Rows were packed again, so the recent ones are packed in the old way.
             self._recent[:] = 0
             self._era = states.era
         self._taken[0] = states.count
@@ -79,7 +79,7 @@ class SharedInserts:
         states.count = int(inserting.close(*where, self._owns, self._taken, *marks))
 
     def take_in(self, found: list[Rows]) -> None:
-        """Put in rows that each worker is given."""
+        """Insert `found[k]` by worker k, for all workers at once, as a round of its own."""
         self._states.room_for(sum(map(len, found)) + self._workers.count * STRETCH)
         self.begin()
 

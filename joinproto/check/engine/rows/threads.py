@@ -1,4 +1,4 @@
-"""Threads that search together: one call for each, all at work at once."""
+"""Threads that work on one search at the same time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 LINE = 8
-"""The numbers in a cache line: two workers' counters are that far apart."""
+"""The 64-bit numbers in a cache line: two workers' counters are at least that far apart."""
 
 SECONDS_HELD = 0.00002
 """Seconds that one thread holds the interpreter while others wait for it."""
@@ -33,7 +33,7 @@ class Workers:
         self._pool = ThreadPoolExecutor(max_workers=max(1, count - 1), thread_name_prefix="search")
 
     def each(self, call: Callable[[int], T]) -> list[T]:
-        """Return `call(k)` of every worker k, all at work at once."""
+        """Return the results of `call(k)` for every worker k; all calls run at the same time."""
         others = [self._pool.submit(call, k) for k in range(1, self.count)]
         try:
             first = call(0)
@@ -45,7 +45,7 @@ class Workers:
         return [first, *(other.result() for other in others)]
 
     def over(self, begin: int, end: int, call: Callable[[int, int], T]) -> list[T]:
-        """Return `call(from, to)` of each worker's piece of begin to end, in their order."""
+        """Return the results of `call(from, to)`, one for each worker's piece of begin to end."""
         bounds = [begin + (end - begin) * k // self.count for k in range(self.count + 1)]
         return self.each(lambda k: call(bounds[k], bounds[k + 1]))
 
@@ -55,10 +55,10 @@ class Workers:
 
 @contextmanager
 def given_way() -> Iterator[None]:
-    """Make a thread that runs Python give way soon to those that return from compiled loops.
+    """Make a thread that runs Python give way soon to threads that return from compiled loops.
 
-    They are back in their loops at once; in Python's own time, five milliseconds, they would wait
-    as long as they work.
+    Those are back in their loops at once.  With Python's default of five milliseconds, they would
+    wait about as long as they work.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(SECONDS_HELD)
