@@ -1,4 +1,4 @@
-"""The input and output of the loop over rows, as named tuples of arrays; a worker has its own.
+"""The input and output of the loop over rows, as named tuples of arrays; each worker has its own.
 
 numba compiles loops for these types, so this file counts as one with loops
 (`joinproto/check/folders.py`).
@@ -18,24 +18,24 @@ from joinproto.check.engine.tables.kernel import Lookup, Shape
 class SourceRows(NamedTuple):
     """The rows that are expanded.
 
-    `picked`, `joint` and `marks` may be empty: then all rows are meant, the world has no joint
-    steps, and no step sleeps.
+    If `picked` is empty, all rows are meant; if `joint` is, the world has no joint steps; if
+    `marks` is, no step sleeps.
     """
 
     rows: Rows  # all rows of the search
     picked: Ints  # (place,): row numbers
     base: int  # where `joint` and `marks` begin
-    joint: Ints  # (row - base,): the combination that is shown
+    joint: Ints  # (row - base,): the combination of observations that the row shows
     marks: RowMarks  # (row - base,): see `sleeping.py`
 
 
 class Written(NamedTuple):
-    """Successors, in the order in which they are found; all have room for as many."""
+    """Successors, in the order in which they are found; all arrays have the same length."""
 
     rows: Rows  # (successor, word)
     info: Ints  # (successor,): by which step, see `tables/kernel.py`
     source: Ints  # (successor,): out of which row
-    via: RowMarks  # (successor,): its mark, where rows have marks
+    via: RowMarks  # (successor,): its mark, if rows have marks
 
 
 class MissingAnswers(NamedTuple):
@@ -57,14 +57,14 @@ class Listed(NamedTuple):
 
     @classmethod
     def of(cls, todo: int, looped: int, members: int) -> Listed:
-        """Return room for that many steps, and for those that change nothing."""
-        # With a line of memory to spare: no two workers write to the same.
+        """Return arrays for `todo` steps and for `looped` steps that change nothing."""
+        # A cache line is left over, so that no two workers write to the same line.
         scratch = np.zeros((4, (members + 1) ** 2 + LINE), np.int64)
         return cls(np.zeros((todo, 5), np.int64), np.zeros(looped, np.int64), *scratch)
 
 
 class Loop(NamedTuple):
-    """All that the loop over rows reads and writes, but for tables that a world may lack."""
+    """All that the loop over rows reads and writes, except for tables that a world may lack."""
 
     t: Lookup
     s: Shape
@@ -73,4 +73,4 @@ class Loop(NamedTuple):
     lacking: MissingAnswers
     listed: Listed
     deliveries: Any  # `DeliveryTables`; None where contents are not numbered
-    quiet: bool  # plain steps that lead back to where they began are counted, not written
+    quiet: bool  # steps that lead back to the row itself are counted and not written

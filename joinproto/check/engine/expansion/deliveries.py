@@ -1,16 +1,16 @@
-"""The deliveries of a sender's content that change a receiver, computed once.
+"""The deliveries of a sender's content to a receiver's state, computed once.
 
-Where contents are numbered, the same content comes to the same receiver's state in very many rows:
+Where contents are numbered, the same content meets the same receiver's state in very many rows:
 in `join` there are 136,155 such pairs, each in 850 rows.  So the receiver's table is read once for
 each delivery of a pair, and the results are listed: first the deliveries that are steps, then those
 that change nothing, which a search only counts.
 
-A pair is a slot of a hash table, with its key, its list, and two counts.  A list is packed into one
-number: its first item (32 bits), the number of steps in it (15), whether all of them may sleep and
-spend no budget (1), and the number of deliveries that change nothing (15).  An item of a list is
+A pair has a slot in a hash table, with its key, its list, and two counts.  A list is packed into
+one number: its first item (32 bits), the number of steps in it (15), whether all of them may sleep
+and spend no fault (1), and the number of deliveries that change nothing (15).  An item of a list is
 packed, too: the outcome (24 bits), the message (20), whether it is of use as long as its receiver
-stays in its state (1), and its place among the content's deliveries (15).  Small tables stay in the
-processor's cache; each worker has tables of its own.
+stays in its state (1), and its place among the content's deliveries (15).  Each worker has its own
+tables, which are small at first, so that they stay in the processor's cache.
 """
 
 from __future__ import annotations
@@ -63,9 +63,11 @@ CHOICES = 1 << 10
 class DeliveryTables(NamedTuple):
     """The tables as the compiled loops read and write them."""
 
-    slots: Ints  # (place, 4): key; list; counts of idle deliveries, and of all
+    slots: (
+        Ints  # (slot, 4): key; list; how often its idle deliveries were counted, and how often all
+    )
     items: Ints
-    used: Ints  # (3,): slots, items; 1 if a table was full
+    used: Ints  # (3,): slots used; items used; 1 if a table was full
     outcomes: Ints  # (choice,): its outcome, once it was looked up
     sleeping_prefix: Ints  # (first choice of a local state, 2): see `own_steps.py`
 
@@ -90,7 +92,7 @@ def slot_of(slots: Table, link: Any, content: Any, local: Any) -> Any:
 
 @njit(inline="always")
 def prefetch_slots(loop: Loop, r: Any) -> None:
-    """Prefetch the slots of row r, the next one.  Which links are up makes no difference."""
+    """Prefetch the slots of row r, the next row, as if all links were up."""
     fields, s, rows, coming = loop.t.fields, loop.s, loop.given.rows, loop.listed.coming
     slots = loop.deliveries.slots
     for member in range(s.members):
@@ -127,7 +129,7 @@ def fill_slot(
     place = fields.off[loop.s.queues + link // loop.s.members] + content
     slots, items, used = deliveries.slots, deliveries.items, deliveries.used
     first, count = np.int64(takes.first[place]), np.int64(takes.counts[place])
-    # Space for all of them, as if each were addressed to the receiver.
+    # Room for all deliveries of the content, as if each were to this receiver.
     if 2 * (used[0] + 1) > len(slots) or used[1] + count > len(items):
         used[2] = 1
         return TABLE_FULL, asked
@@ -167,7 +169,7 @@ def fill_slot(
 
 @njit(cache=True, _nrt=False)
 def list_delivery(todo: Table, first: Any, steps: Any, member: Any, item: Any) -> Any:
-    """List an item in order among those listed from `first` on, as `list_step` does."""
+    """List the step of an item, as `list_step` does, in order among those from `first` on."""
     if steps < len(todo):
         at = steps
         while at > first and todo[at - 1, 3] > item:
@@ -183,7 +185,7 @@ def list_delivery(todo: Table, first: Any, steps: Any, member: Any, item: Any) -
 
 @njit(inline="always")
 def left_by(kind: Any, member: Any, item: Any, is_silent: Any) -> Any:
-    """Return the mark of a member's step, which received `item` or was its own."""
+    """Return the mark of the row that a member's step led to; `item`: what a receipt received."""
     if kind == CHOICE or (kind == RECEIVE and (item >> STAYS) & 1):
         return led_by(member, is_silent)
     return np.int64(0)
@@ -201,12 +203,12 @@ def list_deliveries(
     n_loops: Any,
     asked: Any,
 ) -> Any:
-    """List all deliveries of a row that are steps; where `quiet`, count those that change nothing.
+    """List all deliveries in a row; if `quiet`, those that change nothing are only counted.
 
-    `mark`: of the row (see `sleeping.py`); sleeping steps are counted as well.
+    `mark`: the mark of the row (see `sleeping.py`); deliveries that sleep are only counted, too.
 
-    Returns (steps, loops, slots put into `heard`, asked, whether all is known, whether a table
-    was full).
+    Returns (steps, loops, the number of slots in `heard`, asked, whether all is known, whether a
+    table was full).
     """
     t, s, rows, room = loop.t, loop.s, loop.given.rows, len(loop.written.rows)
     here, heard, looped = loop.listed.here, loop.listed.heard, loop.listed.looped
@@ -269,7 +271,7 @@ def list_deliveries(
 
 @njit(inline="always")
 def note_slots(deliveries: Any, heard: Ints, met: Any) -> Any:
-    """Count the deliveries in the slots of `heard` that need no successor; return their number."""
+    """Count the deliveries in the slots of `heard` that are not written; return their number."""
     steps = np.int64(0)
     for i in range(met):
         slot, asleep = heard[i] >> 1, heard[i] & 1
@@ -305,7 +307,7 @@ class Deliveries:
         self.forget()
 
     def forget(self) -> None:
-        """Empty the tables: answers have changed.  The space for choices stays."""
+        """Empty the tables, because answers have changed.  The room for choices stays."""
         self.arrays = DeliveryTables(
             np.zeros((SLOTS, 4), np.int64),
             np.empty(ITEMS, np.int64),
@@ -315,7 +317,7 @@ class Deliveries:
         )
 
     def fit(self, choices: int) -> None:
-        """Make space for `choices` choices."""
+        """Make room for the outcomes of `choices` choices."""
         outcomes, prefixes = self.arrays.outcomes, self.arrays.sleeping_prefix
         if choices > len(outcomes):
             room = max(choices, 2 * len(outcomes))
@@ -327,7 +329,7 @@ class Deliveries:
             )
 
     def grow_if_full(self) -> bool:
-        """Double the tables if one was full; return whether that was so."""
+        """Double the tables if one of them was full; return whether it was."""
         slots, items, used = self.arrays[:3]
         if not used[2]:
             return False

@@ -1,7 +1,7 @@
-"""Successors of rows: the compiled loops, and the member code behind the tables they read.
+"""Calls the compiled loops for the successors of rows, and has missing answers filled in.
 
-Where a table has no answer yet, the loops list the missing cells; these are filled here, once, and
-those rows are done again.
+Where a table has no answer yet, the loops list the missing cell and the row.  Here the cells are
+filled, each once, and those rows are expanded again.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from joinproto.check.engine.tables import grids
 from joinproto.check.engine.tables.arrays import Arrays
 
 BATCH = 1 << 15
-"""Successors that are written before they are handed on, at first."""
+"""The initial number of successors in one batch."""
 
 ASKS_ENOUGH = 1 << 10
-"""Questions put together, about: one pass more fits in the tables (`ASKS_MAX`)."""
+"""About so many questions are answered together; one pass may add `ASKS_MAX` to them."""
 
 
 _NONE = np.empty(0, np.int64)
@@ -40,9 +40,9 @@ _NO_QUESTIONS = np.empty((0, 4), np.int64)
 
 @define
 class Batch:
-    """Successors as they come: `rows[i]` by step `info[i]` from row `source[i]`.
+    """Some successors: step `info[i]` leads from row `source[i]` to `rows[i]`.
 
-    `via[i]`: its mark, if rows have marks.
+    `via[i]`: the successor's mark, if rows have marks.
     """
 
     rows: Rows
@@ -55,7 +55,7 @@ class Batch:
 class _Pass:
     """What one pass of the loop found, until place `after`.
 
-    `redo`: rows that lack answers; `asked`: the questions about them that no pass put before.
+    `redo`: the rows that lack answers; `asked`: their questions, except those asked before.
     """
 
     after: int
@@ -65,10 +65,10 @@ class _Pass:
 
 
 class Expander:
-    """Successors of rows, with the member code behind the tables called where it must.
+    """Finds successors of rows, and has the tables filled where they lack answers.
 
-    `quiet`: steps that change nothing are only counted, in `loops`.
-    `marks`: of the rows that are expanded: whatever sleeps is counted there, too.
+    `quiet`: steps that change nothing are only counted, in `loops`.  `marks`: the marks of the
+    rows that are expanded; sleeping steps are only counted in `loops`, too.
     """
 
     def __init__(self, tables: Arrays) -> None:
@@ -107,7 +107,7 @@ class Expander:
         return Batch(rows[:count], info[:count], source[:count], via[:count])
 
     def refresh(self) -> None:
-        """Read newly numbered values; pack all rows again if they no longer fit."""
+        """Read the tables again; pack all rows again if new numbers no longer fit."""
         tables = self.tables
         for closed in self.on_new:
             closed()
@@ -124,7 +124,7 @@ class Expander:
     def _expand(
         self, rows: Rows, chosen: Ints, at: int, upto: int, joint: Ints | None, joint_base: int
     ) -> _Pass:
-        """Expand the rows from place `at` on, as far as the buffers last."""
+        """Expand the rows from place `at` on, until `upto` or until a buffer is full."""
         cells, bits, queued = self.tables.looked_up()
         loop = Loop(
             self.lookup,
@@ -144,17 +144,17 @@ class Expander:
         return _Pass(after, self._batch(n), redo, ask)
 
     def count_up(self) -> int:
-        """Count the steps that changed nothing into the tables; return how many since the last."""
+        """Add the steps that were only counted to the tables; return what `counted` does."""
         self._deliveries.count_into(self.tables.out["taken"].array)
         return self.counted()
 
     def counted(self) -> int:
-        """Return how many steps changed nothing since the last question."""
+        """Return how many steps were only counted since the last call."""
         loops, self.loops = self.loops, 0
         return loops
 
     def _more_room(self) -> None:
-        """Enlarge the buffers or the tables of deliveries that were full."""
+        """Enlarge the tables of deliveries if they were full, otherwise the buffers."""
         if not self._deliveries.grow_if_full():
             self._room *= 2
             self._buffers()
@@ -167,10 +167,10 @@ class Expander:
         joint_base: int,
         take: Callable[[Batch], None],
     ) -> tuple[Ints, Questions, int]:
-        """Pass the successors of those rows whose steps the tables know to `take`.
+        """Pass the successors of the rows `picked` to `take`, for rows whose steps are all known.
 
-        Returns those of `picked` of which they lack some; the missing cells, (kind, x, y, z) each,
-        unless asked for before; and the number of successors.
+        Returns the other rows of `picked`; the cells that these lack, (kind, x, y, z) each, except
+        cells asked for before; and the number of successors.
         """
         lacking, asked, taken = [_NONE], [_NO_QUESTIONS], 0
         for done in self._passes(rows, picked, joint, joint_base):
@@ -184,11 +184,11 @@ class Expander:
     def _passes(
         self, rows: Callable[[], Rows], picked: Ints, joint: Ints | None, joint_base: int = 0
     ) -> Iterator[_Pass]:
-        """Yield what each pass over the rows `picked` finds; the batch is good until the next."""
+        """Yield what each pass over the rows `picked` finds; its batch is valid until the next."""
         at, asks = 0, 0
         while at < len(picked):
             if asks:
-                # The tables have space for the questions of one pass.
+                # The tables have room for the questions of one pass only, so make room again.
                 self._read()
             done = self._expand(rows(), picked, at, len(picked), joint, joint_base)
             yield done
@@ -203,9 +203,7 @@ class Expander:
         return np.concatenate([_NONE, *found])
 
     def asked_by(self, row: Rows, joint: Ints | None) -> Questions:
-        """Return the cells that the tables lack for the successors of one row, (kind, x, y, z)
-        each.
-        """
+        """Return the cells that the tables lack for one row's successors, (kind, x, y, z) each."""
         self._deliveries.forget()
         return self._expand(row, np.zeros(1, np.int64), 0, 1, joint, 0).asked
 
@@ -218,10 +216,11 @@ class Expander:
         picked: Ints | None = None,
         joint_base: int | None = None,
     ) -> Iterator[Batch]:
-        """Yield all successors of `rows()[begin:end]`; a batch is good until the next.
+        """Yield all successors of `rows()[begin:end]`; a batch is valid until the next.
 
-        `joint`: the number of each row's combination of observations, from `begin` on, or from
-        `joint_base`.  `picked`: row numbers, of which begin and end are then places.
+        `picked`: if given, the numbers of the rows; `begin` and `end` are then places in it.
+        `joint`: the number of each row's combination of observations, from row `joint_base` on
+        (by default `begin`, or 0 if rows are picked).
         """
         if joint_base is None:
             joint_base = begin if picked is None else 0
@@ -239,7 +238,7 @@ class Expander:
                 lacking.append(done.redo)
                 asked.append(done.asked)
             again = np.concatenate(lacking)
-            # Else those rows, and all behind them, would be missing without a word.
+            # Otherwise those rows, and all that follow from them, would be lost without an error.
             assert asks or not len(again), "rows lack answers that are not asked for"
             if asks:
                 self.tables.fill(np.concatenate(asked))

@@ -1,15 +1,16 @@
-"""The successors of rows, by table look-up: every step out of every state of a range.
+"""The compiled loop over rows: finds every step out of every row by table look-up.
 
-No member code runs here.  A cell of the table that was never needed before is asked for,
-its state is left out and listed to be redone, and the caller fills the cell by one call of
-the real code.
+No member's code runs here.  If a row needs a cell that was never filled, the loop asks for the
+cell, leaves the row out, and lists it to be expanded again.  The caller then fills the cell by one
+call of the member's code.
 
 The steps of a row are listed (`listing.py`, `receive_lists.py`, `deliveries.py`), and then written
-(`writing.py`).  These kernels are functions of their own for numba, and LLVM puts them into the one
-loop below (`forceinline`).  Only helpers of a few lines are inlined by numba (`inline="always"`):
-it copies a callee once for each of its blocks and variables, so nesting large ones costs more than
-all the rest.  Arguments are copied, too: so tables come in groups, and a helper takes a group.
-Numbers are int64 from the start, or a kernel is compiled twice, for 0 and for int64.
+(`writing.py`).  numba compiles these kernels as separate functions, and LLVM puts them into the
+loop below (`forceinline`).  numba itself inlines only helpers of a few lines (`inline="always"`).
+It copies a callee once for each of the callee's blocks and variables, so nesting large functions
+would take most of the time.  It copies arguments, too, so tables come in groups, and a helper
+takes a group.  Numbers are int64 from the start; otherwise a kernel is compiled twice, for a
+literal 0 and for int64.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ from joinproto.check.engine.tables.kernel import MOVE, horizons_of, take_back
 
 @njit(cache=True, nogil=True, _nrt=False)
 def expand(loop: Loop, cells: Any, bits: Any, queued: Any, sets: Any, begin: Any, end: Any) -> Any:
-    """Write the successors of rows begin to end (of `given.picked`, where it is not empty).
+    """Write the successors of rows begin to end (places in `given.picked`, if it is not empty).
 
-    Returns (first state not done, successors, asked, to redo, loops).  A state whose
-    successors do not fit any more is not begun; where not even one state fits, the first is
-    `begin`, and the caller comes back with larger buffers.
+    Returns the place of the first row not done, and the numbers of successors, of questions, of
+    rows to expand again, and of steps only counted.  The loop stops at a row whose successors do
+    not fit.  If that is row `begin`, the caller must enlarge the buffers.
 
-    `cells`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
-    `bits`: of a world whose messages have a bit each; `queued`: of one with queues or a bag;
-    `sets`: of one whose contents are numbered.  None compiles a loop that knows no such messages.
+    `cells`: as `Grids.sparse` gives them; None compiles a loop that reads only blocks.
+    `bits`: for a world whose messages have a bit each; `queued`: for a world with queues or a bag;
+    `sets`: for a world whose contents are numbered.  None compiles a loop without such messages.
 
-    Two-dimensional indexing throughout: a view of a row costs more than a step.
+    Arrays are indexed in two dimensions, because a view of a row costs more than a step.
     """
     s, given, listed, lacking = loop.s, loop.given, loop.listed, loop.lacking
     fields, outcomes, deliveries = loop.t.fields, loop.t.outcomes, loop.deliveries
@@ -107,7 +108,7 @@ def expand(loop: Loop, cells: Any, bits: Any, queued: Any, sets: Any, begin: Any
             n = start
             if whole:
                 return p, n, asked, redone, loops
-            # Its missing cells are asked for; the row is done again when they are filled.
+            # The row's missing cells are asked for; it is expanded again when they are filled.
             lacking.redo[redone] = r
             redone += 1
             if redone == len(lacking.redo) or asked * 2 > len(lacking.ask) - 1:

@@ -1,9 +1,8 @@
-"""The steps out of one row, listed: members' own steps, receipts, joint steps, and moves of the
-world.
+"""Lists the steps out of one row: members' own steps, receipts, joint steps, and world's moves.
 
-Messages of queues and bags are listed in `receive_lists.py`, numbered contents of sets in
-`deliveries.py`. A step that only changes a local state and sets bits of messages is plain: it is
-written at once.
+The steps of messages in queues and bags are listed in `receive_lists.py`, and those of numbered
+contents in `deliveries.py`.  A step that only changes a local state and sets bits of messages is
+plain, and is written at once.
 """
 
 from __future__ import annotations
@@ -37,7 +36,10 @@ from joinproto.check.engine.tables.kernel import (
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def take_plain(loop: Loop, r: Any, n: Any, n_loops: Any, member: Any, o: Any, info: Any) -> Any:
-    """Write a plain step, or count one that changes nothing; return (successors, loops)."""
+    """Write the successor of a plain step, or count a step that changes nothing.
+
+    Returns (successors, loops).
+    """
     fields, outcomes, s = loop.t.fields, loop.t.outcomes, loop.s
     listed, written = loop.listed, loop.written
     outcomes.taken[o] += 1
@@ -60,7 +62,7 @@ def take_plain(loop: Loop, r: Any, n: Any, n_loops: Any, member: Any, o: Any, in
 def list_choices(
     loop: Loop, cells: Any, sets: Any, r: Any, env: Any, mark: Any, n: Any, asked: Any
 ) -> Any:
-    """List members' own steps, crashes included.
+    """List members' own steps, with the crashes in them.
 
     Returns (steps, successors, loops, sleeping prefixes, asked, whether all is known).
     """
@@ -126,7 +128,7 @@ def list_messages(
     n_loops: Any,
     asked: Any,
 ) -> Any:
-    """List deliveries of a set's messages, where each has a bit.
+    """List the deliveries of a set's messages, for a world in which each message has a bit.
 
     Returns (steps, successors, loops, asked, whether all is known).
     """
@@ -159,7 +161,7 @@ def list_messages(
 
 @njit(inline="always")
 def list_moves(loop: Loop, env: Any, mark: Any, steps: Any) -> Any:
-    """List how the world splits or heals; return how many steps there are, and how many sleep."""
+    """List the world's splits and healing; return the number of steps, and of healings asleep."""
     environment = loop.t.environment
     first = environment.move_first[env]
     healed = np.int64(environment.is_split[env] != 0 and healing_sleeps(mark))
@@ -171,7 +173,7 @@ def list_moves(loop: Loop, env: Any, mark: Any, steps: Any) -> Any:
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def list_joint(loop: Loop, cells: Any, r: Any, steps: Any, asked: Any) -> Any:
-    """List joint steps: of several members at once, only if each of them can.
+    """List joint steps of several members at once, those in which each member can take its part.
 
     Returns (steps, asked, whether all is known).
     """
@@ -194,7 +196,7 @@ def list_joint(loop: Loop, cells: Any, r: Any, steps: Any, asked: Any) -> Any:
             continue
         info = (np.int64(k) << 4) | TOGETHER
         steps = list_step(listed.todo, steps, -1, 0, info)
-        # One of them may crash in the middle of it.
+        # One of the members may crash within its part of the step.
         for j in range(part, part + joint.part_count[k]):
             member = np.int64(joint.part_member[j])
             o = cell(blocks, cells, member, listed.here[member], joint.part_column[j])

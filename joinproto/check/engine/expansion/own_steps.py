@@ -1,10 +1,10 @@
 """Members' own steps, computed once for each local state, where contents are numbered.
 
-A choice belongs to one local state, so its outcome is looked up once.  And where a member sleeps
-(`sleeping.py`), its first choices that have one outcome and spend no budget are counted by one
-number: they are the sleeping prefix of the state's choices.  `sleeping_prefix[first]`, by the
-number of the state's first choice: 1 + the length of the prefix, or 0 if it is not known; and how
-often it was counted.
+A choice belongs to one local state, so its outcome is looked up once.  Where a member's steps sleep
+(`sleeping.py`), the first choices of its state that may sleep, have one outcome and spend no fault
+are counted together.  They are the sleeping prefix of the state's choices.  `sleeping_prefix` has a
+line at the number of the state's first choice: 1 + the length of the prefix, or 0 if it is not
+known; and how often the prefix was counted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from joinproto.check.engine.tables.kernel import REFUSED, SLEEPS, SPENDS, UNKNOW
 def outcome_of(
     blocks: Blocks, cells: Any, column: SmallInts, known: Ints, member: Any, local: Any, k: Any
 ) -> Any:
-    """Return the outcome of a member's choice k, or the code in its place.
+    """Return the outcome of a member's choice k, or `UNKNOWN`, `REFUSED` or `ASKED`.
 
     `column`: the event of each choice; `known`: `DeliveryTables.outcomes`.
     """
@@ -46,9 +46,9 @@ def find_sleeping_prefix(
     first: Any,
     end: Any,
 ) -> Any:
-    """Return 1 + the length of the sleeping prefix from `first` on; 1 if it is not known yet.
+    """Return 1 + the length of the sleeping prefix from `first` on; 1 if an answer is missing.
 
-    `sleeps`: `Sets.sleeps`; `deliveries`: `DeliveryTables`; the others as for `outcome_of`.
+    `sleeps`: `Sets.sleeps`; `deliveries`: `DeliveryTables`; the rest as for `outcome_of`.
     """
     found = np.int64(1)
     for k in range(first, end):
@@ -64,7 +64,7 @@ def find_sleeping_prefix(
 
 @njit(inline="always")
 def note_sleeping_prefixes(deliveries: Any, idle: Ints, prefixes: Any) -> Any:
-    """Count the choices of the first `prefixes` of `idle`; return their number."""
+    """Count the first `prefixes` sleeping prefixes of `idle` once more; return their choices."""
     steps = np.int64(0)
     for i in range(prefixes):
         deliveries.sleeping_prefix[idle[i], 1] += 1

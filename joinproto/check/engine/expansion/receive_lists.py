@@ -1,4 +1,4 @@
-"""Steps of messages in queues and bags: receipt, loss, duplication."""
+"""Lists the steps of messages in queues and bags: receipt, loss, duplication."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def list_takes(
         first = np.int64(takes.first[at])
         for k in range(first, first + takes.counts[at]):
             message = queued.message[k]
-            # Equal messages of a bag stand next to each other: to take either is the same.
+            # Equal messages of a bag stand next to each other, and taking any of them is the same.
             if k > first and message == queued.message[k - 1]:
                 continue
             o = np.int64(REFUSED)
@@ -56,8 +56,8 @@ def list_takes(
                 if o < 0 and o != REFUSED:
                     whole = False
             if o >= 0 or may_lose >= 0:
-                # The remaining contents are numbered on demand: a bag has as many contents as it
-                # has parts, and few of them are reached.
+                # The rest of a content is numbered on demand: a bag has as many contents as it has
+                # subsets, and few of them are reached.
                 rest, asked = look_up_content(
                     queued.rests, ask, asked, ASK_REST, q, content, k - first
                 )

@@ -1,4 +1,4 @@
-"""Rows of one round, handed out to workers: to each as many at a time as keep it busy a moment."""
+"""The rows of one round, handed out to workers in pieces that keep a worker busy for a moment."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from itertools import count
 from attrs import define
 
 ROWS_MAX = 1 << 20
-"""Rows handed out in a round, at most."""
+"""The most rows that are handed out in a round."""
 
 _AT_A_TIME = 1 << 14
-"""Rows at a time, at most.  Neighbouring rows need the same answers: with a quarter as many, `join`
-takes a twentieth longer.
+"""The most rows in a piece.  Neighbouring rows need the same answers, so with a quarter as many,
+`join` takes a twentieth longer.
 """
 
 
 @define
 class Done:
-    """The results of one worker in a round: successors, rows that lack an answer, steps that change
-    nothing, questions that have an answer now.
+    """The counts of one worker in a round.
+
+    `found`: successors.  `redone`: rows to expand again.  `loops`: steps that were only counted.
+    `answered`: questions that have an answer now.
     """
 
     found: int = 0
@@ -27,18 +29,18 @@ class Done:
     answered: int = 0
 
     def add(self, found: int, redone: int, loops: int) -> None:
-        """Count the expanded rows."""
+        """Add the counts of one call of the loop."""
         self.found += found
         self.redone += redone
         self.loops += loops
 
 
 class WorkQueue:
-    """Hands out rows `at` to `upto` to so many `workers`.
+    """Hands out rows `at` to `upto` to `workers` workers.
 
-    It ends when no rows are left.  It also ends once `least` rows were handed out and other work
-    waits: the first worker has answered (`is_answered`) questions (`is_asked`), or rows lack an
-    answer (`lacks`).  `waits`: some worker has no more work.
+    The round ends when no rows are left.  After `least` rows it also ends if there are new answers
+    to read (`is_asked`, and `is_answered` by the first worker), or if rows lack an answer
+    (`lacks`) and the first worker is free.  `waits`: some worker has no more work.
     """
 
     def __init__(self, at: int, upto: int, least: int, workers: int) -> None:
@@ -46,7 +48,7 @@ class WorkQueue:
         most = min(_AT_A_TIME, ROWS_MAX // (4 * workers))
         self._size = min(most, max(64, (upto - at) // (8 * workers)))
         self._least = at + least
-        # Each worker may be handed out some more before it sees that these were.
+        # Each worker may take one more piece before it sees that the bound is reached.
         self._most = at + ROWS_MAX - workers * self._size
         self._next = count(at, self._size)
         self._given_back: list[tuple[int, int]] = []
@@ -54,12 +56,12 @@ class WorkQueue:
         self.is_asked = self.is_answered = self.lacks = self.waits = False
 
     def take(self) -> tuple[int, int]:
-        """Return rows (begin, end) that no other worker gets; (0, 0) where there are none."""
+        """Return (begin, end) of rows that no other worker gets, or (0, 0) if none are left."""
         reached = self._reached
         is_more = self.is_answered and (self.is_asked or self.lacks)
         if self._given_back or reached >= self._most or (is_more and reached >= self._least):
             return 0, 0
-        # One call, so no other thread gets the same.
+        # `next` is one call, so no other thread gets the same piece.
         begin = next(self._next)
         if begin >= self._upto:
             return 0, 0
@@ -70,11 +72,11 @@ class WorkQueue:
         return begin, min(self._upto, begin + self._size)
 
     def give_back(self, begin: int, end: int) -> None:
-        """Take rows back for which there was no room; no others are handed out then."""
+        """Take back rows for which there was no room; from then on `take` hands out no rows."""
         self._given_back.append((begin, end))
 
     def left(self) -> list[tuple[int, int]]:
-        """Return the rows that no worker took, the first last, at the end of the round."""
+        """Return the rows that were not expanded, as pieces in reverse order, after the round."""
         reached = min(next(self._next), self._upto)
         rest = [(reached, self._upto)] if reached < self._upto else []
         return rest + sorted(self._given_back, reverse=True)

@@ -1,9 +1,9 @@
-"""One search on several cores: threads in the compiled loops, over the same tables and rows.
+"""One search on several cores: threads run the compiled loops over the same tables and rows.
 
-Each worker expands rows that it is handed out, and inserts its successors into the set of rows
-(`inserting.py`).  Rows that lack an answer wait: the first worker calls members' code, and
-evaluates claims on new observations, while the others expand the next rows.  The answers are read
-by all when they come together again, so no table changes under a loop.
+Each worker takes some rows, expands them, and inserts their successors into the set of rows
+(`inserting.py`).  Rows that lack an answer wait.  The first worker calls members' code and
+evaluates claims on new observations, while the others expand the next rows.  The workers read the
+new answers when all of them meet again, so no table changes while a loop reads it.
 """
 
 from __future__ import annotations
@@ -36,41 +36,39 @@ if TYPE_CHECKING:
 
 
 SUCCESSORS_MAX = 1 << 20
-"""States that each worker finds, at most, before all come together."""
+"""The most states that each worker finds before all workers meet."""
 
 _PIECE = 1 << 15
-"""Successors written before they are inserted: they stay in the processor's cache."""
+"""A worker inserts its successors after this many, while they are in the processor's cache."""
 
 _LISTED = 1 << 14
-"""Steps of one row that are listed at most; a row that has more is expanded by one worker alone."""
+"""The most steps of one row that a worker lists; a row with more is expanded by one thread."""
 
 ROWS_MIN = 2048
-"""Fewer rows are expanded by one alone."""
+"""Fewer rows than this are expanded by one thread."""
 
 ROUNDS = 8
-"""A level is expanded in this many rounds: the questions of one round are answered during the
-next.
-"""
+"""A round may end after 1 / ROUNDS of a level: its questions are answered in the next round."""
 
 _QUESTIONS = 64
-"""Questions answered before the first worker checks whether others wait for it."""
+"""The first worker checks whether others wait for it after this many answers."""
 
 DEFERRED_MAX = 1 << 18
-"""The most rows to put aside: where nearly all must wait, their order makes no difference."""
+"""The most rows to put aside: if nearly all rows must wait, their order makes no difference."""
 
 _NONE = np.empty(0, np.int64)
 
 
 def _apart(counters: Ints) -> Ints:
-    """Return zeros like these, in lines of memory that nothing else is in."""
+    """Return zeros of the same length and dtype, in cache lines that hold nothing else."""
     return np.zeros(len(counters) + 2 * LINE, counters.dtype)[LINE:-LINE]
 
 
 class DeferredRows:
     """Successors of rows that had to wait for answers, put aside to stand at a level's end.
 
-    The next level expands them first.  `states`: the set to which they are added at last; with
-    `renaming`, as the representatives of their renamings.
+    The next level expands them first.  `states`: the set to which they are added at the end.  If
+    members are renamed, the representative of each row's renamings is added in its place.
     """
 
     def __init__(self, states: RowSet, renaming: Symmetry | None) -> None:
@@ -78,7 +76,7 @@ class DeferredRows:
         self._waiting: list[tuple[Rows, RowMarks]] = []
 
     def put(self, batch: Batch) -> None:
-        """Put a batch aside, as rows are packed now: `take` before they are packed again."""
+        """Put a batch aside, packed as rows are now; call `take` before rows are packed again."""
         rows = batch.rows.copy()
         if self._renaming is not None:
             self._renaming.canonical(rows)
@@ -87,17 +85,18 @@ class DeferredRows:
             self.take()
 
     def take(self) -> None:
-        """Put all of it into the set."""
+        """Insert all rows that were put aside into the set."""
         for rows, via in self._waiting:
             self._states.insert(rows, len(rows), via)
         self._waiting.clear()
 
 
 class ParallelLevels:
-    """Levels of one search, expanded and put into `states` by several workers.
+    """Expands the levels of one search with several workers, which insert rows into `states`.
 
-    `renaming`: successors are inserted as the representatives of their renamings. `ahead`: further
-    work while others expand, once there are new answers.
+    `renaming`: if given, the representative of each successor's renamings is inserted in its place.
+    `ahead`: called by the first worker after it has answered all questions of a round, while the
+    others expand.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class ParallelLevels:
         self._canonical: Callable[[Rows], None] | None = None
         self._chosen = _NONE
         self._lookup: Any = None
-        # The first of the last level's rows that were found last.
+        # Rows from this one on were put aside in the last level, and inserted at its end.
         self._late = 0
         self._lacked = True
         self._deferred = DeferredRows(states, renaming)
@@ -123,16 +122,16 @@ class ParallelLevels:
         parts = zip(self._inserts.out, info, source, self._inserts.via, strict=True)
         self._written = [Written(*part) for part in parts]
         self._redo = np.empty((count, ROWS_MAX + 1), np.int64)
-        # Not asked for: a worker that lacks an answer only says for which row.
+        # No room for questions: a worker that lacks an answer only notes the row.
         self._ask = np.empty((1, 4), np.int64)
 
     def _renew(self) -> None:
-        """Begin again where rows have other words."""
+        """Create the buffers again if rows have another number of words."""
         if not self._inserts.fits:
             self._buffers()
 
     def _make_room_for(self, level: int) -> None:
-        """Make space for the next successors.  Few rows need no large table."""
+        """Make room for the next successors; a level of few rows needs no large table."""
         most = SUCCESSORS_MAX if self._states.is_direct else SUCCESSORS_MAX // 4
         try:
             self._inserts.make_room_for(min(most, level))
@@ -140,7 +139,7 @@ class ParallelLevels:
             self._inserts.make_room_for(0)
 
     def _read(self) -> None:
-        """Give each worker counters of its own."""
+        """Read the tables if they changed; give each worker counters of its own."""
         if self._lookup is self._expander.lookup:
             return
         tables, self._lookup = self._expander.tables, self._expander.lookup
@@ -165,15 +164,16 @@ class ParallelLevels:
     def level(
         self, begin: int, end: int, joint: Ints | None, picked: Ints | None = None
     ) -> Iterator[int]:
-        """Put all successors of rows begin to end into the set; yield how many at a time.
+        """Insert all successors of rows begin to end into the set; yield their number in parts.
 
-        `picked`: only of these among them.  `joint`: as `Expander.successors` takes it.
+        `picked`: if given, only these rows are expanded.  `joint`: as for `Expander.successors`.
         """
         expander, tables = self._expander, self._expander.tables
         numbers = _NONE if joint is None else joint
-        # Those that follow from rows which had to wait meet new values: they lack answers first.
+        # Rows from here on follow from rows that had to wait.  They have new values, so they are
+        # the most likely to lack answers.
         late = max(begin, min(self._late, end))
-        # Places from here on: of rows, or of picked ones.
+        # From here on, places: row numbers, or places in `picked`.
         start, stop = begin, end
         self._chosen = _NONE
         if picked is not None:
@@ -208,7 +208,8 @@ class ParallelLevels:
             if now:
                 asked = self._refresh(asked)
             answered += now
-            # Gone through again once half has an answer: rounds may be many, and so may rows.
+            # Rows are tried again once half of the questions have answers, and not in each round,
+            # because rounds and rows may be many.
             if answered >= len(asked):
                 again.append(lacking)
                 lacking, answered = lacking[:0], 0
@@ -228,25 +229,25 @@ class ParallelLevels:
         yield from self._alone(lacking, begin, joint)
 
     def _at(self, begin: int, end: int) -> Ints:
-        """Return the numbers of the rows at these places."""
+        """Return the numbers of the rows at places begin to end."""
         return self._chosen[begin:end] if len(self._chosen) else np.arange(begin, end)
 
     def _refresh(self, asked: Questions) -> Questions:
-        """Read the tables again; return those questions that rows do not put again."""
+        """Read the tables again; return those of `asked` that rows will not ask again."""
         tables = self._expander.tables
         era = tables.era
         tables.claim(0)
-        # New values may outgrow the rows, and so may its renamings.
+        # Rows may be packed again now, so those put aside must be in the set.
         if tables.outgrown() or self._renaming is not None:
             self._deferred.take()
         self._expander.refresh()
         if tables.era == era:
             return asked
-        # The tables of horizons are empty now, so rows put these again; cells stay asked for.
+        # The tables of horizons are empty now, so rows ask about them again, but not about cells.
         return asked[~np.isin(asked[:, 0], (kernel.ASK_TRIM, kernel.ASK_VECTOR))]
 
     def _round(self, rows: WorkQueue, joint: Ints, base: int, asked: Questions) -> list[Done]:
-        """Start all workers, the first once it has the answers."""
+        """Run all workers; the first one answers questions before it expands rows."""
         tables = self._expander.tables
         done = [Done() for _ in range(self._workers.count)]
 
@@ -269,8 +270,7 @@ class ParallelLevels:
             else:
                 self._workers.each(work)
         except BaseException:
-            # Successors stay in the set, so they are counted, together with steps that are only
-            # counted.
+            # The successors found so far stay in the set, so they must be counted as well.
             self._expander.loops += sum(one.found for one in done)
             raise
         finally:
@@ -280,7 +280,7 @@ class ParallelLevels:
         return done
 
     def _answer(self, asked: Questions, rows: WorkQueue) -> int:
-        """Answer questions until others wait for it; return how many."""
+        """Answer questions until other workers wait; return how many have an answer."""
         tables, at = self._expander.tables, 0
         while at == 0 or (at < len(asked) and not rows.waits):
             tables.fill(asked[at : at + _QUESTIONS])
@@ -292,7 +292,7 @@ class ParallelLevels:
         return at
 
     def _expand(self, k: int, rows: WorkQueue, done: Done, joint: Ints, base: int) -> None:
-        """Expand rows that worker k is handed out, until there are none, or no room."""
+        """Expand rows as worker k, until no rows or no room is left."""
         expander, states, inserts = self._expander, self._states, self._inserts
         sets = expander.sets
         while True:
@@ -319,7 +319,7 @@ class ParallelLevels:
                 if again:
                     rows.lacks = True
                 if after == at and not self._deliveries[k].grow_if_full():
-                    # It does not fit: a lone worker makes the room for it.
+                    # This row does not fit; `successors`, in one thread, will make room for it.
                     self._redo[k, done.redone] = self._at(at, at + 1)[0]
                     done.redone += 1
                     after += 1
@@ -338,7 +338,7 @@ class ParallelLevels:
             counted[:] = one.event_taken[:] = 0
 
     def count_up(self) -> None:
-        """Count the steps that changed nothing into the tables."""
+        """Add the workers' counts of deliveries and of sleeping prefixes to the tables."""
         for one in self._deliveries:
             one.count_into(self._expander.tables.out["taken"].array)
 
@@ -355,13 +355,13 @@ class ParallelLevels:
         return self._states.rows
 
     def take_in(self, found: list[Rows]) -> None:
-        """Insert rows that each worker is given."""
+        """Insert `found[k]` by worker k, for all workers at once."""
         self._renew()
         self._inserts.take_in(found)
 
 
 def touch() -> None:
-    """Load or compile the loops that only several workers need."""
+    """Load or compile the loops that are used only with several workers."""
     workers = Workers(2)
     expander: Any = None
     for words in (1, 2):

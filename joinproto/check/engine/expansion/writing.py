@@ -1,4 +1,4 @@
-"""The steps that are listed of one row, written: each becomes a row of its own."""
+"""Writes the steps that are listed for one row; each outcome becomes a row, a successor."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from joinproto.check.engine.tables.kernel import (
 )
 
 NOT_LOOKED_UP = -9
-"""Neither the number of a row's horizons nor a code in its place."""
+"""The number of a row's horizons was not looked up yet; differs from `UNKNOWN` and `ASKED`."""
 
 
 @njit(forceinline=True, nogil=True, _nrt=False)
@@ -48,7 +48,7 @@ def write_lead(
     """Write the successor of a member's plain step in row r, where contents are numbered.
 
     `to`: see `Sets.leads`; `vector`: the horizons of the row, packed; `own`: their number, or
-    `NOT_LOOKED_UP`.  Returns (whether all is known, whether nothing is sent that was not under way,
+    `NOT_LOOKED_UP`.  Returns (whether all is known, whether all that is sent was under way already,
     own, asked).
     """
     fields, horizon, s, ask = loop.t.fields, loop.t.of_use.horizon, loop.s, loop.lacking.ask
@@ -67,7 +67,7 @@ def write_lead(
             whole = False
         else:
             put(out, n, fields, s.queues + member, more)
-    # While no horizon moves, only sent messages may be useless.
+    # If no horizon changes, only the sent messages may be useless.
     if whole and s.expires and (moves or not silent):
         number = own
         if moves:
@@ -92,7 +92,7 @@ def write_lead(
 
 @njit(inline="always")
 def part_of(loop: Loop, cells: Any, i: Any, j: Any) -> Any:
-    """Return the member and the outcome of part j of the joint step that is listed at i."""
+    """Return the member and the outcome of part j in the joint step that is listed at i."""
     joint, listed = loop.t.joint, loop.listed
     member = np.int64(joint.part_member[j])
     o = cell(loop.t.blocks, cells, member, listed.here[member], joint.part_column[j])
@@ -105,7 +105,7 @@ def part_of(loop: Loop, cells: Any, i: Any, j: Any) -> Any:
 def send_queued(
     loop: Loop, queued: Queued, cost: Any, n: Any, member: Any, o: Any, asked: Any
 ) -> Any:
-    """Put the messages of an outcome of this cost into queues; returns as `perform` does."""
+    """Put the messages of an outcome of this cost into queues.  Returns the same as `perform`."""
     fields, rows, s = loop.t.fields, loop.written.rows, loop.s
     if cost == COST_CRASH and s.fifo:
         for q in range(s.queue_count):
@@ -128,9 +128,9 @@ def send_queued(
 def perform(
     loop: Loop, cells: Any, queued: Any, sets: Any, n: Any, member: Any, o: Any, asked: Any
 ) -> Any:
-    """Write the successor of the row written at n by an outcome of a member.
+    """Change the row written at n by an outcome of a member.
 
-    Returns (whether that is possible, whether all is known, asked).
+    Returns (whether the outcome is possible, whether all is known, asked).
     """
     fields, outcomes, s = loop.t.fields, loop.t.outcomes, loop.s
     rows, ask = loop.written.rows, loop.lacking.ask
@@ -168,7 +168,8 @@ def perform(
 def trim_numbered(loop: Loop, sets: Sets, r: Any, n: Any, vector: Any, asked: Any) -> Any:
     """Remove useless messages from the contents of the row written at n.
 
-    `vector`: the horizons of row r, which it follows, packed.  Returns (whether known, asked).
+    `vector`: the horizons, packed, of row r, whose successor it is.  Returns (whether all is known,
+    asked).
     """
     fields, s, rows, ask = loop.t.fields, loop.s, loop.written.rows, loop.lacking.ask
     after = horizons_of(fields, loop.t.of_use.horizon, sets.vector_shift, rows, n)
@@ -188,7 +189,7 @@ def trim_numbered(loop: Loop, sets: Sets, r: Any, n: Any, vector: Any, asked: An
 
 @njit(forceinline=True, nogil=True, _nrt=False)
 def write_of_world(loop: Loop, r: Any, n: Any, i: Any) -> None:
-    """Write a step of the world: a message is lost or doubled, the network splits or heals."""
+    """Write a step of the world: a message is lost or doubled, or the network splits or heals."""
     fields, given, written, todo = loop.t.fields, loop.given, loop.written, loop.listed.todo
     kind, env = todo[i, 2] & 15, todo[i, 0]
     for w in range(given.rows.shape[1]):
@@ -214,7 +215,7 @@ def write_listed(
     steps: Any,
     asked: Any,
 ) -> Any:
-    """Write the steps listed of row r; returns (successors, asked, whether all is known, full).
+    """Write the steps listed for row r; return (successors, asked, whether all is known, full).
 
     `vector`: the members' horizons in the row, packed.
     """
