@@ -7,28 +7,28 @@ A state of the world is one local state for each member, one for the monitor, th
 (which faults are left, which members are cut off), and the messages under way.  Each of these is a
 *field*, and each value of a field gets a number when it is first met, from 0 on
 (`tables/numbers.py`).  A row is one state: a few 64-bit words in which each field has some bits
-(`rows/layout.py`).  A message of a set has one bit; where that would take many words, each sender
-has a field with the number of all that it has under way (`tables/contents.py`).  A queue or a bag
-is a field, too (`tables/queues.py`).
+(`rows/layout.py`).  A message of a set has one bit.  Where that would take many words, each sender
+has a field instead, with the number of the set of its messages under way (`tables/contents.py`).
+A queue or a bag is a field, too (`tables/queues.py`).
 
-Two states are one if their rows are equal, word for word.  When a number no longer fits its bits,
-the field gets more, and all rows are packed again.
+Two states are the same if their rows are equal, word for word.  When a number no longer fits the
+bits of its field, the field gets more bits, and all rows are packed again.
 
 How a row becomes its successors
 --------------------------------
 
-Tables hold the possible steps (`tables/kernel.py`).  A local state has its choices, as numbers of
-events, called columns.  A member, a local state and a column name a cell, which holds the number of
-the first outcome.  The outcomes of one step stand side by side: first the whole step, then the
-crashes between its effects.  An outcome holds the next local state, its messages, its cost, and the
-monitor's record.
+Tables hold the possible steps (`tables/kernel.py`).  A local state has a list of choices.  Each
+choice is the number of an event, called a column.  A member, a local state and a column name a
+cell, which holds the number of the first outcome.  The outcomes of one step stand side by side:
+first the whole step, then the crashes between its effects.  An outcome holds the next local state,
+its messages, its cost, and the monitor's record.
 
 For each row, the loop of `expansion/expansion.py` lists choices, messages that may be delivered,
 lost or doubled, splits, and joint steps (`expansion/listing.py`, `receive_lists.py`,
 `deliveries.py`).  For each outcome it writes a copy of the row with some fields replaced
 (`expansion/writing.py`).  No code of a member runs in this loop.  Where a cell is empty, the loop
-asks for it and puts the row aside.  `expansion/expander.py` has the question answered by one call
-of the member's code (`tables/tables.py`), and the loop does the row again.
+lists a question and puts the row aside.  `expansion/expander.py` has the question answered by one
+call of the member's code (`tables/tables.py`), and the loop expands the row again.
 
 Successors go into a set of rows that keeps their order of arrival (`rows/rowset.py`).  So a level
 of the search is a stretch of rows, and the next level is its new successors.
@@ -36,28 +36,28 @@ of the search is a stretch of rows, and the next level is its new successors.
 Why no state is lost
 --------------------
 
-* A row is done as a whole or not at all.  If an answer or room is missing, what was written and
-  counted for that row is taken back, and the row is done again.
+* A row is expanded as a whole or not at all.  If an answer or room is missing, what was written
+  and counted for that row is taken back, and the row is expanded again.
 * Rows are compared whole.  A hash only says where to look.
-* A step that is counted and not written either leads back to its own row, or another step out of
+* A step that is counted but not written either leads back to its own row, or another step out of
   the same level writes the same successor (`expansion/sleeping.py` has the proof).
-* Every state of level k + 1 is a successor of one of level k.  So by induction all states are
+* Every state of level k + 1 is a successor of a state of level k.  So by induction all states are
   found, each on the level that is the length of its shortest run.
-* What merges states is named in the report: symmetry, `same`, and messages that are of no use any
-  more.
+* The report names everything that merges states: symmetry, `same`, and messages that are of no use
+  any more.
 
 Compiled loops
 --------------
 
 numba compiles the inner loops when they are first used, which takes up to two minutes.  The
-compiled code is kept in a folder for later runs.  This module chooses the folder, for these loops
-alone, and imports every module that has such loops.
+compiled code is kept in a folder for later runs.  This module chooses the folder, which holds no
+other program's loops, and imports every module that has such loops.
 
 numba's own choice of a folder is not enough.  numba reuses compiled code while the one file that
 declares a loop is unchanged, but loops here are inlined across files.  A search that mixes old and
 new loops loses states without an error.  So the folder's name holds a hash of all files with loops.
-Where no folder can be written to, numba refuses to compile.  Then the loops are compiled and not
-kept, and `KEPT.lasting` is false.
+If no lasting folder can be written to, the loops are compiled in each run anew, and `KEPT.lasting`
+is false.
 """
 
 from __future__ import annotations
@@ -78,16 +78,16 @@ from attrs import define, field, frozen
 from joinproto.check.folders import can_write, loops_name, loops_places
 
 _GENERATIONS = 4
-"""Folders of other versions that stay, for users who switch between versions."""
+"""The number of other versions' folders that are kept, for users who switch between versions."""
 
 _SECONDS_SILENT = 1.0
 
 
 @frozen
 class LoopCache:
-    """The cache of compiled loops.  `folder`: None if none could be created.
+    """The cache of compiled loops.
 
-    `lasting`: whether the next run finds them.
+    `folder`: None if no folder could be created.  `lasting`: whether the next run finds the loops.
     """
 
     folder: Path | None
@@ -100,7 +100,7 @@ def _settle() -> LoopCache:
         if can_write(place / name):
             _forget_old(place, keep=name)
             return LoopCache(place / name, lasting=True)
-    # Not shared between runs: code in a folder that others may write to is not ours to execute.
+    # A new folder for each run: code that other users may have written must not be executed.
     for shared in (None, "/dev/shm"):
         try:
             folder = tempfile.mkdtemp(prefix="joinproto-engine-", dir=shared)
@@ -112,7 +112,7 @@ def _settle() -> LoopCache:
 
 
 def _forget_old(place: Path, *, keep: str) -> None:
-    """Remove the folders of versions that were not used for longest."""
+    """Remove the folders of other versions, except the `_GENERATIONS` that were used last."""
     with suppress(OSError):
         others = [folder for folder in place.glob("engine-*") if folder.name != keep]
         others.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
@@ -123,8 +123,8 @@ def _forget_old(place: Path, *, keep: str) -> None:
 def _load_loops() -> LoopCache:
     """Import every module with compiled loops, so that they are kept in our folder.
 
-    numba reads the setting when a loop is declared, so it is ours for that moment only: a
-    program with loops of its own keeps them where it always did.
+    numba reads its setting for the folder when a loop is declared, so the setting is changed for
+    these imports only.  A program's own loops stay in the folder that it uses.
     """
     with absent("cffi", "coverage", "scipy", *_unread()):
         import numba
@@ -147,15 +147,15 @@ def _load_loops() -> LoopCache:
 
 
 def _unread() -> list[str]:
-    """Return a reader of numba's settings for the case that there is no file."""
+    """Return the module that numba needs to read its file of settings, if there is no such file."""
     return [] if Path(".numba_config.yaml").exists() else ["yaml"]
 
 
 @contextmanager
 def absent(*names: str) -> Iterator[None]:
-    """Hide these modules, which numba would load in case a loop uses them: ours do not.
+    """Hide these modules from numba, which would load them although our loops do not need them.
 
-    Loaded loops stay.
+    Modules that are loaded already stay.
     """
     missing = [name for name in names if name not in sys.modules]
     sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]
@@ -167,7 +167,7 @@ def absent(*names: str) -> Iterator[None]:
 
 
 def _unkept(njit: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `njit` without its `cache`, which would raise."""
+    """Return `njit` without its option `cache`, which raises where there is no folder."""
 
     def declare(*functions: Any, cache: bool = False, **options: Any) -> Any:
         return njit(*functions, **options)
@@ -177,7 +177,10 @@ def _unkept(njit: Callable[..., Any]) -> Callable[..., Any]:
 
 @define
 class Compiling:
-    """`seconds`: spent in numba's compiler so far."""
+    """Measures compilation, and calls `tell` once when it takes long.
+
+    `seconds`: the time spent in numba's compiler so far.
+    """
 
     tell: Callable[[str], None]
     seconds: float = 0.0
@@ -186,10 +189,10 @@ class Compiling:
     _told: bool = field(init=False, default=False)
 
     def begin(self) -> None:
-        """Note that a loop is being compiled; the first time that lasts, tell."""
+        """Note that a loop is being compiled."""
         self._began = time.perf_counter()
         if not self._told:
-            # In a thread, because the compiler says nothing until it is done.
+            # In a thread, because the compiler returns only when it is done.
             wait = max(0.0, _SECONDS_SILENT - self.seconds)
             self._timer = threading.Timer(wait, self._say)
             self._timer.daemon = True

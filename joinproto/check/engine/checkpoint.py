@@ -1,17 +1,17 @@
-"""A search that is killed and continues: its files between levels.
+"""Checkpoints: the files from which a search continues after it was killed.
 
     rows-....bin     every state found, in the order in which it was found (`rows/row_file.py`)
     checkpoint.bin   how far the search was: where its levels end, what rows are made of (values
                      behind numbers, members' answers), counters, and which claims were decided
     lock             held while a search uses the folder
 
-`checkpoint.bin` is written under another name and renamed into place, once the rows that it counts
-are on disk.  It has their hash, and a hash of itself.  So a search that is killed at any moment
-leaves the last whole checkpoint.  Rows behind those that it counts are found again, as is
-everything else of a level that was not done.
+It is written between two levels.  `checkpoint.bin` is written under another name and renamed into
+place, once the rows that it counts are on disk.  It has a hash of these rows, and a hash of itself.
+So a search that is killed at any moment leaves the last whole checkpoint.  Rows behind those that
+it counts are found again, like everything else of the level that was not complete.
 
-The rest is made again: the hash table from the rows, and the claims' verdicts on combinations by
-evaluation.  Runs are found backwards through the levels, as in any search, so the counts, the
+The rest is computed again: the hash table from the rows, and the claims' verdicts on combinations
+by evaluation.  Runs are found backwards through the levels, as in any search.  So the counts, the
 verdict and the shortest run are those of a search that was never killed.
 
 A checkpoint belongs to one world, its options and its code.  For any other search, the command says
@@ -55,7 +55,7 @@ FORMAT = b"joinproto checkpoint 1\n"
 FILE, NEW, LOCK = "checkpoint.bin", "checkpoint.new", "lock"
 
 SECONDS = 15.0
-"""Seconds that a search continues before it writes the next checkpoint."""
+"""The least number of seconds between two checkpoints."""
 
 _PIECE = 1 << 18
 """Rows that are renamed or compared at once."""
@@ -65,9 +65,9 @@ _PIECE = 1 << 18
 class Checkpoint:
     """The checkpoint of one search, in a folder of its own.
 
-    `run`: the identity of the search, as JSON.  `tell`: hears from where it continues. `seconds`:
-    at least so long between two writes, and twenty times as long as the last one took. `note`: from
-    where this search continued; empty: it began.
+    `run`: the identity of the search, for JSON.  `tell`: is told from where the search continues.
+    `seconds`: the least time between two writes, which is also at least twenty times as long as
+    the last write took.  `note`: from where this search continued; empty if it began anew.
     """
 
     folder: Path
@@ -88,10 +88,10 @@ class Checkpoint:
     # -- the folder ----------------------------------------------------------------------
 
     def open(self) -> bool:
-        """Take the folder; return whether it holds a search to go on with.
+        """Lock the folder for this process; return whether it holds a search to continue.
 
-        Raises `UsageProblem` where it is not ours or of another search, `EnvironmentProblem` where
-        it cannot be written to.
+        Raises `UsageProblem` if it holds other files or another process uses it, and
+        `EnvironmentProblem` if it cannot be written to.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ class Checkpoint:
         return FILE in held
 
     def remove(self) -> None:
-        """Remove all that was kept: the search is over."""
+        """Remove all files of the checkpoint, after the search has ended."""
         for name in (FILE, NEW):
             (self.folder / name).unlink(missing_ok=True)
         self.files.close()
@@ -134,7 +134,7 @@ class Checkpoint:
             self._lock = None
 
     def left(self) -> str:
-        """Return a text about the checkpoint kept for the next run, "" if there is none."""
+        """Return a text about the checkpoint that the next run can use, "" if there is none."""
         path = self.folder / FILE
         if not path.exists():
             return ""
@@ -156,7 +156,7 @@ class Checkpoint:
     # -- writing -------------------------------------------------------------------------
 
     def keep_sometimes(self, search: Search, found: Found, *, now: bool = False) -> None:
-        """Write how far the search is, if it is time to, or `now`.  All levels found are whole."""
+        """Write a checkpoint if it is due, or `now`.  All levels of `found` must be complete."""
         due = time.monotonic() - self._kept >= max(self.seconds, 20 * self._took)
         if now or due or self._names is None:
             if self._names is None:
@@ -195,10 +195,10 @@ class Checkpoint:
     # -- continuing ------------------------------------------------------------------------
 
     def restore(self, search: Search) -> Found:
-        """Load the kept states into `search`, a fresh one of the same world.
+        """Load the kept states into `search`, a new search of the same world.
 
-        Raises `UsageProblem` where the search is another one, or the file is damaged, and
-        `LimitReached` where the states do not fit under the memory limit.
+        Raises `UsageProblem` if the checkpoint is of another search or the file is damaged, and
+        `LimitReached` if the states do not fit under the memory limit.
         """
         head, body = self._head()
         names, code = names_of(search.tables), code_of(search.tables)
@@ -227,7 +227,7 @@ class Checkpoint:
         return Found(levels=head["levels"], generated=head["generated"], hits=hits)
 
     def _head(self) -> tuple[dict[str, Any], bytes]:
-        """Return the head of the file, and the numbering after it.  Raises `UsageProblem`."""
+        """Return the head of the file, and the bytes after it.  Raises `UsageProblem`."""
         held = (self.folder / FILE).read_bytes()
         if not held.startswith(FORMAT):
             raise self._damaged("it is of another version of joinproto, or no checkpoint")
@@ -264,10 +264,10 @@ def _is_ours(name: str) -> bool:
 
 
 def _locked(opened: IO[bytes]) -> bool:
-    """Lock an open file for this process; return whether no other has it."""
+    """Lock an open file for this process; return False if another process has locked it."""
     try:
         import fcntl
-    except ModuleNotFoundError:  # not on this system: then two at a time are the user's mistake
+    except ModuleNotFoundError:  # no locks on this system: the user must not start two at a time
         return True
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -277,7 +277,7 @@ def _locked(opened: IO[bytes]) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # not every system opens a folder
+    with suppress(OSError):  # not every system can open a folder
         number = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(number)
@@ -298,9 +298,9 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
 
 
 def packed(content: Any, names: Names, *, without: str) -> bytes:
-    """Return `content` as bytes; raises `UsageProblem` for values that have no form.
+    """Return `content` as bytes; raises `UsageProblem` for values that cannot be written.
 
-    `without`: the option to leave out then.
+    `without`: the option that the message advises to leave out.
     """
     try:
         return written(content, names)
@@ -313,7 +313,7 @@ def packed(content: Any, names: Names, *, without: str) -> bytes:
 
 
 def numbered(search: Search) -> dict[str, Any]:
-    """Return all numbers of a search, for `take_back`."""
+    """Return the numbering of a search, as `take_back` reads it."""
     renaming = search.renaming
     return {
         "numbering": TablesNumbering(search.tables).content(),
@@ -324,9 +324,9 @@ def numbered(search: Search) -> dict[str, Any]:
 
 
 def take_back(search: Search, content: dict[str, Any], *, kept: str, next: str) -> None:
-    """Give `search`, a fresh one of the same world, the numbers of another.
+    """Give `search`, a new search of the same world, the numbering of an earlier one.
 
-    Raises `UsageProblem` where members answer otherwise now; `kept`, `next`: as `take_numbering`.
+    Raises `UsageProblem` if members answer otherwise now; `kept`, `next`: as for `take_numbering`.
     """
     tables = search.tables
     take_numbering(TablesNumbering(tables), content["numbering"], kept=kept, next=next)
@@ -371,7 +371,7 @@ def _put_rows_back(search: Search, name: str, words: int, count: int) -> None:
     assert files is not None
     rows = files.opened(name, words)
     if search.renaming is not None:
-        # Which renaming stands for all depends on the order in which they were compared.
+        # Which renaming represents a state depends on the order in which renamings were compared.
         kept, rows = rows, files.fresh(words, count)
         for begin in range(0, count, _PIECE):
             piece = np.array(kept[begin : min(count, begin + _PIECE)])

@@ -1,7 +1,7 @@
-"""Breadth first over numbered states, level by level.
+"""The breadth-first search over the states of a world, level by level.
 
-A level is complete before anything is said about it, so the first run found is a shortest
-one, and counts and traces are the same on every run.
+Claims are judged only on complete levels.  So the first run that breaks a claim is a shortest one,
+and counts and traces are the same whenever the search is repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from joinproto.check.engine.symmetry.symmetry import Restart
 from joinproto.check.memory import Ended, TooMany, collected_seldom, resident_bytes
 
 _ASK_AFTER = 32
-"""Batches taken in between two checks of a limit that takes a moment to check."""
+"""The number of batches between two checks of the slow limits."""
 
 _TICK_SECONDS = 0.2
 
@@ -33,9 +33,9 @@ _TICK_SECONDS = 0.2
 class Search(Space):
     """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
 
-    `pause`: called before each level is expanded; True ends the search there, as it stands.
-    `checkpoint`: is told where the search is, with its `files`; `goes_on`: continue from its
-    contents.
+    `pause`: called before each level is expanded; if it returns True, the search ends there.
+    `checkpoint`: where the search keeps its progress; `files` must be the checkpoint's files.
+    `goes_on`: whether to continue from the checkpoint.
     """
 
     progress: Callable[[Tick], None] | None = None
@@ -48,7 +48,7 @@ class Search(Space):
     _batches: int = field(init=False, default=0)
 
     def run(self) -> Found:
-        """Explore until the end, the first violation's level, or a limit."""
+        """Explore until no state is left, a level has a violation, or a limit is reached."""
         self.numbering()
         if self.goes_on and self.checkpoint is not None:
             self.found = self.checkpoint.restore(self)
@@ -65,7 +65,7 @@ class Search(Space):
                     except (Restart, TooWide, TooFar) as because:
                         self.found = Found()
                         self.begin_anew(because)
-                # Unanswered questions may be asked again: a report does, of its runs.
+                # The report may ask unanswered questions again, about the runs that it shows.
                 self.tables.forget_asked()
                 if self.found.stopped_by:
                     self.budget.relax()
@@ -78,7 +78,7 @@ class Search(Space):
         return self.found
 
     def keep_answers(self) -> None:
-        """Store members' answers for the next search of this world."""
+        """Write members' answers to a file for the next search of this world."""
         if self.answers is not None and not self.found.stopped_by:
             self.tables.states_before = self.states.count
             world = self.world
@@ -114,7 +114,7 @@ class Search(Space):
             with self._noting_stop(stops):
                 found.stopped_by = self._expand_level(begin, end, numbers, stops)
                 if found.stopped_by:
-                    # The last answers are not read: runs are rebuilt from all of it.
+                    # Runs are rebuilt from all answers, and the last answers are not read yet.
                     self.expander.refresh()
             if self.tables.failing:
                 self._raise_failing(begin, end)
@@ -130,7 +130,7 @@ class Search(Space):
 
     @contextmanager
     def _noting_stop(self, stops: Stops) -> Iterator[None]:
-        """Note in `found` why the search ends, where memory or another limit ends it inside."""
+        """Note in `found` why the search ends, if a limit ends it within the `with` block."""
         try:
             yield
         except (TooMany, MemoryError):
@@ -139,7 +139,7 @@ class Search(Space):
             self.found.stopped_by = str(ended)
 
     def _keep(self, *, now: bool) -> None:
-        """Write a checkpoint between two levels, where there is one."""
+        """Write the checkpoint, if the search has one; called between two levels."""
         if self.checkpoint is not None:
             self.checkpoint.keep_sometimes(self, self.found, now=now)
 
@@ -148,7 +148,7 @@ class Search(Space):
         return self.found.judge(self.judge, len(self.found.levels) - 2, self.rows(), joint=joint)
 
     def _expand_level(self, begin: int, end: int, numbers: Ints | None, stops: Stops) -> str:
-        """Take in all successors of rows begin to end; return why it stopped, "" if it did not."""
+        """Add all successors of rows begin to end; return the limit that stopped this, or ""."""
         if numbers is not None:
             self.expander.refresh()
         for count in self._level(begin, end, numbers):
@@ -167,13 +167,13 @@ class Search(Space):
         return ""
 
     def _raise_failing(self, begin: int, end: int) -> None:
-        # Here and not above: paths are of searches.
+        # Imported here, because that package imports this module.
         from joinproto.check.engine.runs.failing import raise_failing
 
         raise_failing(self, begin, end)
 
     def _level(self, begin: int, end: int, numbers: Ints | None) -> Iterator[int]:
-        """Take in all successors of rows begin to end; yields how many at a time."""
+        """Add all successors of rows begin to end to the states; yield the size of each batch."""
         inside = None if self.world.within is None else self._within(begin, end)
         self.expander.quiet = True
         try:
@@ -193,13 +193,16 @@ class Search(Space):
             self.found.generated += self.expander.counted()
 
     def count_up(self) -> None:
-        """Add counts from elsewhere to the tables: once, for it goes through all."""
+        """Add the counts that are kept outside the tables to the tables.
+
+        This goes through all counters, so call it once at the end.
+        """
         if self.parallel_levels is not None:
             self.parallel_levels.count_up()
         self.expander.count_up()
 
     def _may_sleep(self, joint: Ints | None) -> bool:
-        """Return whether steps may be left out because others reach the same states."""
+        """Return whether a step may be left out because another step reaches the same state."""
         contents, states = self.tables.contents, self.states
         alike = joint is not None or self.alike is not None or self.renaming is not None
         return contents is not None and not alike and not states.is_direct

@@ -1,8 +1,8 @@
-"""Arrays of the engine, by name: each name fixes dtype and shape wherever it is used.
+"""Names for the types of the engine's arrays.  Each name fixes dtype and shape.
 
 Sizes are named in the shapes: (row, word) is one line for each row, one column for each word.
-The groups of tables that compiled loops read say it of each field: `tables/kernel.py`,
-`expansion/buffers.py`, `symmetry/canonical.py`.
+Compiled loops read named tuples of arrays, which give the shape of each field:
+`tables/kernel.py`, `expansion/buffers.py`, `symmetry/canonical.py`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Questions: TypeAlias = npt.NDArray[np.int64]
 """int64 (question, 4): kind, x, y, z, as `tables/kernel.py` lists kinds (`ASK_CELL`, ...)."""
 
 Block: TypeAlias = npt.NDArray[np.int32]
-"""int32 (line, column): a table of small numbers; -1: nothing is known yet, or there is none."""
+"""int32 (line, column): a table of small numbers; -1: no answer is known yet, or there is none."""
 
 SmallInts: TypeAlias = npt.NDArray[np.int32]
-"""int32 (n,): numbers that are many and below 2^31."""
+"""int32 (n,): numbers below 2^31, in long arrays."""
 
 SmallFlags: TypeAlias = npt.NDArray[np.int8]
 """int8 (n,): flags, or a few bits for each."""
@@ -46,7 +46,7 @@ Keys: TypeAlias = npt.NDArray[np.uint64]
 """uint64 (n,): hashes, or other numbers of 64 bits."""
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
-"""bool (n,): whether it is so: the variable's name says which condition."""
+"""bool (n,): whether a condition holds; the variable's name says which."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 """float64 (n,): probabilities, or times in seconds."""

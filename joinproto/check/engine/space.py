@@ -1,6 +1,6 @@
 """The states of one world as rows: how they are packed and told apart, and their successors.
 
-The layout of rows may turn out wrong during a search: the states then begin again, in another form.
+If rows turn out too wide during a search, the search begins again with another form of rows.
 """
 
 from __future__ import annotations
@@ -31,32 +31,33 @@ from joinproto.check.problems import ModelProblem
 from joinproto.check.world import World
 
 _PIECE = 1 << 20
-"""This many states are asked at once whether they are beyond a bound."""
+"""The number of states whose `within` is evaluated at once."""
 
 WORDS_MAX = 2
-"""Rows that would be wider get numbers for the messages under way, in place of bits."""
+"""Rows that would have more words get numbers for the messages under way, in place of bits."""
 
 
 class TooWide(Exception):
-    """Rows became so wide that contents shall have numbers; begin again."""
+    """Rows became too wide; begin again with numbers for the messages under way."""
 
 
 class TooFar(Exception):
-    """Members' horizons are too many for that after all; begin again with bits."""
+    """Members have too many horizons for numbered messages; begin again with bits."""
 
 
 @define
 class Space:
     """The states of one world that are known, each of them a row.
 
-    `begins`: this many rows, the first ones, are states in which runs begin.  `cut_by`: the limit
-    at which more of these were left out.
+    `begins`: so many rows, the first ones, are states in which runs begin.  `cut_by`: the limit
+    at which further ones of these were left out.
 
-    `workers`: threads that expand levels; where the world has a view, `same`, one does. `answers`:
-    of members, where they are known from another run. `numbers_contents`: rows may get numbers in
-    place of bits: see `joinproto/check/engine/tables/contents.py`.  `may_number`: they may from now
-    on. `files`: where rows lie; None means in memory. `looked_at`, `outside`: this many rows, the
-    first ones, were asked whether they are `within`, and those are not.
+    `workers`: how many threads expand levels; one does if the world has a view, `same`.
+    `answers`: members' answers that are known from an earlier run.  `numbers_contents`: whether
+    rows may get numbers in place of bits (`joinproto/check/engine/tables/contents.py`);
+    `may_number`: whether they still may.  `files`: the files that hold the rows; None means that
+    they lie in memory.  `looked_at`: for so many rows, the first ones, it is known whether they
+    are `within`; `outside`: how many of these are not.
     """
 
     world: World
@@ -84,8 +85,7 @@ class Space:
     _bytes_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        # The states that `same` keeps depend on the order of rows, which depends on the known
-        # answers.
+        # Which states `same` keeps depends on the order of rows, and known answers change that.
         if self.symmetry or not self.numbers_contents or self.world.same is not None:
             self.answers = None
         self._bytes_before = resident_bytes()
@@ -100,7 +100,7 @@ class Space:
                 f"world {self.world.name} has a view, same, which may tell members apart",
                 next="run it with --no-symmetry, or without it",
             )
-        # Which of those that are the same continues depends on their order.
+        # Which of several states that are the same continues depends on the order of rows.
         if self.workers > 1 and self.world.same is None:
             self._workers = Workers(self.workers)
         self.judge_anew(sorted_form=True)
@@ -109,7 +109,7 @@ class Space:
     def judge_anew(self, *, sorted_form: bool) -> None:
         """Build the judge and the renaming from the present tables.
 
-        `sorted_form`: as of `Symmetry`, where members are renamed.
+        `sorted_form`: that of `Symmetry`, if members are renamed.
         """
         self.judge = Judge(self.tables, self.budget)
         self.judge.workers = self._workers
@@ -147,13 +147,13 @@ class Space:
         self.expander = Expander(self.tables)
         if self.renaming is not None:
             self.expander.on_new.append(self.renaming.refresh)
-        # Weakly: else the expander keeps the search, and all states, until garbage is looked for.
+        # Weak references: otherwise the expander keeps all states until garbage is collected.
         own = proxy(self)
         self.expander.on_new.append(partial(type(self)._refuse_far, own))
         self.expander.on_layout.append(partial(type(self)._repack, own))
 
     def share_out(self) -> None:
-        """Expand the present states with all workers."""
+        """Let all workers expand the present states."""
         if self._workers is not None:
             self.states.over = self._workers.over
             self.parallel_levels = ParallelLevels(
@@ -195,7 +195,7 @@ class Space:
             piece = rows[begin:end]
             tables.repacked(self.states.rows[begin:end], old, piece)
             if self.renaming is not None:
-                # Which renaming is the least depends on where the fields lie.
+                # The least renaming of a row depends on where its fields lie.
                 self.renaming.canonical(piece)
         self.states.replace(rows[:count], count)
         if self.alike is not None:
@@ -203,9 +203,7 @@ class Space:
 
     @property
     def row_bits(self) -> int:
-        """The number of bits of a state: its fields, one for each message of a set, and one
-        more.
-        """
+        """The number of bits of a state: those of its fields, one a message slot, and one more."""
         counts = self.tables.value_counts()
         return sum((max(1, count) - 1).bit_length() for count in counts) + self.tables.slots + 1
 
@@ -213,7 +211,7 @@ class Space:
         return self.states.rows
 
     def _within(self, begin: int, end: int) -> Ints:
-        """Return the rows that the world's `within` allows to continue; count the others once."""
+        """Return the rows for which the world's `within` holds; count the others, each once."""
         numbers = self.judge.number(self.rows(), begin, end)
         inside = begin + np.flatnonzero(self.judge.have(numbers, self.judge.within_bit))
         if begin == self.looked_at:
@@ -226,14 +224,17 @@ class Space:
         """The number of found states that have no steps because they are not `within`."""
         if self.world.within is None:
             return 0
-        # In pieces: all states at once would take as much memory again.
+        # In pieces, because all states at once would take twice the memory.
         while self.looked_at < self.states.count:
             begin = self.looked_at
             self._within(begin, min(self.states.count, begin + _PIECE))
         return self.outside
 
     def joint_of(self, begin: int, end: int, picked: Ints | None = None) -> Ints | None:
-        """Return the combination numbers the expander wants, or None where no step needs them."""
+        """Return the numbers of the rows' combinations, or None if the world has no joint steps.
+
+        The first number is that of row `begin`, or of row 0 if rows are `picked`.
+        """
         if self.world.together is None:
             return None
         if picked is None:
@@ -258,9 +259,9 @@ class Space:
             yield batch
 
     def steps_out_of(self, held: list[Rows]) -> Iterator[Batch]:
-        """Yield the successors of rows that are not the search's own, as they come: not renamed.
+        """Yield the successors of rows that are not in the set, without renaming their members.
 
-        `held`: the rows, alone in a list, where the caller may put them as they are packed again.
+        `held`: a list with one item, the rows.  The caller replaces it if rows are packed again.
         """
         count, joint = len(held[0]), None
         if self.world.together is not None:
@@ -269,7 +270,7 @@ class Space:
         yield from self.expander.successors(lambda: held[0], 0, count, joint)
 
     def lacking(self, begin: int, end: int) -> Ints:
-        """Return the rows from begin to end with steps whose answers are not known."""
+        """Return the rows from begin to end that have steps whose outcomes are not known yet."""
         inside = self.world.within is not None
         picked = self._within(begin, end) if inside else np.arange(begin, end)
         joint = self.joint_of(begin, end, picked) if len(picked) else None
@@ -277,7 +278,7 @@ class Space:
         return self.expander.lacking(self.rows(), picked, joint)
 
     def take_in(self, rows: Rows, via: RowMarks | None = None) -> int:
-        """Keep the rows that are new, marked by `via`; return how many came."""
+        """Add the rows that are new, marked by `via`; return the number of all `rows`."""
         if self.alike is None:
             self.states.insert(rows, len(rows), via)
         else:
@@ -289,13 +290,13 @@ class Space:
     def numbered_bytes(self) -> int:
         """The bytes of the numbering: its tables and the numbered values.
 
-        Memory that the process has taken since the search began, outside states, counts for it.
+        All memory that the process took since the search began, except for states, is included.
         """
         states = self.states.bytes_used + self.judge.bytes_used
         return max(self.tables.bytes_used, resident_bytes() - self._bytes_before - states)
 
     def _is_too_wide(self) -> bool:
-        """Return whether numbers of contents shall take the place of bits."""
+        """Return whether to begin again with numbers of contents in place of bits."""
         tables, renaming = self.tables, self.renaming
         # Members that can be sorted are cheaper to rename than contents are to number.
         may = self.may_number and (renaming is None or not renaming.sorted_form)
@@ -307,7 +308,7 @@ class Space:
             raise TooFar
 
     def numbering(self) -> None:
-        """From here on rows may get numbers in place of bits: contents are numbered by sender."""
+        """Allow rows to get numbers in place of bits from now on, if messages have senders."""
         self.may_number = self.numbers_contents and self.tables.with_sender
 
     def begin_anew(self, because: Restart | TooWide | TooFar) -> None:
@@ -321,10 +322,10 @@ class Space:
             case TooFar():
                 self._give_bits()
         if self.renaming is not None:
-            # The fields of a row are others now, and members that cannot be sorted are permuted.
+            # Rows have other fields now; all permutations of the members are compared.
             self._rename(sorted_form=False).refresh()
         self.tables.forget_taken()
-        # Questions without an answer yet: no worker waits for them any longer.
+        # No worker waits any longer for the questions that have no answer yet.
         self.tables.forget_asked()
         self._begin()
 
@@ -333,7 +334,7 @@ class Space:
         self.tables.give_bits()
 
     def keep_form(self) -> None:
-        """Keep the form of the rows from now on, and end the workers: one thread does the rest."""
+        """Fix the form of rows, and end the workers, because one thread does the rest."""
         self.may_number = False
         if self._workers is not None:
             self._workers.close()

@@ -1,4 +1,4 @@
-"""Limits that stop a search, and the message about the one that was met."""
+"""Limits that stop a search, and the message about the limit that was met."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from joinproto.check.engine import Compiling
 from joinproto.check.memory import Budget, Ended, resident_bytes
 
 INTERRUPTED = "interrupted"
-"""Why a search ended that was stopped by hand."""
+"""The reason of a search that the user stopped."""
 
 
 @frozen(kw_only=True)
 class Limits:
     """The limits of a search; None means the limit of the machine.
 
-    `interrupted`: asked now and then; True ends the search, and its findings are reported.
+    `interrupted`: called now and then; if it returns True, the search ends and reports its
+    findings.
     """
 
     states: int | None = None
@@ -32,9 +33,9 @@ class Limits:
 
 @frozen(kw_only=True)
 class Stops:
-    """Says why a search must end now; an empty text while it may continue.
+    """Checks limits: a method returns why the search must end now, or "" if it may continue.
 
-    `began`: by `time.perf_counter`.  Time spent in `compiling` does not count as the search's.
+    `began`: by `time.perf_counter`.  Time that `compiling` measures does not count.
     """
 
     limits: Limits
@@ -43,7 +44,7 @@ class Stops:
     compiling: Compiling = Factory(lambda: Compiling(lambda _: None))
 
     def while_judging(self) -> None:
-        """Raise `Ended` where the search ends before it has asked all claims."""
+        """Raise `Ended` if the search must end before all claims are evaluated."""
         reason = INTERRUPTED if self.limits.is_interrupted() else self.after_level()
         if reason:
             raise Ended(reason)
@@ -88,7 +89,11 @@ class Stops:
 
 @frozen
 class Tick:
-    """`level`: depth in states now being explored; `frontier`: states waiting."""
+    """The progress of a search.
+
+    `level`: the number of states in the shortest runs to the rows that are being expanded.
+    `frontier`: the states of that level and the new ones of the next.
+    """
 
     level: int
     distinct: int
