@@ -1,15 +1,15 @@
-"""Answers of members' code from the last run of the same code, cached in a file.
+"""Answers of members' code from an earlier run of the same code, cached in a file.
 
 A member's answers follow from its attributes, the event and its code
-(`joinproto/check/determinism.py`), so a run with the same code need not ask again.  The same code:
-the content of every module of `joinproto` and `joinproto_worlds`, the versions of their imports,
-and Python's.  A user's own world may import anything, so its answers are never kept.
+(`joinproto/check/determinism.py`), so a run with the same code need not ask again.  The code is the
+same if every module of `joinproto` and `joinproto_worlds` has the same content, and the versions of
+their imports and of Python are the same.  A user's own world may import anything, so its answers
+are never kept.
 
-The cache holds the numbers that a finished search by the engine gave them
-(`joinproto/check/engine/tables/numbering.py`).
+The cache holds the numbering of the earlier search (`joinproto/check/engine/tables/numbering.py`).
 
-Each run asks for some of the stored answers again.  A file in which one differs is not used, nor is
-a file that is damaged or belongs to another user.
+Each run asks for some of the stored answers again.  If one of them differs, the file is not used;
+nor is a file that is damaged or that other users may write to.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from joinproto.check.member import Codes
 
 NEW_MIN = 2_000
-"""A run that asked for less is over sooner than a file is written."""
+"""With fewer new answers, no file is written, because asking again is faster."""
 
 SAMPLES = 25
 """Answers of each kind and member that are checked again."""
@@ -44,10 +44,10 @@ SAMPLES = 25
 
 @define
 class Answers:
-    """The answers of all members of one world, kept where at least `least` are new.
+    """The answers of all members of one world; they are written if at least `least` are new.
 
-    `counted`: the file for how many states there are.  `taken`: how many answers the file had;
-    `tried`: how many of them were asked for again.
+    `counted`: the file that holds the number of states.  `taken`: how many answers were read from
+    `file`; `tried`: how many of these were asked for again.
     """
 
     file: AnswersFile
@@ -67,21 +67,21 @@ class Answers:
         tell: Callable[[str], None],
         memory_bytes: int | None = None,
     ) -> Answers | None:
-        """Return those of a world that ships; None where there is no place to keep them."""
+        """Return the answers of a world that ships; None if this machine has no cache folder."""
         file, counted = answers_file(name, options), counts_of(name, options)
         if file is None or counted is None:
             return None
         return cls(AnswersFile(file, counted.code, tell, memory_bytes), NEW_MIN, counted)
 
     def give(self, codes: Codes, numbering: TablesNumbering) -> None:
-        """Number all values as in the search whose numbers are kept."""
+        """Give `numbering` the stored numbers, if there is a file with right answers."""
         self._numbering = numbering
         self._names = cache(lambda: Names.of([*codes.beginnings()]))
         found = self.file.read(self._names)
         if found is not None and not self._are_right(found):
             self.file.tell(f"{self.file.path} answers otherwise than the members; it is not used")
             found, self.tried = None, 0
-        # Only now: the questions that tried them are not new.
+        # Counting begins here, after the samples were asked for, which are not new answers.
         for code in (*codes.members, *([codes.monitor] if codes.monitor else ())):
             code.known = Known()
             self._asked.append(code.known)
@@ -90,9 +90,9 @@ class Answers:
             self.taken = found["answers"]
 
     def keep(self, states: int | None = None) -> None:
-        """Write all that is known now, for the next run.  The search came to its end.
+        """Write all answers for the next run, after a search that came to its end.
 
-        `states`: how many there are, where all were found.
+        `states`: the number of states, if all were found.
         """
         if states is not None and self.counted is not None and self.counted.read(Names) != states:
             self.counted.write(states, Names)
@@ -102,7 +102,7 @@ class Answers:
             self.file.write(content, self._names)
 
     def note(self) -> str:
-        """Return a text about the use of the file, "" if there was none."""
+        """Return a text about the use of the file, "" if no answers were read from it."""
         if not self.taken:
             return ""
         return (
@@ -117,7 +117,7 @@ class Answers:
                 self.tried += 1
                 if not is_right:
                     return False
-        except Exception:  # noqa: BLE001  the member cannot even be asked that
+        except Exception:  # noqa: BLE001  the member cannot even be asked this question
             return False
         return True
 
@@ -132,10 +132,10 @@ def counts_of(name: str, options: Mapping[str, Any]) -> AnswersFile | None:
 def _code_of(world: str) -> bytes | None:
     """Return a hash of everything that decides members' answers.
 
-    None where it is unknown: a module was edited since this process began, so that the imported
-    code differs from the file; or cannot be read; or a package does not say its version.
+    None if it is unknown: a module was edited since this process began, so that the imported code
+    may differ from the file; or a module cannot be read; or a package has no known version.
     """
-    # Here and not above: it takes as long to load as a small world to search.
+    # Imported here, because this takes as long as searching a small world.
     from importlib.metadata import PackageNotFoundError, version
 
     began = _began()
@@ -162,7 +162,7 @@ _IMPORTED = time.time()
 
 
 def _began() -> float:
-    """Return when this process began, by the clock of files, not later than that."""
+    """Return when this process began, in seconds of the clock of files, or a little earlier."""
     try:
         # The 22nd field, behind the name in brackets: ticks since the machine was started.
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])

@@ -1,7 +1,7 @@
-"""The numbered world as arrays: the part that the kernel reads, without values for Python alone.
+"""The numbered world as arrays: the part that the kernel reads, without the numbered values.
 
-Made where the values behind the numbers are known (`tables.py`).  A search on many machines gives
-each of them a copy that knows only the numbers.
+`Tables` in `tables.py` is the subclass that knows the values.  A search on many machines gives each
+of them a copy that knows only the numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from joinproto.check.memory import Budget
 
 
 class Arrays(ABC):
-    """Fields: members, monitor, environment, queues, in this order."""
+    """The tables of one world, as arrays.
+
+    Fields are members, monitor, environment, queues or senders' contents, in this order.
+    """
 
     environment_tables: kernel.EnvironmentTables
 
@@ -48,7 +51,7 @@ class Arrays(ABC):
             horizon=(np.int32, 0),
         )
         self.cells = Grids(self.fields, kernel.UNKNOWN)
-        # Of queues: their contents with one message more, and with one less.
+        # The contents of queues with one message more, and with one message less.
         self.adds_table = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
         self.rests = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
         self.choice_column = Growing(np.int32)
@@ -68,7 +71,7 @@ class Arrays(ABC):
         ints = np.int32
         self.to = columns(first=ints, counts=ints, member=ints, column=ints, link=ints)
         self.take_message = Growing(ints)
-        # Which event the message of a queue is to the member that receives it.
+        # For a queue and a message, the column of the receiver's event.
         self.heard_as = columns(queue=ints, message=ints, column=ints)
         self._column = np.zeros((max(self.queue_count, 1), 1), np.int32)
         self._columns_upto = 0
@@ -88,9 +91,9 @@ class Arrays(ABC):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold answers back until the end: other threads read the tables as they are.
+        """Hold answers back until the end of the block, while other threads read the tables.
 
-        And all are written together then, which is faster.  Within another it is part of it.
+        All answers are then written together, which is faster.  A nested block has no effect.
         """
         if self.cells.is_held:
             yield
@@ -111,7 +114,7 @@ class Arrays(ABC):
         return self.cells, self.adds_table, self.rests
 
     def grid_of(self, kind: int) -> Grids:
-        """Return where the answer to a question of that kind stands, of contents of queues too."""
+        """Return the grid with the answers to questions of that kind, except for numbered sets."""
         if kind == kernel.ASK_CELL:
             return self.cells
         return self.rests if kind == kernel.ASK_REST else self.adds_table
@@ -119,7 +122,7 @@ class Arrays(ABC):
     # -- memory ------------------------------------------------------------------------
 
     def bound_by(self, budget: Budget) -> None:
-        """Raise `TooMany` where the tables would grow beyond `budget`."""
+        """From now on raise `TooMany` if the tables would grow beyond `budget`."""
         self._budget = budget
         for grids in self._grids:
             grids.claim = budget.claim
@@ -127,7 +130,7 @@ class Arrays(ABC):
             self.contents.bound_by(budget.claim)
 
     def claim(self, more: int) -> None:
-        """Raise `TooMany` where the process may not take this many bytes more."""
+        """Raise `TooMany` if the process may not take this many more bytes."""
         if self._budget is not None:
             self._budget.claim(more)
 
@@ -144,9 +147,7 @@ class Arrays(ABC):
 
     @property
     def era(self) -> int:
-        """The number of times that horizons were numbered again, and the answers about them
-        dropped.
-        """
+        """How often horizons were numbered again, and the answers about them dropped."""
         return 0 if self.contents is None else self.contents.era
 
     def forget_taken(self) -> None:
@@ -177,26 +178,24 @@ class Arrays(ABC):
 
     @abstractmethod
     def needed_messages(self) -> tuple[Masks, int]:
-        """Return the bits that each member needs at each horizon (see `Expiry.needed`), and the
-        number of horizons.
-        """
+        """Return what `Expiry.needed` does, and the number of horizons."""
 
     # -- as arrays ---------------------------------------------------------------------
 
     @property
     def slots(self) -> int:
-        """The number of messages of a set that need their bit."""
+        """The number of messages that have a bit in rows."""
         return self.message_count() if self.set_network and self.contents is None else 0
 
     def outgrown(self) -> bool:
-        """Return whether a number no longer fits where the layout puts it."""
+        """Return whether a number or a message no longer fits into the layout."""
         return self.slots > self.layout.capacity or any(
             count > (1 << width)
             for count, width in zip(self.value_counts(), self.layout.widths, strict=True)
         )
 
     def grow_layout(self, layout: Layout | None = None) -> Layout:
-        """Take `layout`, or one with space for the present numbers; returns the old one."""
+        """Use `layout`, or a new one with room for all numbers; return the previous layout."""
         old = self.layout
         if layout is None:
             slots = self.slots if self.set_network and self.contents is None else None
@@ -229,8 +228,8 @@ class Arrays(ABC):
         return self._added
 
     def lookup(self) -> kernel.Lookup:
-        """Return the tables as the kernel reads them; good until the next change."""
-        # Room for every value the fields may take, so that no look-up leaves its block.
+        """Return the tables as the kernel reads them; valid until the tables change."""
+        # Make room for all values that the fields have, so that no look-up leaves its block.
         values, columns = self.value_counts(), self.column_counts()
         for field in range(self.queue_field):
             self.cells.make_room(field, max(1, values[field]), max(1, columns[field]))
@@ -253,7 +252,7 @@ class Arrays(ABC):
             blocks=kernel.Blocks(self.cells.array, self.cells.off, self.cells.stride),
             outcomes=kernel.Outcomes(
                 **_read(self.out, "next", "cost", "last", "adds", "tells", "taken"),
-                # Where contents are numbered, no step is so plain that or-ing its bits is all.
+                # Where contents are numbered, no step is plain, because messages have no bits.
                 plain=plain if self.contents is None else np.zeros(len(plain), np.int8),
                 added=self._added_masks(),
             ),
@@ -265,7 +264,7 @@ class Arrays(ABC):
         )
 
     def queued(self) -> kernel.Queued | None:
-        """Return the contents of queues and bags, None if there are none."""
+        """Return the tables of queues and bags; None if the world has no queues."""
         if not self.queue_count:
             return None
         queues, messages, columns = (one.array for one in self.heard_as.values())
@@ -291,16 +290,16 @@ class Arrays(ABC):
         )
 
     def bits(self) -> kernel.Bits | None:
-        """Return the contents of a set, None if its messages have no bits."""
+        """Return the tables of a set's messages; None if they have no bits."""
         if not self.set_network or self.contents is not None:
             return None
         layout = self.layout
         return kernel.Bits(layout.slot_mask, layout.slot_at, **_read(self.to, *self.to))
 
     def looked_up(self) -> tuple[Any, kernel.Bits | None, kernel.Queued | None]:
-        """Return cells, as `Grids.sparse` gives them, bits and queues for the compiled loops."""
-        # Where contents are numbered, a loop that knows blocks alone would be compiled for half a
-        # minute, used for some levels, and is no faster.
+        """Return cells (see `Grids.sparse`), bits and queues for the compiled loops."""
+        # Where contents are numbered, a loop that reads only blocks would take half a minute to
+        # compile, would be used for some levels only, and is no faster.
         cells = self.cells.sparse if self.contents is None else self.cells.arrays
         return cells, self.bits(), self.queued()
 

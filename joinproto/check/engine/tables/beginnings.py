@@ -16,7 +16,8 @@ def beginning(
 ) -> tuple[list[int], list[int]]:
     """Return a number for each field, and the messages of the set that are under way.
 
-    `begun`: of each member the state before it starts, and its state after the start, if it starts.
+    `begun`: for each member, its state before it starts, and the outcome of its start, or None if
+    it does not start.
     """
     fields = [0] * tables.fields
     messages: list[int] = []

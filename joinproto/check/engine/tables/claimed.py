@@ -1,7 +1,8 @@
-"""Verdicts of local claims on the observations that were evaluated.
+"""Verdicts of local claims on the observations for which they were evaluated.
 
-By number, so that it may be kept with the numbers for the next search of the same code
-(`numbering.py`): that search evaluates new observations, and a sample of the others again.
+Observations are named by number, so the verdicts can be stored with the numbering for the next
+search of the same code (`numbering.py`).  That search evaluates claims on new observations, and on
+a sample of the known ones again.
 """
 
 from __future__ import annotations
@@ -21,28 +22,32 @@ from joinproto.check.view import DOWN
 from joinproto.check.world import World
 
 Key = tuple[int, int, int, int]
-"""Field and number of one observation, and of the other; twice the same where one is alone."""
+"""Field and number of two observations; for a claim about one observation, twice the same."""
 
 
 class Claimed:
-    """`names`: of the claims; `counts`: of how many observations of each field they were asked."""
+    """The observations that break local claims.
+
+    `names`: the claims' names.  `counts`: for so many observations of each watched field, the first
+    ones, the claims were evaluated.
+    """
 
     def __init__(self, names: Sequence[str] = (), watched: int = 0) -> None:
         self.names = tuple(names)
         self.counts = [0] * watched
         # Breaking observations in the order found, and the claim of `names` that each breaks.
         self._rows, self._which = np.empty((0, 4), np.int64), np.empty(0, np.int64)
-        # Of as many of them.
+        # The result of `broken`, made of the first `_told` findings.
         self._broken: dict[Key, list[str]] = {}
         self._told = 0
         self._fears = BreakingObservations.of(self.counts, ())
 
     def __len__(self) -> int:
-        """Return how many times something was found to break a claim."""
+        """Return the number of findings: pairs of breaking observations and a claim."""
         return len(self._rows)
 
     def add(self, name: str, rows: Table) -> None:
-        """Add observations that break a claim: rows, each a `Key`."""
+        """Add observations that break the claim `name`: rows, each a `Key`."""
         if len(rows) == 0:
             return
         which = np.full(len(rows), self.names.index(name))
@@ -73,7 +78,7 @@ class Claimed:
 
     @property
     def fears(self) -> BreakingObservations:
-        """All observations that break a claim, of those evaluated."""
+        """All observations found to break a claim, as the compiled loops read them."""
         if self._fears.counts != tuple(self.counts):
             self._fears = BreakingObservations.of(self.counts, self._rows)
         return self._fears
@@ -90,10 +95,10 @@ class Claimed:
     def samples(
         self, world: World, names: Sequence[str], shown: Sequence[Observations], most: int
     ) -> Iterator[bool]:
-        """Yield of up to `most` observations for each claim, and of as many that break one,
-        whether the claims still say so.
+        """Yield, for random observations, whether claims still give the stored verdict.
 
-        `names`: of the members; `shown`: the observations of each field.
+        Up to `most` observations are taken for each claim, and as many that break a claim.
+        `names`: the members' names; `shown`: the observations of each field.
         """
         claims = [item for item in world.properties if item.name in self.names]
         places = {
@@ -125,9 +130,9 @@ class Claimed:
 
 
 def places_of(item: Property, names: Sequence[str], watched: int) -> list[tuple[int, int]]:
-    """Return the pairs of watched fields that a claim sees; twice the same for one alone.
+    """Return the pairs of watched fields that a claim sees; twice the same field if it sees one.
 
-    `names`: of the members, whose fields come first; `watched`: how many fields there are.
+    `names`: the members' names, whose fields come first; `watched`: the number of watched fields.
     """
     among = [field for field, name in enumerate(names) if name in (item.among or names)]
     monitor = range(len(names), watched)
@@ -146,9 +151,10 @@ def is_kept(item: Property) -> bool:
 class BreakingObservations:
     """The observations that break a local claim, alone or in pairs.
 
-    `counts`: how many each watched field shows (members, then the monitor if there is one).
-    `base`: the first number of each.  `conflicts`: for each observation, as bits, those with
-    which it breaks a claim, either way round; no column where nothing is feared.
+    `counts`: the number of observations of each watched field (members, then the monitor if there
+    is one).  `base`: the place of each field's first observation in one common numbering.
+    `conflicts`: for each observation, as bits, the observations with which it breaks a claim, in
+    either order.  It may have no columns if no observation breaks a claim.
     """
 
     counts: tuple[int, ...]
@@ -159,10 +165,10 @@ class BreakingObservations:
     def of(
         cls, counts: Sequence[int], broken: Table | Sequence[Sequence[int]]
     ) -> BreakingObservations:
-        """`broken`: rows (field, number, other field, other number)."""
+        """Build it from `counts` and from `broken`: rows (field, number, other field, number)."""
         base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
         total = max(2, sum(counts))
-        # No column where nothing is feared: then there is nothing to compare in a row.
+        # Without breaking observations, large tables have no column: nothing is compared.
         width = (total + 63) // 64 if len(broken) or total <= 64 else 0
         conflicts = np.zeros((total, width), np.uint64)
         if len(broken):
@@ -175,13 +181,13 @@ class BreakingObservations:
         return cls(tuple(counts), base, conflicts)
 
     def has(self, key: tuple[int, int, int, int]) -> bool:
-        """Return whether two observations (field, number, other field, other number) break one."""
+        """Return whether the two observations of `key`, as in `Key`, break a claim."""
         field, number, other, other_number = key
         at = int(self.base[other]) + other_number
         bits = self.conflicts[int(self.base[field]) + number]
         return len(bits) > 0 and bool(int(bits[at >> 6]) >> (at & 63) & 1)
 
     def by_field(self, seen: Flags) -> list[list[int]]:
-        """Return the numbers of the seen observations, by watched field."""
+        """Return the numbers of the seen observations of each watched field."""
         parts = zip(self.base.tolist(), self.counts, strict=True)
         return [np.flatnonzero(seen[at : at + count]).tolist() for at, count in parts]

@@ -1,11 +1,11 @@
-"""The contents that each member has sent in a message set, as one number instead of a bit a
-message.
+"""The messages of a set that one member has under way, its content, as one number.
 
-Messages are many and the contents of one sender are not: in `join` 1,128 messages in 8,560, 2,739,
-2,722 and 97 contents (after `search = Search(load_world("join"))` and its `run`, `len` of
-`search.tables.messages`, and of `tables.values` from `contents.first` on).  So a row that would
-need many words of bits has a field for each sender, with the number of its content. The results of
-a send and of an expiry for a content are cells of tables, filled once like all others.
+There are many messages, but few contents of one sender: in `join` there are 1,128 messages, and the
+four senders have 8,560, 2,739, 2,722 and 97 contents (after `search = Search(load_world("join"))`
+and `search.run()`: the `len` of `search.tables.messages`, and of the last four of
+`search.tables.values`).  So a row that would need many words of bits has a field for each sender
+instead, with the number of its content.  What a send or an expiry makes of a content is a cell of a
+table, filled once like all others.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from joinproto.check.engine.tables.tables import Tables
 
 VECTORS_MAX_BITS = 24
-"""Bits that the horizons of all members may take together."""
+"""The most bits that the horizons of all members may take together."""
 
 
 class Contents:
-    """Numbers for the contents of each sender: sorted tuples of messages, by sender.
+    """Numbers for the contents of each sender.  A content is a sorted tuple of messages.
 
-    They are the values of the fields from `first` on, one for each member.  `era`: how often
-    horizons were numbered again.
+    Contents are the values of the fields from `first` on, one field for each sender.  `era`: how
+    often the horizons were numbered again.
     """
 
     def __init__(self, tables: Tables, unknown: int) -> None:
@@ -71,11 +71,11 @@ class Contents:
         return {**vars(self), "_tables": None, "_claim": None}
 
     def attach(self, tables: Tables) -> None:
-        """Number those of these tables, from which they were taken to be kept."""
+        """Set the tables, which are left out when the contents are stored."""
         self._tables = tables
 
     def bound_by(self, claim: Callable[[int], None]) -> None:
-        """Call `claim` with this many bytes before tables take them."""
+        """From now on call `claim` with the number of bytes before tables allocate them."""
         self._claim = claim
         self._adds.claim = self._trims.claim = claim
 
@@ -87,7 +87,7 @@ class Contents:
         return grids + self._vector.nbytes + sum(item.array.nbytes for item in growing)
 
     def number(self, sender: int, messages: tuple[int, ...]) -> int:
-        """Return the number of a sender's content, `messages` in order."""
+        """Return the number of a sender's content; `messages` must be sorted."""
         tables, field = self._tables, self.first + sender
         known = tables.values[field].of.get(messages)
         if known is not None:
@@ -110,7 +110,7 @@ class Contents:
         return number
 
     def numbers(self, messages: list[int]) -> list[int]:
-        """Return the content's number of each sender, where all of `messages` are under way."""
+        """Return the number of each sender's content when `messages` are under way."""
         tables = self._tables
         sent: list[list[int]] = [[] for _ in range(self.senders)]
         for message in sorted(set(messages)):
@@ -130,11 +130,11 @@ class Contents:
         old: Layout,
         layout: Layout,
     ) -> Rows:
-        """Return rows packed by `old`, by `layout`, in which each message has its bit.
+        """Return `rows`, packed by `old`, packed by `layout`, in which each message has a bit.
 
         `held`: the contents of each sender.
         """
-        # Of a copy: rows that keep their number of words are packed in place.
+        # A copy, because rows that keep their number of words are packed in place.
         found = layout.repack(rows.copy(), len(rows), old, 0)
         for field, contents in enumerate(held, start=self.first):
             bits = np.zeros((len(contents), layout.words), np.uint64)
@@ -156,19 +156,19 @@ class Contents:
             self._fill_vector(x)
 
     def _fill_add(self, sender: int, content: int, sent: int) -> None:
-        """Write the content that results from a content and a set of further messages."""
+        """Write the content that a set of sent messages makes of a content."""
         held = self._tables.values[self.first + sender].values[content]
         more = tuple(sorted({*held, *self._sets[sender][sent]}))
         self._adds.put(sender, content, sent, self.number(sender, more))
 
     def _fill_trim(self, sender: int, content: int, vector: int) -> None:
-        """Write the useful part of a content for the members' present progress."""
+        """Write the content of those messages that are of use at the numbered horizons."""
         held = self._tables.values[self.first + sender].values[content]
         kept = self._tables.expiry.of_use(held, self._vectors[vector])
         self._trims.put(sender, content, vector, self.number(sender, kept))
 
     def _fill_vector(self, packed: int) -> None:
-        """Number the horizons of all members."""
+        """Give the packed horizons of all members the next number."""
         if self._held is None:
             self._vector[packed] = len(self._vectors) + 1
         else:
@@ -190,7 +190,7 @@ class Contents:
         self._trims.hold()
 
     def release(self) -> None:
-        """Write the answers that wait."""
+        """Write the answers that were held back."""
         held, self._held = self._held, None
         for packed, number in (held or {}).items():
             self._vector[packed] = number
@@ -206,7 +206,7 @@ class Contents:
     # -- as arrays -----------------------------------------------------------------------
 
     def are_too_far(self) -> bool:
-        """Return whether numbers take more bits than they are given where they are looked up."""
+        """Return whether numbers have more bits than the packed keys and items have room for."""
         values = [len(numbers) for numbers in self._tables.values]
         most = max(*values, len(self._tables.outcome_messages))
         return (
@@ -237,10 +237,10 @@ class Contents:
         return numbers
 
     def _number_outcomes(self) -> None:
-        """Write for each new outcome its messages, whether it sleeps, and where it leads.
+        """Write `Sets.sends`, `leads` and `sleeps` for each new outcome.
 
-        `leads`: the local state; from bit 32 on 1 + its messages; `MOVES`, where the horizon is
-        another.  Or -1, where it is one of several, or changes anything else.
+        `leads`: the next local state; from bit 32 on, 1 + the number of the messages sent; `MOVES`
+        if the horizon changes.  -1 if the event has several outcomes, or more than this changes.
         """
         first, tables = self._sends.count, self._tables
         if first == len(tables.outcome_messages):
@@ -251,11 +251,11 @@ class Contents:
         member, local, _ = np.array(tables.outcome_cell[first:], np.int64).T
         is_member = member < self.senders
         off, horizon = tables.per_value.off[member], tables.per_value.arrays["horizon"]
-        # The monitor's cell is none of a local state.
+        # An outcome of the monitor has no local state in `outcome_cell`, so use 0.
         before = horizon[off + np.where(is_member, local, 0)]
         after = horizon[off + out["next"]]
         leads = out["next"] | (sends + np.int64(1)) << 32 | np.where(after == before, 0, MOVES)
-        # By event: outcomes follow each other, and the last one says so, unless memory ended there.
+        # Outcomes of one event follow each other up to one with `last`, or where memory ran out.
         ends = np.flatnonzero([*out["last"][:-1], True])
         begins, many = np.concatenate([[0], ends[:-1] + 1]), np.diff(ends, prepend=-1)
         stays = (after >= before) & is_member
@@ -263,10 +263,10 @@ class Contents:
         spends = (many > 1) | (out["cost"][begins] != 0)
         sleeps = np.repeat(np.where(may, SLEEPS, 0) | np.where(spends, SPENDS, 0), many)
         sleeps |= np.where(stays & (out["tells"] < 0), MARKS, 0)
-        # All or none, where memory ends.
         is_plain = is_member & (out["plain"] != 0)
         leads = np.where(is_plain, leads, -1)
         found = (self._sends, sends), (self._leads, leads), (self._sleeps, sleeps)
+        # Make room first, so that all or none are extended if memory runs out.
         for growing, _ in found:
             growing.make_room_for(len(sends))
         for growing, values in found:
@@ -282,7 +282,7 @@ class Contents:
         bits = self._horizon_bits()
         if bits == self._bits:
             return
-        # Horizons are packed in another way now; the cells that depend on them are filled again.
+        # Horizons are packed in another way now, so the cells that depend on them are dropped.
         self.era += 1
         self._bits = bits
         self._shifts = np.concatenate([[0], np.cumsum(bits)[:-1]]).astype(np.int64)
@@ -293,7 +293,7 @@ class Contents:
             self._trims.claim = self._claim
 
     def arrays(self) -> Sets:
-        """Return the tables as the kernel reads them; good until the next change."""
+        """Return the tables as the kernel reads them; valid until the tables change."""
         self._number_outcomes()
         self._number_messages()
         self._widen_vectors()

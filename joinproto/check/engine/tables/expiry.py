@@ -1,9 +1,9 @@
-"""The messages of a set that are still of use, by each member's progress.
+"""The messages of a set that are still of use, by each member's progress, its horizon.
 
-A row loses a message as soon as no member can make use of it: see `World.expiry`.  The masks here
-have, for each member and each horizon, a bit for each message that it needs there, and all bits of
-a row that are no such message.  Messages that any member needs are kept: `expire` in `kernel.py`
-drops the rest from a row; where contents are numbered, `contents.py` does.
+A message is removed from a row as soon as no member can use it: see `World.expiry`.  The masks here
+have, for each member and each horizon, the bits of the messages that the member can use there, and
+all bits of a row that never expire.  `expire` in `kernel.py` keeps the messages that any member can
+use, and removes the others; where contents are numbered, `contents.py` does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ HORIZONS_MAX = 1_000
 
 
 class Expiry:
-    """The stamps of messages, and the masks made of them.
+    """The stamps of messages (the last horizon of a member that can use it), and the masks.
 
-    `horizons`: how many there are, the largest met and one more.
+    `horizons`: the number of horizons: one more than the largest that was met.
     """
 
     def __init__(self, world: World, names: tuple[str, ...]) -> None:
@@ -43,7 +43,7 @@ class Expiry:
         return len(self._stamps)
 
     def horizon(self, found: int) -> int:
-        """Take note of a member's horizon."""
+        """Note a member's horizon and return it; raise `ModelProblem` if it is out of range."""
         if not 0 <= found < HORIZONS_MAX:
             raise ModelProblem(
                 f"a member's horizon is {found}", next=f"count from 0, below {HORIZONS_MAX}"
@@ -52,7 +52,7 @@ class Expiry:
         return found
 
     def add(self, sender: str | None, to: str | None, content: Hashable) -> None:
-        """Take note of the next message, in the order of their numbers."""
+        """Note the stamps of the next message; messages come in the order of their numbers."""
         if self._expiry is None:
             return
         stamps = list(self._expiry(sender, to, thaw(content)))
@@ -65,9 +65,10 @@ class Expiry:
         self._stamps.append(tuple((self._number_of[name], stamp) for name, stamp in stamps))
 
     def require_alike(self, images: Sequence[Growing], swap_field: Ints) -> None:
-        """Compare new entries with their `images` by each swap of members; raises `ModelProblem`.
+        """Raise `ModelProblem` if the stamps of a new message differ from those of its images.
 
-        `swap_field`: int64, shape (swaps, fields), where a member goes.
+        `images`: for each swap of members, the number of each message after it.  `swap_field`:
+        int64, shape (swaps, fields), the field that a member gets.
         """
         for message in range(self._compared, len(self._stamps)):
             for j, moved in enumerate(images):
@@ -81,7 +82,7 @@ class Expiry:
         self._compared = len(self._stamps)
 
     def of_use(self, messages: tuple[int, ...], horizons: tuple[int, ...]) -> tuple[int, ...]:
-        """Return those of `messages` that some member can use, all members at these horizons."""
+        """Return those of `messages` that some member can use, with members at these horizons."""
         stamps = self._stamps
         return tuple(
             message
@@ -90,7 +91,10 @@ class Expiry:
         )
 
     def of_use_until(self, message: int, member: int) -> int:
-        """Return the last horizon at which a member can use a message; -1 where it never can."""
+        """Return the last horizon at which a member can use a message; -1 if it never can.
+
+        `HORIZONS_MAX` means that the message never expires.
+        """
         stamps = self._stamps[message] if self._expiry is not None else ()
         if not stamps:
             return HORIZONS_MAX

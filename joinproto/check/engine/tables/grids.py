@@ -1,11 +1,11 @@
 """Tables (field, row, column) of small numbers: a block for each field, or, where most of a
 block would be empty, a hash table.
 
-`off[field]` is where a field begins in `array`, `stride[field]` the width of its block: there `row
-* stride + column` is the place.  Or it is minus the number of places of a hash table, which begins
-at `off[field]` in `pairs`: key and content side by side, for one look at memory.  An empty cell
-reads -1, so `fill` is that.  A field that grows large changes from a block to a hash table if that
-is smaller; never back.
+The block of a field begins at `off[field]` in `array`, and `stride[field]` is its width: the place
+of a cell in the block is `row * stride + column`.  For a hash table, `stride[field]` is minus the
+number of its places, and it begins at `off[field]` in `pairs`, where key and content lie side by
+side for one access to memory.  An empty cell reads -1, so `fill` must be -1.  A field that grows
+large changes from a block to a hash table if the block is nearly empty, and never changes back.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from joinproto.check.engine.rows.bits import mix
 from joinproto.check.engine.shapes import Block, Column, SmallInts, Table
 
 DENSE_MAX = 1 << 18
-"""Places of a block that is never worth a second look: a megabyte."""
+"""A block of up to so many places, a megabyte, never becomes a hash table."""
 
 SPARSER = 8
-"""A block that is filled to less than one in this many places becomes a hash table."""
+"""A larger block in which fewer than one in this many places is filled becomes a hash table."""
 
 ASKS_MAX = 1 << 12
-"""New places that a pass may take, at most, before `make_room_for_asks` is called again."""
+"""The most new places that may be taken before `make_room_for_asks` is called again."""
 
 
 @njit(inline="always")
 def place_of(key: Any) -> Any:
-    """Return where to look for a key first, to be taken modulo the size of the hash table."""
+    """Return the place to look for a key first, to be taken modulo the size of the hash table."""
     return np.int64(mix(np.uint64(key)) >> np.uint64(24))
 
 
-# Without counts of references (_nrt): they are atomic, and took longer than the work here.
+# Without reference counting (_nrt), which is atomic and took longer than the work here.
 @njit(cache=True, _nrt=False)
 def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
-    """Return the item, or -1 if there is none yet.  `grids`: see `Grids.arrays`."""
+    """Return the content of a cell, -1 if it is empty.  `grids`: see `Grids.arrays`."""
     array, off, stride, pairs, _ = grids
     width = stride[field]
     if width > 0:
         return np.int64(array[off[field] + row * width + column])
     key = (np.int64(row) << 32) + np.int64(column) + 1
-    # Unsigned: a place that may be negative is one more thing to be worked out, each time.
+    # Unsigned, because each index that may be negative needs a further check.
     begin, last = np.uint64(off[field]), np.uint64(-width - 1)
     slot = np.uint64(place_of(key)) & last
     while True:
@@ -59,7 +59,7 @@ def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
 
 @njit(cache=True, _nrt=False)
 def mark(grids: Any, field: Any, row: Any, column: Any, content: Any) -> None:
-    """Write an item, at a new place if it had none."""
+    """Write the content of a cell; a cell that is new in a hash table takes a place."""
     array, off, stride, pairs, used = grids
     width = stride[field]
     if width > 0:
@@ -84,7 +84,7 @@ def _mark_all(grids: Any, rows: Table) -> None:
 
 @njit(cache=True, _nrt=False)
 def move(old: Table, larger: Table) -> None:
-    """Put all of a hash table, whose first column are keys, into a larger, empty one."""
+    """Copy a hash table, whose first column holds keys, into a larger, empty one."""
     last = len(larger) - 1
     for i in range(len(old)):
         if old[i, 0] == 0:
@@ -101,11 +101,11 @@ def _no_limit(more_bytes: int) -> None:
 
 
 class Grids:
-    """One table (row, column) of int32 for each field, all in one array.
+    """One table (row, column) of numbers for each field, all in two arrays.
 
-    `rows`, `columns`: the capacity of each field.  `claim(bytes)` is called before memory is taken;
-    an exception of it leaves everything unchanged.  Arrays that others read stay unchanged from
-    `hold` to `release`: new items wait.
+    `rows`, `columns`: the capacity of each field.  `claim(bytes)` is called before memory is
+    allocated; if it raises, everything stays unchanged.  From `hold` to `release`, new items wait,
+    so that the arrays stay unchanged for other threads.
     """
 
     def __init__(self, fields: int, fill: int) -> None:
@@ -156,7 +156,7 @@ class Grids:
         self.rows[field], self.columns[field] = high, wide
 
     def make_room_for_asks(self) -> None:
-        """Grow hash tables, so that each stays half empty after `ASKS_MAX` new places."""
+        """Grow the hash tables, so that each is at most half full after `ASKS_MAX` new places."""
         for field in range(len(self.rows)):
             capacity = -int(self.stride[field])
             wanted = 2 * (int(self.used[field]) + ASKS_MAX)
@@ -191,7 +191,7 @@ class Grids:
         return self.array[off : off + self.rows[field] * wide].reshape(-1, wide)
 
     def _replace(self, field: int, content: Column, stride: int) -> None:
-        """Give `field` another content; the others move along."""
+        """Replace the block or hash table of `field`; those of other fields move."""
         blocks: list[Column] = [self.array[:0]]
         hashes: list[Column] = [self.pairs[:0]]
         off = self.off.copy()
@@ -204,7 +204,7 @@ class Grids:
             else:
                 to.append(self._hash(f) if is_hash else self._block(f).ravel())
         self.off = off
-        # Another array: a worker that reads the old ones continues doing so.
+        # New arrays, because a worker may still read the old ones.
         self.stride = self.stride.copy()
         self.stride[field] = stride
         self._is_sparse = bool((self.stride < 0).any())
@@ -214,7 +214,7 @@ class Grids:
 
     @property
     def sparse(self) -> tuple[Any, ...] | None:
-        """The same where some field has a hash table, else None."""
+        """`arrays` if some field has a hash table, otherwise None."""
         return self.arrays if self._is_sparse else None
 
     @property
@@ -223,13 +223,13 @@ class Grids:
         return self.array, self.off, self.stride, self.pairs, self.used
 
     def get(self, field: int, row: int, column: int) -> int:
-        """Return the item."""
+        """Return the content of a cell."""
         if row >= self.rows[field] or column >= self.columns[field]:
             return self.fill
         return int(find(self.arrays, field, row, column))
 
     def put(self, field: int, row: int, column: int, content: int) -> None:
-        """Write an item; it was asked for, so there is space."""
+        """Write the content of a cell that was asked for, so that there is room for it."""
         if self._held is not None:
             self._held.append((field, row, column, content))
             return
@@ -250,13 +250,13 @@ class Grids:
             _mark_all(self.arrays, np.array(held, np.int64))
 
     def put_all(self, rows: Table) -> None:
-        """Write many: rows (field, row, column, content)."""
+        """Write many cells: rows (field, row, column, content)."""
         for begin in range(0, len(rows), ASKS_MAX):
             self.make_room_for_asks()
             _mark_all(self.arrays, rows[begin : begin + ASKS_MAX])
 
     def _filled(self, field: int) -> Table:
-        """Return (row, column, content) of all that is set in a field."""
+        """Return (row, column, content) of all cells of a field that are not empty."""
         if self._is_hash(field):
             pairs = self._hash(field)
             pairs = pairs[pairs[:, 0] != 0]
@@ -268,18 +268,18 @@ class Grids:
         return np.stack([rows, columns, block[rows, columns]], axis=1)
 
     def filled(self) -> list[tuple[int, int, int, int]]:
-        """Return (field, row, column, content) of all that is set."""
+        """Return (field, row, column, content) of all cells that are not empty."""
         fields = range(len(self.rows))
         return [(field, *place) for field in fields for place in self._filled(field).tolist()]
 
     def some(self, field: int, most: int) -> list[tuple[int, int, int]]:
-        """Return (row, column, content) of places that are set, at most this many, at random."""
+        """Return (row, column, content) of up to `most` random cells that are not empty."""
         found = self._filled(field)
         picked = random.sample(range(len(found)), min(most, len(found)))
         return [(row, column, content) for row, column, content in found[picked].tolist()]
 
     def forget(self, content: int) -> None:
-        """Empty the places that hold `content`."""
+        """Empty all cells that hold `content`."""
         self.array[self.array == content] = self.fill
         contents = self.pairs[:, 1]
         contents[contents == content] = self.fill

@@ -1,4 +1,4 @@
-"""Arrays that grow: appended to one by one, read whole by the kernel."""
+"""Arrays that grow: values are appended one by one, and the kernel reads the whole array."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from joinproto.check.engine.shapes import Column
 class Growing:
     """A one-dimensional array with room to spare; `array[:count]` is in use.
 
-    An appended value waits in a list until the array is read: numbers come one by one, and a list
-    takes them faster.
+    An appended value waits in a list until the array is read, because appending to a list is
+    faster.
     """
 
     append: Callable[[int], None]
@@ -28,7 +28,7 @@ class Growing:
 
     def _wait(self, waiting: list[int]) -> None:
         self._waiting = waiting
-        # The list's own: a call for each number would take as long again.
+        # The method of the list itself: a further call would double the time.
         self.append = waiting.append
 
     def __getstate__(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Growing:
 
     @property
     def array(self) -> Column:
-        """The array as it is now; another when it has grown."""
+        """The present array; it is replaced by another array when it grows."""
         self._write_waiting()
         return self._array
 
@@ -59,7 +59,7 @@ class Growing:
 
     def _write_waiting(self) -> None:
         if self._waiting:
-            # Let go only when it is written: where there is no memory, nothing is lost.
+            # The list is cleared only after it is written, so no value is lost if memory ends.
             self._write(np.array(self._waiting, self._array.dtype))
             self._waiting.clear()
 
@@ -71,7 +71,7 @@ class Growing:
     def _grow(self, wanted: int) -> None:
         if wanted > len(self._array):
             size, dtype = max(wanted, 2 * len(self._array)), self._array.dtype
-            # Zeros take no memory before they are written.
+            # Zeros take no memory until they are written to.
             grown = np.full(size, self.fill, dtype) if self.fill else np.zeros(size, dtype)
             grown[: self._written] = self._array[: self._written]
             self._array = grown
@@ -89,9 +89,9 @@ def columns(**dtypes: Any) -> dict[str, Growing]:
 
 
 class Ragged:
-    """Several arrays of the same shape: one block of values for each field.
+    """Several arrays of the same shape, with one block of values for each field.
 
-    `off[f]` is where field f's block begins; a block that is full moves all to larger ones.
+    `off[f]` is where the block of field f begins.  If a block is full, all arrays are replaced.
     """
 
     def __init__(self, fields: int, **arrays: tuple[Any, int]) -> None:

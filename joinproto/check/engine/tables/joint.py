@@ -1,4 +1,4 @@
-"""Joint steps in the tables: equal lists of them are numbered once."""
+"""Joint steps in the tables.  Each list of joint steps has a number; equal lists share it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class JointLists:
-    """Lists of joint steps, numbered; of each its first step's number and how many it has."""
+    """Numbered lists of joint steps.  Each has the number of its first step and its length."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -25,13 +25,13 @@ class JointLists:
         self._count: list[int] = []
 
     def give(self, lists: Ints) -> None:
-        """Give the next combinations of observations the lists with these numbers, one for each."""
+        """Assign the lists with these numbers to the next combinations of observations."""
         joint = self._tables.joint
         joint["first"].extend(np.array(self._first)[lists])
         joint["counts"].extend(np.array(self._count)[lists])
 
     def number(self, steps: list[Together]) -> int:
-        """Return the number of a list of joint steps: the same for the same steps."""
+        """Return the number of a list of joint steps; equal lists get the same number."""
         events = [
             tuple((name, freeze_event(event)) for name, event in step.events.items())
             for step in steps
@@ -43,7 +43,7 @@ class JointLists:
         if key in self._numbers:
             return self._numbers[key]
         tables, joint = self._tables, self._tables.joint
-        # Whatever may go wrong, memory too, comes first: else steps and their parts would part.
+        # All that may raise comes first.  Otherwise steps could be numbered without their parts.
         parts = [self._parts_of(step, taken) for step, taken in zip(steps, events, strict=True)]
         self._first.append(joint["part_first"].count)
         self._count.append(len(steps))
@@ -60,7 +60,7 @@ class JointLists:
     def _parts_of(
         self, step: Together, taken: Sequence[tuple[str, Hashable]]
     ) -> list[tuple[int, int]]:
-        """Return the parts of a joint step: the number of each member, and of its event."""
+        """Return the parts of a joint step: (number of the member, number of its event) each."""
         tables = self._tables
         step.refuse_strangers(tables.names)
         members = [tables.number_of[name] for name, _ in taken]

@@ -1,7 +1,7 @@
 """A cache file for the next run of the same code.
 
-It is whole, and of this user and this code, or it is not used: whatever it holds, the search
-continues.
+A file is used only if it is whole, belongs to this user, and was written by this code.  Whatever a
+file holds, the search continues.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ BYTES_MAX = 1 << 28
 FILES_MAX = 24
 
 TIMES_LARGER = 6
-"""The ratio of a content's bytes in memory to those in its file, at most."""
+"""A content takes at most so many times the bytes of its file in memory."""
 
 
 @frozen
 class AnswersFile:
-    """One file.  `code`: 32 bytes, a hash of the code that made it; None if nothing can be cached.
+    """One cache file.
 
-    `tell` hears why it is not used.  `memory_bytes`: the limit of the process; a content that would
-    not fit is not read.
+    `code`: returns 32 bytes, the hash of the running code; None if nothing can be cached.  `tell`:
+    is called with the reason if the file is not used.  `memory_bytes`: the limit of the process; a
+    content that would not fit is not read.
     """
 
     path: Path
@@ -48,9 +49,9 @@ class AnswersFile:
     memory_bytes: int | None = field(default=None)
 
     def read(self, names: Callable[[], Names]) -> Any:
-        """Return the content; None where there is none of this code.
+        """Return the content; None if the file cannot be used or is of other code.
 
-        `names`: the classes and functions that may stand in it.
+        `names`: returns the classes and functions that the file may name.
         """
         try:
             with self.path.open("rb") as opened:
@@ -62,7 +63,7 @@ class AnswersFile:
                     return self._refuse("it is of another kind")
                 code = self.code()
                 if code is None or not head.startswith(FORMAT + code):
-                    return None  # of the code before this one, or of an earlier format
+                    return None  # written by other code, or in an earlier format
                 if not self._fits(TIMES_LARGER * held.st_size):
                     return self._refuse("its answers would not fit under the memory limit")
                 body = opened.read(BYTES_MAX)
@@ -75,18 +76,21 @@ class AnswersFile:
         try:
             with uncollected():
                 content = read(body, names())
-                # Nor is any of it garbage later: it is not looked at while the search continues.
+                # The content never becomes garbage, so later collections need not look at it.
                 gc.freeze()
                 return content
         except Exception as error:  # noqa: BLE001  whatever a file holds, the search continues
             return self._refuse(f"it cannot be read: {error}")
 
     def write(self, content: Any, names: Callable[[], Names]) -> None:
-        """Write it, whole or not at all, even if others do too; not where a value has no form."""
+        """Write `content` as a whole; write nothing if that fails or a value cannot be written.
+
+        Several processes may write the same file at the same time.
+        """
         code = self.code()
         if code is None:
             return
-        # A search that came to its end is told, whatever becomes of this.
+        # A finished search is reported even if its cache cannot be written.
         with suppress(OSError, MemoryError, RecursionError, CannotKeep):
             with uncollected():
                 body = written(content, names())

@@ -1,14 +1,14 @@
 """Values as bytes that hold data only: reading them calls no function that the bytes name.
 
 The bytes are the length of a JSON text (8 bytes, big endian), that text, the count of the following
-32-bit numbers, those numbers, and the bytes of arrays.  The text holds texts and numbers
-(`leaves`), the names of classes and functions, and the types and shapes of arrays.  The numbers are
-one value after the other: its kind, how many numbers follow, and those.  Most are the places of
-values that came before.
+32-bit numbers (8 bytes, big endian), those numbers, and the bytes of arrays.  The text holds the
+simple values (`leaves`), the names of classes and functions, and the types and shapes of arrays.
+The numbers describe one value after the other: its kind, how many numbers follow, and these
+numbers, most of which are the places of values that came before.
 
-A class is one of the standard library's listed here, or one that `Names` allows.  An object is made
-without its `__init__`: its attributes are set, or given to its `__setstate__` where it has one.  A
-function is one that the reader holds already, and is not called.
+A class must be one of those of the standard library listed here, or one that `Names` allows.  An
+object is made without its `__init__`: its attributes are set, or given to its `__setstate__` if it
+has one.  A function must be one that the reader holds already; it is not called.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FROM_PARTS: tuple[type, ...] = (
     *(dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone),
     *(decimal.Decimal, fractions.Fraction, ipaddress.IPv4Address, ipaddress.IPv6Address, range),
 )
-"""Classes that only build a value from the result of `__reduce_ex__`."""
+"""Classes whose values are built from the arguments that `__reduce_ex__` returns."""
 
 _STANDARD = {
     f"{kind.__module__}.{kind.__qualname__}": kind
@@ -51,21 +51,22 @@ _STANDARD = {
     )
 }
 _ONLY = (TRUE, FALSE, DOWN)
-"""Objects of which there is one."""
+"""Objects that exist once and are compared by identity."""
 
 LEAF, ONLY, NAME, ARRAY, BYTES, ENUM, TUPLE, LIST, SET, FROZENSET, DICT, NAMED = range(12)
 DERIVED, FROM_PARTS, FROZEN, OBJECT = range(12, 16)
 
 
 class CannotKeep(ValueError):
-    """The values are of a kind that has no form here, or the bytes are not such values."""
+    """A value cannot be written in this form, or bytes are not values written in it."""
 
 
 @frozen
 class Names:
     """The classes and functions that stored bytes may name.
 
-    `held`: those that the reader holds already.  `allows`: whether the classes of a module may be.
+    `held`: those that the reader holds already, by full name.  `allows`: whether the bytes may name
+    the classes of a module.
     """
 
     held: Mapping[str, Any] = field(factory=dict)
@@ -73,13 +74,13 @@ class Names:
 
     @classmethod
     def of(cls, value: Any, allows: Callable[[str], bool] = is_model_code) -> Names:
-        """Return those that `value` holds, and the classes of modules that are allowed."""
+        """Return names that allow what `value` holds, and the classes of modules in `allows`."""
         writer = _Writer(None)
         writer.put(value)
         return cls(writer.met, allows)
 
     def find(self, module: str, name: str) -> Any:
-        """Return a class or function.  Raises `CannotKeep` where it may not be named."""
+        """Return a class or function.  Raises `CannotKeep` if the bytes may not name it."""
         found = self.held.get(f"{module}.{name}") or _STANDARD.get(f"{module}.{name}")
         if found is None and self.allows(module):
             found = sys.modules.get(module)
@@ -92,7 +93,7 @@ class Names:
 
 
 def written(value: Any, names: Names) -> bytes:
-    """Return `value` as bytes.  Raises `CannotKeep` for values that could not be read."""
+    """Return `value` as bytes.  Raises `CannotKeep` for a value that could not be read back."""
     writer = _Writer(names)
     writer.put(value)
     head = {"leaves": writer.leaves, "names": writer.names, "arrays": writer.arrays}
@@ -102,7 +103,7 @@ def written(value: Any, names: Names) -> bytes:
 
 
 class _Writer:
-    """`met`: classes and functions, by name.  `allowed`: None, whatever is met."""
+    """Writes values.  `met`: classes and functions met, by name.  `allowed`: None allows all."""
 
     def __init__(self, allowed: Names | None) -> None:
         self.met: dict[str, Any] = {}
@@ -114,10 +115,10 @@ class _Writer:
         self.stream = array.array("i")
         self._count = 0
         self._place: dict[Any, int] = {}
-        self._alive: list[Any] = []  # so that no other value gets its id
+        self._alive: list[Any] = []  # written values, so that no other value gets the same id
 
     def put(self, value: Any) -> int:
-        """Return the place of `value`; its parts come before it."""
+        """Write `value` after its parts, if it is new; return its place."""
         kind: Any = type(value)
         key = (kind, repr(value)) if kind in _LEAVES else id(value)
         place = self._place.get(key)
@@ -188,7 +189,7 @@ _CONTAINERS = {tuple: TUPLE, list: LIST, set: SET, frozenset: FROZENSET}
 def read(content: bytes, names: Names) -> Any:
     """Return the value that `content` holds.
 
-    Raises `CannotKeep`, and any exception of a class that gets values it never held.
+    Raises `CannotKeep`, and any exception that a class raises for damaged values.
     """
     at = 8 + int.from_bytes(content[:8], "big")
     head = json.loads(content[8:at])

@@ -1,7 +1,8 @@
-"""The numbered world as compiled loops read it: the tables, and how a loop reads and asks them.
+"""The tables of the numbered world, and how compiled loops look cells up and ask for them.
 
-How a step is named (`info`, int64): kind in the low 4 bits, `a` in the next 28, the outcome
-in the high 32.  A joint step has there 0, or 1 + the outcome of the member that crashes in it.
+A step is named by one int64, `info`: its kind in the low 4 bits, `a` in the next 28, the outcome in
+the high 32.  A joint step has no outcome: the high bits are 0, or 1 + the outcome of the member
+that crashes in it.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from joinproto.check.engine.shapes import (
 from joinproto.check.engine.tables.grids import find, mark
 
 CHOICE, RECEIVE, TAKE, LOSE, DOUBLE, MOVE, TOGETHER = range(7)
-"""Kinds of steps: a member's own; a message of a set (a: message); of a queue or bag (a: take);
-a message lost or doubled (a: take); the world splits or heals (a: move); a joint step."""
+"""Kinds of steps, and what `a` is: a member's own step; receipt of a message of a set (a: message),
+or of a queue or bag (a: take); a message lost or doubled (a: take); the world splits or heals (a:
+move); a joint step (a: joint step)."""
 
 UNKNOWN, REFUSED, ASKED = -1, -2, -3
-"""Cells: never asked for; no such step; asked for in this pass."""
+"""Codes of a cell without an outcome: never asked for; no such step; asked for, no answer yet."""
 
 ASK_CELL, ASK_ADD, ASK_TRIM, ASK_VECTOR, ASK_REST = range(5)
 
@@ -39,7 +41,7 @@ COST_NONE, COST_CRASH, COST_WIPE, COST_LOSE, COST_DOUBLE = range(5)
 
 NUMBER_BITS = 24
 VALUES_MAX = 1 << NUMBER_BITS
-"""The most contents, local states and outcomes; a world with more gets a bit for each message.
+"""The most contents, local states and outcomes.  A world with more gets a bit for each message.
 """
 
 DELIVERIES_MAX = (1 << 15) - 1
@@ -48,13 +50,13 @@ DELIVERIES_MAX = (1 << 15) - 1
 LOCAL = (1 << 32) - 1
 SENT = (1 << 30) - 1
 MOVES = 1 << 62
-"""The result of an outcome, packed: the local state; from bit 32 on 1 + the number of the set that
-it sends; whether the member's horizon changes.
+"""The parts of `Sets.leads`: the next local state; from bit 32 on, 1 + the number of the set of
+messages that the outcome sends; whether the member's horizon changes.
 """
 
 SLEEPS, MARKS, SPENDS = 1, 2, 4
-"""Of an outcome: its event may sleep where others came before; others may where it came before;
-its event has other outcomes, or some that spend a fault."""
+"""Flags of an outcome: its event may sleep after another member's step; other members' steps may
+sleep after it; its event has several outcomes, or one that spends a fault."""
 
 OUTCOMES_MAX = 16
 """An event with more outcomes does not sleep."""
@@ -66,8 +68,9 @@ def parts_of(info: Any) -> tuple[Any, Any, Any]:
 
 
 class Fields(NamedTuple):
-    """The place of each field in a row: members, the monitor if there is one, `env`, then
-    queues.
+    """The place of each field in a row.
+
+    Fields are the members, the monitor if there is one, `env`, then queues or senders' contents.
     """
 
     word: Ints  # (field,): which word of the row
@@ -79,7 +82,7 @@ class Fields(NamedTuple):
 class Choices(NamedTuple):
     """Members' own choices."""
 
-    first: SmallInts  # (value,): of a local state, its first choice
+    first: SmallInts  # (value,): the first choice of a local state
     counts: SmallInts  # (value,)
     column: SmallInts  # (choice,): the number of the event
 
@@ -99,8 +102,8 @@ class Outcomes(NamedTuple):
     cost: SmallFlags  # (outcome,): which fault it spends
     last: SmallFlags  # (outcome,): whether it is the last one of its step
     adds: SmallFlags  # (outcome,): whether it puts messages into the set
-    plain: SmallFlags  # (outcome,): one outcome; only a local state and messages of a set change
-    tells: SmallInts  # (outcome,): monitor's column or -1
+    plain: SmallFlags  # (outcome,): the only one; changes only a local state, messages of a set
+    tells: SmallInts  # (outcome,): the monitor's column, or -1
     taken: Ints  # (outcome,): how often it was taken
     added: Masks  # (outcome, word): messages it puts into the set
 
@@ -109,20 +112,23 @@ class OfUse(NamedTuple):
     """Messages of a set that expire, see `World.expiry`."""
 
     horizon: SmallInts  # (value,): of each local state
-    needed: Masks  # (member * horizons + horizon, word): the useful messages, and all others
+    needed: Masks  # (member * horizons + horizon, word): bits of useful messages; all other bits
     horizons: int
 
 
 class TakeTables(NamedTuple):
-    """Contents of queues and of sets, each with its deliveries."""
+    """Contents of queues and of sets, each with its takes or its deliveries."""
 
     first: SmallInts  # (value,)
     counts: SmallInts  # (value,)
-    heard_by: Ints  # (value,): of a set, its receivers (see `is_hearer`)
+    heard_by: Ints  # (value,): the receivers of a set's content (see `is_hearer`)
 
 
 class EnvironmentTables(NamedTuple):
-    """The environment of a world: its states (faults left, split), by number (`env`); its moves."""
+    """The numbered states of a world's environment (faults left, split), called `env`; its moves.
+
+    `spend`: the environment after a fault, or -1 where none is left.
+    """
 
     spend: Block  # (cost, env) -> env or -1
     link_up: Any  # int8 (env, link)
@@ -133,7 +139,7 @@ class EnvironmentTables(NamedTuple):
 
 
 class Joint(NamedTuple):
-    """Joint steps of each combination of observations, and their parts."""
+    """The joint steps of each combination of observations, and their parts."""
 
     first: SmallInts  # (combination,)
     counts: SmallInts  # (combination,)
@@ -158,7 +164,9 @@ class Lookup(NamedTuple):
     takes: TakeTables
     environment: EnvironmentTables
     joint: Joint
-    event_taken: Ints  # (kind,): how often messages were taken, the world moved, joint steps were
+    event_taken: (
+        Ints  # (kind,): how often messages were lost or doubled, and moves, joint steps made
+    )
 
 
 class Bits(NamedTuple):
@@ -169,44 +177,45 @@ class Bits(NamedTuple):
     first: SmallInts  # (message,): its first delivery
     counts: SmallInts  # (message,)
     member: SmallInts  # (delivery,)
-    column: SmallInts  # (delivery,): as which event
+    column: SmallInts  # (delivery,): the receiver's event
     link: SmallInts  # (delivery,)
 
 
 class Queued(NamedTuple):
-    """The contents of queues and bags, as the loops read them; grids as in `Grids.arrays`.
+    """The contents of queues and bags; `rests` and `adds` are `Grids.arrays`.
 
-    A content's takes are its messages, one after the other; a queue has one, its first.
+    A content's takes are the messages that may be received from it.  Those of a bag are all its
+    messages, one after the other; that of a queue is its first message.
     """
 
-    message: SmallInts  # (take,): of equal messages of a bag the first one alone is a take
+    message: SmallInts  # (take,): of several equal messages of a bag, only the first is received
     column: Block  # (queue, message) -> the event of the member that receives it
     rests: tuple[Any, ...]  # (queue, content, place of a take in it) -> content
     adds: tuple[Any, ...]  # (queue, content, message) -> content
     member: SmallInts  # (queue,): the member that receives from it
     link: SmallInts  # (queue,)
-    send_first: SmallInts  # (outcome,): the first message that it sends to a queue
+    send_first: SmallInts  # (outcome,): where the messages begin that it sends to queues
     send_count: SmallInts  # (outcome,)
     send_queue: SmallInts  # (message sent,)
     send_message: SmallInts  # (message sent,)
 
 
 class Sets(NamedTuple):
-    """The messages of a set whose contents are numbered; grids as in `Grids.arrays`."""
+    """The messages of a set whose contents are numbered; `adds` and `trims` are `Grids.arrays`."""
 
     member: SmallInts  # (delivery,): the receiver
     message: SmallInts  # (delivery,)
-    column: SmallInts  # (delivery,): as which event
+    column: SmallInts  # (delivery,): the receiver's event
     sends: SmallInts  # (outcome,): the number of the set that it sends, or -1
     leads: Ints  # (outcome,): see `Contents._number_outcomes`
-    sleeps: SmallFlags  # (outcome,): `SLEEPS`, `MARKS` (see `expansion/sleeping.py`)
-    until: SmallInts  # (message * members + member,): the last horizon at which it is of use to it
+    sleeps: SmallFlags  # (outcome,): `SLEEPS`, `MARKS`, `SPENDS` (see `expansion/sleeping.py`)
+    until: SmallInts  # (message * members + member,): see `Expiry.of_use_until`
     adds: tuple[Any, ...]  # (sender, content, set sent) -> content
     trims: tuple[Any, ...]  # (sender, content, horizons) -> content
     vector: (
         SmallInts  # (horizons of all members, packed,) -> 1 + their number; 0 unknown, -1 asked for
     )
-    vector_shift: Ints  # (member,): where its horizon lies in them
+    vector_shift: Ints  # (member,): where its horizon lies in the packed horizons
 
 
 class Shape(NamedTuple):
@@ -229,9 +238,7 @@ HEARERS = 62
 
 @njit(inline="always")
 def is_hearer(heard_by: Ints, place: Any, member: Any) -> Any:
-    """Return whether a content, by its place in per-value arrays, may hold messages for a
-    member.
-    """
+    """Return whether the content at this place of per-value arrays may hold messages for a member."""
     return heard_by[place] >> min(np.int64(member), np.int64(HEARERS)) & 1 != 0
 
 
@@ -245,7 +252,7 @@ def put(rows: Rows, r: Any, fields: Fields, field: Any, value: Any) -> None:
 
 @njit(inline="always")
 def expire(fields: Fields, of_use: OfUse, members: Any, rows: Rows, r: Any) -> None:
-    """Take the messages out of row r that are of no use to any member any more."""
+    """Remove the messages from row r that are of no use to any member any more."""
     for w in range(rows.shape[1]):
         keep = np.uint64(0)
         for member in range(members):
@@ -256,9 +263,9 @@ def expire(fields: Fields, of_use: OfUse, members: Any, rows: Rows, r: Any) -> N
 
 @njit(inline="always")
 def cell(blocks: Blocks, cells: Any, member: Any, local: Any, column: Any) -> Any:
-    """Return the first outcome, or the code in its place.
+    """Return the first outcome of a cell, or `UNKNOWN`, `REFUSED` or `ASKED`.
 
-    `cells`: the table where some of it is hashed, see `Grids.sparse`; else None.
+    `cells`: as `Grids.sparse` gives it: the table if some of it is hashed, otherwise None.
     """
     if cells is None:
         return blocks.content[blocks.off[member] + local * blocks.stride[member] + column]
@@ -277,7 +284,7 @@ def horizons_of(fields: Fields, horizon: SmallInts, vector_shift: Ints, rows: Ro
 
 @njit(inline="always")
 def _ask(ask: Questions, asked: Any, kind: Any, x: Any, y: Any, z: Any) -> Any:
-    """Put a question, for which there is room; return how many there are then."""
+    """Add a question, for which there must be room; return the number of questions."""
     ask[asked, 0] = kind
     ask[asked, 1] = x
     ask[asked, 2] = y
@@ -289,9 +296,9 @@ def _ask(ask: Questions, asked: Any, kind: Any, x: Any, y: Any, z: Any) -> Any:
 def look_up(
     blocks: Blocks, cells: Any, ask: Questions, asked: Any, member: Any, local: Any, column: Any
 ) -> Any:
-    """Return what `cell` does, and how many questions there are then.
+    """Return what `cell` does, and the number of questions.
 
-    A cell that is unknown is asked for once, if there is room.
+    An unknown cell is asked for once, if there is room for a question.
     """
     found = cell(blocks, cells, member, local, column)
     if found == UNKNOWN and asked < len(ask) - 1:
@@ -307,7 +314,7 @@ def look_up(
 def look_up_content(
     grids: Any, ask: Questions, asked: Any, kind: Any, field: Any, content: Any, by: Any
 ) -> Any:
-    """Return the successor of a content of a queue or of a set, as `look_up` does a cell."""
+    """Look up the content that follows from another one as `look_up` does a cell."""
     found = find(grids, field, content, by)
     if found == UNKNOWN and asked < len(ask) - 1:
         asked = _ask(ask, asked, kind, field, content, by)
@@ -317,7 +324,7 @@ def look_up_content(
 
 @njit(inline="always")
 def look_up_vector(vector: SmallInts, ask: Questions, asked: Any, packed: Any) -> Any:
-    """Return the number of all members' horizons, as `look_up` does a cell."""
+    """Look up the number of the packed horizons of all members as `look_up` does a cell."""
     found = np.int64(vector[packed]) - 1
     if found == UNKNOWN and asked < len(ask) - 1:
         asked = _ask(ask, asked, ASK_VECTOR, packed, 0, 0)
@@ -327,7 +334,7 @@ def look_up_vector(vector: SmallInts, ask: Questions, asked: Any, packed: Any) -
 
 @njit(inline="always")
 def list_step(todo: Table, steps: Any, o: Any, member: Any, info: Ints) -> Any:
-    """List a step to be written, if there is room for it; return how many there are then."""
+    """List a step to be written, if there is room for it; return the number of steps, with it."""
     if steps < len(todo):
         todo[steps, 0] = o
         todo[steps, 1] = member
@@ -339,7 +346,7 @@ def list_step(todo: Table, steps: Any, o: Any, member: Any, info: Ints) -> Any:
 def list_at_queue(
     todo: Table, steps: Any, o: Any, member: Any, info: Ints, queue: Any, rest: Any
 ) -> Any:
-    """List a step that leaves `rest` in the field of a queue, as `list_step` does."""
+    """List a step that leaves the content `rest` in the field of a queue, as `list_step` does."""
     if steps < len(todo):
         todo[steps, 3] = queue
         todo[steps, 4] = rest
@@ -348,7 +355,7 @@ def list_at_queue(
 
 @njit(inline="always")
 def take_back(t: Lookup, cells: Any, info: Ints, start: Any, n: Any, here: Ints) -> None:
-    """Take back the count of a row's steps from `start` to `n`."""
+    """Subtract the steps from `start` to `n` of `info`, which are one row's, from the counts."""
     for i in range(start, n):
         kind = info[i] & 15
         if kind <= TAKE:
@@ -361,7 +368,7 @@ def take_back(t: Lookup, cells: Any, info: Ints, start: Any, n: Any, here: Ints)
                 for j in range(part, part + t.joint.part_count[k]):
                     member = np.int64(t.joint.part_member[j])
                     o = cell(t.blocks, cells, member, here[member], t.joint.part_column[j])
-                    # The crash is one of this cell's outcomes, if it is in reach.
+                    # This member crashed if the crash is one of the outcomes of its cell.
                     crashed = (info[i] >> 32) - 1
                     upto = o
                     while t.outcomes.last[upto] == 0 and upto < crashed:

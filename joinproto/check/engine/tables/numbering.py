@@ -1,7 +1,7 @@
-"""The numbers that a search gave to everything, as plain data: for another search to go on with.
+"""The numbering of a search as plain data, with which a later search continues.
 
-The other search must be of the same world and the same code.  The caller that keeps the numbers
-makes sure of that.
+The later search must be of the same world and the same code.  The caller that stores the numbering
+checks this.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 _FROM_WORLD = ["world", "codes", "environment", "expiry", "_shape"]
 _OF_ONE_SEARCH = ["code_comparison", "failing", "_budget"]
 _BY_COMBINATION = ["joint", "joint_steps", "joint_lists"]
-"""Those are numbered by the judge, again in each search."""
+"""Attributes of combinations, which the judge numbers again in each search."""
 
 _NOT_KEPT = frozenset([*_FROM_WORLD, *_OF_ONE_SEARCH, *_BY_COMBINATION])
 
 
 class TablesNumbering:
-    """The numbering of one `Tables`: to be kept, and to be taken."""
+    """Reads and replaces the numbering of one `Tables`."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -38,10 +38,10 @@ class TablesNumbering:
         return {"tables": kept, "horizons": tables.expiry.horizons}
 
     def take(self, content: dict[str, Any]) -> None:
-        """Give everything the number that it had.  Readers of the tables must read them again.
+        """Use the numbering of `content`.  Readers of the tables must read them again.
 
-        Afterwards no memory limit binds the tables (`Arrays.bound_by`), and they count the steps
-        that the other search counted (`Arrays.forget_taken`).
+        Afterwards the tables have no memory limit (call `Arrays.bound_by`), and hold the earlier
+        search's counts of steps (call `Arrays.forget_taken` to reset them).
         """
         tables, expiry = self._tables, self._tables.expiry
         vars(tables).update(content["tables"])
@@ -54,7 +54,10 @@ class TablesNumbering:
         expiry.horizons = content["horizons"]
 
     def samples(self, content: dict[str, Any], most: int) -> Iterator[bool]:
-        """Yield of some steps and states of each member whether its code says the same."""
+        """Yield, for some steps and states of `content`, whether the code still answers the same.
+
+        `most`: so many of each kind, for each member.  Verdicts of claims are included.
+        """
         tables, found = self._tables, _Found(content["tables"])
         for field, code in enumerate(tables.codes.members):
             states, events = found.values_of(field)

@@ -17,7 +17,7 @@ class Numbers:
 
     @cached_property
     def of(self) -> dict[Any, int]:
-        """The number of each.  A search that meets nothing new never needs it."""
+        """The number of each value.  A search that meets no new value never needs this."""
         return {value: number for number, value in enumerate(self.values)}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -41,8 +41,9 @@ class Numbers:
 
 
 class Observed:
-    """The observation of a member, and its disk, as claims get them: a copy each time where the
-    value is mutable.
+    """The observation of a member and of its disk, as claims get them.
+
+    If one of them is mutable, each access returns a copy.
     """
 
     __slots__ = ("_disk", "_shown", "is_fixed")

@@ -1,7 +1,7 @@
-"""The outcomes of steps, by number: as they were answered, or made again from numbers.
+"""The outcomes of steps, by number: as they were answered, or built again from stored numbers.
 
-A search that continues with another search's numbers needs few outcomes, but all outcomes together
-are most of the cache.  So they are stored as numbers, and each outcome is made on first use.
+A search that continues with another search's numbers needs few of its outcomes, but all outcomes
+together are most of the cache.  So they are stored as numbers, and each is built on first use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.tables.tables import Tables
 
 COSTS: dict[Cost, int] = {"": 0, "crash": 1, "wipe": 2}
-"""The cost of an outcome, as the compiled loops read it."""
+"""The number of each cost in the compiled loops."""
 
 _COSTS = tuple(COSTS)
 
@@ -77,7 +77,7 @@ class Outcomes:
 
     @property
     def are_faults(self) -> Flags:
-        """Return, for each outcome, whether it spends a fault or is cut short by one."""
+        """For each outcome, whether it spends a fault or is cut short by a crash."""
         count = len(self)
         found: Flags = self._out["cost"].array[:count] != 0
         return found | (self.effects.array[:count] >= 0)
@@ -128,15 +128,15 @@ class Faults:
         return cls(outcomes, *(np.array(items or [False]) for items in (moves, joint)))
 
     def of_steps(self, info: Ints) -> Flags:
-        """Return, for each step, whether it is a fault: `joinproto.check.steps.Move.is_fault`.
+        """Return, for each step, whether it is a fault, as `joinproto.check.steps.Move.is_fault`.
 
-        `info`: int64 (step,), as `parts_of` takes it apart.
+        `info`: int64 (step,), see `parts_of`.
         """
         kind, a, o = parts_of(info)
         fault: Flags = (kind == LOSE) | (kind == DOUBLE)
         own, moved, together = kind <= TAKE, kind == MOVE, kind == TOGETHER
         fault[own] = self.outcome[o[own]]
         fault[moved] = self.move[a[moved]]
-        # A joint step in which a member crashes is one as well.
+        # A joint step in which a member crashes is a fault as well.
         fault[together] = self.joint[a[together]] | (o[together] > 0)
         return fault

@@ -1,4 +1,4 @@
-"""Messages from one member to another, as numbers: contents of queues and of bags."""
+"""Numbers for the contents of queues and bags, which hold messages from one member to another."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ if TYPE_CHECKING:
 
 
 MESSAGES_MAX = 1 << 20
-"""The number of different messages."""
+"""The most different messages that a world may have."""
 
 
 def too_many_messages() -> ModelProblem:
-    """Return the exception for one message too many."""
+    """Return the exception for a message beyond `MESSAGES_MAX`."""
     return ModelProblem(
         f"more than {MESSAGES_MAX} different messages", next="bound what members send"
     )
 
 
 def packed(messages: Iterable[int]) -> str:
-    """Return the contents of a queue as the value of its field: a character for each message's
-    number.
+    """Return the content of a queue as the value of its field: one character for each message.
 
-    A bag of n messages that leave it one by one has n * n / 2 contents.  A string takes a quarter
-    of a tuple's memory, and keeps its hash.
+    A string takes a quarter of a tuple's memory, and keeps its hash.  Memory matters: the contents
+    of a bag that n messages leave one by one hold n * n / 2 messages together.
     """
     return "".join(map(chr, messages))
 
@@ -47,23 +46,23 @@ def numbers_in(held: str) -> list[int]:
 
 
 class Queues:
-    """The values of the fields of queues: see `packed`.  A bag's messages are sorted by number."""
+    """Numbers the contents of queues and bags (see `packed`); a bag's messages are sorted."""
 
     def __init__(self, tables: Tables) -> None:
         network = tables.world.network
         self._tables = tables
         self._capacity: int | None = getattr(network, "capacity", None)
         self._waits = getattr(network, "when_full", "") == "wait"
-        # By queue, which messages `heard_as` knows.
+        # For each queue, whether `heard_as` has each message.
         self._heard: dict[int, Flags] = {}
-        # The first take of each content that is not empty, and its queue.
+        # The first take of each content that is not empty, and the content's queue.
         self._takes_first, self._takes_queue = Growing(np.int64), Growing(np.int16)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_tables": None}
 
     def attach(self, tables: Tables) -> None:
-        """Number those of these tables, from which they were taken to be kept."""
+        """Set the tables, which are left out when the queues are stored."""
         self._tables = tables
 
     def between(self, sender: int, to: int) -> int:
@@ -72,7 +71,7 @@ class Queues:
     def sent(
         self, sender: int, messages: Iterable[tuple[str | None, Hashable]]
     ) -> list[tuple[int, int]]:
-        """Return the queue and the number of each message that a member sends: to one, or all."""
+        """Return (queue, number) of each message that a member sends, once for each receiver."""
         tables, found = self._tables, []
         for to, content in messages:
             number, _ = tables.messages.add(content)
@@ -84,10 +83,10 @@ class Queues:
         return found
 
     def sent_by(self, sender: int, outcome: Outcome) -> list[tuple[int, int]]:
-        """Return the same for the messages that an outcome sends and does not lose."""
+        """Return (queue, number) of each message that an outcome sends and does not lose."""
         tables, queued = self._tables, self.sent(sender, outcome.sent)
         if outcome.cost == "crash" and tables.fifo:
-            # A message that it sent itself before it crashed is under way to it, and lost.
+            # A crash loses the messages to the member, also those that it sent to itself before.
             queued = [pair for pair in queued if pair[0] % tables.members != sender]
         for queue, number in queued:
             self.number(queue, "")
@@ -96,7 +95,7 @@ class Queues:
         return queued
 
     def with_one_more(self, held: str, message: int) -> str | None:
-        """Return the contents of a queue after a send, None if it is full and the sender waits."""
+        """Return the content of a queue after a send; None if it is full and the sender waits."""
         if self._capacity is not None and len(held) >= self._capacity:
             return None if self._waits else held
         at = len(held) if self._tables.fifo else bisect(held, chr(message))
@@ -105,7 +104,7 @@ class Queues:
     def begin(
         self, queues: list[str], sender: int, messages: Iterable[tuple[str | None, Hashable]]
     ) -> None:
-        """Put the messages that a member sends before the first step into `queues`."""
+        """Put the messages that a member sends when it starts into `queues`."""
         for queue, message in self.sent(sender, messages):
             more = self.with_one_more(queues[queue], message)
             if more is None:
@@ -113,7 +112,7 @@ class Queues:
             queues[queue] = more
 
     def number(self, queue: int, content: str) -> int:
-        """Return the number of a queue's contents."""
+        """Return the number of a queue's content."""
         tables = self._tables
         field = tables.queue_field + queue
         known = tables.values[field].of.get(content)
@@ -140,7 +139,7 @@ class Queues:
         return number
 
     def _number_heard(self, queue: int, messages: SmallInts) -> None:
-        """Number new messages as events of their receiver."""
+        """Number the events of the receiver for messages that this queue did not hold before."""
         tables, heard = self._tables, self._heard.get(queue, np.zeros(0, np.bool_))
         if len(heard) < len(tables.messages):
             heard = np.concatenate([heard, np.zeros(len(tables.messages), np.bool_)])
@@ -169,16 +168,16 @@ class Queues:
         return tables.names[sender], tables.names[to], content
 
     def fill_rest(self, queue: int, content: int, place: int) -> None:
-        """Answer the contents of a queue without a received message."""
+        """Write the content of a queue without the message at `place`."""
         tables = self._tables
         held = tables.values[tables.queue_field + queue].values[content]
         rest = self.number(queue, held[:place] + held[place + 1 :])
-        # A replica may have asked, for which no room was made here.
+        # If a copy of the tables asked, on another machine, no room was made here.
         tables.rests.make_room(queue, content + 1, place + 1)
         tables.rests.put(queue, content, place, rest)
 
     def fill_add(self, queue: int, content: int, message: int) -> None:
-        """Answer the contents of a queue with one message more."""
+        """Write the content of a queue with one message more."""
         tables = self._tables
         held = tables.values[tables.queue_field + queue].values[content]
         more = self.with_one_more(held, message)

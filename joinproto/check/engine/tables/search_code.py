@@ -1,4 +1,4 @@
-"""The code that a search runs: which files it is, and which of its classes a file may name."""
+"""The code that a search runs: its source files, and the classes that a stored file may name."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SAMPLES = 1_000
 
 
 def code_of(tables: Tables) -> str:
-    """Return a hash of the source of members and claims, and of all that they import.
+    """Return a hash of the source of joinproto, of members and claims, and of all that they import.
 
-    Of installed packages only our own.
+    Other installed packages are left out.
     """
     found = hashlib.sha256()
     files = {path for one in packages.MODELS for path in packages.folder(one).rglob("*.py")}
@@ -55,9 +55,9 @@ def member_codes(tables: Tables) -> list[Any]:
 def take_numbering(
     numbering: TablesNumbering, content: dict[str, Any], *, kept: str, next: str
 ) -> None:
-    """Take what members said; raises `UsageProblem` where they say otherwise now.
+    """Use a stored numbering; raise `UsageProblem` if members answer otherwise now.
 
-    `kept`: what it is of; `next`: what to do then.
+    `kept`: what the message calls the stored content; `next`: what it advises to do.
     """
     try:
         are_same = all(numbering.samples(content, SAMPLES))
@@ -73,9 +73,9 @@ def take_numbering(
 
 
 def _sources(tables: Tables) -> set[Path]:
-    """Return the files of members' classes and of claims, and of all that they import.
+    """Return the files of members' classes, of claims, and of all that they import.
 
-    Not those of installed packages.
+    Files of installed packages are left out.
     """
     world = tables.world
     asked: list[Any] = [code.objects.kind for code in member_codes(tables)]

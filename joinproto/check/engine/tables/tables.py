@@ -1,8 +1,8 @@
-"""The answers of members' code, as numbers: the only module where code and arrays meet.
+"""The answers of members' code, as numbers: here the kernel's questions become calls of the code.
 
-Every local state, event, message and queue content gets a number when it is first met. `fill`
-answers the kernel's questions, by one call of the real code each (`joinproto/check/determinism.py`
-asks some of them again).
+Every local state, event, message and queue content gets a number when it is first met.  `fill`
+answers each question of the kernel by one call of the code (`joinproto/check/determinism.py` asks
+some of them again).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from joinproto.check.engine.symmetry.interchangeable import CodeComparison
 
 FAILING_MAX = 1000
-"""Cells that may go wrong in a level before the others of it are left out."""
+"""After so many cells of a level that raised errors, its remaining cells are not evaluated."""
 
 
 def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
@@ -79,11 +79,12 @@ class Tables(Arrays):
         self.expiry = Expiry(world, self.names)
         self.choice_fair: list[bool] = []
         self.outcome_cell: list[tuple[int, int, int]] = []  # (member, local, column)
-        self.refused: dict[tuple[int, int], int] = {}  # (member, column) to outcomes by then
+        # (member, column) -> the number of outcomes when the event was first refused.
+        self.refused: dict[tuple[int, int], int] = {}
         self.outcomes = Outcomes(self.values, self.out, self.outcome_cell)
-        self.messages = Numbers()  # of sets: see `joinproto.check.steps.Sent`; of queues: contents
-        # Of each message of a set: which members may receive it, as which of its events; and as
-        # bits.
+        # Messages of sets, see `joinproto.check.steps.Sent`; of queues only their contents.
+        self.messages = Numbers()
+        # For each message of a set: its receivers, the event of each, and the receivers as bits.
         self.receivers: list[tuple[list[int], list[int], int]] = []
         self.queues = Queues(self)
         self.joint_steps: list[Together] = []
@@ -92,15 +93,15 @@ class Tables(Arrays):
         self.claimed = Claimed()  # the claims' verdicts
         self.states_before = 0
         self.heard: list[tuple[LocalState, Any, LocalState]] = []  # state, event, state of monitor
-        self.code_comparison: CodeComparison | None = None  # where members are renamed
+        self.code_comparison: CodeComparison | None = None  # if members are renamed
         self._initial: list[tuple[list[int], list[int]]] = []
-        # Cells whose question went wrong, as if there were no such step; None if it is raised.
+        # The errors of cells, which are kept as refused; None if errors are raised at once.
         self.failing: dict[tuple[int, int, int], ModelProblem] | None = None
         self._number_environment()
         if answers is not None:
             answers.give(self.codes, TablesNumbering(self))
             self.forget_taken()
-        # How many outcomes another search met; and how many states, if it came to its end.
+        # The number of outcomes that an earlier search met; `states_before` is that of its states.
         self.numbered_before = len(self.outcomes)
 
     def value_counts(self) -> list[int]:
@@ -137,16 +138,16 @@ class Tables(Arrays):
         known = self.columns[field].of.get(event)
         if known is not None:
             return known
-        # Make room first, here and below: if memory ends, no value has a number without room.
+        # Make room first, here and below: if memory runs out, no value has a number without room.
         self.cells.make_room(field, len(self.values[field]), len(self.columns[field]) + 1)
         return self.columns[field].add(event)[0]
 
     def local(self, field: int, state: LocalState) -> int:
-        """Return the number of a member's local state; a new one is asked for its choices."""
+        """Return the number of a local state; for a new one, ask the member for its choices."""
         known = self.values[field].of.get(state)
         if known is not None:
             return known
-        # Whatever may go wrong is asked before anything gets a number.
+        # Calls that may raise come before anything gets a number.
         shows, horizon = self._shows(field, state), 0
         choices: tuple[Choice, ...] = ()
         if field != self.monitor:
@@ -162,7 +163,7 @@ class Tables(Arrays):
         first = self.choice_column.count
         for choice, column in zip(choices, columns, strict=True):
             self.choice_column.append(column)
-            # The same event may be a whim in one state and due in another: by state.
+            # By choice, because an event may be fair in one state and not in another.
             self.choice_fair.append(choice.fair)
         at = self.per_value.off[field] + number
         arrays = self.per_value.arrays
@@ -196,7 +197,7 @@ class Tables(Arrays):
         self.receivers.append((members, columns, bits))
         self.to["member"].append_all(members)
         self.to["column"].append_all(columns)
-        # A message without a sender counts as the receiver's own: no split lies between.
+        # A message without a sender counts as the receiver's own, so that no split stops it.
         ones = members if sender is None else [self.number_of[sender]] * len(members)
         links = [one * self.members + at for one, at in zip(ones, members, strict=True)]
         self.to["link"].append_all(links)
@@ -298,7 +299,7 @@ class Tables(Arrays):
     ) -> list[tuple[list[int], list[int]]]:
         """Return the initial states: a number for each field, and the messages of the set.
 
-        Where `until` says so, those that are numbered by then, at least one.
+        If `until` returns true, return only the states numbered until then, at least one.
         """
         if not self._initial:
             for begun in self.codes.beginnings():
@@ -311,7 +312,7 @@ class Tables(Arrays):
         return [([*fields, *contents.numbers(held)], []) for fields, held in self._initial]
 
     def number_contents(self) -> Contents:
-        """Give rows a number for each sender's contents, in place of its bits."""
+        """Give rows a number for each sender's content, in place of bits of messages."""
         more = self.members
         self.fields += more
         self.per_value.add_fields(more)
@@ -325,7 +326,7 @@ class Tables(Arrays):
         return self.contents
 
     def give_bits(self) -> Callable[[Rows], Rows]:
-        """Give rows a bit for each message again; return the function that packs rows so."""
+        """Give rows a bit for each message again; return a function that packs old rows so."""
         contents, old = self.contents, self.layout
         if contents is None:
             return lambda rows: rows
@@ -347,7 +348,7 @@ class Tables(Arrays):
 def environment_tables(
     environment: Environment, number_of: Mapping[Surroundings, int], members: Sequence[str]
 ) -> tuple[kernel.EnvironmentTables, list[tuple[str, Surroundings]]]:
-    """Return the arrays, and each move of the world: its action, and the surroundings after it."""
+    """Return the arrays, and all moves of the world: (action, surroundings after it) each."""
     count = len(environment.states)
     spend = np.full((1 + len(FAULTS), count), -1, np.int32)
     link_up = np.ones((count, len(members) ** 2), np.int8)
