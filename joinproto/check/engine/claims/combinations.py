@@ -1,7 +1,7 @@
-"""Combinations of observations: those of all members, the monitor and the world together.
+"""Combinations of observations: what all members, the monitor and the environment show together.
 
-Each gets a number when it is first met, so that a claim about the whole world is asked once
-for each.
+Each combination gets a number when it is first met, so that a claim about the whole world is
+evaluated once for each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BLOCK = 1 << 16
 
 
 class Combinations:
-    """`parts`: fields that a combination is made of; all but the queues."""
+    """Numbers combinations.  `parts`: so many fields, the first ones, are in a combination."""
 
     def __init__(self, parts: int, budget: Budget) -> None:
         self.parts = parts
@@ -35,7 +35,7 @@ class Combinations:
         return self._sets.bytes_used
 
     def make_room(self, shown: list[int]) -> None:
-        """Set the number of different observations of field f to `shown[f]`."""
+        """Make room for `shown[f]` different observations of each field f."""
         counts = [max(2, count) for count in shown]
         if any(
             count > (1 << width) for count, width in zip(counts, self._layout.widths, strict=True)
@@ -53,7 +53,7 @@ class Combinations:
         end: int,
         picked: Ints | None = None,
     ) -> Ints:
-        """Return the number of each row's combination."""
+        """Return the numbers of the combinations of rows begin to end (or places in `picked`)."""
         source, layout = arrays.layout.places, self._layout
         numbers = np.empty(end - begin, np.int64)
         out = np.empty((min(end - begin, _BLOCK), layout.words), np.uint64)
@@ -66,7 +66,7 @@ class Combinations:
         return numbers
 
     def add(self, shown: Ints) -> Ints:
-        """Return the number of each of `shown`: combination by part, the observations' numbers."""
+        """Return the number of each combination of `shown`, int64 (combination, part)."""
         layout = self._layout
         out = np.zeros((len(shown), layout.words), np.uint64)
         out[:, 0] = np.uint64(1 << 63)
@@ -75,9 +75,9 @@ class Combinations:
         return self._sets.insert(out, len(out))
 
     def shown_from(self, first: int, end: int | None = None) -> Table:
-        """Return the numbers of the observations of the combinations first to end, or to the last.
+        """Return the observations' numbers of combinations first to end (by default, to the last).
 
-        int64 (combination, part).
+        Result: int64 (combination, part).
         """
         end = self.count if end is None else min(end, self.count)
         layout, rows = self._layout, self._sets.rows[first:end]

@@ -1,4 +1,4 @@
-"""The results of a search: its levels, and the claims that each breaks or reaches first."""
+"""The results of a search: its levels, and the first states that break or reach each claim."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Found:
     hits: list[Hit] = Factory(list)
     stopped_by: str = ""
     violated: bool = False
-    unmapped: bool = False  # a state stands for none of an abstract world's
+    unmapped: bool = False  # some state stands for no state of the abstract world
     seconds: float = 0.0
     frontier: int = 0
 
     def is_open(self, claim: Claim) -> bool:
-        """Return whether a further level may still say something about the claim."""
+        """Return whether the claim must be judged on further levels."""
         kind = claim.property.kind
         return kind == "always" or (kind == "sometimes" and not self._has(claim))
 
@@ -40,7 +40,7 @@ class Found:
         return any(hit.claim is claim for hit in self.hits)
 
     def hit(self, claim: Claim, level: int, rows: Ints) -> None:
-        """Take in the rows of a level that break or reach the claim, if they are the first."""
+        """Note the rows of a level that break or reach the claim, if they are the first."""
         if len(rows) and not self._has(claim):
             self.hits.append(Hit(claim, level, rows.astype(np.int64)))
             if claim.property.kind == "always":
@@ -49,7 +49,7 @@ class Found:
     def judge(self, judge: Judge, level: int, rows: Rows, *, joint: bool) -> Ints | None:
         """Judge the rows of one level; return their combination numbers if `joint` steps need them.
 
-        `rows`: of all levels.
+        `rows`: the rows of all levels.
         """
         begin, end = self.levels[level], self.levels[level + 1]
         if begin == end:
@@ -76,6 +76,6 @@ class Found:
                 self.hit(claim, level, begin + np.flatnonzero(holds))
         for claim in judge.implementing:
             if not judge.have(numbers, claim.bit).all():
-                # A step no further on than this level is not one of the abstract world's.
+                # Some state here stands for no state that the abstract world can reach.
                 self.unmapped = self.violated = True
         return numbers if joint else None

@@ -1,8 +1,7 @@
-"""Properties, asked once for each distinct thing that members show.
+"""Judges claims, each evaluated once for each distinct observation or combination of observations.
 
-Claims about one member or a pair cost two look-ups a state.  Claims about the whole world
-are asked once for each combination of observations; combinations are numbered in a row set
-of their own.
+Claims about one member or a pair cost a few look-ups for each state.  Claims about the whole world
+are evaluated once for each combination; combinations are numbered in a row set of their own.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ _PIECE = 1 << 14
 
 @define
 class Claim:
-    """One property as the judge asks it; `bit`: its place in a combination's flags."""
+    """One property as the judge evaluates it; `bit`: its place in a combination's flags."""
 
     property: Property
     bit: int = -1
     premise_bit: int = -1
     meanwhile_bit: int = -1
     premise_met: bool = False
-    asked: StepClaim | None = None  # of one world that implements another
+    asked: StepClaim | None = None  # if the property says that the world implements another
 
     def is_mapped(self, view: View) -> bool:
         """Return whether a view stands for a state that the abstract world can reach."""
@@ -61,9 +60,9 @@ class Claim:
 
 
 def _give_bits(claims: list[Claim]) -> int:
-    """Give each claim about the whole world its bits, one after the other; return how many.
+    """Give each claim about the whole world its bits, one after the other; return their number.
 
-    A claim that a world implements another has a bit for states of the abstract world.
+    A claim that a world implements another has a bit: whether a state is one of the abstract world.
     """
     bits = 0
     for claim in claims:
@@ -82,7 +81,7 @@ def _give_bits(claims: list[Claim]) -> int:
 
 
 class Judge:
-    """Answers which rows break or reach which property."""
+    """Finds the rows that break or reach a property."""
 
     def __init__(self, tables: Tables, budget: Budget) -> None:
         self.tables = tables
@@ -99,15 +98,15 @@ class Judge:
         asked_whole = bool(self.whole or self.implementing)
         self.combines = asked_whole or world.together is not None
         self.steps = [claim for claim in self.claims if claim.property.scope == "step"]
-        # Members, monitor, environment, links where the world shows them: the parts of a view.
+        # The parts of a view: members, monitor, environment, and links if the world shows them.
         self.parts = tables.queue_field + tables.queue_count * world.show_links
         self.within_bit = bits
         self.combines |= world.within is not None
         self._budget = budget
         self._combinations = Combinations(self.parts, budget)
         self.flags: Keys = np.zeros(64, np.uint64)
-        self.met = 0  # combinations, of which `flags` are known
-        self.go_on: Callable[[], None] = lambda: None  # where a limit is met, it raises `Ended`
+        self.met = 0  # the number of combinations whose `flags` are known
+        self.go_on: Callable[[], None] = lambda: None  # raises `Ended` if a limit is met
         # The members, and the monitor if there is one: the subjects of local claims.
         self.watched = tables.members + (tables.monitor >= 0)
         names = [claim.property.name for claim in self.local if is_kept(claim.property)]
@@ -129,7 +128,7 @@ class Judge:
     # -- claims about one member or two ------------------------------------------------
 
     def refresh(self) -> None:
-        """Ask the local claims about every observation met since the last time."""
+        """Evaluate the local claims on every observation met since the last call."""
         tables = self.tables
         counts = [len(tables.shown[f]) for f in range(self.watched)]
         claimed = tables.claimed
@@ -144,43 +143,41 @@ class Judge:
             if tables.code_comparison is not None:
                 tables.code_comparison.check_claims(self, known, before, counts)
         except BaseException:
-            # A search that continues, on Spark where memory ended here, asks about all of it again.
+            # A search that continues after this, as on Spark, evaluates all these again.
             claimed.forget(known)
             raise
         claimed.counts = counts
 
     @property
     def broken(self) -> dict[Key, list[str]]:
-        """The observations, alone or in pairs, that break a local claim, with the claims, in the
-        order found.
-        """
+        """The observations that break local claims, with these claims, in the order found."""
         return self.tables.claimed.broken
 
     @property
     def fears(self) -> BreakingObservations:
-        """All observations that break a claim, of those evaluated."""
+        """All observations found to break a local claim, as the compiled loops read them."""
         return self.tables.claimed.fears
 
     def ask_ahead(self) -> None:
-        """Ask the local claims about new observations; `refresh` reports errors."""
+        """Evaluate the local claims on new observations, and leave errors to the next `refresh`."""
         with suppress(ModelProblem, Ended):
             self.refresh()
 
     def places(self, item: Property) -> list[tuple[int, int]]:
-        """Return the watched fields that a local claim sees, as `places_of` does."""
+        """Return the pairs of watched fields that a local claim sees, as `places_of` does."""
         return places_of(item, self.tables.names, self.watched)
 
     def fields_of(self, item: Property) -> list[int]:
-        """Return the watched fields that a claim about one is about."""
+        """Return the watched fields that a claim about one member (or the monitor) is about."""
         return [field for field, _ in self.places(item)]
 
     def wants(self, item: Property, field: int, number: int) -> bool:
-        """Return whether an observation satisfies a claim about one member."""
+        """Return whether an observation satisfies a claim about one member; `DOWN` never does."""
         shown = self._shown(field, number)
         return shown is not DOWN and ask(item, item.holds, shown)
 
     def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
-        """Evaluate `item` on new observations, alone or paired with all known ones."""
+        """Evaluate `item` on each new observation, or on each pair with a new observation."""
         found = [np.empty((0, 4), np.int64)]
         for field, other in self.places(item):
             if field == other:
@@ -209,7 +206,7 @@ class Judge:
         return bad
 
     def mark(self, seen: Sequence[Iterable[int]]) -> None:
-        """Take note of the observations seen, by watched field."""
+        """Note the numbers of the observations seen, by watched field."""
         for marks, numbers in zip(self._seen_sets, seen, strict=True):
             marks.update(numbers)
 
@@ -240,7 +237,7 @@ class Judge:
             if not wanted:
                 continue
             first = tables.per_value.off[member]
-            # In pieces: a level may be as large as memory allows.
+            # In pieces, because a level may be as large as memory allows.
             for at in range(begin, end, 1 << 16):
                 upto = min(end, at + (1 << 16))
                 local = layout.values(rows[at:upto], member)
@@ -274,14 +271,14 @@ class Judge:
         end: int,
         picked: Ints | None = None,
     ) -> Ints:
-        """Return the number of each row's combination of observations, asking about new ones."""
+        """Return the number of each row's combination; evaluate the claims on new combinations."""
         self._combinations.make_room(self._shown_counts())
         numbers = self._combinations.number(self.tables, rows, begin, end, picked)
         self._ask_new()
         return numbers
 
     def number_shown(self, shown: Ints) -> Ints:
-        """The same of combinations that are given by the numbers of their observations."""
+        """Do the same as `number` for combinations given by the numbers of their observations."""
         self._combinations.make_room(self._shown_counts())
         numbers = self._combinations.add(shown)
         self._ask_new()
@@ -291,7 +288,7 @@ class Judge:
         return [len(shown) for shown in self.tables.shown[: self.parts]]
 
     def have(self, numbers: Ints, bit: int) -> Flags:
-        """Return whether each of these combinations has a bit, such as one of a claim."""
+        """Return whether the flags of each of these combinations have this bit."""
         return has_bit(self.flags[numbers], bit)
 
     def view(self, number: int) -> View:
@@ -299,10 +296,10 @@ class Judge:
         return view_of(self.tables, self._combinations.shown(number))
 
     def _fix_joint(self, times: int) -> None:
-        """Give this many further combinations the joint steps that are the same in all."""
+        """Give this many further combinations their joint steps, the same for all combinations."""
         tables = self.tables
         if tables.joint["first"].count == 0 and times:
-            # No view is needed to list them; which one it is makes no difference.
+            # These steps are the same for all views, so any view will do.
             steps = guard("together", partial(listed_steps, tables.world.joint_steps, self.view(0)))
             tables.add_joint(steps)
             times -= 1
@@ -337,7 +334,7 @@ class Judge:
         return self.tables.joint_lists.number(steps)
 
     def _read_new(self, count: int) -> None:
-        """Ask about combinations up to `count`, each question once for each set of values read."""
+        """Answer the questions about combinations up to `count`, each once for the values read."""
         if self._readings is None:
             questions = list(self.questions())
             self._bits = [bit for bit, _ in questions]

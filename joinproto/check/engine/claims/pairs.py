@@ -1,6 +1,6 @@
-"""Claims about two that stand side by side: each pair of things shown is asked once.
+"""Claims about pairs: a claim is evaluated once for each pair of values that members show.
 
-Two members often have the same observation, so answers belong to observations, not to members.
+Several members often show the same value, so verdicts belong to values and not to members.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _PLACES = 1 << 20
 
 
 class Ids:
-    """A number for everything that is shown, by any member; `DOWN` has none.
+    """A number for each value that any member or the monitor shows.
 
-    `of(field)`: the number of each observation of a watched field, -1 for `DOWN`.
+    `of(field)` returns the number for each observation of a watched field, -1 for `DOWN`.
     """
 
     def __init__(self, shown: list[Observations], watched: int) -> None:
@@ -64,12 +64,12 @@ class Ids:
 
 
 class _Side:
-    """The observations on one side of a claim, numbered, whole or in part."""
+    """The parts of observations that one side of a claim reads, numbered."""
 
     def __init__(self, item: Property, part: Callable[[Any], Any], ids: Ids) -> None:
         self._item, self._part, self._ids = item, part, ids
         self._parts = Observations()
-        # Of each thing shown; of no other field's, which may be of another kind.
+        # The part's number for each value shown by fields of this side; others may lack the part.
         self._numbers = np.full(64, _UNNUMBERED)
 
     def __len__(self) -> int:
@@ -96,10 +96,10 @@ class _Side:
 
 
 class Pairs:
-    """The verdict of one claim on each pair, int8, shape (one, other); grows by doubling.
+    """The verdict of one claim on each pair of values, or of their parts, if it is about parts.
 
-    A square of all that is shown, as many places as there are questions: `budget` is asked for
-    it, and raises `TooMany`.  Where a claim is about parts, of the parts.
+    Verdicts are a square of int8, shape (one, other), which grows by doubling.  `budget` raises
+    `TooMany` if the square does not fit.
     """
 
     def __init__(self, item: Property, ids: Ids, budget: Budget) -> None:
@@ -114,7 +114,7 @@ class Pairs:
     def broken(
         self, field: int, other: int, before: list[int], counts: list[int]
     ) -> Iterator[tuple[Ints, Ints]]:
-        """Yield numbers, and other numbers, that break it and were not both there before."""
+        """Yield (numbers, others) of pairs with a new observation that break the claim."""
         self._make_room(field, other)
         new = slice(before[field], counts[field])
         yield from self._block(field, other, new, slice(0, counts[other]))
@@ -146,7 +146,7 @@ class Pairs:
             of = every[first : min(first + step, numbers.stop)]
             here = np.ix_(of, to)
             answers = self._answers[here]
-            # DOWN, -1, reads the last place of a row or a column: it is no pair at all.
+            # DOWN, -1, has read the last row or column, which is wrong: such a pair never counts.
             answers[of < 0], answers[:, to < 0] = HOLDS, HOLDS
             if self._ask(of, to, answers == UNASKED):
                 is_pair = answers == UNASKED

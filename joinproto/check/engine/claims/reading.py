@@ -1,15 +1,15 @@
-"""Answers by the values that were read: functions of a view are called once for each set of values
-they read.
+"""Answers kept by the values read: a function of a view is called once for each set of values that
+it reads.
 
-A function that asks for `view["p1"]` alone answers the same in all states in which p1 shows the
+A function that reads only `view["p1"]` gives the same answer in all states in which p1 shows the
 same.  So each function gets a tree.  An inner node names the part of the view that the function
 reads next and has one branch for each observation of that part; a leaf is the answer.  Where the
 tree has no answer yet, the function is called with a view that records reads (`ReadView`), and the
-reads become a path of the tree.
+reads become a path in the tree.
 
-Why this is right: the answer of a function of a view depends only on its reads.  Two views that
-agree on all that one call has read lead to the same answer.  Reading more than the answer needs
-makes a tree larger, and no answer wrong.
+This is right because the answer of a function of a view depends only on its reads.  Two views that
+agree on all that one call has read lead to the same answer.  If a function reads more than its
+answer needs, the tree is larger, and the answers are still right.
 
 A function that reads almost everything gains nothing by a tree.  Its tree is given up, and it is
 called for each combination (`CALLS_PER_ANSWER`).
@@ -30,24 +30,24 @@ from joinproto.check.engine.tables.tables import Tables
 from joinproto.check.view import NO_DISKS, View
 
 _UNKNOWN = -1
-"""There is no answer yet.  A number from 0 on is a node; -2 - n stands for the answer n."""
+"""No answer is known yet.  A number from 0 on is a node; -2 - n stands for the answer n."""
 
 TRIES = 4_096
-"""After each this many calls it is asked whether a tree is of use."""
+"""The use of a tree is checked each time after so many calls of its function."""
 
 CALLS_PER_ANSWER = 0.5
-"""A tree that needed more calls than that, of the answers since it was asked last, is given up."""
+"""A tree is given up if it needed more calls per answer than this since the last check."""
 
 BRANCHES_MAX = 1 << 22
-"""Branches of all trees together: 16 MB.  A tree that would need more is given up."""
+"""The most branches of all trees together: 16 MiB.  A tree that would need more is given up."""
 
 
 class ReadView(View):
     """The view of one combination, which records reads.
 
-    `numbers`: of the observations, by part.  `read`: the parts that were read, each once, in the
-    order of their first use.  Its values are made once, as in a `View`: a function that changes it
-    sees the change until its call is over.
+    `numbers`: the numbers of the observations, by part.  `read`: the parts that were read, each
+    once, in the order of their first use.  Each value is made once, as in a `View`, so a function
+    that changes a value sees the change until its call ends.
     """
 
     __slots__ = ("_held", "_numbers", "_tables", "read")
@@ -74,7 +74,7 @@ class ReadView(View):
 
     def __getitem__(self, name: str) -> Any:
         member = self._tables.number_of.get(name)
-        # An unknown name is refused as a view refuses it.
+        # An unknown name raises the same error as in a view.
         return super().__getitem__(name) if member is None else self._shown_by(member)
 
     @property
@@ -126,14 +126,14 @@ def view_of(tables: Tables, numbers: Sequence[int]) -> View:
 
 
 def copy_of(view: View) -> View:
-    """Return another view of the same values: its dicts are its own."""
+    """Return a view of the same values, with dicts of its own."""
     links = None if view._links is None else dict(view._links)
     disks = (*view.disk.values(),)
     return View(view._names, view._shown, disks, view.monitor, view.split, links)
 
 
 def links_of(tables: Tables, shown_by: Callable[[int], Any]) -> dict[tuple[str, str], Any] | None:
-    """Return messages under way by sender and addressee, None if the world shows no links."""
+    """Return the messages under way by (sender, addressee); None if the world shows no links."""
     if not tables.world.show_links:
         return None
     links = {}
@@ -151,10 +151,10 @@ class _NoTree(Exception):
 
 @define
 class ViewFunction:
-    """One function of a view.  `call`: asks it; the answer is a number from 0 on.
+    """One function of a view.  `call` returns its answer, a number from 0 on.
 
-    `is_tree`: whether its answers are kept by the values read.  `calls`, `answers`: since it was
-    last asked whether the tree is of use.
+    `is_tree`: whether its answers are kept in a tree.  `calls`, `answers`: how many there were
+    since the last check of the tree's use.  `begin`: from this combination on it has no tree.
     """
 
     call: Callable[[View], int]
@@ -167,9 +167,9 @@ class ViewFunction:
 class Readings:
     """The trees of several functions of views, and their answers for combinations.
 
-    `roots`: int64 (function,).  `node_part`, `node_first`, `node_room`: int64 (node,), the part
-    it reads, its first branch, and for how many observations it has branches.  `branches`: int32.
-    A root and a branch are a node, an answer, or `_UNKNOWN`.
+    `_roots`: int64 (function,).  `_node_part`, `_node_first`, `_node_room`: int64 (node,), the part
+    that a node reads, its first branch, and for how many observations it has branches.
+    `_branches`: int32.  A root or a branch is a node, an answer, or `_UNKNOWN`.
     """
 
     def __init__(self, tables: Tables, functions: Sequence[Callable[[View], int]]) -> None:
@@ -225,19 +225,19 @@ class Readings:
             view = view_of(self.tables, numbers) if fixed else None
             for number, asked in late:
                 if at >= asked.begin:
-                    # A new one each time: a function may change its view.
+                    # A new view for each call, because a function may change its view.
                     own = view_of(self.tables, numbers) if view is None else copy_of(view)
                     found[at, number] = asked.call(own)
 
     def _are_fixed(self, shown: Table) -> bool:
-        """Return whether nothing in these views can change."""
+        """Return whether all values in the views of these combinations are immutable."""
         parts = zip(self.tables.shown, shown.T, strict=False)
         return all(part[number].is_fixed for part, own in parts for number in np.unique(own))
 
     # -- a tree grows --------------------------------------------------------------------
 
     def _grow(self, which: int, numbers: Sequence[int], at: int) -> None:
-        """Call a function for one combination, and let its tree have the answer."""
+        """Call a function for combination `at`, and add the answer to its tree."""
         asked = self.functions[which]
         view = ReadView(self.tables, numbers)
         answer = asked.call(view)
@@ -253,15 +253,15 @@ class Readings:
                 asked.calls, asked.answers = 0, -at
 
     def _keep(self, which: int, path: Sequence[tuple[int, int]], answer: int) -> None:
-        """Make a path of the reads, with the answer at its end; raises `_NoTree`."""
-        place = -1  # of the branch that leads on; -1: the root
+        """Add a path of the reads, with the answer at its end; raises `_NoTree`."""
+        place = -1  # the place of the branch that continues the path; -1: the root
         for part, number in path:
             node = self._at(which, place)
             if node == _UNKNOWN:
                 node = self._new_node(part)
                 self._set(which, place, node)
             elif node < 0 or self._node_part.array[node] != part:
-                # It reads in another order, as the elements of a set may come.
+                # The function reads in another order now, as when it iterates over a set.
                 raise _NoTree
             self._make_room(node, number)
             place = int(self._node_first.array[node]) + number
@@ -287,7 +287,7 @@ class Readings:
         return self._node_part.count - 1
 
     def _make_room(self, node: int, number: int) -> None:
-        """Add a branch for an observation to a node."""
+        """Make room for the branch of an observation in a node."""
         room, before = int(self._node_room.array[node]), int(self._node_first.array[node])
         if number >= room:
             first = self._room_for(2 * number)
@@ -295,7 +295,7 @@ class Readings:
             self._node_first.array[node], self._node_room.array[node] = first, 2 * number
 
     def _room_for(self, count: int) -> int:
-        """Return where this many new branches begin; raises `_NoTree` where they are too many."""
+        """Return the place of the first of `count` new branches; raises `_NoTree` if too many."""
         first, used = self._used, self._used + count
         if used > BRANCHES_MAX:
             raise _NoTree
@@ -320,12 +320,12 @@ def _walk(
     node_room: Ints,
     branches: SmallInts,
 ) -> Any:
-    """Write the answers that trees have into `found`, from (at, which) on.
+    """Write the answers that the trees have into `found`, from (at, which) on.
 
     `shown`: int64 (combination, part); `found`: int64 (combination, function).  `trees`: bool
-    (function,), whether it has a tree; the others are as in `Readings`.
+    (function,), whether a function has a tree; the rest as in `Readings`.
 
-    Return the first (combination, function) without an answer; behind all: (all, 0).
+    Return the first (combination, function) without an answer; (len(shown), 0) if there is none.
     """
     while at < len(shown):
         while which < len(roots):

@@ -1,6 +1,6 @@
-"""Claims about the whole world where members are interchangeable: asked under every renaming, too.
+"""Claims about the whole world, evaluated under every renaming of interchangeable members.
 
-No answers are kept by reads here: a question about the renamings of a view concerns all of it.
+Answers are not kept by the values read (`reading.py`), because a renaming concerns the whole view.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def listed_steps(together: Callable[[View], Any], view: View) -> list[Any]:
 
 
 def _actions(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
-    """Return the actions of the steps, renamed; their words may name members in any way."""
+    """Return the renamed steps, without `detail`, a text that may name members in any way."""
     return Counter(
         (
             step.action,
@@ -56,14 +56,14 @@ def _actions(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
 
 
 def ask_renamed(judge: Judge, count: int) -> None:
-    """Ask all claims about the combinations up to `count` that were not asked about yet."""
+    """Evaluate all claims on the combinations from `judge.met` up to `count`."""
     world, renamed = judge.tables.world, judge.renamed
     questions = [(bit, ask) for bit, ask in judge.questions() if bit >= 0]
     for number in range(judge.met, count):
         if number % 64 == 0:
             judge.met = number
             judge.go_on()
-        # A new view each time: a claim may change its view.
+        # A new view for each question, because a claim may change its view.
         flags = sum(bool(ask(judge.view(number))) << bit for bit, ask in questions)
         _refuse_unlike(judge, number, flags)
         judge.flags[number] = flags
@@ -75,7 +75,7 @@ def ask_renamed(judge: Judge, count: int) -> None:
 
 
 def _refuse_unlike(judge: Judge, number: int, flags: int) -> None:
-    """Raise `ModelProblem` where claims or the bound say another thing of a renaming."""
+    """Raise `ModelProblem` if a claim or `within` has another answer for a renamed view."""
     tables = judge.tables
     if tables.code_comparison is not None and judge.whole:
         tables.code_comparison.check_whole(judge.whole, judge.view(number), flags)
@@ -91,7 +91,7 @@ def _refuse_unlike(judge: Judge, number: int, flags: int) -> None:
 
 
 def _list_joint(judge: Judge, view: View) -> None:
-    """Give the next combination its joint steps, which must be the same under all renamings."""
+    """Give the next combination its joint steps; a renamed view must have the renamed steps."""
     listed = judge.tables.world.joint_steps
     steps = guard("together(view)", partial(listed_steps, listed, view))
     judge.tables.add_joint(steps)

@@ -1,4 +1,4 @@
-"""The observations of a row: local claims about them, and the whole combination."""
+"""Compiled loops over observations of rows: which break a local claim, and their combination."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from joinproto.check.engine.tables.arrays import Arrays
 from joinproto.check.engine.tables.claimed import BreakingObservations
 
 _BAD_MOST = 1 << 16
-"""The capacity for rows that break a claim, at first."""
+"""The initial room for rows that break a claim."""
 
 _SHARED_LEAST = 1 << 16
-"""Fewer rows are looked at by one alone."""
+"""Fewer rows than this are looked at by one thread."""
 
 
 def watch(
@@ -54,7 +54,7 @@ def watch(
     def piece(begin: int, end: int) -> tuple[Ints, Flags]:
         bad, seen, found = watched_with(begin, end, _BAD_MOST)
         if found > _BAD_MOST:
-            # Seldom: again, with room for all.  Some alone would depend on the rows' order.
+            # This is rare.  All rows are needed: which ones came first depends on the rows' order.
             bad, seen, found = watched_with(begin, end, found)
         return bad[:found], seen
 
@@ -79,8 +79,9 @@ def watch_few(
 ) -> Any:
     """Return the observations seen and the number of rows that break a claim; write those rows.
 
-    At most 64 observations in all: `bit` has one for each value of a member, `feared` those
-    with which it breaks a claim, its own where it breaks one alone.
+    For at most 64 observations in all.  `bit`: the bit of the observation of each local state.
+    `feared`: the bits of the observations with which that observation breaks a claim, among them
+    its own if it breaks a claim alone.
     """
     found = 0
     seen = np.uint64(0)
@@ -113,7 +114,7 @@ def watch_many(
     seen: Flags,
     bad: Ints,
 ) -> Any:
-    """The same for any number of observations: mark the seen ones in `seen`."""
+    """Do the same for any number of observations; mark the observations seen in `seen`."""
     found = 0
     is_feared = conflicts.shape[1] > 0
     numbers = np.zeros(members, np.int64)
@@ -124,7 +125,7 @@ def watch_many(
             number = np.int64(base[member] + shown[off[member] + value])
             numbers[member] = number
             seen[number] = 1
-            # One place for each pair: whole lines of this many observations are in no near cache.
+            # One look-up for each pair, because lines for so many observations do not fit a cache.
             for other in range(member + 1 if is_feared else 0):
                 at = numbers[other]
                 wrong |= conflicts[number, at >> 6] >> np.uint64(at & 63)
@@ -148,7 +149,7 @@ def combine(
     to: Places,
     out: Rows,
 ) -> None:
-    """Write each row's combination of observations, packed."""
+    """Write the combination of observations of each row, packed by `to`, into `out`."""
     for p in range(begin, end):
         r = picked[p] if len(picked) > 0 else np.int64(p)
         for w in range(out.shape[1]):

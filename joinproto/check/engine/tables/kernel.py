@@ -164,9 +164,7 @@ class Lookup(NamedTuple):
     takes: TakeTables
     environment: EnvironmentTables
     joint: Joint
-    event_taken: (
-        Ints  # (kind,): how often messages were lost or doubled, and moves, joint steps made
-    )
+    event_taken: Ints  # (kind,): counts of messages lost or doubled, of moves, of joint steps
 
 
 class Bits(NamedTuple):
