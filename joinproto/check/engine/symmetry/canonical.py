@@ -1,4 +1,4 @@
-"""Rows under renaming: exchanging two members, sorting them, trying every permutation."""
+"""Compiled loops that rename the members of rows: exchange two, sort all, try all permutations."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Swaps(NamedTuple):
 class Order(NamedTuple):
     """The facts that distinguish members of the group, in the order of comparison."""
 
-    group: Ints  # their fields
-    own: SmallInts  # (off[field] + value): colour of the member's own state
-    in_group: SmallFlags  # of each field
+    group: Ints  # (member of the group,): its field
+    own: SmallInts  # (off[field] + value,): colour of the member's own state
+    in_group: SmallFlags  # (field,): whether it is a member of the group
     colour: Block  # (member of the group, off[field] + value)
     classes: Table  # (class, member of the group) -> message of a set
 
 
-# No counts of references (_nrt) in these loops, as in those of the expansion: their output arrays
-# are given.  `room`: uint64, shape (2, words).
+# These loops need no reference counting (_nrt), because they create no arrays.  `room`: uint64,
+# shape (2, words).
 
 
 @njit(inline="always")
@@ -76,7 +76,7 @@ def swap(row: Row, other: Row, j: Any, s: Any) -> None:
 
 @njit(_nrt=False)
 def _differ(row: Row, j: Any, o: Any, s: Any) -> Any:
-    """Compare members j and j + 1 of the group: below 0, 0 or above 0."""
+    """Compare members j and j + 1 of the group: return a number below 0, 0 or above 0."""
     places = s.places
     one, two = o.group[j], o.group[j + 1]
     a, b = o.own[_place_of(row, one, s)], o.own[_place_of(row, two, s)]
@@ -114,7 +114,7 @@ def sort_members(rows: Rows, o: Any, s: Any, room: Rows) -> None:
 
 @njit(cache=True, nogil=True, _nrt=False)
 def least_permutation(rows: Rows, swaps: Ints, s: Any, room: Rows) -> None:
-    """Replace each row by the least of those that `swaps`, one after the other, make of it."""
+    """Replace each row by the least of the rows that `swaps`, one after the other, make of it."""
     words = rows.shape[1]
     here, other = room[0], room[1]
     for r in range(len(rows)):

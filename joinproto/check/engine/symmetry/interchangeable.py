@@ -1,8 +1,8 @@
-"""Whether members that are said to be interchangeable are: asked of all code that a search runs.
+"""Checks that all code that a search runs treats interchangeable members alike.
 
 The code of the renamed member must give the renamed outcome, choose among the renamed steps and
-show the renamed values; the monitor must take the renamed event as it takes the other one, claims
-must say the same of both, and messages expire alike (`Expiry.require_alike`).
+show the renamed values.  The monitor must treat the renamed event as it treats the original, claims
+must give the same verdict, and messages must expire alike (`Expiry.require_alike`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def refuse_claims_about_names(world: World, names: list[str]) -> None:
-    """Raise `ModelProblem` where the world itself tells interchangeable members apart."""
+    """Raise `ModelProblem` if the world itself tells interchangeable members apart."""
     if len(names) < 2:
         raise ModelProblem(
             f"world {world.name} says of no two members that they are interchangeable",
@@ -70,10 +70,10 @@ def changes(name: str) -> ModelProblem:
 
 
 class CodeComparison:
-    """The parts of the members' code that were compared so far.
+    """Compares answers of the code with those for renamed members, each once.
 
-    `maps`: for each swap of neighbours, its renaming; `swap_field`: int64, shape (swaps,
-    fields), where a field's value goes.
+    `maps`: for each swap of neighbours, its renaming; `swap_field`: int64, shape (swaps, fields),
+    as `swapped_fields` returns it.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class CodeComparison:
         self._check_order()
 
     def check_shown(self) -> None:
-        """Compare the observations of states and of their images, all of which have numbers.
+        """Compare the observations of new states with those of their images, which have numbers.
 
-        And how far they have come, where messages expire with that.
+        If messages expire, the horizons are compared as well.
         """
         tables = self.tables
         for field, checked in enumerate(self._shown):
@@ -133,7 +133,7 @@ class CodeComparison:
         return self.tables.shown[field].values[self._of("shown", field, state)]
 
     def images(self, field: int, number: int) -> list[tuple[int, int]]:
-        """Return for each swap of neighbours whose observation, and which, the renamed one is."""
+        """Return, for each swap of neighbours, the renamed observation: (field, number)."""
         shown = self.tables.shown
         found = []
         for j, names in enumerate(self.maps):
@@ -142,7 +142,7 @@ class CodeComparison:
         return found
 
     def check_whole(self, claims: Sequence[Claim], view: View, flags: int) -> None:
-        """Refuse claims about the whole world that say another thing of a renamed view."""
+        """Refuse claims about the whole world whose answer changes for a renamed view."""
         for _, other in self.swapped_views(view):
             for claim in claims:
                 item = claim.property
@@ -153,10 +153,10 @@ class CodeComparison:
     def check_claims(
         self, judge: Judge, known: int, before: Sequence[int], counts: Sequence[int]
     ) -> None:
-        """Refuse claims about one or two that say another thing of renamed members.
+        """Refuse claims about one member or two whose verdict changes for renamed members.
 
-        For new entries, which include a state with all its images or none: broken claims from
-        number `known` on, and observations from `before` on.
+        Only new entries are compared: findings from number `known` on, observations from `before`
+        on.  With an observation, all its images are new.
         """
         broken = judge.broken
         for (one, number, two, other), names in judge.tables.claimed.since(known).items():
@@ -189,7 +189,7 @@ class CodeComparison:
         self._heard = len(tables.heard)
 
     def _check_order(self) -> None:
-        """Refuse joint steps whose order counts: members of a renamed one go in another order."""
+        """Refuse joint steps in which the order of members matters, because renaming changes it."""
         tables = self.tables
         for step in tables.joint_steps[self._joint_seen :]:
             alike = [name for name in step.events if name in self.names]
@@ -237,7 +237,7 @@ class CodeComparison:
                 state = values[self._chosen[field]]
                 self._chosen[field] += 1
                 code = tables.codes.members[field]
-                # Counted: the same choice offered twice is two steps.
+                # Counted, because the same choice offered twice makes two steps.
                 own = Counter((choice.event, choice.fair) for choice in code.choices(state))
                 for j, names in enumerate(self.maps):
                     other = tables.codes.members[int(self.swap_field[j, field])]
@@ -286,9 +286,9 @@ class CodeComparison:
         ask: Callable[[Any], Any],
         renamed: Callable[[Any, int], Any],
     ) -> tuple[Any, int] | None:
-        """Return the renamed question that is answered otherwise, with the swap, or None.
+        """Return a cell of the orbit, and the swap after which its answer differs, or None.
 
-        All of its orbit are asked: the search itself asks of one state for each renaming.
+        The whole orbit is asked, because the search itself asks only about one state of an orbit.
         """
         if cell in self._compared:
             return None
@@ -299,7 +299,7 @@ class CodeComparison:
             for j in range(len(self.maps)):
                 other = image(one, j)
                 if other in compared:
-                    continue  # a swap undoes itself: they were compared from there
+                    continue  # a swap is its own inverse, so this pair was compared already
                 if other not in answers:
                     answers[other] = ask(other)
                     waiting.append(other)
@@ -323,11 +323,11 @@ class CodeComparison:
     def swapped_views(
         self, view: View, *, every: bool = False
     ) -> Iterator[tuple[dict[str, str], Callable[[], View]]]:
-        """Yield every other renaming of the view, and its renaming.
+        """Yield each other view that renaming makes of `view`: the renaming, and the view's maker.
 
-        A claim must say the same of all, and the joint steps be the renamed ones; of the state
-        that is kept for a whole orbit, neighbours exchanged once say too little.  `every`: views
-        met again, too, in each way that swaps of neighbours lead there.
+        A claim must have the same answer for all of them, and joint steps must be the renamed ones.
+        All renamings are needed, because the search keeps one state of an orbit.  `every`: yield a
+        view again for each further sequence of swaps that leads to it.
         """
         first = self._frozen(view)
         known = {first}

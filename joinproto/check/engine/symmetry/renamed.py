@@ -14,7 +14,7 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 def orbit(start: Item, images: Callable[[Item], Iterable[Item]]) -> list[Item]:
-    """Return all that `images` make of one, again and again, that one first."""
+    """Return all items that repeated use of `images` makes of `start`, beginning with `start`."""
     found, known = [start], {start}
     for item in found:
         for other in images(item):
@@ -25,9 +25,9 @@ def orbit(start: Item, images: Callable[[Item], Iterable[Item]]) -> list[Item]:
 
 
 class Renamed:
-    """States renamed by one swap of neighbours; each once, for a state has many cells.
+    """Renames states by a swap of neighbours, each state once, because it has many cells.
 
-    `maps`: for each swap, its renaming.
+    `maps`: for each swap, its renaming of members' names.
     """
 
     def __init__(self, maps: Sequence[dict[str, str]]) -> None:
@@ -45,7 +45,7 @@ class Renamed:
         return known
 
     def keep(self, j: int, state: LocalState, other: LocalState) -> None:
-        """Note that the swap, which is its own inverse, maps these two to each other."""
+        """Note that swap j, which is its own inverse, maps these two states to each other."""
         self._known[j][state] = other
         self._known[j][other] = state
 
@@ -64,9 +64,7 @@ class Renamed:
 
 
 def renamed_shown(observation: tuple[Any, Any], names: dict[str, str]) -> tuple[Any, Any]:
-    """Return the observation of the member and of the disk, renamed; attributes keep their
-    names.
-    """
+    """Rename members in the observation of a member and its disk; attributes keep their names."""
     shown, disk = observation
     if type(shown) is Frozen and shown.kind is Seen:
         shown = Frozen(Seen, (tuple((key, rename(held, names)) for key, held in shown.parts[0]),))

@@ -1,6 +1,6 @@
-"""States that a world's `same` does not tell apart: of those, the one found first continues.
+"""States that a world's `same` does not tell apart: only the first one found continues.
 
-So each run found is a run of the world; a state left out may have led to more.
+So each run found is a run of the world.  A state left out may have led to further states.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from joinproto.check.same import left_on_disk
 
 
 class StateKeys:
-    """Keys of states: the answers of `same` and the claims for the view, then the parts that no
-    view shows.
+    """Keys of states: the answers of `same` and of claims for the view, then what no view shows.
 
-    A state that a claim tells from the one found first is judged, and continues.
+    So a state that some claim tells apart from the first state found is judged, and continues.
     """
 
     def __init__(self, tables: Tables, judge: Judge, budget: Budget) -> None:
@@ -38,7 +37,7 @@ class StateKeys:
         self._keys: RowSet | None = None
 
     def first(self, rows: Rows) -> Ints:
-        """Return the rows that are the first of their kind, and add them."""
+        """Return the places of rows whose key is met for the first time, and add the keys."""
         keys = self._keys_of(rows)
         if self._keys is None:
             self._keys = RowSet(keys.shape[1], self._budget, numbered=True)
@@ -50,7 +49,7 @@ class StateKeys:
         return found
 
     def repack(self, rows: Rows) -> None:
-        """Make the keys of the rows found again, for they are packed in another way now."""
+        """Compute the keys of all rows again, because they are packed in another way now."""
         self._keys = None
         self.first(rows)
 
@@ -73,7 +72,7 @@ class StateKeys:
         except ModelProblem as problem:
             found = f"same(view) gives what tells no states apart: {problem.message}"
             raise ModelProblem(found, next=problem.next, place=place_of(same)) from problem
-        # In bits: claims about the whole world, their premises, and the bound.
+        # The flags hold the claims about the whole world, their premises, and `within`.
         local = tuple(ask_of_view(claim.property, judge.view(number)) for claim in judge.local)
         return self._values.add((said, int(judge.flags[number]), local))[0]
 
@@ -89,7 +88,7 @@ class StateKeys:
         return unseen
 
     def _disk(self, field: int) -> Any:
-        """Return the number of the disk's contents, by local state."""
+        """Return the number of what is on the disk, for each local state of a member."""
         of, values = self._disk_of[field], self._tables.values[field].values
         for local in values[len(of) :]:
             of.append(self._disks[field].add(left_on_disk(self._tables.world, local))[0])

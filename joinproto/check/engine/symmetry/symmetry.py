@@ -1,11 +1,11 @@
-"""One state for each renaming of interchangeable members.
+"""One state stands for all its renamings of interchangeable members.
 
-Renamings are made of swaps of neighbours; every value and message is closed under them, so
-that a state is renamed by look-up.  Where each value treats members independently of one
-another (it is decided by one colour for each member), sorting the members by their colours
-is an exact canonical form.  Otherwise the least of all permutations is taken.
+Every renaming is made of swaps of neighbours.  For each value and message, its images under these
+swaps are numbered, too, so that a state is renamed by look-up.  If each value treats members
+independently of one another (one colour for each member decides the value), sorting the members by
+their colours is an exact canonical form.  Otherwise the least of all permutations is taken.
 
-That members are interchangeable is checked at every step (`interchangeable.py`).
+Whether members are interchangeable is checked at every step (`interchangeable.py`).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from joinproto.check.freeze import rename
 from joinproto.check.problems import ModelProblem
 
 PERMUTED_MAX = 7
-"""Members at most where every permutation must be tried (5,040 of them)."""
+"""The most members if every permutation must be tried (5,040 permutations of 7)."""
 
 
 class Restart(Exception):
-    """The sorted form turned out not to be exact; begin again with permutations."""
+    """The sorted form is not exact for this world; begin again with permutations."""
 
 
 def plain_changes(count: int) -> list[int]:
@@ -67,7 +67,7 @@ def plain_changes(count: int) -> list[int]:
 
 
 def swapped_fields(tables: Tables, group: Ints) -> Table:
-    """Return where each field's value goes when neighbours of the group change places.
+    """Return to which field each field's value goes when neighbours of the group change places.
 
     Result: int64, shape (swap, field).
     """
@@ -88,7 +88,7 @@ def swapped_fields(tables: Tables, group: Ints) -> Table:
 
 
 class Symmetry:
-    """Canonical rows under renaming of the world's interchangeable members."""
+    """Canonical rows of a world with interchangeable members; `sorted_form`: by sorting these."""
 
     def __init__(self, tables: Tables, *, sorted_form: bool = True) -> None:
         self.tables = tables
@@ -159,19 +159,22 @@ class Symmetry:
             numbers = numbers if tables.fifo else sorted(numbers)
             return tables.queues.number(to - tables.queue_field, packed(numbers))
         number = tables.local(to, self.code_comparison.renamed.state(j, value))
-        # The table's own, not one that is equal to it and held next to it.
+        # Keep the table's own object, and no equal one in addition.
         self.code_comparison.renamed.keep(j, value, tables.values[to].values[number])
         return number
 
     def refresh(self) -> bool:
-        """Close all values and messages under renaming; returns whether anything was new."""
+        """Number the images of all values and messages; return whether any value was new.
+
+        Raises `Restart` if the sorted form is not exact, `ModelProblem` if members differ.
+        """
         tables = self.tables
         self.code_comparison.check()
         grew = False
         while True:
             again = False
             for j in range(self.swaps):
-                # Messages first: a sender's contents are renamed by their images.
+                # Messages first, because a sender's content is renamed by its messages' images.
                 if tables.set_network:
                     again |= self._rename_messages(j)
                 for f in range(tables.fields):
@@ -190,7 +193,7 @@ class Symmetry:
         return grew
 
     def _rename_messages(self, j: int) -> bool:
-        """Give every message of a set its image; returns whether one was lacking."""
+        """Number the image of every message of a set; return whether an image was missing."""
         tables, moved, names = self.tables, self._message_images[j], self._maps[j]
         first = moved.count
         while moved.count < len(tables.messages):
@@ -282,7 +285,7 @@ class Symmetry:
         for node in orbit:
             colours = self._colours[node]
             for i, colour in enumerate(colours):
-                # Two members: either colour stands alone; the orbit's first says which.
+                # With two members, both colours occur once, and the orbit's first node decides.
                 if colours.count(colour) == 1 and owners[i] < 0:
                     if len(self.names) == 2 and node[1] in owners:
                         continue
@@ -303,7 +306,7 @@ class Symmetry:
     # -- canonical rows ----------------------------------------------------------------
 
     def _arrays(self) -> None:
-        """Read newly numbered values, or all if their places have changed."""
+        """Write new values into the arrays, or all values if their places have changed."""
         tables, off = self.tables, self.tables.per_value.off
         if off is not self._off:
             size = int(off[-1])
@@ -333,7 +336,7 @@ class Symmetry:
     def form(self) -> Callable[[Rows], None]:
         """Return a function that replaces each row by the representative of all its renamings.
 
-        As all is numbered now.  Several threads may call it at once, on rows of their own.
+        It knows the values numbered now.  Several threads may call it at once, on different rows.
         """
         self._arrays()
         swaps, words = self._as_swaps(), self.tables.layout.words
