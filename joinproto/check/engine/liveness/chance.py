@@ -1,10 +1,10 @@
-"""The searched graph as a Markov chain: how likely a run comes to a state, or takes a step.
+"""The searched graph as a Markov chain: the probability that a run reaches a state or takes a step.
 
-The chain has discrete time (a DTMC).  In each state one of the steps that change it is drawn, in
-proportion to their weights; a state without any is absorbing.  How likely it is to reach a set of
-states is the solution of linear equations, one for each state that can reach it:
+The chain has discrete time (a DTMC).  In each state, one of the steps that change the state is
+drawn, in proportion to their weights; a state without such a step is absorbing.  The probability of
+reaching a set of states solves linear equations, one for each state that can reach the set:
 
-    p(s) = 1 in the set, and else the sum of P(s, t) p(t) over all t
+    p(s) = 1 in the set, otherwise the sum of P(s, t) p(t) over all t
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.steps import Move
 
 SMALL_PART = 2_000
-"""At most this many states that lead to each other are solved in the order in which they stand."""
+"""If no group of states that lead to each other is larger, states are solved in the given order."""
 
 
 class Chain:
-    """The steps of a graph that change a state, each with its probability.
+    """The steps of a graph that change the state, each with its probability.
 
-    `weight_of`: of a step, not negative; asked once for each kind of step.  `source`, `target`,
-    `edge`: int64, of each step with a weight, its states and its place in the graph.
+    `weight_of`: returns the weight of a step, not negative; called once for each kind of step.
+    `source`, `target`, `edge`: int64, the states and the place in the graph of each step with a
+    positive weight.
     """
 
     def __init__(self, graph: Graph, weight_of: Callable[[Move], float]) -> None:
@@ -50,9 +51,9 @@ class Chain:
         self.probability: Floats = weight / total[self.source]
 
     def reach(self, states: Flags, steps: Flags | None = None) -> float:
-        """Return how likely a run comes to one of the states, or takes one of the graph's steps.
+        """Return the probability that a run reaches one of `states` or takes one of `steps`.
 
-        A run begins in each of the world's first states equally often.
+        A run begins in each of the world's initial states with the same probability.
         """
         leaves = ~states[self.source]
         source, target = self.source[leaves], self.target[leaves]
@@ -77,9 +78,10 @@ class Chain:
         return float(np.clip(found[: self.graph.begins].mean(), 0.0, 1.0))
 
     def judge(self, claims: Sequence[Claim], chances: dict[str, float | None]) -> float:
-        """Add each claim's probability; return how likely a run breaks any that it can break.
+        """Add to `chances`; return the probability that a run breaks any of the claims.
 
-        That of a `sometimes` is that it comes true.  A claim about whole runs gets none.
+        `chances` gets the probability that a run breaks each claim, or for a `sometimes`, that it
+        comes true.  A claim about fair runs, or about what is possible, gets none.
         """
         graph, anywhere = self.graph, np.zeros(self.graph.count, np.bool_)
         any_step = np.zeros(len(graph.source), np.bool_)
@@ -103,7 +105,7 @@ class Chain:
 
 
 def _able(source: Ints, target: Ints, ends: Flags, count: int) -> Flags:
-    """Return the states from which steps lead to one that ends the run."""
+    """Return the states from which some steps lead to a step that `ends` the run."""
     able = np.zeros(count, np.bool_)
     able[source[ends]] = True
     while True:
@@ -114,10 +116,10 @@ def _able(source: Ints, target: Ints, ends: Flags, count: int) -> Flags:
 
 
 def _solved(within: csr_matrix, at_once: Floats) -> Floats:
-    """Return x where x = within x + at_once.  `within`: square, each row's sum at most 1.
+    """Return x for which x = within x + at_once.  `within`: square, each row's sum at most 1.
 
-    States that lead to each other stand together, behind those that they lead to: then the
-    equations are solved one after the other, and only such a group is solved at once.
+    States that lead to each other are put side by side, behind the states that they lead to, so
+    that the equations can be solved group by group.
     """
     _, part = connected_components(within, directed=True, connection="strong")
     source, target = within.nonzero()

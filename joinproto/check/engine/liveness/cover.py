@@ -1,7 +1,7 @@
-"""A small set of runs that takes all rows, steps or pairs of steps of a searched graph.
+"""A small set of runs that covers all table rows, steps or pairs of table rows of a searched graph.
 
-The furthest open goal comes first: its run is a shortest one to it, and continues as long as a next
-step takes another open goal.  A goal that a run takes on its way is no longer open.
+The open goal that was found last comes first.  Its run is a shortest one to the goal, and continues
+as long as a next step covers a further open goal.  A goal that a run covers is no longer open.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from joinproto.check.steps import Move
 
 
 class Cover:
-    """`names_of`: the table rows of a step, as rows, or as the halves of pairs.
+    """Finds runs that cover goals.  `names_of`: returns the table rows that a step takes.
 
-    `concerns`: whether a step is one that goals are about; of a pair one of both is enough.  Steps
+    `concerns`: whether goals are about a step; for a pair, one of the two steps is enough.  Steps
     that change nothing are in no run.
     """
 
@@ -43,7 +43,7 @@ class Cover:
         self.into[graph.target[onward]] = onward
 
     def wanted(self) -> dict[Hashable, tuple[int, ...]]:
-        """Return each goal with the first edges that take it, in the order of the search."""
+        """Return each goal with the first edges that cover it, in the order of the search."""
         found: dict[Hashable, tuple[int, ...]] = {}
         for edges in self._candidates():
             for taken in self._taken(edges, len(edges) - 1):
@@ -51,7 +51,7 @@ class Cover:
         return found
 
     def runs(self, wanted: dict[Hashable, tuple[int, ...]], steps_max: int) -> Iterator[Run]:
-        """Yield runs that take all of `wanted`; beyond `steps_max` none continues."""
+        """Yield runs that cover all of `wanted`; a run with `steps_max` steps is not continued."""
         still = dict.fromkeys(wanted)
         for goal, edges in reversed(wanted.items()):
             if goal not in still:
@@ -69,7 +69,7 @@ class Cover:
     def _candidates(self) -> Iterator[tuple[int, ...]]:
         moving = np.flatnonzero(self.moving)
         if self.goal == "rows":
-            # An edge of each kind is enough, the first.
+            # The first edge of each kind is enough.
             moving = moving[np.sort(np.unique(self.kind[moving], return_index=True)[1])]
         for edge in moving.tolist():
             if self.goal != "pairs":
@@ -78,7 +78,7 @@ class Cover:
                 yield from ((edge, after) for after in self._out_of(int(self.graph.target[edge])))
 
     def _taken(self, edges: Sequence[int], place: int) -> Iterator[Hashable]:
-        """Yield the goals that the edge at this place takes."""
+        """Yield the goals that the edge at this place covers."""
         edge = edges[place]
         before = self.goal == "pairs" and place and self.concerned[self.kind[edges[place - 1]]]
         if not (before or self.concerned[self.kind[edge]]):
@@ -99,7 +99,7 @@ class Cover:
         return Run(state, way)
 
     def _further(self, run: Run, still: dict[Hashable, None]) -> list[int]:
-        """Return a next edge that takes an open goal, alone in a list, or an empty list."""
+        """Return a list with one next edge that covers an open goal, or an empty list."""
         last = run.edges[-1]
         for edge in self._out_of(int(self.graph.target[last])):
             if any(taken in still for taken in self._taken((last, edge), 1)):

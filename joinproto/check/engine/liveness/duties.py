@@ -17,14 +17,14 @@ from joinproto.check.lassos import choice_words, joint_words, receipt_words, som
 from joinproto.check.local import Offline, thaw_event
 
 _CHOICE, _RECEIVE, _TAKE, _JOINT, _HEAL = range(5)
-"""Kinds of steps by themselves, above the 40th bit of their labels."""
+"""Kinds of single steps, in a label from bit 40 on."""
 
 
 @frozen
 class Duties:
-    """Some of the duties, none of which shares a step.
+    """Some of the duties; each step fulfils at most one of them.
 
-    `label`: of each step the duty that it fulfils, or -1.  `name`: of the duty.
+    `label`: for each step, the duty that it fulfils, or -1.  `name`: returns a duty's name.
     """
 
     strong: bool
@@ -32,7 +32,7 @@ class Duties:
     name: Callable[[int], str]
 
     def rank(self, label: int) -> tuple[int, int]:
-        """Return the kind of a step by itself, and its member or link."""
+        """Return a label's sort key: its kind, and a choice's member or a take's link."""
         kind = label >> 40
         return kind, (label >> 24) & 0xFFFF if kind in (_CHOICE, _TAKE) else 0
 
@@ -42,10 +42,10 @@ class Duties:
 
 
 def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
-    """Yield all duties of a world whose steps are `info`; `changes`: which lead elsewhere.
+    """Yield all duties of a world whose steps are `info`; `changes`: which lead to another state.
 
-    Only a step that changes something counts.  Weak fairness to each step by itself asks the same
-    where all count: one that changes nothing can be taken wherever it is possible.
+    Only steps that change the state count.  For weak fairness to each single step, all steps are
+    used, with the same result: a step that changes nothing can be taken wherever it is possible.
     """
     every = labels_of(tables, info)
     changing = np.where(changes, every, -1)
@@ -64,7 +64,7 @@ def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
         told: list[Flags] = []
         for member, all_taken in taken_by.items():
             mask = all_taken & changes
-            # A joint step is one duty, whichever of its members is asked.
+            # A joint step is one duty, although several members take it.
             if mask.any() and not any(np.array_equal(mask, one) for one in told):
                 told.append(mask)
                 name = some_words(fair.actions, member)
@@ -83,7 +83,7 @@ def unheard(tables: Tables, info: Ints) -> list[str]:
 
 
 def place_of(tables: Tables, info: int) -> int:
-    """Return how many choices a member names before this one; 0 if it is no choice."""
+    """Return how many choices a member names before this choice; 0 for any other step."""
     if info & 15 != kernel.CHOICE:
         return 0
     member, local, column = tables.outcome_cell[info >> 32]
@@ -93,7 +93,7 @@ def place_of(tables: Tables, info: int) -> int:
 
 
 def _taken_by(tables: Tables, fair: Fair, info: Ints, label: Ints) -> dict[str, Flags]:
-    """Return for each member which steps that `fair` means it takes; "": the world itself."""
+    """Return, for each member, which of its steps `fair` means; "" stands for the world itself."""
     kind, a, o = kernel.parts_of(info)
     may = label >= 0
     own, joint = kind <= kernel.TAKE, kind == kernel.TOGETHER
@@ -134,7 +134,7 @@ def _word(event: object) -> str:
 
 
 def labels_of(tables: Tables, info: Ints) -> Ints:
-    """Return for each step which one it is by itself, or -1 where fairness never forces it."""
+    """Return the label of each step as a single step, or -1 if fairness never forces it."""
     choice_of = np.full(max(1, len(tables.outcomes)), -1, np.int64)
     fair: dict[tuple[int, int], set[int]] = {}
     per = tables.per_value
@@ -179,7 +179,7 @@ def labels_of(tables: Tables, info: Ints) -> Ints:
 
 
 def _actions(tables: Tables) -> dict[str, int]:
-    """Return the words of joint steps that may be forced, numbered as they are first met."""
+    """Return the actions of the joint steps that may be forced, numbered as first met."""
     names: dict[str, int] = {}
     for step in tables.joint_steps:
         if step.fair:

@@ -1,11 +1,11 @@
-"""Runs without end that fairness allows: the parts of a graph in which one can go round.
+"""The parts of a graph in which a fair run can stay for ever.
 
-A part is a set of states that lead to one another.  A run can stay in it for ever, and be fair, if
-each weak duty is fulfilled there or impossible somewhere there, and each strong duty is fulfilled
-there or possible nowhere there.  A part that breaks a weak duty is of no use, nor is any smaller
-part of it.  From a part that breaks a strong duty, the states in which that duty is possible are
-taken out, and the rest falls into smaller parts (Emerson and Lei; Streett).  A state alone is a
-part as well: a run may end where no duty is left.
+A part is a set of states that lead to one another.  A fair run can stay in a part for ever if each
+weak duty is fulfilled by a step in the part or impossible in one of its states, and each strong
+duty is fulfilled by a step in the part or impossible in all its states.  In a part that breaks a
+weak duty, and in all smaller parts of it, no fair run can stay.  From a part that breaks a strong
+duty, the states in which that duty is possible are taken out, and the rest falls into smaller parts
+(Emerson and Lei; Streett).  A single state is a part as well: a run may end where no duty is open.
 
 The duties that a step fulfils depend on its kind, of which there are few.  So duties are bits of a
 mask for each kind, and one pass over the steps judges 64 duties of all parts.
@@ -27,7 +27,7 @@ BITS_MAX = 64
 
 @frozen
 class DutyBits:
-    """Some duties as bits.  `weak`, `strong`: which of them are so.
+    """Some duties as bits.  `weak`, `strong`: which of them are weak, and which strong.
 
     `masks`: uint64 (kind,): the duties that a step of each kind fulfils.
     """
@@ -38,7 +38,7 @@ class DutyBits:
 
     @classmethod
     def of(cls, duties: Sequence[Duties], kinds: int, most: int = BITS_MAX) -> list[DutyBits]:
-        """Return all duties as bits, `most` at a time; their labels are by kind."""
+        """Return all duties as bits, `most` at a time; `label` of `duties` must be by kind."""
         every = np.arange(kinds)
         each = [
             (group.strong, group.label == label)
@@ -66,9 +66,9 @@ def fair_parts(
 ) -> Ints:
     """Return the part of each state of `region` in which a fair run can stay, -1 elsewhere.
 
-    `first`: int64 (state + 1,), where the steps out of each state begin; `target`, `kind`: of all
-    steps, those that leave the region too: they show the possible steps.  `wanted`: a part without
-    one of these states is none.
+    `first`: int64 (state + 1,), where the steps out of each state begin.  `target`, `kind`: those
+    of all steps; steps that leave the region count as possible.  `wanted`: if given, only parts
+    with one of these states are returned.
     """
     alive = region.copy()
     part: Ints = np.full(len(region), -1, np.int64)

@@ -1,13 +1,13 @@
 """Claims about whole runs, on the finished graph: deadlock, possibility, liveness.
 
-Steps are kept as arrays.  Each claim about fair runs is one question: is there a run that comes
-to a state in which the claim is due, and stays from there on where it is not met?
+Steps are kept as arrays.  Each claim about fair runs is one question: is there a fair run that
+comes to a state in which the claim is due, and from there on stays in states that do not meet it?
 
 | claim | due | not met |
 |---|---|---|
-| eventually f | at the outset | without f |
+| eventually f | at the beginning | without f |
 | p leads to f | at p without f | without f |
-| m until f | at the outset, or at p | without f (or it ends at neither m nor f) |
+| m until f | at the beginning, or at p | without f (or a state with neither m nor f comes) |
 | infinitely often f | anywhere | without f |
 | eventually always f | anywhere | anywhere, with a state without f again and again |
 """
@@ -44,14 +44,14 @@ from joinproto.check.steps import Move, order_of, taken_of, to_step
 _BYTES_PER_EDGE = 80
 
 _PIECE = 1 << 16
-"""Steps numbered at once."""
+"""The number of steps whose kinds are numbered at once."""
 
 
 @define
 class BreakingRun:
     """A run that breaks a claim, with its states as text.
 
-    `abstractly`: the step that the abstract world lacks, for a claim that has one.
+    `abstractly`: the last step as the abstract world's, which lacks it, for a claim that has one.
     """
 
     run: Run
@@ -61,7 +61,10 @@ class BreakingRun:
 
 
 class Graph:
-    """All states and steps of a finished search; of one that ended at a level, the steps to it."""
+    """All states and steps of a finished search.
+
+    If the search ended at a violation, the last level's states have no steps.
+    """
 
     _incoming: tuple[Ints, Ints] | None = None
 
@@ -83,7 +86,7 @@ class Graph:
         return self.search.found.levels
 
     def level_of(self, state: int) -> tuple[int, int]:
-        """Return the level of a state, and the first state that is further on."""
+        """Return the level of a state, and the first state of the next level."""
         after = bisect_right(self.levels, state)
         return after - 1, self.levels[after]
 
@@ -105,9 +108,9 @@ class Graph:
         return found
 
     def _ordered(self, steps: Iterable[Any], known: RowSet) -> None:
-        """Take in batches of all steps between `known` states, by the states they lead out of.
+        """Keep all steps between `known` states, ordered by the states that they lead out of.
 
-        `kind`: int32 (step,), the number of its kind.  Of each kind `infos` says which step it is,
+        `kind`: int32 (step,), the number of each step's kind.  For each kind, `infos` has its name,
         and `changes` whether it leads to another state.
         """
         columns: list[list[Ints]] = [[np.empty(0, np.int64)] for _ in range(3)]
@@ -134,28 +137,28 @@ class Graph:
         self.faults: Flags = Faults.of(self.search.tables).of_steps(self.infos)
 
     def _number(self, found: Ints) -> Ints:
-        """Return the numbers of states; `found`: as a set knows them, -1 for none."""
+        """Return the numbers of states; `found`: their numbers in the set of `_known`, or -1."""
         return found
 
     @property
     def info(self) -> Ints:
-        """The kind of each step, as `tables/kernel.py` defines it."""
+        """The name of each step, as `tables/kernel.py` defines `info`."""
         return self.infos[self.kind]
 
     def info_of(self, edge: int) -> int:
-        """Return the kind of this step."""
+        """Return the name of this step, as `tables/kernel.py` defines `info`."""
         return int(self.infos[self.kind[edge]])
 
     @cached_property
     def first_of_kind(self) -> Ints:
         """The first step of each kind."""
         found: Ints = np.empty(len(self.infos), np.int64)
-        # Of several the last one stays.
+        # Of several values for a place, NumPy keeps the last one.
         found[self.kind[::-1]] = np.arange(len(self.kind))[::-1]
         return found
 
     def incoming(self) -> tuple[Ints, Ints]:
-        """Return the steps by the states that they lead to, and where those into each begin."""
+        """Return where the steps into each state begin, and the steps in this order."""
         if self._incoming is None:
             first, into = np.zeros(self.count + 1, np.int64), np.empty(len(self.target), np.int64)
             incoming(self.target, first, into)
@@ -168,7 +171,7 @@ class Graph:
         return self.search.judge.have(self.numbers, bit)
 
     def states_of(self, claim: Claim) -> Flags:
-        """Return the states that break an `always`, or that a `sometimes` waits for."""
+        """Return the states that break an `always`, or that reach a `sometimes`."""
         judge, is_always = self.search.judge, claim.property.kind == "always"
         if claim.property.scope == "world":
             return self._flag(claim.bit) ^ is_always
@@ -179,13 +182,13 @@ class Graph:
         return found
 
     def deadlocks(self, claim: Claim) -> Ints:
-        """Return states without any step but faults in which the claim's `done` is false."""
+        """Return the states without steps (except faults) in which the claim's `done` is false."""
         moving = np.zeros(self.search.states.count, np.bool_)
         moving[self.source[~self.faults[self.kind]]] = True
         return np.flatnonzero(~moving & ~self._flag(claim.bit))
 
     def impossible(self, claim: Claim) -> Ints:
-        """Return states from which no steps but faults lead to one where the claim holds."""
+        """Return the states from which the claim cannot come true without a fault."""
         far = self.distances(self._flag(claim.bit), ~self.faults[self.kind])
         return np.flatnonzero(far < 0)
 
@@ -207,7 +210,7 @@ class Graph:
         due = None if claim.premise_bit < 0 else self._flag(claim.premise_bit) & without
         wanted = None
         if item.kind == "until":
-            # A run to a state in which neither `meanwhile` nor `holds` is true any more.
+            # First look for a run to a state in which neither `meanwhile` nor `holds` is true.
             meanwhile = self._flag(claim.meanwhile_bit)
             allowed = (without & meanwhile)[self.source] & without[self.target]
             run = shortest_way(self, Hunt(due, allowed, without & ~meanwhile))
@@ -263,7 +266,7 @@ class Graph:
         return told
 
     def bad_steps(self, asked: StepClaim) -> Ints:
-        """Return the steps that break a claim, each kind between two combinations asked once."""
+        """Return the steps that break a claim, evaluated once for each kind and combinations."""
         judge, item = self.search.judge, asked.item
         if item.abstract is not None:
             return self._bad_to(asked)
@@ -277,7 +280,7 @@ class Graph:
         return np.flatnonzero(bad[same])
 
     def _shown_steps(self) -> tuple[Ints, Ints]:
-        """Return the first step of each kind between two combinations, and each step's number."""
+        """Return the first step of each kind and two combinations, and its place for each step."""
         shown = np.empty((len(self.source), 3), np.uint64)
         shown[:, 0] = self.numbers[self.source].astype(np.uint64) | OCCUPIED
         shown[:, 1] = self.numbers[self.target]
@@ -292,7 +295,7 @@ class Graph:
         return first, same
 
     def _bad_to(self, asked: StepClaim) -> Ints:
-        """Return the steps that an abstract world does not allow: by pairs of its states."""
+        """Return the steps that the abstract world does not allow between the abstract states."""
         judge, item = self.search.judge, asked.item
         states: dict[Any, int] = {}
         known = int(self.numbers.max()) + 1
@@ -313,7 +316,7 @@ class Graph:
         return move_of(self.search, self.info_of(edge), self.rows()[int(self.source[edge])])
 
     def told(self, run: Run) -> tuple[dict[str, dict[str, str]], tuple[Step, ...]]:
-        """Return a run's first state as text, and its steps with theirs."""
+        """Return a run's first state as text, and its steps with the states after them."""
         told = self._told(run)
         return told.initial, told.steps
 
@@ -339,9 +342,9 @@ class Graph:
         return found
 
     def distances(self, goal: Flags, allowed: Flags | None, beyond: Ints | None = None) -> Ints:
-        """Return for each state how many steps (of `allowed`) lead to a state of `goal`, or -1.
+        """Return, for each state, how many steps of `allowed` lead to a state of `goal`, or -1.
 
-        `beyond`: how many more from each such state on, -1: it is none after all.
+        `beyond`: for each goal, a number of steps to add; -1 means that it is not a goal.
         """
         goals = np.flatnonzero(goal if beyond is None else goal & (beyond >= 0))
         begins = np.zeros(len(goals), np.int64)

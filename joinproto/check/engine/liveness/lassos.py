@@ -1,4 +1,4 @@
-"""The graph that `joinproto/check/lassos.py` needs, with states and steps as arrays."""
+"""The open duties that `joinproto/check/lassos.py` needs, with states and steps as arrays."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class _DueHere(Due):
     """A duty that is possible in a part.
 
-    `own`: bool (kind,): which kinds of steps fulfil it.  `inside`: the steps within the part,
-    `here`: its states.
+    `own`: bool (kind,): which kinds of steps fulfil it.  `inside`: bool (step,), the steps within
+    the part.  `here`: bool (state,), the part's states.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class _DueHere(Due):
 
 
 def due_in(graph: Graph, here: Flags, inside: Flags, duties: list[Duties]) -> list[Due]:
-    """Return the duties in the part with the states `here` and the steps `inside`."""
+    """Return the duties that are possible in the part with states `here` and steps `inside`."""
     among = np.zeros(len(graph.infos), np.bool_)
     among[graph.kind[here[graph.source]]] = True
     due: list[Due] = []
@@ -62,9 +62,7 @@ def due_in(graph: Graph, here: Flags, inside: Flags, duties: list[Duties]) -> li
 
 
 def _order(graph: Graph, group: Duties, label: int, name: str) -> tuple[Any, ...]:
-    """Return the sort key of duties: the member, the first state where it is possible, and the
-    step.
-    """
+    """Return the sort key of a duty: its rank, the first level where it is possible, the step."""
     own = np.flatnonzero(group.label == label)
     first = graph.source[graph.first_of_kind[own]]
     level, end = graph.level_of(int(first.min()))

@@ -1,7 +1,8 @@
 """Compiled loops over the states and steps of a finished search.
 
-Steps stand by the states that they lead out of: those out of state s are the numbers first[s] to
-first[s + 1] - 1, and step e leads to target[e].  `into` is the same the other way round.
+Steps are ordered by the states that they lead out of: the steps out of state s have the numbers
+first[s] to first[s + 1] - 1, and step e leads to target[e].  `into` has the steps ordered by the
+states that they lead to: those into s are at first_into[s] to first_into[s + 1] - 1.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from joinproto.check.engine.shapes import Flags, Ints, Keys, SmallInts
 
 @njit(cache=True)
 def incoming(target: Ints, first_into: Ints, into: Ints) -> None:
-    """Sort the steps by the states that they lead to.
+    """Write the steps, ordered by the states that they lead to, into `into`, (step,).
 
-    `first_into`: (state + 1,), all 0, becomes where those into a state begin in `into`, (step,).
+    `first_into`: (state + 1,), all 0; receives where the steps into each state begin in `into`.
     """
     for e in range(len(target)):
         first_into[target[e] + 1] += 1
@@ -40,10 +41,10 @@ def go_back(
     begins: Ints,
     far: Ints,
 ) -> None:
-    """Write into `far` how many steps lead from each state to a goal; it holds -1 before.
+    """Write into `far`, which must be all -1, the fewest steps from each state to a goal.
 
-    `allowed`: which steps may be taken; empty: all.  `goals`: states, `begins`: how many more
-    steps each of them is away itself, in rising order.
+    `allowed`: which steps may be taken; empty means all.  `goals`: states.  `begins`: the number
+    to begin with at each goal, in rising order.
     """
     queue = np.empty(len(far), np.int64)
     head, tail, goal = 0, 0, 0
@@ -73,15 +74,15 @@ def go_back(
 
 @njit(cache=True)
 def components(first: Ints, target: Ints, alive: Flags, part: Ints, begin: Any) -> Any:
-    """Number the strongly connected parts of the states alive, from `begin` on: Tarjan's way.
+    """Number the strongly connected parts of the states alive from `begin` on (Tarjan).
 
-    Only steps between states alive count.  `part`: -1 of all these, becomes the part's number.
-    Return the number after the last.
+    Only steps between states alive count.  `part`: -1 for all these states; receives the number of
+    each state's part.  Return the number after the last.
     """
     count = len(alive)
-    order = np.zeros(count, np.int64)  # in which a state was met, from 1 on
-    low = np.empty(count, np.int64)  # the first state that is known to be in its part
-    at = np.empty(count, np.int64)  # the next step to look at
+    order = np.zeros(count, np.int64)  # when each state was met, from 1 on; 0: not yet
+    low = np.empty(count, np.int64)  # the least order known in the state's part
+    at = np.empty(count, np.int64)  # the next step out of each state to look at
     calls = np.empty(count, np.int64)
     stack = np.empty(count, np.int64)
     number = np.int64(begin)
@@ -142,11 +143,11 @@ def judge_parts(
     bad: Flags,
     cut: Flags,
 ) -> None:
-    """Mark parts that break a weak duty, and states to leave out for a strong one.
+    """Mark the parts that break a weak duty, and the states to leave out for a strong duty.
 
     Duties are bits, at most 64 at once.  `masks`: (kind,), the duties that a step of each kind
-    fulfils.  `weak`, `strong`: which of them are so.  `part`: from `begin` on; `bad`: (part,),
-    `cut`: (state,): marks are added.
+    fulfils.  `weak`, `strong`: which duties are weak, and which strong.  `part`: numbers from
+    `begin` on.  `bad`: (part,), `cut`: (state,); marks are added to both.
     """
     taken = np.zeros(len(bad), np.uint64)
     always = np.full(len(bad), ~np.uint64(0), np.uint64)
@@ -176,9 +177,9 @@ def judge_parts(
 
 @njit(cache=True)
 def leave_out(alive: Flags, part: Ints, begin: Any, bad: Flags, cut: Flags) -> Any:
-    """Take out bad parts and cut states; return how many states of parts that were cut are left.
+    """Take out bad parts and cut states; return how many states are left in parts with a cut.
 
-    A part without a cut is as it will be: its states are no longer alive, and keep their part.
+    A part without a cut is final: its states are no longer alive, and keep the part's number.
     """
     smaller = np.zeros(len(bad), np.bool_)
     for s in range(len(alive)):
