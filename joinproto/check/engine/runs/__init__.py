@@ -1,4 +1,4 @@
-"""Runs: the way to a state, random walks, and the results that are told of a finished search.
+"""Runs: the shortest run to a state, random runs, and the results of a finished search.
 
-Read `paths.py` first: how a shortest run is found again without parent pointers.
+Read `paths.py` first: it finds a shortest run again without parent pointers.
 """

@@ -1,4 +1,4 @@
-"""Coverage of a search: every step with its count, every case, and those that never occurred."""
+"""Coverage of a search: how often each step and each case occurred, and which never did."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from joinproto.check.steps import Move, words
 
 
 def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
-    """Return how often each step and each case was taken, and those that never were.
+    """Return how often each step and each case was taken, and which never were.
 
-    `outcomes`: the number that were needed for the reported result; None means all.  Where one
-    state stands for all its renamings, so does one step: the one whose name comes first.
+    `outcomes`: how many outcomes the reported result needed; None means all.  If one state stands
+    for all its renamings, one step does, too: the one whose name comes first.
     """
     tables = search.tables
     every = tables.outcomes
@@ -68,7 +68,7 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
 def _growing(search: Search, cells: Ints, taken: Ints) -> list[str]:
     """Return the attributes that may grow without end.
 
-    `cells`: int64, shape (outcome, 3); `taken`: int64, how often each outcome was.
+    `cells`: int64, shape (outcome, 3); `taken`: int64, how often each outcome was taken.
     """
     tables = search.tables
     found: list[str] = []
@@ -91,9 +91,9 @@ def _arms(
     first: _First,
     outcomes: int,
 ) -> Arms:
-    """Return the results of messages; a choice that is always refused is added to `actions`.
+    """Return what events did; add a choice that was refused and never taken to `actions`, with 0.
 
-    `which`: int64, numbers of outcomes.  `outcomes`: how many there were.
+    `which`: int64, numbers of the outcomes met.  `outcomes`: so many outcomes, the first, count.
     """
     tables = search.tables
     arms = Arms()
@@ -105,8 +105,8 @@ def _arms(
     met = np.unique(np.column_stack([cells[:, [0, 2]], acts]), axis=0)
     for member, column, does in met.tolist():
         arms.add(tables.columns[member].values[column], takes=True, acts=bool(does))
-    # A search that a limit ended cannot distinguish values that it met from those that another
-    # search numbered.
+    # After a search that a limit ended, refusals that it met cannot be told from those that an
+    # earlier search met.
     refused = {} if search.found.stopped_by else tables.refused
     for (member, column), at in refused.items():
         event = tables.columns[member].values[column]
@@ -119,15 +119,15 @@ def _arms(
 
 
 def _are_met(search: Search, taken: Ints, outcomes: int | None) -> Flags:
-    """Return for each outcome whether the search met its question.
+    """Return, for each outcome, whether the search met its step.
 
-    A search that a limit ended did not meet all that another may have numbered for it.
+    A search that a limit ended did not meet all steps that an earlier search numbered.
     """
     tables = search.tables
     numbered = tables.numbered_before if outcomes is None and search.found.stopped_by else 0
     met = np.ones(len(taken), np.bool_)
     if numbered:
-        # One after the other, until the last that answers the same question.
+        # The outcomes of one step follow each other, up to one with `last`.
         ends = np.flatnonzero(tables.out["last"].array[:numbered])
         begins = np.concatenate([[0], ends[:-1] + 1])
         some = np.logical_or.reduceat(taken[:numbered] != 0, begins)
@@ -136,7 +136,7 @@ def _are_met(search: Search, taken: Ints, outcomes: int | None) -> Flags:
 
 
 def _summed(rows: Table, times: Ints) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield each row once, with the sum of its times, in the order of their first places."""
+    """Yield each different row with the sum of its times, in the order of first occurrence."""
     found, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     sums = np.zeros(len(found), np.int64)
     np.add.at(sums, which.reshape(-1), times)
@@ -145,14 +145,14 @@ def _summed(rows: Table, times: Ints) -> Iterator[tuple[tuple[int, ...], int]]:
 
 
 class _First:
-    """Of all renamings of a member's event, the one whose name comes first."""
+    """Finds, of all renamings of a member's event, the one whose name comes first."""
 
     def __init__(self, renaming: Symmetry | None) -> None:
         self._swaps = renaming.code_comparison.maps if renaming is not None else []
         self._known: dict[tuple[str, Hashable], tuple[str, Hashable]] = {}
 
     def of(self, member: str, event: Hashable) -> tuple[str, Hashable]:
-        """Return the member, and the event."""
+        """Return the member and the event of the renaming that comes first."""
         one = member, event
         if self._swaps and one not in self._known:
             every = orbit(one, self._images)
@@ -166,7 +166,7 @@ class _First:
 
 _DONE = Outcome(LocalState(False, (), ()))
 _CUT_SHORT = Outcome(LocalState(False, (), ()), effects=1)
-"""Any step that no crash cut short, and any that one did."""
+"""Stand for any step that no crash cut short, and for any that a crash did."""
 
 
 def _name(member: str, event: Hashable, *, crashes: bool = False) -> str:

@@ -1,7 +1,7 @@
-"""A step that a member's code does not answer: told with the shortest run that leads to it.
+"""A step in which a member's code fails, reported with the shortest run that leads to it.
 
-The level is completed as if there were no such step.  So of several such steps every search reports
-the same one, whatever was asked first.
+The level is completed as if there were no such step.  So if several steps fail, every search
+reports the same one, whichever step was asked for first.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ Cell = tuple[int, int, int]
 
 
 def raise_failing(search: Search, begin: int, end: int) -> None:
-    """Raise the problem met in a step out of rows begin to end, the last level; None if it was not.
+    """Raise the error of a failing step out of rows begin to end, the last expanded level.
 
-    A search that began again keeps the errors that it met further on, and comes to it again.
+    Returns if no such step fails: a search that began again keeps the errors that it met on later
+    levels, and meets them again there.
     """
     failing = search.tables.failing
     assert failing is not None
     if search.found.stopped_by:
-        # Not all rows were expanded, so which of them lead there is not known.
+        # Not all rows were expanded, so the rows with failing steps are not known.
         raise min(failing.values(), key=ModelProblem.order)
     search.tables.failing = None
     uncounted(search, lambda: _raise_in(search, failing, begin, end))
@@ -41,7 +42,7 @@ def _raise_in(search: Search, failing: dict[Cell, ModelProblem], begin: int, end
     if len(rows) == 0:
         return
     initial, steps, row = path_to(search, rows, len(search.found.levels) - 2)
-    # With symmetry the run ends in another of the states that are alike: so it is asked itself.
+    # With symmetry, the run may end in a renamed state, so the steps out of that state are asked.
     again = _problems_of(search, failing, row)
     if not again:
         raise min(failing.values(), key=ModelProblem.order)
@@ -51,7 +52,7 @@ def _raise_in(search: Search, failing: dict[Cell, ModelProblem], begin: int, end
 
 
 def _asking(search: Search, failing: dict[Cell, ModelProblem], begin: int, end: int) -> Ints:
-    """Return the rows among these that need one of the cells `failing`."""
+    """Return the rows from begin to end that need one of the cells `failing`."""
     cells = search.tables.cells
     for cell in failing:
         cells.put(*cell, kernel.UNKNOWN)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @define
 class Findings:
-    """`whole`: no state was left out, so a claim that was not reached is unreachable.
+    """The results of a search.  `whole`: it came to its end, and all claims were judged.
 
-    `idle`: fairness demands for steps that never are possible.  `notes`: steps taken that abstract
-    worlds cannot take.
+    `idle`: fairness demands for steps that are never possible.  `notes`: texts about steps that
+    abstract worlds cannot take.
     """
 
     results: dict[str, PropertyResult] = Factory(dict)
@@ -34,7 +34,7 @@ class Findings:
     notes: tuple[str, ...] = ()
 
     def shown(self) -> Trace | None:
-        """Return the shortest run that breaks a claim; of equals, the claim named first."""
+        """Return the shortest run that breaks a claim; of several, that of the first claim."""
         broken = [name for name, item in self.results.items() if item.result == "violated"]
         broken = [name for name in broken if name in self.traces]
         return min((self.traces[name] for name in broken), key=_length, default=None)
@@ -53,8 +53,8 @@ def findings_of(
 ) -> Findings:
     """Return the result of every claim of the world, in its order.
 
-    `witnesses`: rebuild the run to every `sometimes`, too.  `way_to`, `judge_runs`: how,
-    where the states are not in this process.
+    `witnesses`: whether to rebuild the run to every `sometimes`, too.  `way_to`, `judge_runs`: used
+    in place of `path_to` and `judge_graph` if the states are not in this process.
     """
     found = Findings(stopped_by=search.found.stopped_by)
     found.whole = not search.found.stopped_by and not search.found.violated
@@ -68,7 +68,7 @@ def findings_of(
         add_result(found, hit.claim, "violated" if broken else "reached", trace, hit.level)
     on_runs = [claim for claim in search.judge.claims if claim.property.kind in ON_RUNS]
     if search.found.unmapped:
-        # The shortest such step leads at most to the last level: the steps to it are enough.
+        # The shortest run with such a step ends on the last level, so these levels are enough.
         on_runs = search.judge.implementing
     if on_runs and (found.whole or search.found.unmapped):
         judge = judge_runs or judge_graph
@@ -113,7 +113,7 @@ def _with_premise(claim: Claim, result: PropertyResult) -> PropertyResult:
 
 def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
     """Judge claims about whole runs on the graph of all states; add the runs that break them."""
-    # Here and not above: SciPy takes a while to load, and most searches do without.
+    # Imported here, because SciPy takes a while to load, and most searches do not need it.
     from joinproto.check.engine.liveness.graph import Graph
 
     try:

@@ -1,8 +1,8 @@
-"""The way to a state: rebuilt level by level, without a parent pointer.
+"""The shortest run to a state, rebuilt level by level without parent pointers.
 
-Backwards, each level is expanded again and the rows that lead on are kept; forwards, the
-least step is taken that stays among them.  So the run is a shortest one, and of those the
-one with the least action, then the least member: the same on every run and every engine.
+Backwards, each level is expanded again and the rows that lead to the state are kept.  Forwards, the
+least step to a kept row is taken.  So the run is a shortest one, and of those the one with the
+least action, then the least member: every search and every engine returns the same run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from joinproto.check.report import Step
 from joinproto.check.steps import Kind, Move, order_of, states_of, to_step
 
 Way = tuple[dict[str, dict[str, str]], tuple[Step, ...], Rows]
-"""A run: the initial states, the steps, the row it ends in."""
+"""A run: the members' initial states as text, the steps, and the row in which the run ends."""
 
 
 def move_of(search: Search, info: int, row: Rows) -> Move:
@@ -68,13 +68,13 @@ def states_text(search: Search, row: Rows) -> dict[str, dict[str, str]]:
 
 
 class Steps:
-    """Successors of a few rows outside the search: for paths, loops and walks."""
+    """Finds successors of single rows outside the search, for paths and walks."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
 
     def out_of(self, row: Rows) -> list[tuple[Move, Rows, Rows]]:
-        """Return (step, row it leads to, the canonical form of that row)."""
+        """Return (step, row to which it leads, canonical form of that row) for each step."""
         search = self.search
         holder = [row.reshape(1, -1).copy()]
 
@@ -100,11 +100,11 @@ class Steps:
 
 
 def path_to(search: Search, targets: Ints, level: int) -> Way:
-    """Return the initial states, the least shortest run to one of `targets`, and its row.
+    """Return the least of the shortest runs to one of `targets`.
 
-    `targets`: row numbers, all in `level` (the initial state's level is 0).
+    `targets`: row numbers, all in `level` (the initial states have level 0).
     """
-    # A search that memory ended may not have read the last answers.
+    # A search that ran out of memory may not have read the last answers.
     search.expander.refresh()
     counters = counters_of(search)
     try:
@@ -123,7 +123,7 @@ def path_to(search: Search, targets: Ints, level: int) -> Way:
 
 
 def forward(search: Search, towards: list[RowSet]) -> Way:
-    """Return the least run through `towards`: for each level the rows that lead on."""
+    """Return the least run through `towards`, the kept rows of each level."""
     steps_of = Steps(search)
     begins = np.array(search.rows()[: search.begins])
     row = begins[np.flatnonzero(towards[0].find(begins, len(begins)) >= 0)[0]].copy()
@@ -151,7 +151,7 @@ def counters_of(search: Search) -> tuple[Ints, Ints]:
 
 
 def put_counters_back(search: Search, saved: tuple[Ints, Ints]) -> None:
-    """Count only what was counted when `counters_of` returned this."""
+    """Set the counters to the values that `counters_of` returned."""
     taken, events = saved
     array = search.tables.out["taken"].array
     array[:] = 0
@@ -160,7 +160,7 @@ def put_counters_back(search: Search, saved: tuple[Ints, Ints]) -> None:
 
 
 def uncounted(search: Search, call: Callable[[], Any]) -> Any:
-    """Return the result of `call`; the steps it takes are not part of the coverage."""
+    """Return the result of `call`, without counting the steps that it expands as covered."""
     search.count_up()
     saved = counters_of(search)
     try:

@@ -18,9 +18,9 @@ from joinproto.check.steps import to_step
 
 @frozen
 class Broken:
-    """A run that broke a claim: the steps it took until then, as the kernel names them.
+    """A run that broke a claim.
 
-    `begin`: the row in which it began.
+    `infos`: its steps until then, as the kernel names them.  `begin`: the row in which it began.
     """
 
     claim: Claim
@@ -31,10 +31,11 @@ class Broken:
 
 @define
 class Walked:
-    """Statistics of the runs.  `reached`, `premise`: by claim, runs that did at some time.
+    """Statistics of the runs.
 
-    `rested`: runs that ended before their last step, because no step could change them any more.
-    `broken`: the shortest run for each claim; `runs_broken`: by claim, how many.
+    `rested`: how many ended early because no step could change their state any more.  `reached`,
+    `premise`, `runs_broken`: by claim, how many runs reached it, met its premise, or broke it.
+    `broken`: the shortest run that broke each claim.
     """
 
     runs: int = 0
@@ -52,7 +53,7 @@ class RunsMet:
 
     def __init__(self, runs: int) -> None:
         self.broke = np.zeros(runs, np.bool_)
-        # By claim, which runs did.
+        # For each claim, which runs reached it, met its premise, or broke it.
         self._reached, self._premise, self._broken = (
             defaultdict[str, Flags](lambda: np.zeros(runs, np.bool_)) for _ in range(3)
         )
@@ -86,7 +87,7 @@ Retraced = tuple[dict[str, dict[str, str]], tuple[Step, ...], str]
 def retraced(search: Search, broken: Broken, asked: StepAnswers | None) -> Retraced:
     """Take a run's steps again; return the initial states and the steps as text.
 
-    Alongside them the step that the abstract world of a claim, `asked`, cannot take, in words.
+    The third item is the step that the abstract world of `asked` cannot take, as text, or "".
     """
     steps_of = Steps(search)
     row = search.rows()[broken.begin].copy()

@@ -1,4 +1,4 @@
-"""Claims about steps, asked of random runs: each kind of step between two combinations once."""
+"""Claims about steps in random runs, each evaluated once for a step between two combinations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from joinproto.check.steps import taken_of
 
 @frozen
 class Drawn:
-    """Steps that runs took, one a run: from which combinations, which, and out of which rows."""
+    """The step that each run took.
+
+    `before`: the combination from which; `info`: the step; `rows`: the row from which.
+    """
 
     before: Ints
     info: Ints
@@ -42,24 +45,23 @@ class StepAnswers:
         return self.search.judge
 
     def broken_at_first(self, numbers: Ints) -> Flags:
-        """Return the runs that may not begin as they do."""
+        """Return which runs begin in a combination in which the claim lets no run begin."""
         return np.array([not self._ask((number,)) for number in numbers.tolist()], np.bool_)
 
     def broken_by(self, drawn: Drawn, after: Ints) -> Flags:
-        """Return the steps that the claim does not allow; `after`: the combinations they lead
-        to.
-        """
+        """Return which steps the claim does not allow; `after`: the combinations after them."""
         broken = np.zeros(len(after), np.bool_)
         steps = zip(drawn.before.tolist(), after.tolist(), drawn.info.tolist(), strict=True)
         for at, (before, then, info) in enumerate(steps):
-            # An abstract world knows states alone, whatever the step is called here.
+            # An abstract world sees only states, whatever the step is called here.
             key = (before, then) if self.claim.asked else (before, then, info)
             broken[at] = not self._ask(key, drawn.rows[at])
         return broken
 
     def told(self, numbers: Ints) -> str:
-        """Return the step that the abstract world cannot take; `numbers`: of the run's last two
-        states.
+        """Return the step to the run's last state, as text about the abstract world.
+
+        `numbers`: the combinations of the run's last two states, or of its only state.
         """
         view = self._judge.view
         *before, after = (view(number) for number in numbers.tolist())

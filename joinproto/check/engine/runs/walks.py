@@ -1,11 +1,11 @@
-"""Many random runs at once: one row a run, all expanded together, one successor drawn for each.
+"""Many random runs at once: all their rows are expanded together, and each draws one successor.
 
 The choice must not depend on the order in which the tables numbered values.  So each step has a
-fixed hash of its words.  A run mixes that hash with its own random number and takes the step with
-the least result.  Every step is equally likely, and the same seed gives the same runs whatever else
-the process did before.
+fixed hash, of its content.  A run mixes that hash with its own random number and takes the step
+with the least result.  Every step is equally likely, and the same seed gives the same runs whatever
+else the process did before.
 
-A step that leads back to the same state is never drawn, because a walk would mostly receive old
+A step that leads back to the same state is never drawn, because runs would mostly receive old
 messages of a set again.  No state is lost by that.
 """
 
@@ -31,7 +31,7 @@ from joinproto.check.world import World
 
 RUNS_AT_ONCE = 4096
 HISTORY_MAX = 1 << 25
-"""Steps kept of the runs at once, so that the memory for them stays under 256 MiB."""
+"""The most steps of all runs of a block, so that their history takes at most 256 MiB."""
 
 
 def stable(value: Any) -> str:
@@ -56,7 +56,7 @@ def _hash(text: str) -> int:
 
 
 class Answers:
-    """A function of a number, asked once for each."""
+    """The answers of a function of a number, which is called once for each number."""
 
     def __init__(self, ask: Callable[[int], Any], dtype: Any) -> None:
         self._ask = ask
@@ -92,7 +92,7 @@ class Walker:
         self._standing: list[Rows] = []  # rows to be packed again with a new layout
         self.search.expander.on_layout.append(self._repack)
         tables = self.tables
-        # The name of a step is its outcome and, by its kind, one number more.
+        # A step's hash combines that of its outcome with one of `a`, which depends on its kind.
         self._own_hashes = Answers(self._hash_outcome, np.uint64)
         self._hashes = {
             kernel.RECEIVE: Answers(lambda m: _hash(stable(tables.messages.values[m])), np.uint64),
@@ -108,7 +108,7 @@ class Walker:
     def _hash_outcome(self, o: int) -> int:
         member, _, column = self.tables.outcome_cell[o]
         if column < 0:
-            return 0  # the monitor's, which takes no steps of its own
+            return 0  # an outcome of the monitor, which takes no steps of its own
         event, effects = self.tables.columns[member].values[column], self.tables.outcomes[o].effects
         return _hash(stable((self.tables.names[member], event, effects)))
 
@@ -131,18 +131,18 @@ class Walker:
 
     @property
     def distinct(self) -> int:
-        """Return how many different states the runs met."""
+        """How many different states the runs met."""
         return self.search.states.count
 
     def walk(self, runs_wanted: int, tick: Callable[[], None]) -> None:
-        """Take as many of these runs as go at once; their statistics are added to `found`.
+        """Take up to `runs_wanted` runs, one block; add their statistics to `found`.
 
-        `tick` is called after each step of all of them.
+        `tick` is called after each step of all runs.
         """
         steps_max = self._steps_max
         runs = max(1, min(runs_wanted, RUNS_AT_ONCE, HISTORY_MAX // steps_max))
         history = np.full((steps_max, runs), -1, np.int64)
-        ended = np.full(runs, -1, np.int64)  # after how many steps, where before the last
+        ended = np.full(runs, -1, np.int64)  # after how many steps a run rests; -1: it did not
         met = RunsMet(runs)
         active = np.arange(runs)
         begin = np.zeros(runs, np.int64)
@@ -176,10 +176,9 @@ class Walker:
         met.add_to(self.found)
 
     def _draw(self, numbers: Ints | None, draws: Keys) -> tuple[Ints, Flags]:
-        """Draw a step for each standing row; `_standing[1]` are the rows they lead to.
+        """Draw a step for each standing row; `_standing[1]` becomes the rows to which they lead.
 
-        Returns the steps (-1: none that changes anything) and which rows have no step at
-        all but faults.
+        Returns the steps (-1 if no step changes the row), and which rows have only faults.
         """
         count = len(self._standing[0])
         joint = numbers if self.search.world.together is not None else None
@@ -198,7 +197,7 @@ class Walker:
             changed = np.flatnonzero(changes)
             source, info = source[changed], info[changed]
             keys = _mixed(self._hash_of(info) ^ draws[source])
-            # All steps out of a row are in one batch: the first of each row is the least.
+            # All steps out of a row are in one batch, so the first of each row is the least.
             order = np.lexsort((keys, source))
             first = order[np.flatnonzero(np.diff(source[order], prepend=-1))]
             chosen[source[first]] = info[first]
@@ -214,7 +213,7 @@ class Walker:
         for number, hashes in self._hashes.items():
             here = kind == number
             found[here] ^= hashes.of(a[here])
-        # A joint step in which a member crashes: in which outcome.
+        # For a joint step in which a member crashes, mix in the crash's outcome.
         crashed = (kind == kernel.TOGETHER) & (o > 0)
         found[crashed] ^= self._own_hashes.of(o[crashed] - 1)
         return found
@@ -250,9 +249,9 @@ class Walker:
             self._taken = np.concatenate([self._taken, np.zeros(missing, np.int64)])
 
     def leave_counts(self) -> None:
-        """Store how often each step was drawn, not how often it was possible, in the tables.
+        """Store in the tables how often each step was drawn, not how often it was possible.
 
-        One that changes nothing counts where it was possible: its code was tried there.
+        A step that changes nothing is counted where it was possible, because its code ran there.
         """
         self._room_for_counts()
         taken = self.tables.out["taken"].array
@@ -265,9 +264,9 @@ class Walker:
     def _judge(
         self, active: Ints, step: int, met: RunsMet, history: Table, drawn: Drawn | None = None
     ) -> tuple[Ints, Ints | None]:
-        """Judge the standing rows, and the steps drawn to them; runs that broke a claim end.
+        """Judge the standing rows, and the steps that led to them; runs that broke a claim end.
 
-        Returns the runs that go on, and the numbers of their combinations of observations.
+        Returns the runs that continue, and the numbers of their combinations of observations.
         """
         judge, rows = self.judge, self._standing[0]
         count = len(rows)
