@@ -34,8 +34,7 @@ class Search(Space):
     """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
 
     `pause`: called before each level is expanded; if it returns True, the search ends there.
-    `checkpoint`: where the search keeps its progress; `files` must be the checkpoint's files.
-    `goes_on`: whether to continue from the checkpoint.
+    `checkpoint`: keeps the progress; it needs its own `files`.  `goes_on`: continue from it.
     """
 
     progress: Callable[[Tick], None] | None = None
@@ -193,10 +192,7 @@ class Search(Space):
             self.found.generated += self.expander.counted()
 
     def count_up(self) -> None:
-        """Add the counts that are kept outside the tables to the tables.
-
-        This goes through all counters, so call it once at the end.
-        """
+        """Add the counts that are kept outside the tables to the tables; this takes a while."""
         if self.parallel_levels is not None:
             self.parallel_levels.count_up()
         self.expander.count_up()

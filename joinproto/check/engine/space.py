@@ -231,10 +231,7 @@ class Space:
         return self.outside
 
     def joint_of(self, begin: int, end: int, picked: Ints | None = None) -> Ints | None:
-        """Return the numbers of the rows' combinations, or None if the world has no joint steps.
-
-        The first number is that of row `begin`, or of row 0 if rows are `picked`.
-        """
+        """Return the combinations from row `begin` on (from row 0 if `picked`), or None."""
         if self.world.together is None:
             return None
         if picked is None:

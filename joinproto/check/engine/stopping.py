@@ -35,7 +35,7 @@ class Limits:
 class Stops:
     """Checks limits: a method returns why the search must end now, or "" if it may continue.
 
-    `began`: by `time.perf_counter`.  Time that `compiling` measures does not count.
+    `began`: by `time.perf_counter`.  Time spent in `compiling` is subtracted.
     """
 
     limits: Limits

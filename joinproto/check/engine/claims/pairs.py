@@ -96,10 +96,9 @@ class _Side:
 
 
 class Pairs:
-    """The verdict of one claim on each pair of values, or of their parts, if it is about parts.
+    """The verdict of one claim on each pair of values, or of their parts if it is about parts.
 
-    Verdicts are a square of int8, shape (one, other), which grows by doubling.  `budget` raises
-    `TooMany` if the square does not fit.
+    A square of int8, shape (one, other).  `budget` raises `TooMany` if it would grow too large.
     """
 
     def __init__(self, item: Property, ids: Ids, budget: Budget) -> None:

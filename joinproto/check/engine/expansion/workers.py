@@ -170,8 +170,7 @@ class ParallelLevels:
         """
         expander, tables = self._expander, self._expander.tables
         numbers = _NONE if joint is None else joint
-        # Rows from here on follow from rows that had to wait.  They have new values, so they are
-        # the most likely to lack answers.
+        # Rows from here on follow from rows that had to wait.  They are likely to lack answers.
         late = max(begin, min(self._late, end))
         # From here on, places: row numbers, or places in `picked`.
         start, stop = begin, end
@@ -208,8 +207,7 @@ class ParallelLevels:
             if now:
                 asked = self._refresh(asked)
             answered += now
-            # Rows are tried again once half of the questions have answers, and not in each round,
-            # because rounds and rows may be many.
+            # Not in each round, but once half of the questions have answers: rows may be many.
             if answered >= len(asked):
                 again.append(lacking)
                 lacking, answered = lacking[:0], 0

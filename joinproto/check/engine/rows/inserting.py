@@ -244,9 +244,8 @@ def spread(table: Keys, begin: Any, end: Any, shift: Any, left: Keys, direct: An
     """Move the keys in slots begin to end to their new places in a table doubled in place.
 
     A key's place is the top bits of its hash, so a key moves to about twice its old place.  The
-    loop goes down from the top, so most keys land in slots that are cleared already.  A key that
-    would not, or not between twice `begin` and twice `end`, goes into `left`.  Return how many
-    keys are in `left`, or -1 if they do not fit there.
+    loop goes down from the top, so most keys land in slots that are cleared already.  Other keys,
+    and those outside twice `begin` to twice `end`, go into `left`.  Return their number, or -1.
     """
     aside = 0
     for i in range(end - 1, begin - 1, -1):

@@ -36,10 +36,7 @@ class Places(NamedTuple):
 
 
 class Layout:
-    """The layout of a row.
-
-    `widths`: the number of bits of each field.  `slots`: the least number of message slots.
-    """
+    """The layout of a row.  `widths`: each field's bits.  `slots`: the fewest message slots."""
 
     def __init__(self, widths: list[int], slots: int, words: int = 1) -> None:
         self.widths = list(widths)

@@ -236,7 +236,7 @@ HEARERS = 62
 
 @njit(inline="always")
 def is_hearer(heard_by: Ints, place: Any, member: Any) -> Any:
-    """Return whether the content at this place of per-value arrays may hold messages for a member."""
+    """Return whether the content at a place of per-value arrays may have messages for a member."""
     return heard_by[place] >> min(np.int64(member), np.int64(HEARERS)) & 1 != 0
 
 
