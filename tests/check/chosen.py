@@ -1,6 +1,6 @@
 """One quick world of each kind, to compare two searchers; all others are compared in the soak.
 
-Together the chosen worlds use every feature that any quick world uses; `test_chosen.py` holds this.
+Together the chosen worlds use every feature that any quick world uses; `test_chosen.py` checks it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ REST = [case for case in QUICK if case not in CHOSEN]
 
 
 def features(world: World, name: str, mutant: str | None) -> Iterator[str]:
-    """Yield the features that a searcher must support for this world; `name`, `mutant`: of its
-    report.
-    """
+    """Yield the features that a searcher must support for this world, `mutant` of `name`."""
     yield f"ends: {searched(name, mutant).result}"
     yield f"network: {type(world.network).__name__}"
     yield f"start: {world.start}"

@@ -1,4 +1,4 @@
-"""The engine against the reference search: everything a report says must be the same."""
+"""Compares the engine with the reference search: everything in a report must be the same."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
 
 
 def state_of(search: Search, number: int) -> State:
-    """Return a row of the engine as the reference would write it."""
+    """Return a row of the engine as a state of the reference search."""
     tables, row = search.tables, search.rows()[number]
     values = tables.values_of(row)
     surroundings = values[tables.env_field]
@@ -86,7 +86,7 @@ def state_of(search: Search, number: int) -> State:
 
 
 def messages_of(tables: Tables, row: Row) -> list[int]:
-    """Return the numbers of the messages under way in a row, of a set."""
+    """Return the numbers of a set's messages that are under way in a row."""
     if tables.contents is None:
         return tables.layout.messages(row)
     return tables.contents.messages(tables.layout.fields(row))
@@ -116,7 +116,7 @@ def counted(found: Explored) -> tuple[Counter[str], Counter[str]]:
 
 
 def report_as_judged(world: World, **options: Any) -> Report:
-    """Return the report of a search in which claims that nothing put to a test are not open."""
+    """Return the report of a search that leaves the results of untested claims as judged."""
     as_judged = mock.patch(
         "joinproto.check.exercised.with_open_claims", lambda world, report: report
     )
@@ -125,7 +125,10 @@ def report_as_judged(world: World, **options: Any) -> Report:
 
 
 def only_the_untested_are_open(report: Report, world: World, found: Explored) -> None:
-    """A world that moves, and in which every member runs some time, puts claims to a test."""
+    """Assert that results only become "unknown" if the world tests no claim.
+
+    A world with steps, in which every member runs at some time, tests its claims.
+    """
     opened = with_open_claims(world, report)
     views = [found.reference.view(state) for state in found.level_of]
     if found.distinct > 1 and {name for view in views for name in view.up} == set(world.members):
@@ -135,7 +138,7 @@ def only_the_untested_are_open(report: Report, world: World, found: Explored) ->
 
 
 def same_report(world: World, found: Explored) -> Report:
-    """Compare results and shortest runs; claims about whole runs are not looked at."""
+    """Compare results and shortest runs, except those of claims about whole runs."""
     report = report_as_judged(world, witnesses=True)
     only_the_untested_are_open(report, world, found)
     reference = found.reference
@@ -154,7 +157,7 @@ def same_report(world: World, found: Explored) -> Report:
         for item in world.properties
         if item.kind == "always" and (level := first[item.name]) is not None
     ]
-    # A search ends, too, where a state stands for none of an abstract world's.
+    # A search also ends at a state that stands for no state of an abstract world.
     unmapped = [
         level
         for item in world.properties

@@ -1,4 +1,4 @@
-"""Renamings of members, tried one by one, as symmetry must count them."""
+"""Groups of states that differ by renamed members, found by trying every renaming."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 def renamed_state(
     state: State, order: Sequence[str], names: Mapping[str, str], splits: Sequence[frozenset[str]]
 ) -> State:
-    """Return the state in which every member stands where its new name stands."""
+    """Return the renamed state: each member's local state is at the place of its new name."""
     at = {name: number for number, name in enumerate(order)}
     locals_: list[Any] = [None] * len(order)
     for name, local in zip(order, state.locals, strict=True):
@@ -67,9 +67,9 @@ def renamed_state(
 def orbits(
     found: Explored, group: Sequence[str], *, normal: Callable[[State], State]
 ) -> list[set[State]]:
-    """Return the reachable states in groups, one for each state and all its renamings.
+    """Return the reachable states in groups of a state and all its renamings.
 
-    `normal`: writes a state as the reference does (a bag's content is sorted).
+    `normal`: returns a state as the reference search writes it (with sorted bags).
     """
     order = found.reference.codes.names
     splits = found.reference.environment.splits
@@ -89,7 +89,7 @@ def orbits(
 
 
 def normal_in(found: Explored) -> Callable[[State], State]:
-    """Return how the reference writes a state: bags sorted."""
+    """Return a function that writes a state as the reference search does, with sorted bags."""
 
     def normal(state: State) -> State:
         if found.reference.is_set or found.reference.is_fifo:

@@ -1,8 +1,8 @@
 """Small random worlds: members that follow a random table, and claims about them.
 
-A plan is plain data, so that hypothesis can make it smaller; `build` gives it life.  All the
-world's possibilities are in reach of a plan: each network, each fault, durable attributes,
-effects between which a crash can fall, whims, joint steps, a monitor, partitions.
+A plan is plain data, so that hypothesis can make it smaller; `build` makes a world of it.  Plans
+use all features of worlds: each network, each fault, durable attributes, effects between which a
+crash can fall, choices that need not be taken, joint steps, a monitor, partitions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TARGETS = ("all", "next", "self", "reply", "peer")
 
 @frozen
 class Act:
-    """One thing a step does: an effect, or an attribute that changes between two effects."""
+    """One part of a step: an effect, or an attribute that changes between two effects."""
 
     kind: str
     value: int = 0
@@ -84,10 +84,10 @@ class Joint:
 
 @frozen
 class Plan:
-    """A world as data.  `tables`: one for each member, or one for all where they are alike.
+    """A world as data.  `tables`: one for each member, or one for all if they are alike.
 
-    A table: for each phase, for each key (see `keys`), a cell or None where the event is not
-    enabled.  `offers`: for each phase the choices a member has, and whether they are whims.
+    A table has, for each phase and each key (see `keys`), a cell, or None if the event is not
+    enabled.  `offers`: for each phase, a member's choices, and whether each is a `Maybe`.
     """
 
     members: int
@@ -112,7 +112,7 @@ def keys(messages: int) -> int:
 
 
 def member_class(plan: Plan, table: tuple[tuple[Cell | None, ...], ...]) -> type:
-    """Return a member's class; the table stands in the closure, so it is no part of a state."""
+    """Return a member's class; the table is in the closure, so it is not part of a state."""
 
     class Actor:
         persistent = ("kept",) if plan.durable else ()
@@ -123,8 +123,7 @@ def member_class(plan: Plan, table: tuple[tuple[Cell | None, ...], ...]) -> type
             self.phase = 0
             self.kept = 0
             self.peer: str | None = None
-            # Sets are finite by themselves; the contents of queues are bounded by the messages
-            # sent.
+            # A set holds finitely many messages.  Queues hold few because few are sent.
             self.fuel = plan.fuel if plan.network not in SETS else -1
 
         def start(self) -> Any:
@@ -149,7 +148,7 @@ def member_class(plan: Plan, table: tuple[tuple[Cell | None, ...], ...]) -> type
             return NOT_ENABLED if cell is None else self.act(cell, sender)
 
         def horizon(self) -> int:
-            # An attribute that survives a crash, or one that it resets.
+            # An attribute that survives a crash, or one that a crash resets.
             return self.kept if plan.durable else self.phase
 
         def offline(self, event: Any) -> Any:
@@ -202,7 +201,7 @@ class _Phase:
 
 
 class Ear:
-    """Monitor: counts its records up to 3; if `picky`, it is deaf to a 2 while it is at 1."""
+    """Monitor: adds up its records, up to 3; if `picky`, it refuses a 2 while it is at 1."""
 
     def __init__(self, picky: bool) -> None:
         self.heard = 0
@@ -228,7 +227,7 @@ def build(plan: Plan) -> World:
 
     def maker(at: int) -> Callable[[], Any]:
         kind = classes[at % len(classes)]
-        # Members that are alike may not know an order: to them, others are a set.
+        # Members that are alike may not know an order of the others.
         others = tuple(names[at + 1 :] + names[:at])
         if plan.alike:
             others = ("nobody",)
@@ -240,7 +239,7 @@ def build(plan: Plan) -> World:
         network=NETWORKS[plan.network],
         faults=plan.faults if plan.durable else evolve(plan.faults, wipes=0),
         start="up" if plan.start == "up" else "down",
-        # Which member records first in a joint step is an order; members that are alike have none.
+        # Members that are alike have no order, so it must not matter which records first.
         monitor=partial(Ear, not plan.alike) if plan.monitor else None,
         show_disk=_kept if plan.durable else None,
         together=(lambda view: joint_steps(plan, view)) if plan.joints else None,
@@ -261,7 +260,7 @@ def joint_steps(plan: Plan, view: View) -> Iterator[Together]:
             continue
         groups = [tuple(names[(joint.first + i) % len(names)] for i in range(joint.count))]
         if plan.alike:
-            # Where one is singled out, every other one is, too.
+            # If a step is for one member, there is such a step for every member.
             single = joint.offline or joint.count == 1
             groups = [(name,) for name in names] if single else [names]
         for group in groups:
@@ -352,22 +351,22 @@ def plans(
     alike: bool = False,
     networks: tuple[str, ...] = tuple(sorted(NETWORKS)),
 ) -> Plan:
-    """Draw a plan.  `kinds`: of claims.  `alike`: members that may be exchanged."""
-    # Where anything may crash at any time, nothing need ever happen: claims about runs are
-    # asked in calmer worlds, and of phases in which no member begins.
+    """Draw a plan.  `kinds`: the kinds of claims.  `alike`: whether members are interchangeable."""
+    # If any member may crash at any time, no step must ever happen.  So claims about runs are
+    # judged in worlds with fewer faults, and are about phases in which no member begins.
     calm = kinds == LIVENESS
     members = draw(st.integers(2, 3))
     network = draw(st.sampled_from(networks))
     messages = draw(st.integers(1, 2))
     phases = draw(st.integers(2, 3))
-    # Effects in the order in which a crash may cut them.
+    # The acts are in order, and a crash may fall after any of them.
     cell = st.builds(
         Cell,
         st.integers(0, phases - 1),
         st.lists(acts(messages, alike=alike), min_size=1, max_size=3).map(tuple),
     )
     maybe = st.one_of(st.none(), cell, cell, cell, cell)
-    # One phase less is one dimension less to look at when a plan fails.
+    # Fewer phases make a failing plan easier to read.
     table = st.tuples(*[st.tuples(*[maybe] * keys(messages)) for _ in range(phases)])
     tables = draw(st.tuples(*[table] * (1 if alike else members)))
     offer = st.lists(
@@ -377,8 +376,8 @@ def plans(
         unique_by=lambda pair: pair[0],
     )
     offers = draw(st.tuples(*[offer.map(tuple)] * phases))
-    # A crash loses messages under way to the member; whether those are the ones that others send it
-    # in the same joint step depends on their order, and members that are alike have none.
+    # A crash loses the messages under way to the member.  Whether messages of the same joint step
+    # are among them depends on the order of its members, and members that are alike have none.
     ordered = alike and network == "fifo"
     joint = st.builds(
         Joint,
@@ -391,7 +390,7 @@ def plans(
         st.booleans(),
     )
     queues = network not in SETS
-    # No search can tell which messages a split delays where messages have no senders.
+    # If messages have no senders, no search can tell which messages a split delays.
     splits = network != "set of contents"
     faults = Faults(
         crashes=draw(st.sampled_from([0, 0, 0, 1] if calm else [0, 1, 1, 2])),

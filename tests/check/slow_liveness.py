@@ -1,9 +1,8 @@
 """Claims about whole runs, judged slowly and from the definitions.
 
-Nothing here knows of strongly connected parts.  A run that breaks `eventually` is a walk to some
-state and a loop on it; the loop is fair if each thing that fairness forces is, somewhere on it,
-done or impossible.  So loops are looked for one state after the other, and results on the way are
-carried along.
+This module uses no strongly connected parts.  A run that breaks `eventually` is a walk to some
+state and a loop through it.  The loop is fair if each duty is fulfilled or impossible somewhere on
+it.  So loops through each state are searched, with the set of the duties that are settled so far.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tools.slow_search import Explored
 
 
 class TooLarge(Exception):
-    """More pairs of state and settled duties than one wants to wait for."""
+    """There are too many pairs of a state and settled duties to wait for the result."""
 
 
 class Runs:
@@ -61,7 +60,7 @@ class Runs:
     # -- no deadlock, always possible --------------------------------------------------
 
     def stuck(self, item: Property) -> set[int]:
-        """Return states without a step but faults, in which `item` does not call it done."""
+        """Return the states whose only steps are faults and in which `item` does not hold."""
         return {
             number
             for number in range(len(self.states))
@@ -69,7 +68,7 @@ class Runs:
         } - self.claimed(item)
 
     def hopeless(self, item: Property) -> set[int]:
-        """Return states from which no steps but faults lead to one where `item` holds."""
+        """Return the states from which `item` cannot come true without a fault."""
         wanted = self.claimed(item)
         return {number for number in range(len(self.states)) if not self._leads(number, wanted)}
 
@@ -150,7 +149,7 @@ def is_fair_lasso(runs: Runs, item: Property, trace: Trace) -> bool:
     number_of = {state: number for number, state in enumerate(runs.states)}
     at = {0}
     walks: list[list[tuple[int, Hashable]]] = [[(0, None)]]
-    # The words of a step are the same for few steps only; follow all that fit.
+    # Several steps may have the same words, so follow all that fit.
     for step in trace.steps:
         longer = []
         for walk in walks:

@@ -1,8 +1,8 @@
 """Linear temporal logic on a small graph, slowly and from the textbook.
 
 A formula is a tuple: ("atom", f), ("not", a), ("and", a, b), ("until", a, b).  A run is found in
-the product of the graph with all guesses of which *until* holds; independent of the engine's
-treatment of a claim.  Runs may stay where they are, for ever too: that is how a run ends.
+the product of the graph with all guesses of which *until* holds.  The engine does not work so.  A
+run may stay in a state, also for ever: that is how a run ends.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def untils(formula: Formula) -> list[Formula]:
 
 @frozen
 class Duty:
-    """`edges`: numbers of the steps that fulfil it; `where`: states in which one is possible."""
+    """A duty.  `edges`: the steps that fulfil it; `where`: states in which one is possible."""
 
     strong: bool
     edges: frozenset[int]
@@ -90,10 +90,10 @@ def duties_of(found: Explored) -> list[Duty]:
         kept: dict[Hashable, set[int]] = defaultdict(set)
         for number, (source, move, target) in enumerate(found.edges):
             alone = runs.duty_of(runs.states[source], move)
-            if alone is None or source == target:  # as in TLA, it counts as no step
+            if alone is None or source == target:  # as in TLA, such a step does not count
                 continue
             if move.kind == "heal":
-                # Of no member: meant by its word, or as a step by itself.
+                # A heal is of no member.  Fairness means it by its word, or with `each`.
                 by_word = "heal" in fair.actions if fair.actions else fair.each
                 if by_word and not fair.of and fair.which is None:
                     kept[alone].add(number)
@@ -124,7 +124,7 @@ def _said(move: Move) -> Iterator[tuple[str, str, Any]]:
 
 
 class Product:
-    """The graph alongside all guesses of which *until* holds."""
+    """The product of the graph with all guesses of which *until* holds."""
 
     def __init__(self, found: Explored, formula: Formula) -> None:
         self.found, self.formula = found, formula
@@ -182,8 +182,8 @@ class Product:
     def has_fair_run(self, duties: Sequence[Duty]) -> bool:
         """Return whether some fair run makes the formula true.
 
-        Each strong duty is either fulfilled again and again or, from some state on, possible
-        nowhere; all ways to choose are tried.
+        Each strong duty is either fulfilled again and again, or never possible from some state on.
+        All combinations are tried.
         """
         reached = self.reached()
         strong = [duty for duty in duties if duty.strong]
@@ -260,7 +260,7 @@ def _breaks(
     view: Callable[[State], View] = found.reference.view
     views = [view(state) for state in found.level_of]
     if trace.loop_at is None:
-        # A run that ends badly, however it continues: here, by staying.
+        # A run without a loop breaks the claim however it continues; here it stays.
         return not on_word(formula, [views[n] for n in nodes], len(nodes) - 1)[0]
     at = trace.loop_at
     if nodes[at] != nodes[-1]:
@@ -276,7 +276,7 @@ def _breaks(
 
 
 def on_word(formula: Formula, word: Sequence[View], loop_at: int) -> list[bool]:
-    """Return where a formula holds on a word whose last letter is followed by `loop_at`'s."""
+    """Return where a formula holds on a word whose last place is followed by place `loop_at`."""
     match formula[0]:
         case "atom":
             return [bool(formula[1](view)) for view in word]

@@ -1,4 +1,4 @@
-"""Members' answers of the last run: the same report without asking, and files are verified."""
+"""Kept answers of members: a later run reports the same with fewer calls, and checks the file."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from tests.cli.running import run_here
 WORLD = "ring-election"
 ALIKE = "two-phase-commit"
 LARGE = "durable-vote-split"
-"""One that the command leaves to the engine."""
+"""A world that the command leaves to the engine."""
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of answers; a run keeps them however few they are."""
+    """Return the folder of answers; a run keeps its answers however few they are."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(room, "NEW_MIN", 1)
     return tmp_path / "joinproto" / "answers"
 
 
 def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
-    """Return the report of a search with kept answers, and the remarks on their file."""
+    """Return the report of a search that keeps its answers, and the remarks about their file."""
     told: list[str] = []
     world = load_world(name, **options)
     return check(world, answers=Answers.of(name, world.source, told.append)), told
@@ -55,7 +55,7 @@ def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
 def test_a_second_run_reports_the_same_and_asks_less(
     cache: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Counts, claims, runs and coverage follow from the answers, wherever these come from."""
+    """Counts, claims, runs and coverage are the same whether answers are kept or asked for."""
     monkeypatch.setattr(room, "SAMPLES", 1)
     first, _ = searched(name)
     second, told = searched(name)
@@ -76,7 +76,7 @@ def test_other_options_have_other_answers(cache: Path) -> None:
 
 
 def test_answers_of_other_code_are_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One module changed is enough: members' answers may depend on any of them."""
+    """If one module changed, no answer is used, because answers may depend on any module."""
     searched()
     monkeypatch.setattr(room, "_code_of", lambda said: bytes(32))
 
@@ -86,7 +86,7 @@ def test_answers_of_other_code_are_not_used(cache: Path, monkeypatch: pytest.Mon
 
 
 def test_the_code_is_every_module_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A line in any of them makes other code."""
+    """A changed line in any module changes the hash, and so does another world."""
     (tmp_path / "deep").mkdir()
     module = tmp_path / "deep" / "rules.py"
     write_long_ago(module, "LIMIT = 1\n")
@@ -107,7 +107,7 @@ def write_long_ago(file: Path, text: str) -> None:
 def test_nothing_is_kept_of_code_that_was_edited_since_it_was_imported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Else the old code's answers would be kept as those of the new one."""
+    """Otherwise answers of the old code would be kept as those of the new code."""
     module = tmp_path / "rules.py"
     write_long_ago(module, "LIMIT = 1\n")
     monkeypatch.setattr(packages, "folder", lambda package: tmp_path)
@@ -119,7 +119,7 @@ def test_nothing_is_kept_of_code_that_was_edited_since_it_was_imported(
 
 
 def test_answers_are_not_read_for_edited_code(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache cannot tell whether it is of the code that runs."""
+    """The code that runs may differ from the files, so its hash is not known."""
     searched()
     before = next(cache.iterdir()).read_bytes()
     monkeypatch.setattr(room, "_code_of", lambda said: None)
@@ -131,7 +131,7 @@ def test_answers_are_not_read_for_edited_code(cache: Path, monkeypatch: pytest.M
 
 
 def test_answers_that_would_not_fit_are_not_taken(cache: Path) -> None:
-    """A limit of memory is for them, too."""
+    """A memory limit includes the kept answers."""
     searched()
     world = load_world(WORLD)
     told: list[str] = []
@@ -168,7 +168,7 @@ def with_a_body(file: Path, body: bytes) -> None:
 
 
 def naming(kind: str) -> Callable[[Path], None]:
-    """Return bytes that let a file name a class or function that it must not."""
+    """Return a function that makes a file name a class or function that it must not name."""
 
     def harm(file: Path) -> None:
         text = json.dumps({"leaves": [], "names": [kind.split()], "arrays": []}).encode()
@@ -236,7 +236,7 @@ def names() -> Names:
 def test_a_file_that_is_not_sound_is_reported_and_not_used(
     cache: Path, harm: Callable[[Path], None], said: str
 ) -> None:
-    """The search is the same as without it, and the next run has a sound one."""
+    """The search is the same as without the file, and the next run finds a sound file."""
     first, _ = searched()
     harm(next(cache.iterdir()))
 
@@ -251,7 +251,7 @@ def test_a_file_that_is_not_sound_is_reported_and_not_used(
 
 
 def test_old_files_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that looks at many worlds keeps the answers of some."""
+    """Of many worlds, only the answers of the last ones are kept."""
     monkeypatch.setattr(kept_file, "FILES_MAX", 2)
     for members in (2, 3, 4):
         searched(members=members)
@@ -262,7 +262,7 @@ def test_old_files_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_of_ones_own_and_no_cache_keep_nothing(
     cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A user's file may import any module, which our hash does not cover."""
+    """A user's file may import any module, and the hash does not cover all modules."""
     own = tmp_path / "own.py"
     own.write_text("from joinproto_worlds.classics.ring_election import build as world\n")
 
@@ -276,7 +276,7 @@ def test_a_model_of_ones_own_and_no_cache_keep_nothing(
 def test_a_world_that_was_large_is_not_looked_at_as_if_it_were_small(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A world with this many answers to keep is searched by the engine at once."""
+    """A world known to be large is searched by the engine at once, also with `--no-cache`."""
     looked: list[str] = []
 
     def look(world: World, **_more: Any) -> None:

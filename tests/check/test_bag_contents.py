@@ -1,4 +1,4 @@
-"""Contents of bags and queues are numbered where they are reached, and not before."""
+"""Contents of bags and queues get numbers only when they are reached."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def bag(count: int, **faults: Any) -> World:
 
 @pytest.mark.parametrize("count", [20, 60])
 def test_a_bag_has_no_more_contents_than_are_reached(count: int) -> None:
-    """Messages k + 1 to n are under way, for each k and n: one number for each, and for none."""
+    """Messages k + 1 to n are under way: one content for each k < n, and the empty content."""
     search = Search(bag(count))
     search.run()
 
@@ -77,7 +77,7 @@ def test_a_bag_of_a_hundred_messages_is_searched() -> None:
 
 
 def test_a_bag_whose_messages_are_seldom_taken_is_for_the_engine() -> None:
-    """It has few states and steps, and each state tries all that is under way."""
+    """It has few states and steps, but each state tries all messages that are under way."""
     world, bounds = bag(30), Bounds(10**6, 10**6, 10**6, 10**6)
 
     assert check_small(world, bounds=bounds) is not None

@@ -1,6 +1,6 @@
-"""Ten more mistakes of a beginner that ended in a silent "holds": found in an hour of trying.
+"""More mistakes of beginners that ended in a silent "holds".
 
-Each is refused with its line, or stands in the report with its cause, by both searchers.
+Both searchers refuse such a model with the line of the mistake, or report the cause.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class PropertyShown(Steps):
 
 @both
 def test_a_property_in_place_of_a_method_is_refused(search: Callable[[World], Any]) -> None:
-    """It was passed over, and all attributes were shown in its place."""
+    """Otherwise the property would be ignored, and all attributes would be shown."""
     problem = refused(world(PropertyShown), search)
 
     assert "shows is a property" in problem.message
@@ -218,7 +218,7 @@ def test_a_claim_about_an_object_outside_the_world_is_named() -> None:
 
 
 def test_a_claim_may_read_a_variable_that_is_not_set_yet() -> None:
-    """No value is there to be looked at; it ended the check with a ValueError of Python."""
+    """The variable has no value yet; this must not end the check with Python's ValueError."""
 
     def few_steps(view: Any) -> bool:
         return len(view) > 0 or bool(set_later)

@@ -1,4 +1,4 @@
-"""Worlds that begin in one of several states: no step leads there, and no count holds one."""
+"""Worlds that begin in one of several states, each of which is an initial state of its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tools.slow_search import explore
 
 @define
 class Counter:
-    """Counts up to 3; `kept` is the content of its disk."""
+    """Counts up to 3; only `kept` is on its disk."""
 
     persistent = ("kept",)
     at: int = 0
@@ -85,7 +85,7 @@ def test_a_choice_of_values_is_one_beginning_for_each_way() -> None:
     ],
 )
 def test_the_engine_begins_where_the_reference_search_does(world: World) -> None:
-    """States, steps, levels, results and shortest runs; in plain Python the same report."""
+    """States, steps, levels, results and shortest runs are equal, also in plain Python."""
     found = same_search(world)
     report = same_report(world, found)
 
@@ -97,7 +97,7 @@ def test_the_engine_begins_where_the_reference_search_does(world: World) -> None
 
 
 def test_beginnings_that_are_one_state_are_counted_once() -> None:
-    """b starts from the greater of both values: kept at 1 makes 0 and 1 one, but for its disk."""
+    """b starts at the greater of `at` and `kept`, so with 1 on disk, `at` 0 and 1 are the same."""
     found = explore(counters())
 
     assert 8 == len(counters().beginnings or ())
@@ -106,7 +106,7 @@ def test_beginnings_that_are_one_state_are_counted_once() -> None:
 
 
 def test_a_run_begins_where_it_is_shortest_and_is_taken_again() -> None:
-    """From 2 and 1 it takes three steps to break the claim; the trace shows that beginning."""
+    """From 2 and 1, three steps break the claim; the trace shows this beginning."""
     world = counters()
     report = check(world)
 
@@ -120,7 +120,7 @@ def test_a_run_begins_where_it_is_shortest_and_is_taken_again() -> None:
 
 
 def test_random_runs_begin_anywhere() -> None:
-    """The claim breaks where both begin near the end; the run found is retraced from there."""
+    """The claim breaks in three steps only if a begins at 2 and b at 1; the run shows that."""
     found = simulate(counters(), runs=200, seed=1, steps_max=3)
 
     assert "violated" == found.result
@@ -130,7 +130,7 @@ def test_random_runs_begin_anywhere() -> None:
 
 def test_symmetry_keeps_one_beginning_of_those_that_are_alike() -> None:
     alike = any_of({name: {"at": (0, 2)} for name in "ab"})
-    # A broadcast has no sender in its content, so the two can be exchanged.
+    # A broadcast does not name its sender in its content, so the members are interchangeable.
     world = counters(beginnings=alike, interchangeable=("a", "b"))
     world = evolve(world, properties=world.properties[:1])
 

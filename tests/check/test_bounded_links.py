@@ -1,4 +1,4 @@
-"""Links that hold this many messages at most: a step waits for room, or its message is lost."""
+"""Links with a capacity: a step waits until its message fits, or the message is lost."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def speakers(network: Network, *, loud: bool = False) -> World:
 
 @pytest.mark.parametrize("capacity", [1, 2, 5])
 def test_a_member_that_speaks_for_ever_has_finitely_many_states(capacity: int) -> None:
-    """Two links of 0 to n words, and two counts of 0 to 3 that were heard."""
+    """A state has two links with 0 to n words each, and two counts of words heard, 0 to 3."""
     waits = check(speakers(FifoLinks(capacity=capacity)))
     loses = check(speakers(FifoLinks(capacity=capacity, when_full="lose")))
 
     assert (capacity + 1) ** 2 * 16 == waits.distinct == loses.distinct
-    # A member that cannot speak takes no step; one whose word is lost takes one that changes
-    # nothing.
+    # If the link is full, a member that waits has no step, and a member that loses its word has
+    # a step that changes nothing.
     assert loses.generated - waits.generated == 2 * (capacity + 1) * 16
 
 

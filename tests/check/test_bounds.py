@@ -38,7 +38,7 @@ def calm(most: int) -> Any:
 @settings(max_examples=15)
 @given(plans(), st.integers(0, 3))
 def test_a_bound_cuts_both_searches_alike(plan: Plan, most: int) -> None:
-    """States, steps, levels, results, shortest runs, and how many states lie beyond."""
+    """States, steps, levels, results, shortest runs and the number of states beyond are equal."""
     world = evolve(build(plan), within=calm(most))
     found = explored(world, 300)
     assume(found is not None)
@@ -57,9 +57,9 @@ def chatty(most: int) -> World:
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_a_bound_of_what_is_under_way_ends_an_endless_search(most: int) -> None:
-    """(i, j) words on two links, i + j <= most and one more beyond, by two counts of 0 to 3.
+    """A state has i and j words on two links, with i + j <= most + 1, and two counts of 0 to 3.
 
-    The messages heard are bounded by the ways to come there, so only the most is told.
+    Not every count is reachable with every i and j, so only an upper bound is asserted.
     """
     world = chatty(most)
     report = check(world)
@@ -75,7 +75,7 @@ def test_a_bound_of_what_is_under_way_ends_an_endless_search(most: int) -> None:
     ("most", "told"), [(2, ("incomplete", "unknown")), (5, ("violated", "not-reached"))]
 )
 def test_a_claim_not_reached_is_open_where_states_lie_beyond(most: int, told: Any) -> None:
-    """It counts to 4: that 5 is not reached is known where no state lies beyond."""
+    """The world counts to 4.  That 5 is not reached is known only if no state lies beyond."""
     five = sometimes("five", lambda view: view["a"].n == 5)
     report = check(numbers(five, same=None, within=lambda view: view["a"].n < most))
 
@@ -96,7 +96,7 @@ def test_claims_about_whole_runs_are_refused_with_a_bound() -> None:
 
 
 def test_a_bound_that_tells_alike_members_apart_is_refused_with_symmetry() -> None:
-    """A renaming of a state within it would lie beyond."""
+    """A state could be within the bound, and a renaming of it beyond."""
     world = load_world("two-phase-commit", members=2)
     one = evolve(world, within=lambda view: view["rm1"] is not Vote.ABORTED)
     every = evolve(world, within=lambda view: Vote.ABORTED not in view.values())

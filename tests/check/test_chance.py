@@ -36,7 +36,7 @@ QUICK = ("discovery-delay", "note-lone-restart", "durable-vote-wiped")
 
 
 class Gambler:
-    """Wins or loses one until it has nothing or `goal`; or waits, or changes its hat."""
+    """Wins or loses 1 until its money is 0 or `goal`; it may also wait or change its hat."""
 
     def __init__(self, goal: int = 4) -> None:
         self.goal, self.money, self.hat = goal, 1, 0
@@ -75,7 +75,7 @@ def _casino(goal: int = 4) -> World:
 
 
 def _slowly(name: str) -> float:
-    """Return the same, with every state a value and the equations solved by repetition."""
+    """Return the probability that a run breaks a claim, by iteration over all states."""
     world = load_world(name)
     reference = Reference(world)
     claims = [item for item in world.properties if item.kind == "always"]
@@ -104,7 +104,7 @@ def _slowly(name: str) -> float:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_probability_is_that_of_a_slow_search(name: str) -> None:
-    """Every step equally likely; a run ends where it breaks a claim."""
+    """Every step is equally likely, and a run ends where it breaks a claim."""
     found = chance(load_world(name))
 
     assert found.probability == pytest.approx(_slowly(name), abs=1e-10)
@@ -113,14 +113,14 @@ def test_a_probability_is_that_of_a_slow_search(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_random_walks_come_near(name: str) -> None:
-    """4,000 of them, within five standard deviations; the seed is fixed."""
+    """4,000 runs, with a fixed seed, come within five standard deviations."""
     _walk(name, runs=4_000)
 
 
 @pytest.mark.soak("engines")
 @pytest.mark.parametrize("name", SIX)
 def test_many_random_walks_come_nearer(name: str) -> None:
-    """20,000 of them."""
+    """20,000 runs come within five standard deviations."""
     _walk(name, runs=20_000)
 
 
@@ -141,7 +141,7 @@ def _walk(name: str, *, runs: int) -> None:
 @pytest.mark.needs("stormpy")
 @pytest.mark.parametrize("name", SIX)
 def test_storm_says_the_same(name: str, tmp_path: Path) -> None:
-    """The same chain, given to Storm as a file of states and probabilities."""
+    """Storm reads the same chain from a file of states and probabilities."""
     import stormpy
 
     search = Search(load_world(name), stop_at_violation=False)
@@ -164,7 +164,7 @@ def test_storm_says_the_same(name: str, tmp_path: Path) -> None:
 
 
 def _drn(chain: Chain, broken: npt.NDArray[np.bool_]) -> Iterator[str]:
-    """Yield the chain in Storm's explicit format: one state that leads to each first one."""
+    """Yield the chain in Storm's explicit format, with one more state before all initial states."""
     graph = chain.graph
     yield from ("@type: DTMC", "@parameters", "", "@reward_models", "", "@nr_states")
     yield from (str(graph.count + 1), "@nr_choices", str(graph.count + 1), "@model")
@@ -180,14 +180,14 @@ def _drn(chain: Chain, broken: npt.NDArray[np.bool_]) -> Iterator[str]:
 
 
 def test_the_gamblers_ruin() -> None:
-    """A closed form: states that lead to each other, and steps that change nothing are no draw."""
+    """Its probabilities are known exactly; steps that change nothing are never drawn."""
     fair = chance(_casino())
     lucky = chance(_casino(), weights=[Weight("win", 3)])
 
     said = {one.name: one.probability for one in fair.claims}
     assert said["solvent"] == pytest.approx(3 / 4)
     assert said["modest"] == pytest.approx(1 / 4)
-    # The first win breaks it, of two that are equally likely.
+    # A first win breaks it, and a first loss ends the run; both are equally likely.
     assert said["never doubled"] == pytest.approx(1 / 2)
     assert fair.probability == pytest.approx(1)
     ratio = 1 / 3
@@ -198,7 +198,7 @@ def test_the_gamblers_ruin() -> None:
 
 
 def test_a_large_part_is_solved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More states that lead to each other than are solved in their order."""
+    """A group of more than `SMALL_PART` states is not solved in the given order."""
     monkeypatch.setattr("joinproto.check.engine.liveness.chance.SMALL_PART", 10)
 
     found = chance(_casino(40))
@@ -225,7 +225,7 @@ class Twice:
 
 
 def test_a_step_that_is_offered_twice_is_one_step() -> None:
-    """As in random walks."""
+    """In random runs, too, it is one step."""
     world = World(
         name="twice",
         members={"m": Twice},
@@ -248,7 +248,7 @@ def test_a_weight_of_nothing_takes_the_step_away() -> None:
 
 
 def test_a_delay_is_the_mean_of_its_range() -> None:
-    """Of two steps that can be taken, that is likelier which takes less time on average."""
+    """Of two possible steps, the step with the shorter mean delay is more likely."""
     assert Weight("begins", 2 / 65) == Weight.of_delay("begins=5..60s")
     assert Weight("a: looks", 5) == Weight.of_delay("a: looks = 0.2s")
     slow = [Weight.of_delay(text) for text in ("begins=5..60s", "looks=0.2s")]
@@ -277,7 +277,7 @@ def test_a_delay_is_the_mean_of_its_range() -> None:
 def test_a_weight_that_says_nothing_is_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, str]
 ) -> None:
-    """Exit code 2, and a valid form."""
+    """The exit code is 2, and the error names a valid form."""
     done = run_here(capsys, "chance", "note-lone-restart", *words, "--json")
 
     assert 2 == done.code
@@ -287,7 +287,7 @@ def test_a_weight_that_says_nothing_is_refused(
 def test_a_search_that_did_not_end_is_undetermined(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Exit code 3, no number, and the reason; a world that is cut by `within` is the same."""
+    """The exit code is 3, and the report has a reason and no probability."""
     done = run_here(capsys, "chance", "note-lone-restart", "--max-states", "20", "--json")
 
     assert 3 == done.code
@@ -297,7 +297,7 @@ def test_a_search_that_did_not_end_is_undetermined(
 
 
 def test_the_command_says_what_is_likely(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1 where a run can break a claim; 0 where none can."""
+    """The exit code is 1 if a run can break a claim, otherwise 0."""
     found = run_here(capsys, "chance", "discovery-delay")
     none = run_here(capsys, "chance", "durable-vote", "--json")
 
@@ -309,7 +309,7 @@ def test_the_command_says_what_is_likely(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_weight_of_no_step_names_the_steps() -> None:
-    """With the nearest."""
+    """The error suggests the step with the most similar name."""
     with pytest.raises(UsageProblem) as caught:
         chance(_casino(), weights=[Weight("loose", 1)])
 

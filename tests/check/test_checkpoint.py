@@ -1,6 +1,4 @@
-"""A search that is killed continues from its checkpoint, and reports the same as an unbroken
-one.
-"""
+"""A killed search continues from its checkpoint, and reports the same as an unbroken search."""
 
 from __future__ import annotations
 
@@ -80,7 +78,7 @@ def alike(report: Report) -> Report:
 def test_a_search_in_two_parts_tells_what_one_tells(
     name: str, options: dict[str, Any], symmetry: bool, tmp_path: Path
 ) -> None:
-    """Counts, claims, coverage and the shortest run; the folder is gone at the end."""
+    """Counts, claims, coverage and the shortest run are equal; the folder is removed at the end."""
     whole = check(load_world(name, **options), symmetry=symmetry)
     half = whole.distinct // 3
     folder = tmp_path / "kept"
@@ -104,12 +102,12 @@ def test_a_search_that_is_killed_twice_at_any_moment_goes_on(tmp_path: Path) -> 
 
 @pytest.mark.soak("engines")
 def test_a_larger_search_that_is_killed_twice_goes_on(tmp_path: Path) -> None:
-    """The same of a million states, in levels of seconds."""
+    """Do the same with a million states, whose levels take seconds."""
     assert_killed_and_gone_on(tmp_path / "kept", members=8, seconds=3.0)
 
 
 def assert_killed_and_gone_on(folder: Path, *, members: int, seconds: float) -> None:
-    """Kill a search twice, within this many seconds after it began or continued; then end it."""
+    """Kill a search twice, each within `seconds` after its first checkpoint; then complete it."""
     whole = check(load_world("two-phase-commit", members=members))
 
     kills, attempts = 0, 0
@@ -118,7 +116,7 @@ def assert_killed_and_gone_on(folder: Path, *, members: int, seconds: float) -> 
         command = [sys.executable, "-c", KILLED, str(folder), str(members), after]
         code = subprocess.run(command, check=False).returncode
         assert (attempts := attempts + 1) < 30
-        if code == 0:  # it was faster than that, and removed the folder: once more
+        if code == 0:  # the search ended before it was killed, and removed the folder: try again
             assert not folder.exists()
             kills = 0
             continue
@@ -141,7 +139,7 @@ def stopped(folder: Path, **options: Any) -> None:
 
 
 def test_another_search_is_refused_with_what_differs(tmp_path: Path) -> None:
-    """The numbers of one search mean nothing to another."""
+    """The numbers of one search have no meaning in another search."""
     stopped(tmp_path / "kept", members=4)
 
     with pytest.raises(UsageProblem, match="members 4 there, 3 here"):
@@ -174,7 +172,7 @@ def of_other_format(path: Path) -> None:
 def test_a_damaged_checkpoint_is_refused(
     harm: Callable[[Path], None], told: str, tmp_path: Path
 ) -> None:
-    """The search does not guess; the message names the file to remove."""
+    """The search does not continue, and the message says what to remove."""
     stopped(tmp_path / "kept")
     harm(tmp_path / "kept" / FILE)
 
@@ -195,14 +193,14 @@ def flipped(path: Path) -> None:
 
 
 def exchanged(path: Path) -> None:
-    """Two states in each other's place: each of them was found."""
+    """Exchange two states, so that the file still holds the same states."""
     data = path.read_bytes()
     path.write_bytes(data[8:16] + data[:8] + data[16:])
 
 
 @pytest.mark.parametrize("harm", [zeroed, flipped, exchanged])
 def test_states_that_were_changed_are_refused(harm: Callable[[Path], None], tmp_path: Path) -> None:
-    """They would be searched as if they had been found."""
+    """Otherwise they would be searched as if they had been found."""
     stopped(tmp_path / "kept")
     (rows,) = (tmp_path / "kept").glob("rows-*.bin")
     before = rows.read_bytes()
@@ -226,7 +224,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
-    """They may be of another program."""
+    """The files may belong to another program."""
     (tmp_path / "letter.txt").write_text("dear")
 
     with pytest.raises(UsageProblem, match=r"letter\.txt is not of a checkpoint"):
@@ -234,7 +232,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_searches_do_not_share_a_folder(tmp_path: Path) -> None:
-    """The second is refused while the first has it."""
+    """The second search is refused while the first one uses the folder."""
     first = of(tmp_path)
     first.open()
 
@@ -250,7 +248,7 @@ def test_two_searches_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_full_disk_ends_a_search_that_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a limit like any other: the findings so far are reported, and stored."""
+    """A full disk is a limit like any other: the findings so far are reported and kept."""
     whole = check(load_world("two-phase-commit", members=6))
 
     def take(number: int, begin: int, end: int) -> None:
@@ -269,7 +267,7 @@ def test_a_full_disk_ends_a_search_that_goes_on_later(
 
 
 def test_rows_in_a_file_take_no_memory_once_they_are_let_go(tmp_path: Path) -> None:
-    """They are there again when they are looked at, and a file that grows keeps them."""
+    """The rows are read again when they are needed, and a file that grows keeps them."""
     files, count = RowFiles(tmp_path), 1 << 22
     rows = files.fresh(2, count)
     rows[:count, 1] = range(count)
@@ -284,7 +282,7 @@ def test_rows_in_a_file_take_no_memory_once_they_are_let_go(tmp_path: Path) -> N
 
 
 def test_rows_that_are_all_read_take_no_more_memory_than_a_piece(tmp_path: Path) -> None:
-    """At a new layout, at a resumption and at a checkpoint every row in the file is looked at."""
+    """A new layout, a continued search and a checkpoint read every row in the file."""
     files, count = RowFiles(tmp_path), 1 << 23
     budget = Budget(1 << 62)
     budget.let_go = files.let_go

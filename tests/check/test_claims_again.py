@@ -1,4 +1,4 @@
-"""A claim depends on its arguments alone: one with a memory is refused."""
+"""A claim must depend on its arguments alone: a claim with a memory is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def world(claim: Property, *fairness: Fair) -> World:
 
 
 def remembering(made: list[Any]) -> Any:
-    """Return a claim that holds of observations it was not asked about before."""
+    """Return a claim that holds only the first time that it gets an observation."""
 
     def holds(shown: Any) -> bool:
         made.append(repr(shown))

@@ -1,4 +1,4 @@
-"""Numbers for contents under way in place of bits: the same search, in every respect."""
+"""Numbers for contents under way in place of bits: the search is the same in every respect."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ some = settings(max_examples=settings().max_examples // 2)
 
 @contextmanager
 def always_numbered() -> Iterator[None]:
-    """Number every set from the first row on, however few bits it takes.
+    """Number the contents of every set from the first row on, however few bits it would take.
 
-    The tables of deliveries grow as needed, from almost none.
+    The tables of deliveries are almost empty at first, so that they must grow.
     """
     with (
         mock.patch.object(space_room, "WORDS_MAX", 0),
@@ -48,8 +48,9 @@ def always_numbered() -> Iterator[None]:
 def stamps(
     salt: int, names: tuple[str, ...], sender: str | None, to: str | None, content: Any
 ) -> list[tuple[str, int]]:
-    """Return the members that a message is of use to, and up to which phase; none: it never
-    expires.
+    """Return the members that can use a message, and up to which horizon each can.
+
+    An empty list means that the message never expires.
     """
     one, other = (0 if name is None else 1 + names.index(name) for name in (sender, to))
     parts = [one, other, *map(repr, content)]
@@ -80,7 +81,7 @@ def test_numbered_contents_equal_the_reference_search(plan: Plan) -> None:
 @some
 @given(plans(networks=tuple(SETS)), st.integers(0, 30), st.booleans())
 def test_messages_expire_as_in_the_reference_search(plan: Plan, salt: int, numbered: bool) -> None:
-    """A message goes when the last that could use it has come too far, numbered or not."""
+    """A message goes when no member can use it any more, whether contents are numbered or not."""
     world = expiring(plan, salt)
     found = explored(world, STATES_MAX)
     assume(found is not None)
@@ -93,13 +94,13 @@ def test_messages_expire_as_in_the_reference_search(plan: Plan, salt: int, numbe
 
 @contextmanager
 def always_permuted() -> Iterator[None]:
-    """Sort no members: where they are sorted, sets keep their bits."""
+    """Sort no members, because sets keep their bits where members are sorted."""
     with mock.patch.object(Symmetry, "_independent", return_value=False):
         yield
 
 
 def test_votes_under_symmetry_are_the_same_with_numbers() -> None:
-    """Each voter sends; crashes cut its messages, and no two voters are told apart."""
+    """Each voter sends, crashes cut its messages short, and the voters are interchangeable."""
     world = load_world("durable-vote", members=3)
     bits = Search(world, symmetry=True, numbers_contents=False)
     numbers = Search(world, symmetry=True)
@@ -133,7 +134,7 @@ JOIN_IN_LITTLE: dict[str, Any] = {"members": 2, "views": 2, "frames": 0, "suspec
 
 
 def test_join_is_the_same_with_numbers_and_in_fewer_words() -> None:
-    """Its messages expire, crashes cut its messages, a monitor hears of all."""
+    """In `join` messages expire, crashes cut them short, and a monitor hears of all steps."""
     from joinproto_worlds.join.world import build as build_join
 
     bits, numbers = both(build_join(**JOIN_IN_LITTLE))
@@ -145,7 +146,7 @@ def test_join_is_the_same_with_numbers_and_in_fewer_words() -> None:
 
 
 def test_rows_of_one_or_two_words_keep_their_bits() -> None:
-    """Or-ing bits is the fastest step there is: two-phase commit stays as it was."""
+    """Setting bits is the fastest step, so narrow rows as those of two-phase commit keep them."""
     search = Search(load_world("two-phase-commit", members=4))
 
     search.run()
@@ -154,7 +155,7 @@ def test_rows_of_one_or_two_words_keep_their_bits() -> None:
 
 
 def test_horizons_that_take_too_many_bits_are_searched_with_bits() -> None:
-    """A message without a table of horizons is found as before."""
+    """Without a table of horizons, contents get no numbers, and the search is the same."""
     from joinproto_worlds.join.world import build as build_join
 
     world = build_join(**JOIN_IN_LITTLE)
@@ -168,7 +169,7 @@ def test_horizons_that_take_too_many_bits_are_searched_with_bits() -> None:
 
 @pytest.mark.parametrize("limit", ["VALUES_MAX", "DELIVERIES_MAX"])
 def test_more_than_a_packed_number_holds_is_searched_with_bits(limit: str) -> None:
-    """No number is cut off where it does not fit."""
+    """No number is cut off where it does not fit: bits are used in its place."""
     from joinproto_worlds.join.world import build as build_join
 
     world = build_join(**JOIN_IN_LITTLE)
@@ -182,9 +183,9 @@ def test_more_than_a_packed_number_holds_is_searched_with_bits(limit: str) -> No
 
 @pytest.mark.parametrize("name", ["join", "two-phase-commit"])
 def test_numbered_rows_get_their_bits_back(name: str) -> None:
-    """Spark's rows have bits: a search that is handed over gives it the same states.
+    """Rows on Spark have bits, so a search that continues there must give it the same states.
 
-    Those of two-phase commit are as wide afterwards as before, those of join wider.
+    Rows of two-phase commit keep their width, and rows of join become wider.
     """
     from joinproto_worlds.join.world import build as build_join
 
@@ -221,7 +222,7 @@ def test_join_two_is_the_same_with_numbers() -> None:
 
 @define
 class _Turns:
-    """At every joint step comes one phase further, or back to the one before."""
+    """Changes its horizon at every joint step, from 0 to 1 and back."""
 
     late: bool = False
 
@@ -253,18 +254,18 @@ def turning(last: int) -> World:
 
 @pytest.mark.parametrize("numbered", [False, True])
 def test_a_joint_step_is_one_step_to_what_expires(numbered: bool) -> None:
-    """A message of one member is of use if it is once all of them have moved."""
+    """Whether a sent message is of use is decided after all members of the step have moved."""
     with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
         assert 3 == same_search(turning(0)).distinct
 
 
 @pytest.mark.parametrize("last", [1 << 40, -7])
 def test_of_use_for_ever_is_any_number(last: int) -> None:
-    """The world may name a number that no member comes to."""
+    """The world may name any number as a message's last horizon, also one that no member has."""
     with always_numbered():
         same_search(turning(last))
 
 
 def test_a_function_has_its_name_in_a_run() -> None:
-    """Its own text has an address, which is another in each process."""
+    """The function's own text holds an address, which differs from process to process."""
     assert "test_a_function_has_its_name_in_a_run" == plain(test_a_function_has_its_name_in_a_run)

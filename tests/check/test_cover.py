@@ -1,4 +1,4 @@
-"""`joinproto cover`: few runs that take every row, step or pair, taken again by members."""
+"""`joinproto cover`: a few runs that take every row, step or pair, replayed by the members."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _replayed(world: World, found: Covered) -> Iterator[list[Step]]:
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_runs_take_every_row(name: str) -> None:
-    """Each that the slow reference search takes in a step that changes something."""
+    """The runs take each row that the slow search takes in a step that changes the state."""
     world = load_world(name)
     reference = explored(world, 1000)
     assert reference is not None
@@ -48,7 +48,7 @@ def test_the_runs_take_every_row(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_runs_take_every_step(name: str) -> None:
-    """From every state that the slow reference search finds, each with its words."""
+    """The runs take each step out of every state that the slow reference search finds."""
     world = load_world(name)
     reference = explored(world, 1000)
     assert reference is not None
@@ -72,7 +72,7 @@ def test_the_runs_take_every_step(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_runs_take_every_pair_of_steps(name: str) -> None:
-    """One after the other, by their members and actions."""
+    """The runs take each pair of steps that follow each other, by their members and actions."""
     world = load_world(name)
     reference = explored(world, 1000)
     assert reference is not None
@@ -102,7 +102,7 @@ def _short(step: Step) -> str:
 def test_files_are_for_replay_and_for_others(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Two for each run; a folder that holds something is refused."""
+    """Each run has two files; a folder that is not empty is refused."""
     words = ("cover", "note-rejoin", "--goal", "edges", "--out", str(tmp_path / "new"), "--json")
 
     done, again = run_here(capsys, *words), run_here(capsys, *words)
@@ -120,7 +120,7 @@ def test_files_are_for_replay_and_for_others(
 
 
 def test_a_run_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a folder, it is printed."""
+    """Without --out, the runs are printed."""
     done = run_here(capsys, "cover", "note-rejoin")
 
     assert 0 == done.code
@@ -131,7 +131,7 @@ def test_a_run_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
 def test_only_rows_near_changed_lines_are_wanted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--since COMMIT, by git; an unknown commit is refused."""
+    """`--since COMMIT` asks git for the changed lines; an unknown commit is refused."""
     monkeypatch.chdir(tmp_path)
     world = load_world("note-rejoin")
     taken = {
@@ -183,7 +183,7 @@ def test_only_rows_near_changed_lines_are_wanted(
 def test_a_goal_that_cannot_be_covered_is_reported(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: int
 ) -> None:
-    """3 where the search did not come to its end, 2 for wrong words."""
+    """The exit code is 3 if the search did not come to its end, and 2 for wrong options."""
     done = run_here(capsys, "cover", "note-rejoin", *words, "--json")
 
     assert code == done.code

@@ -1,6 +1,6 @@
-"""A member answers the same question always the same, or the checker refuses it.
+"""A member must always answer the same question alike, or the checker refuses it.
 
-Otherwise a search may say "holds" of a false claim: it has seen one answer out of several.
+Otherwise a search may say "holds" for a false claim, because it has seen one of several answers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def problem_of(world: World) -> ModelProblem:
 
 
 class Member:
-    """Stands once; others decide its next state."""
+    """Stands once; subclasses decide its next state."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -186,7 +186,7 @@ class MadeByChance(Member):
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
 def test_chance_and_clocks_are_refused_with_what_differs(kind: type, said: str) -> None:
-    """The member's class, the event, and the field or effect; place, and advice."""
+    """The message names the member's class, the event, and the attribute or effect that differs."""
     random.seed(3)
 
     problem = problem_of(world(kind, monitor=Hears if kind is Records else None))
@@ -199,7 +199,7 @@ TURNS = count()
 
 
 class TakesTurns(Member):
-    """Asked forwards and backwards it gives two answers, and forwards again the first."""
+    """Its answers alternate, so that a second order of a dict seems to give another answer."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -227,7 +227,7 @@ def test_a_simulation_refuses_chance_too() -> None:
 
 
 def test_a_world_that_shows_by_chance_is_refused() -> None:
-    """`World.show` is asked twice like a method `shows`."""
+    """`World.show` is called twice, as a method `shows` is."""
     problem = problem_of(world(Member, show=lambda member: random.random()))
 
     assert "show(member) gives two answers" in problem.message
@@ -284,7 +284,7 @@ class FoundsOnce(Member):
 
 
 class AsksTheLeader(Member):
-    """Asked twice at once, each answers the same: the first that asked stays the leader."""
+    """Two calls in a row give the same answer, because the first member stays the leader."""
 
     def receive(self, event: Any) -> Any:
         if event != "stand" or LEADER.setdefault("is", self.name) != self.name:
@@ -351,7 +351,7 @@ class LogsByDefault(Member):
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
 def test_an_object_that_members_share_is_refused_and_named(kind: type, said: str) -> None:
-    """Each of these makes "one leader" hold, although no message is ever sent for it."""
+    """Each of these could make "one leader" hold, although no message is sent to agree on it."""
     FOUNDED.clear()
     LEADER.clear()
     REGISTRY.leader = None
@@ -377,7 +377,7 @@ RESULTS: dict[str, str] = {}
 
 
 class OnlyWrites(Member):
-    """A log that nobody reads, and a memory of results, change no answer."""
+    """A log that is never read, and a cache of results, change no answer."""
 
     def receive(self, event: Any) -> Any:
         SEEN.append(str(event))
@@ -391,14 +391,14 @@ def test_an_object_that_changes_no_answer_is_no_fault() -> None:
 
 
 def test_asking_twice_is_not_counted() -> None:
-    """`calls`: each of three members starts, offers choices in two states, takes one step."""
+    """Each of three members starts, offers choices in two states, and takes one step: 12 calls."""
     report = check(world(Member))
 
     assert (8, 12) == (report.distinct, report.calls)
 
 
 def test_which_questions_are_put_again_is_known() -> None:
-    """All of the first, then one in this many; of each kind the first are kept."""
+    """The first `FIRST` are all asked again, then one in `EVERY`; `KEPT` of each kind are kept."""
     member = Codes.of(load_world("two-phase-commit")).members[0]
 
     due = [number for number in range(1, FIRST + 10 * EVERY) if member.twice.is_due()]
@@ -411,7 +411,7 @@ def test_which_questions_are_put_again_is_known() -> None:
 
 
 def test_shipped_members_answer_as_before_when_asked_again() -> None:
-    """And nothing that their code can reach was changed."""
+    """No object that their code can reach was changed, either."""
     made = load_world("durable-vote")
     codes = Codes.of(made)
     for code in codes.members:
@@ -509,7 +509,7 @@ def test_a_bad_effect_is_reported_with_the_line_of_its_yield_or_return(kind: typ
     ("faults", "budget"), [(Faults(losses=1), "losses=1"), (Faults(duplicates=2), "duplicates=2")]
 )
 def test_a_budget_that_a_set_never_spends_is_refused(faults: Faults, budget: str) -> None:
-    """A set loses and doubles for free; in silence, the author counts on the budget."""
+    """A set loses and doubles for free, so the author must not rely on the budget."""
     with pytest.raises(ModelProblem, match=f"{budget} does nothing in a MessageSet") as found:
         world(Member, faults=faults)
 

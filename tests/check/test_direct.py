@@ -1,4 +1,4 @@
-"""A world of one member, searched state by state, ends as in plain Python and by the engine."""
+"""The direct search of a world of one member reports what plain Python and the engine report."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ COSTS = ("seconds", "cpu_seconds", "peak_rss_bytes", "bytes_per_state", "numbere
 
 @pytest.fixture(params=[0, 3, 1000])
 def _slowly(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """States asked the slow way before the fast one is taken."""
+    """Ask so many states in the slow way before the fast way is taken."""
     monkeypatch.setattr(direct_member, "SLOWLY", request.param)
 
 
@@ -58,7 +58,7 @@ def found(report: Report | None) -> dict[str, Any]:
 
 
 def same_found(world: Callable[[], World], **ends: Any) -> Report:
-    """Return the report of the direct search, after a comparison with that in plain Python."""
+    """Return the report of the direct search, after comparing it with that of plain Python."""
     direct = check_direct(world(), witnesses=True, ends=Ends(**ends))
     plain = check_small(world(), witnesses=True, ends=Ends(**ends), bounds=ALL)
 
@@ -93,7 +93,7 @@ def grid(*claims: Any, **more: Any) -> World:
 
 @pytest.mark.usefixtures("_slowly")
 def test_counts_claims_and_runs_are_those_of_the_other_way() -> None:
-    """156 states; a claim that is broken, one that is reached, one that never is."""
+    """The world has 156 states; its claims are broken, reached, or never reached."""
     claims = (
         always_each("low", lambda shown: shown.a + shown.b < 9),
         sometimes_one("top", lambda shown: shown.b == 5),
@@ -147,7 +147,7 @@ def test_a_class_that_has_a_say_in_what_is_set_is_not_asked_when_an_object_is_ma
 
 @pytest.mark.usefixtures("_slowly")
 def test_the_engine_finds_the_same() -> None:
-    """All but the words of coverage, which the engine tells of its tables."""
+    """The findings are equal; only the method differs."""
     world = grid(always_each("low", lambda shown: shown.a * shown.b < 30))
 
     direct, engine = check_direct(world), check_by_engine(world)
@@ -224,13 +224,13 @@ def drawn(seed: int) -> Callable[[], World]:
 
 @pytest.mark.usefixtures("_slowly")
 def test_random_members_are_searched_the_same_both_ways() -> None:
-    """200 members that hold numbers, flags, texts, sets, lists and dicts."""
+    """200 random members hold numbers, flags, texts, sets, lists and dicts."""
     for seed in range(200):
         same_found(drawn(seed))
 
 
 def test_a_question_that_it_does_not_know_is_left_to_the_others() -> None:
-    """Two members, faults, claims about runs; and a member that sends."""
+    """It does not search two members, faults, claims about fair runs, or a member that sends."""
 
     class Sender(Grid):
         def receive(self, event: str) -> Any:
@@ -252,7 +252,7 @@ def test_check_takes_it() -> None:
 
 
 class Counts(Grid):
-    """Goes on to many states, so that its mistake is met far from where runs begin."""
+    """Has many states, so that its mistake is met far from where runs begin."""
 
     def receive(self, event: str) -> Any:
         if event == "a":
@@ -337,7 +337,7 @@ def test_an_order_of_a_set_is_noticed() -> None:
 
 
 def test_an_exception_that_is_not_raised_again_is_noticed() -> None:
-    """As of what members share: the first call fails, and the same one after it does not."""
+    """The first call fails, and the same call after it does not, as with shared objects."""
     failed: list[str] = []
 
     class Once(Counts):
@@ -381,7 +381,7 @@ def test_an_effect_that_comes_the_second_time_is_noticed() -> None:
 
 @pytest.mark.usefixtures("_slowly")
 def test_a_value_that_cannot_be_a_state_is_reported_with_its_attribute() -> None:
-    """As it must be where a search has gone too far to begin again another way."""
+    """The fast way must report it, because the search cannot begin again in another way."""
 
     class Holds(Grid):
         def __init__(self) -> None:
@@ -404,7 +404,7 @@ def test_a_value_that_cannot_be_a_state_is_reported_with_its_attribute() -> None
 
 @pytest.mark.usefixtures("_slowly")
 def test_a_limit_is_met_while_claims_are_asked() -> None:
-    """In a level of 999 states: the rest of it is not judged."""
+    """The limit is met within a level of 999 states, and the rest of the level is not judged."""
 
     class Wide:
         def __init__(self) -> None:

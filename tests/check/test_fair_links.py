@@ -1,7 +1,7 @@
-"""Claims about fair runs where there are messages, crashes, splits and joint steps.
+"""Claims about fair runs in worlds with messages, crashes, splits and joint steps.
 
-Random worlds against the textbook (`slow_ltl.py`), which has the meaning of fairness in its own
-words.  Both take steps, words and views from the members' code in the same way.
+Random worlds are compared with the textbook (`slow_ltl.py`), which defines fairness independently.
+Both take steps, words and views from the members' code in the same way.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FAIR = (
 
 
 def claims(odds: int, salt: int) -> list[Property]:
-    """`odds`: a predicate is true of one view in this many."""
+    """Return claims of each kind; each predicate is true of about one view in `odds`."""
 
     def some(number: int) -> Any:
         def holds(view: View) -> bool:
@@ -80,7 +80,7 @@ def claims(odds: int, salt: int) -> list[Property]:
 def same_as_the_textbook(plan: Plan, fairness: list[Any], odds: int, salt: int) -> None:
     world = evolve(build(plan), fairness=fairness, properties=claims(odds, salt))
     found = explored(world, 50)
-    # Where no step changes anything, claims are left open.
+    # If no step changes anything, claims are left open.
     assume(found is not None and len(found.levels) > 1)
     assert found is not None
 

@@ -1,4 +1,4 @@
-"""Claims about fair runs: random graphs and claims against the slow reference, and by hand."""
+"""Claims about fair runs: random graphs against the slow reference, and examples by hand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tools.slow_search import explore
 
 
 def walker(table: tuple[tuple[int, ...], ...], whims: frozenset[str]) -> type:
-    """Return a member that walks a graph: `table[at][k]` is where word k leads, -1 nowhere."""
+    """Return a member's class that walks a graph: word k leads to `table[at][k]`; -1: refused."""
 
     class Walker:
         def __init__(self) -> None:
@@ -62,7 +62,7 @@ def walker(table: tuple[tuple[int, ...], ...], whims: frozenset[str]) -> type:
 
 @frozen
 class Plan:
-    """Graphs of members, where runs begin, fairness, and claims: kind, then sets of places."""
+    """The members' graphs, where runs begin, fairness, and claims: kind, then sets of places."""
 
     tables: tuple[tuple[tuple[int, ...], ...], ...]
     whims: frozenset[str]
@@ -174,7 +174,7 @@ def same_as_the_slow_reference(plan: Plan) -> None:
 @settings(max_examples=8)
 @given(plans())
 def test_random_claims_on_random_graphs_are_judged_as_slowly(plan: Plan) -> None:
-    """A claim is violated where the textbook's product has a fair run, and the run is one."""
+    """A claim is violated if the textbook's product has a fair run, and the run shown is fair."""
     same_as_the_slow_reference(plan)
 
 
@@ -251,7 +251,7 @@ def results(world: World) -> list[str]:
 
 
 def test_a_member_that_waits_for_a_lock_gets_it_under_strong_fairness_and_not_under_weak() -> None:
-    """The lock is free again and again, and never for ever: weak fairness forces nothing."""
+    """The lock is free again and again, but not for ever, so weak fairness forces no step."""
     holds, broken = "holds", "violated"
 
     assert [broken, broken, holds, broken, broken] == results(lock(EACH_STEP))
@@ -260,9 +260,9 @@ def test_a_member_that_waits_for_a_lock_gets_it_under_strong_fairness_and_not_un
 
 
 def test_a_process_is_fair_if_some_step_of_it_is_taken() -> None:
-    """That p takes some step again and again is enough for p, and says nothing of q."""
+    """Fairness to p only demands that p takes some step again and again, and demands none of q."""
     assert "holds" == results(lock(strong(of="p"), weak(of="q")))[0]
-    # q may keep the lock for ever: nothing makes it leave.
+    # q may keep the lock for ever, because no fairness makes it leave.
     assert "violated" == results(lock(strong(of="p")))[0]
 
 
@@ -281,7 +281,7 @@ def test_a_lasso_says_when_it_is_due_and_why_it_is_fair() -> None:
 
 
 def test_until_that_fails_early_is_a_run_without_a_circle() -> None:
-    """q asks and takes: two steps, and whatever happens then."""
+    """q asks and takes the lock: after these two steps the claim is broken, whatever follows."""
     trace = check(lock(EACH_STEP)).properties[4].trace
 
     assert trace is not None
@@ -289,7 +289,7 @@ def test_until_that_fails_early_is_a_run_without_a_circle() -> None:
 
 
 def test_fairness_for_what_never_happens_is_reported() -> None:
-    """A word that no step has: the report lists it among the parts not exercised."""
+    """The report lists fairness to a word that no step has among the parts not exercised."""
     report = check(lock(EACH_STEP, strong("p takes")))
 
     assert ("fairness: strong: “p takes” of each member",) == report.coverage.never[-1:]

@@ -1,4 +1,4 @@
-"""Joint steps given as a list: the same as a function that always yields them."""
+"""Joint steps given as a list work like a function that always yields them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.check.compare import same_report, same_search
 
 @define
 class Access:
-    """A variable: how many read, or whether one writes."""
+    """A shared variable: how many processes read it, and whether one writes it."""
 
     readers: int = 0
     writes: bool = False
@@ -77,7 +77,7 @@ def readers_and_writers(processes: int) -> World:
 
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_steps_in_a_list_are_those_of_a_function(processes: int) -> None:
-    """Any of 2^n sets reads, or one of n writes; 2n 2^(n-1) steps of readers, 2n of writers."""
+    """Any of 2^n sets reads, or one of n writes; readers have n 2^n steps, and writers 2n."""
     n, world = processes, readers_and_writers(processes)
     steps: Any = world.together
     found = same_report(world, same_search(world))
@@ -85,7 +85,7 @@ def test_steps_in_a_list_are_those_of_a_function(processes: int) -> None:
     assert (2**n + n, 1 + n * 2**n + 2 * n) == (found.distinct, found.generated)
     other = check(evolve(world, together=lambda view: steps))
     assert (other.levels, other.generated) == (found.levels, found.generated)
-    # The observations are reported where a `sometimes` was missed.
+    # The reports are made in two ways, which differ in `shown`.
     assert other.coverage == evolve(found.coverage, shown={})
 
 
@@ -129,7 +129,7 @@ def who_ask(processes: int) -> World:
 
 
 def test_three_processes_that_ask_are_the_same_in_both_searches() -> None:
-    """None writes: 4^n; one does: n 3^(n-1)."""
+    """There are 4^n states in which no process writes, and n 3^(n-1) in which one does."""
     world = who_ask(3)
 
     assert 4**3 + 3 * 3**2 == same_report(world, same_search(world)).distinct

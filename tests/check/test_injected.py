@@ -1,4 +1,4 @@
-"""Faults beyond `Faults`: disks that come back wrong, events with a budget, links that are cut."""
+"""Faults beyond `Faults`: disks that change while a member is down, stalls, links that are cut."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tools.slow_search import explore
 
 
 class Counter:
-    """Counts to two, on its disk, under an identity."""
+    """Counts to two, and keeps its identity, its count and its role on disk."""
 
     persistent = ("identity", "count", "role")
 
@@ -76,7 +76,7 @@ def _world(*claims: Property, crashes: int = 1) -> World:
 
 
 def _steps(world: World) -> int | None:
-    """Return the length of the run that breaks a claim; the engine and the plain search agree."""
+    """Compare both searches; return the length of the run that breaks a claim, or None."""
     found, other = check(world), check_by_engine(world)
     assert (found.result, found.distinct, found.generated) == (
         other.result,
@@ -91,7 +91,7 @@ def _has_identity(view: Any) -> bool:
 
 
 def test_a_disk_is_lost_with_its_identity_or_without() -> None:
-    """Crash, lose: with its identity kept it looks like a store that never counted."""
+    """A crash and the loss break the claim; a disk that keeps its identity only loses its count."""
     known = always("it has its identity", _has_identity)
 
     assert 2 == _steps(inject(_world(known), disk_lost()))
@@ -99,7 +99,7 @@ def test_a_disk_is_lost_with_its_identity_or_without() -> None:
 
 
 def test_an_older_copy_of_a_disk_returns() -> None:
-    """A copy, count, crash, put back: a count that was on the disk no longer exists."""
+    """After a copy, a count, a crash and the copy's return, the count on the disk is lower."""
     copied = inject(_world(), older_copy())
     grows = always_step(
         "the disk only grows",
@@ -111,7 +111,7 @@ def test_an_older_copy_of_a_disk_returns() -> None:
 
 
 def test_a_copy_of_a_disk_is_no_progress() -> None:
-    """A member that only waits is stuck, whatever is copied meanwhile."""
+    """A member without choices is stuck, although its disk can still be copied."""
 
     class Idle(Counter):
         def choices(self) -> tuple[()]:
@@ -132,7 +132,7 @@ def test_a_role_in_the_configuration_is_wrong_at_restart() -> None:
 
 
 def test_a_member_stalls_and_no_claim_counts_on_that() -> None:
-    """A fault is no step that a claim about lasting possibility may use."""
+    """A claim that something stays possible may not count on a fault."""
     moves = always_possible("it can count on", lambda v: v.disk["a"].count == 2)
     stalls = Injected("stalls", "stall")
 
@@ -148,7 +148,7 @@ def test_a_budget_is_one_for_the_whole_run() -> None:
 
 
 def test_a_fault_that_never_happened_is_reported() -> None:
-    """As `Faults` says of its budgets."""
+    """The same is reported for unused budgets of `Faults`."""
     report = check(inject(_world(crashes=0), disk_lost()))
 
     assert "fault: the disk is lost, up to 1, and there never was any" in report.coverage.never
@@ -228,7 +228,7 @@ def test_one_link_is_cut_in_one_direction_or_in_both(both_ways: bool) -> None:
 
 
 def test_a_cut_of_links_delays_their_messages() -> None:
-    """Without a heal `c` hears `a` only before the cut; `b` hears both at any time."""
+    """`c` can hear `a` only before the cut, so the shortest run ends with the split."""
     split = links_cut(("a", "c"))
     late = always("c hears a later", lambda v: v.split is None or "a" not in v["c"])
     world = evolve(_talk(split), properties=[late, *_talk(split).properties])

@@ -1,7 +1,7 @@
-"""The cache of compiled loops: always fresh, and never in the way of a search.
+"""The cache of compiled loops: its loops are those of the present code, and no search needs it.
 
-The search must work in a read-only installation, without a home, and without any folder
-it may write to; it then compiles again and says so.
+The search must work in a read-only installation, without a home folder, and without any folder
+that it may write to.  It then compiles its loops again and says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ENGINE = Path(joinproto.check.engine.__file__).parent
 
 
 def test_every_module_with_loops_is_imported_with_the_engine() -> None:
-    """One that is not would keep its loops where numba likes, and mix old ones with new."""
+    """The loops of another module would be kept in numba's folder, and old and new ones mixed."""
     compiled = {
         ".".join(("joinproto.check.engine", *file.relative_to(ENGINE).with_suffix("").parts))
         for file in ENGINE.rglob("*.py")
@@ -45,7 +45,7 @@ def test_every_module_with_loops_is_imported_with_the_engine() -> None:
 
 
 def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop is inlined into loops of other files: all are compiled again, or none."""
+    """Loops are inlined into loops of other files, so all must be compiled again, or none."""
     copy = tmp_path / "engine"
     shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(folders, "_ENGINE", copy)
@@ -58,7 +58,7 @@ def test_another_source_is_another_folder(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_loops_of_other_programs_are_left_where_they_are() -> None:
-    """Importing the engine changes no setting that a notebook's own loops go by."""
+    """Importing the engine changes no setting that a program's own loops depend on."""
     program = (
         "import os; before = dict(os.environ)\n"
         "import numba; njit, folder = numba.njit, numba.config.CACHE_DIR\n"
@@ -72,7 +72,7 @@ def test_the_loops_of_other_programs_are_left_where_they_are() -> None:
 
 @pytest.fixture
 def settle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Return `_settle`, with a home, a shared folder and a package of our own."""
+    """Return `_settle`, with a home folder and a copy of the engine for this test."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -83,7 +83,7 @@ def settle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 def test_loops_are_kept_in_the_users_cache(settle: Any, tmp_path: Path) -> None:
-    """Outside of the package: removing the package leaves nothing of it behind there."""
+    """The cache is outside of the package, so that the package's folder stays unchanged."""
     kept = settle()
 
     assert kept.lasting
@@ -92,7 +92,7 @@ def test_loops_are_kept_in_the_users_cache(settle: Any, tmp_path: Path) -> None:
 
 
 def test_where_loops_are_kept_a_model_of_ones_own_comes_to_the_engine_sooner(settle: Any) -> None:
-    """Before, they would be compiled for twenty seconds; loops of another Python are none."""
+    """Without compiled loops the engine starts slowly; loops of another Python do not count."""
     folder = settle().folder / "engine_0017"
     folder.mkdir()
     (folder / "expansion.expand-83.py27.nbi").touch()
@@ -107,14 +107,14 @@ def test_where_loops_are_kept_a_model_of_ones_own_comes_to_the_engine_sooner(set
 def test_a_folder_that_was_chosen_is_used(
     settle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """By numba's own variable, or by the desktop's."""
+    """`NUMBA_CACHE_DIR` or `XDG_CACHE_HOME` chooses the folder."""
     monkeypatch.setenv(name, str(tmp_path / "chosen"))
 
     assert (tmp_path / "chosen") in settle().folder.parents
 
 
 def test_folders_of_old_versions_are_forgotten(settle: Any) -> None:
-    """The few last ones stay, for users who go back and forth."""
+    """The last four stay, for users who switch between versions."""
     place = settle().folder.parent
     for number in range(10):
         (place / f"engine-{number}").mkdir()
@@ -130,7 +130,7 @@ def test_folders_of_old_versions_are_forgotten(settle: Any) -> None:
 def test_without_a_home_the_package_itself_is_used(
     settle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Daemons have HOME=/nonexistent."""
+    """Many daemons run with HOME=/nonexistent."""
     monkeypatch.setenv("HOME", "/proc/nonexistent")
 
     kept = settle()
@@ -142,7 +142,7 @@ def test_without_a_home_the_package_itself_is_used(
 def test_without_any_lasting_folder_the_loops_live_as_long_as_the_process(
     settle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a folder that only this user may read: files there are executed."""
+    """Their folder may be read by this user only, because files in it are executed."""
     monkeypatch.setattr(joinproto.check.engine, "can_write", lambda folder: False)
 
     kept = settle()
@@ -154,7 +154,7 @@ def test_without_any_lasting_folder_the_loops_live_as_long_as_the_process(
 def test_without_any_folder_at_all_the_loops_are_not_kept(
     settle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """numba itself would refuse: "no locator available"."""
+    """numba itself would raise "no locator available"."""
 
     def refuse(**more: object) -> str:
         raise OSError("read-only file system")
@@ -173,7 +173,7 @@ def test_without_any_folder_at_all_the_loops_are_not_kept(
 
 
 def test_a_long_compilation_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After some time, not before: loading from the cache is no compilation."""
+    """It is announced after some time only, because most loops come from the cache."""
     hour = 3600.0
     monkeypatch.setattr(joinproto.check.engine, "_SECONDS_SILENT", hour)
     said: list[str] = []
@@ -206,7 +206,7 @@ print(report.distinct, joinproto.check.engine.KEPT.lasting)
 @pytest.mark.soak("engines")
 @pytest.mark.needs("no root")
 def test_a_read_only_installation_works(tmp_path: Path) -> None:
-    """Another user's installation, no home: compiled for this run, which says so."""
+    """In another user's installation, without a home, loops are compiled for each run."""
     for package in packages.MODELS:
         shutil.copytree(packages.folder(package), tmp_path / package)
     for folder in [tmp_path, *tmp_path.rglob("*")]:
@@ -223,7 +223,7 @@ def test_a_read_only_installation_works(tmp_path: Path) -> None:
 
 @pytest.mark.soak("engines")
 def test_a_machine_without_any_folder_to_write_to_works(tmp_path: Path) -> None:
-    """The loops are compiled, not kept, and the counts are the same."""
+    """The loops are compiled and not kept, and the counts are the same."""
     before = (
         "import tempfile, pathlib\n"
         "def refuse(*args, **more): raise OSError('read-only file system')\n"
@@ -243,7 +243,7 @@ def test_a_machine_without_any_folder_to_write_to_works(tmp_path: Path) -> None:
 
 
 def test_modules_that_loops_do_not_use_are_absent_for_a_moment_only() -> None:
-    """A function that was loaded before stays; one that was not can be loaded later."""
+    """A module that was loaded before stays; another one can be loaded later."""
     loaded = sys.modules["os"]
     sys.modules.pop("this", None)
 

@@ -1,4 +1,4 @@
-"""Values as bytes: all that models hold comes back, and nothing runs that the bytes name."""
+"""Values as bytes: all values of models come back, and no code runs that the bytes name."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Slotted:
 
 
 class Notes:
-    """Notes that it was made, and can be copied in a way of its own."""
+    """Counts how often it was made, and has its own `__reduce__`."""
 
     made = 0
 
@@ -201,7 +201,7 @@ def test_other_names_are_refused(module: str, name: str) -> None:
     "kind", [kept_values.FROM_PARTS, kept_values.ENUM, kept_values.DERIVED, kept_values.OBJECT]
 )
 def test_no_init_is_called_by_any_kind_of_value(kind: int) -> None:
-    """This holds for any way in which the class is used."""
+    """No kind of value in the bytes may call the `__init__` of a class that it names."""
     before = Notes.made
     name = [kept_values.NAME, 1, 0, kept_values.LEAF, 1, 0]
     content = bytes_of([[__name__, "Notes"]], [*name, kind, 1, 0], [1])

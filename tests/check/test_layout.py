@@ -1,4 +1,4 @@
-"""The places of the fields of a row when they grow."""
+"""The layout of a row when its fields grow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ counts = st.lists(st.integers(1, 1 << 14), min_size=1, max_size=8)
 
 @given(counts)
 def test_fields_share_all_bits_that_are_left(before: list[int]) -> None:
-    """No more words than they need, and not one bit more for each of them."""
+    """A row has the fewest words, and no room for one more bit in each field."""
     least = Layout([(count - 1).bit_length() for count in before], 0)
 
     found = Layout([0] * len(before), 0).grown(before)
@@ -31,7 +31,7 @@ def test_fields_share_all_bits_that_are_left(before: list[int]) -> None:
 def test_rows_hold_the_same_after_a_field_has_given_bits_back(
     data: st.DataObject, before: list[int]
 ) -> None:
-    """One field grows to where the others' spare bits are needed: all values stay."""
+    """One field grows so far that it needs the other fields' spare bits; all values stay."""
     old = Layout([0] * len(before), 0).grown(before)
     values = [data.draw(st.integers(0, count - 1)) for count in before]
     rows = old.pack(np.array(values), []).reshape(1, -1)
@@ -43,7 +43,7 @@ def test_rows_hold_the_same_after_a_field_has_given_bits_back(
 
 
 def test_garbage_is_looked_for_less_often_while_a_search_runs_and_as_before_behind_it() -> None:
-    """A setting of the program is set again; where it looks for none at all, that stays."""
+    """The program's threshold is restored afterwards; if collection is off, it stays off."""
     before = gc.get_threshold()
     try:
         gc.set_threshold(500, 7, 9)

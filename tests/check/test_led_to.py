@@ -119,7 +119,7 @@ def labels(problem: ModelProblem) -> list[tuple[str | None, str]]:
 
 
 def test_the_problem_names_member_event_line_and_run() -> None:
-    """`a` says two, and `b`, which has counted to one, cannot hear it."""
+    """`a` says 2, and `b`, which has counted to 1, raises when it receives that."""
     problem = problem_of(check, world(RaisesLate))
 
     lines, first = inspect.getsourcelines(RaisesLate)
@@ -167,7 +167,7 @@ def test_every_search_tells_what_the_reference_tells(given: World) -> None:
 
 @define
 class Random:
-    """Goes through states by a table; some places of it raise."""
+    """Goes through states by a table; a negative entry makes it raise."""
 
     table: tuple[tuple[int, ...], ...]
     state: int = 0

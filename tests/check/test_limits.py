@@ -1,4 +1,4 @@
-"""A search that is stopped says so: its findings hold, the rest is unknown."""
+"""A search that is stopped says so: its findings are valid, and the rest is unknown."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from joinproto.check.properties import always_pair
 
 @define
 class Counter:
-    """Counts for ever: a world without an end."""
+    """Counts for ever, so that its world has no last state."""
 
     number: int = 0
 
@@ -106,7 +106,7 @@ def test_a_bound_on_seconds_ends_the_search_as_incomplete() -> None:
 def test_a_bound_on_seconds_is_of_all_that_was_begun_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A search that begins again, as rows became too wide, has no more time for that."""
+    """A search that begins again because of its rows gets no more time."""
     began, now = [0], [0.0]
     begin = Search._begin
 
@@ -134,7 +134,7 @@ def test_a_bound_on_seconds_is_of_all_that_was_begun_anew(
 
 
 def test_a_bound_on_memory_ends_the_search_as_incomplete() -> None:
-    """The limit is of the whole process, so a little more than it holds now."""
+    """The limit applies to the whole process, so it is a little more than is in use now."""
     limit = resident_bytes() + (24 << 20)
 
     report = check(load_world("two-phase-commit", members=10), memory_max_bytes=limit)
@@ -183,7 +183,7 @@ def test_a_violation_before_the_limit_is_a_violation() -> None:
 
 @define
 class Shouter:
-    """Answers each message with two: a bag without an end."""
+    """Answers each message with two, so that a bag of them grows without end."""
 
     started: bool = False
 
@@ -213,7 +213,7 @@ def test_a_network_without_an_end_is_stopped_as_well() -> None:
 
 @define
 class Boundless:
-    """Offers, sends and says more than memory holds."""
+    """Offers events or yields effects without end."""
 
     where: str
     done: bool = False
@@ -236,7 +236,7 @@ class Boundless:
     ],
 )
 def test_a_loop_in_one_answer_that_has_no_end_is_refused(where: str, said: str) -> None:
-    """No limit of the search is asked within one answer, and each fills memory for ever."""
+    """The limits of a search are not checked within one answer, which could fill the memory."""
     world = World(
         name="boundless",
         members={"a": partial(Boundless, where), "b": partial(Boundless, where)},
@@ -248,7 +248,7 @@ def test_a_loop_in_one_answer_that_has_no_end_is_refused(where: str, said: str) 
 
 
 class Still:
-    """Does nothing, from one of many beginnings."""
+    """Does nothing; its world begins in one of many states."""
 
     def __init__(self) -> None:
         self.x = 0
@@ -283,7 +283,7 @@ def test_a_long_list_of_beginnings_is_cut_by_a_limit(search: Any) -> None:
 
 
 def test_a_limit_holds_while_claims_are_asked() -> None:
-    """Of a level with many combinations the claims may take longer than all steps."""
+    """In a level with many combinations, claims may take longer than all steps."""
     asked: list[int] = []
 
     def holds(view: Any) -> bool:
@@ -326,7 +326,7 @@ def test_a_size_that_is_none_is_refused(text: str) -> None:
 
 @pytest.mark.soak("engines")
 def test_the_peak_of_a_bounded_search_stays_under_its_bound() -> None:
-    """A process of its own: the peak is counted from its start.  Rows are packed in place."""
+    """The search has its own process, because the peak is counted from a process's start."""
     program = (
         "from joinproto.check.catalogue import load_world\n"
         "from joinproto.check.check import check\n"
@@ -334,7 +334,7 @@ def test_the_peak_of_a_bounded_search_stays_under_its_bound() -> None:
         "found = check(world, memory_max_bytes=300 << 20)\n"
         "print(found.result, found.peak_rss_bytes)\n"
     )
-    # Loops compiled in the process would be counted, too: have them kept first.
+    # Compile the loops first, because compilation in the process would count as well.
     warm = "from joinproto.cli.warming import warm_up; warm_up()"
     subprocess.run([sys.executable, "-c", warm], check=True, cwd=ROOT)
 
@@ -355,7 +355,7 @@ def test_the_peak_of_a_bounded_search_stays_under_its_bound() -> None:
 
 @pytest.mark.needs("a peak for each program")
 def test_the_peak_is_this_program_s_and_not_its_parent_s() -> None:
-    """Memory of the parent, from before it started us, is not ours."""
+    """Memory that the parent held when it started the process does not count."""
     child = "from joinproto.check.memory import peak_bytes; print(peak_bytes())"
     parent = (
         "import subprocess, sys\n"
@@ -425,7 +425,7 @@ def checked(tmp_path: Path, size: int, *words: str) -> tuple[int, dict[str, Any]
 
 @pytest.mark.soak("engines")
 def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> None:
-    """3,000 numbers, each in its own states alone: as a block that would be 600 MB."""
+    """Each of 3,000 numbers is an event in few states only; a block would take 600 MB."""
     # Twice, because the first may compile the loop that reads sparse tables.
     # With a bound on memory, which plain Python does not keep.
     words = ("--set", "most=3000", "--max-memory", "8G")
@@ -440,7 +440,7 @@ def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> N
 
 @pytest.mark.soak("engines")
 def test_a_bound_on_memory_is_one_on_what_is_numbered(tmp_path: Path) -> None:
-    """Values of half a megabyte each: the process ends near its bound, with its findings."""
+    """With values of half a megabyte each, the process ends near its bound, with its findings."""
     words = ("--set", "most=5000", "--max-memory", "1G")
 
     code, report, said = checked(tmp_path, 500_000, *words)
@@ -479,7 +479,7 @@ def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
 def test_a_finished_search_leaves_no_states_in_memory(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """Nor until garbage is looked for: the next one may need the memory at once."""
+    """They go before garbage is collected, because the next search may need the memory at once."""
     made: list[weakref.ref[RowSet]] = []
     begin = Search._begin
 
@@ -511,7 +511,7 @@ class _Tree:
 def test_where_memory_ends_a_number_has_all_that_belongs_to_it(
     monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
-    """Else a search that continues elsewhere would leave out steps."""
+    """Otherwise a search that continues on Spark would leave out steps."""
     refused = 0
     number = Tables.local
 
@@ -549,7 +549,7 @@ def test_where_memory_ends_a_number_has_all_that_belongs_to_it(
 def test_claims_that_memory_ended_are_asked_by_the_search_that_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A question that was half asked counts as not asked."""
+    """A claim that was evaluated in part counts as not evaluated."""
     make_room, asked = Pairs._make_room, 0
 
     def ends_once(self: Pairs, field: int, other: int) -> None:

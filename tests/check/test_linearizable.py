@@ -1,4 +1,4 @@
-"""Linearizability, against the definition: some order of all effects explains the answers."""
+"""`linearizable` against the definition: some order of the calls explains all answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANSWERS = [None, 0, 1, 2, True, False]
 
 @frozen
 class Done:
-    """One call in a history: when it began, when it was answered, and how."""
+    """One call in a history: when it began, when it was answered, and the answer."""
 
     operation: Hashable
     begins: int
@@ -31,7 +31,7 @@ class Done:
 
 
 def by_definition(calls: list[Done]) -> bool:
-    """Return whether some order explains them: calls without an answer may be left out."""
+    """Return whether some order of the calls explains them; unanswered calls may be left out."""
     told = [one for one in calls if one.ends != float("inf")]
     rest = [one for one in calls if one.ends == float("inf")]
     return any(
@@ -55,7 +55,7 @@ def explains(order: tuple[Done, ...]) -> bool:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Call | Return]:
-    """Draw events of three clients; answers are drawn, so most histories are wrong somewhere."""
+    """Draw events of three clients; answers are random, so most histories have no such order."""
     events: list[Call | Return] = []
     is_open: set[str] = set()
     for client in draw(st.lists(st.sampled_from("abc"), max_size=9)):

@@ -46,7 +46,7 @@ def test_claims_that_see_links_are_judged_as_by_the_reference_search(plan: Plan)
 @settings(max_examples=15)
 @given(plans(networks=("fifo", "bag")), st.integers(0, 2))
 def test_choices_guarded_by_links_are_those_of_the_reference_search(plan: Plan, most: int) -> None:
-    """Each choice of a member is there as a joint step of it alone, while its links hold few."""
+    """Each choice is also a joint step of its member, while few messages are under way."""
     whole = build(plan)
     wishes = sorted({f"choice {number}" for offer in plan.offers for number, _ in offer})
 
@@ -64,7 +64,7 @@ def test_choices_guarded_by_links_are_those_of_the_reference_search(plan: Plan, 
 
 
 def test_a_joint_step_may_wait_until_nothing_is_under_way() -> None:
-    """The guard sees the links: both speak at once only into an empty network."""
+    """The guard sees the links: both members speak at once only if no message is under way."""
 
     def steps(view: View) -> Iterator[Together]:
         if view.under_way() == 0:

@@ -1,4 +1,4 @@
-"""Objects made of a member's attributes and taken apart again."""
+"""Member objects are made of attribute values, and taken apart into values again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Cached(Plain):
 
 
 class Watched(Plain):
-    """Any value stored as `b` is stored one higher."""
+    """Its setter stores `b` one higher."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Slotted(Plain):
 
 
 class Empty:
-    """Its one slot is not filled when it is made."""
+    """Its slot `later` is not set by `__init__`."""
 
     __slots__ = ("__dict__", "later")
 
@@ -84,7 +84,7 @@ class Fields:
 def test_the_quick_way_is_for_objects_that_are_their_dict(
     kind: Callable[[], Any], is_quick: bool
 ) -> None:
-    """A slot lies elsewhere, and a property with a setter influences the stored value."""
+    """A slot is not in the object's dict, and a property's setter may change the value."""
     objects = MemberObjects("m", kind)
 
     assert is_in_dict(kind(), objects.names) is is_quick

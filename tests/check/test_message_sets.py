@@ -1,4 +1,4 @@
-"""Equality of messages in a set: by sender and addressee, or by content alone."""
+"""When two messages of a set are one: by sender, addressee and content, or by content alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CONTENTS = MessageSet(with_sender=False)
 
 @define
 class Teller:
-    """Says x to c, to all, or not at all; messages do not change it."""
+    """Says x to c or to all, as `says` allows; messages do not change it."""
 
     says: tuple[str, ...]
 
@@ -54,7 +54,7 @@ class Teller:
 
 
 def tellers(network: MessageSet, *says: tuple[str, ...]) -> World:
-    """The members a, b, c: a state is the messages under way."""
+    """Return a world of a, b and c, whose states differ only by the messages under way."""
     return World(
         name="tellers",
         members={name: partial(Teller, said) for name, said in zip("abc", says, strict=True)},
@@ -82,7 +82,7 @@ BOTH = ("tell c", "tell all")
 def test_the_same_content_is_one_message_or_several(
     says: tuple[tuple[str, ...], ...], one: int, each: int, contents: int
 ) -> None:
-    """By the engine, in plain Python, by the definitions, and met by random runs."""
+    """The engine, plain Python, the slow search and random runs find the same number of states."""
     for network, states in ((ONE, one), (EACH, each), (CONTENTS, contents)):
         world = tellers(network, *says)
         search = Search(world)
@@ -96,7 +96,7 @@ def test_the_same_content_is_one_message_or_several(
 
 
 def test_renamed_members_send_one_content() -> None:
-    """Five states: nothing, two of a, b and c, all three; the two are one up to renaming."""
+    """x is under way to no member, to two of them or to all: five states, three up to renaming."""
     says = ("tell all",)
     world = evolve(tellers(CONTENTS, says, says, says), interchangeable=tuple("abc"))
 

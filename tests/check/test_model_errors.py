@@ -1,7 +1,7 @@
-"""A mistake in a model is reported to its author: the finding, its place, the next step.
+"""A mistake in a model is reported with what was found, its place, and the next step.
 
-Each faulty member below stands in a world of two; the line of the fault carries the comment
-`fault`, and the problem must name this file and that line.
+Each faulty member below is in a world of two.  The line of the fault has the comment `fault`, and
+the problem must name this file and that line.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def problem_of(world: World, **how: Any) -> ModelProblem:
 
 
 def line_of_fault(kind: object) -> str:
-    """Return file:line of the line that carries the comment."""
+    """Return file:line of the line that has the comment `fault`."""
     lines, first = inspect.getsourcelines(kind)  # type: ignore[arg-type]
     (at,) = [number for number, line in enumerate(lines) if line.rstrip().endswith("# fault")]
     return f"{Path(__file__)}:{first + at}"
@@ -66,7 +66,7 @@ def line_of_fault(kind: object) -> str:
 
 @define
 class Quiet:
-    """Does nothing wrong, and nothing else."""
+    """A member without mistakes, which takes two steps."""
 
     step: int = 0
 
@@ -121,7 +121,7 @@ class RaisesInShows(Quiet):
     ],
 )
 def test_a_member_that_raises_is_reported_with_its_line(kind: type, said: str) -> None:
-    """A member answers every event it can get; the traceback's own line helps."""
+    """The place is the line that raised, and not a line of the checker."""
     problem = problem_of(world(kind))
 
     assert problem.message.startswith(f"{line_of_fault(kind)}: member a: ")
@@ -214,9 +214,9 @@ class Hears:
 def test_a_bad_effect_is_reported_with_the_place_of_receive(
     kind: type, said: str, hint: str
 ) -> None:
-    """The result is known only after the call: the place is where `receive` begins.
+    """The result is known only after the call, so the place is where `receive` begins.
 
-    Of an answer that is no list of effects it is the `return` that is written so.
+    For an answer that is no list of effects, the place is its `return`.
     """
     problem = problem_of(world(kind, monitor=Hears if kind is RecordsAnObject else None))
 
@@ -412,7 +412,7 @@ def test_an_unsound_world_is_refused_when_it_is_made(parts: dict[str, Any], said
 def test_a_part_of_another_kind_is_reported_in_words(
     kind: Any, parts: dict[str, Any], said: str, wanted: str
 ) -> None:
-    """They were told as attrs tells them: with the whole Attribute(...) of the field."""
+    """The message must not be that of attrs, which has the whole Attribute(...) of the field."""
     with pytest.raises(ModelProblem) as raised:
         kind(**parts)
 
@@ -467,7 +467,7 @@ def test_a_monitor_without_receive_is_refused() -> None:
     ],
 )
 def test_a_claim_that_asks_a_monitor_that_is_not_there_is_told_so(claim: Any) -> None:
-    """It was told that a NoneType has no attribute, and that stopped members show DOWN."""
+    """The advice must be to give the world a monitor, and not about stopped members."""
     problem = problem_of(world(Quiet, always("heard", claim)))
 
     assert "NoneType" in problem.message
@@ -489,7 +489,7 @@ class Forgetful:
 
 
 def test_an_answer_that_shows_lacks_is_no_event() -> None:
-    """It was told to answer NOT_ENABLED."""
+    """The advice must not be to answer NOT_ENABLED, which is for events."""
     problem = problem_of(world(Forgetful))
 
     assert problem.next == "it must answer in every state; set every attribute in __init__"
@@ -547,7 +547,7 @@ def alike(kind: type, *claims: Property, names: str = "abc", **more: Any) -> Wor
 
 @pytest.mark.parametrize("kind", [Favoured, AsksTheFirst])
 def test_members_whose_code_tells_names_apart_are_not_interchangeable(kind: type) -> None:
-    """The claim of the world is checked at every step that is explored."""
+    """Whether they are interchangeable is checked at every step that is explored."""
     problem = problem_of(alike(kind), symmetry=True)
 
     assert "are not interchangeable" in problem.message
@@ -640,7 +640,7 @@ class Containers:
 
 
 def test_containers_inside_a_member_are_values() -> None:
-    """A step of one state does not change another: 4 x 4 states."""
+    """A step out of one state does not change another state: there are 4 * 4 states."""
     report = check(world(Containers))
 
     assert 16 == report.distinct == explore(world(Containers)).distinct
@@ -666,7 +666,7 @@ def asks_a_stranger(view: Any) -> bool:
 
 
 def test_a_claim_that_answers_none_is_refused() -> None:
-    """It counted as violated, without a word."""
+    """Otherwise None would count as a violation."""
     problem = problem_of(world(Quiet, always("says", answers_nothing)))
 
     assert "property 'says' answered None" in problem.message
@@ -675,7 +675,7 @@ def test_a_claim_that_answers_none_is_refused() -> None:
 
 
 def test_a_bound_that_answers_none_is_refused() -> None:
-    """Every state lay beyond it, and all claims held."""
+    """Otherwise every state would lie beyond the bound, and all claims would hold."""
     problem = problem_of(world(Quiet, within=lambda view: None))
 
     assert "within(view) answered None" in problem.message
@@ -743,7 +743,7 @@ def test_a_call_that_does_not_come_back_is_reported_with_its_line(
 def test_a_process_that_may_not_run_is_not_told_that_its_model_never_returns(
     wall: float, kept: float, seconds: float
 ) -> None:
-    """A search that continued after Ctrl-Z and `fg` ended with an error in the model."""
+    """A search that continues after Ctrl-Z and `fg` must not report an error in the model."""
     from joinproto.check import watchdog
 
     assert seconds == watchdog.counted(wall, kept, pause=1.0)
@@ -752,7 +752,7 @@ def test_a_process_that_may_not_run_is_not_told_that_its_model_never_returns(
 def test_where_no_thread_can_be_started_calls_are_not_watched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As in WebAssembly: the search continues, and its starter can end it."""
+    """In WebAssembly, for example, the search continues, and the user can end it."""
     from joinproto.check import watchdog
 
     def refuse(_: object) -> None:

@@ -1,4 +1,4 @@
-"""A search that goes on with another's numbers finds the same, and asks nothing."""
+"""A search that continues with an earlier search's numbers finds the same, and asks no member."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def told_never(line: str) -> None:
 
 
 def searched_twice(world: World, path: Path) -> tuple[Search, Search]:
-    """Search, and once more with the cache."""
+    """Return a search of the world, and a second search that uses the first one's answers."""
     first = Search(world, stop_at_violation=False, answers=kept_at(path))
     first.run()
     first.keep_answers()
@@ -66,7 +66,7 @@ def same_with_numbers(plan: Plan) -> None:
         first, again = searched_twice(build(plan), path)
         assert again.answers is not None
         assert again.answers.taken
-        # Samples are asked, and nothing else.
+        # Without samples, the search must not call the members at all.
         with (
             mock.patch("tests.check.compare.Search", numbered_from(path)),
             mock.patch.object(answers_room, "SAMPLES", 0),
@@ -98,7 +98,7 @@ def numbered_from(path: Path) -> type[Search]:
 @settings(max_examples=settings().max_examples // 2)
 @given(plans())
 def test_every_world_is_searched_alike_with_numbers_and_without(plan: Plan) -> None:
-    """Each network, each fault, a monitor, joint steps: states, steps and how often."""
+    """States, steps and counts are equal, for each network and fault, monitors and joint steps."""
     same_with_numbers(plan)
 
 
@@ -111,7 +111,7 @@ def test_so_is_one_whose_contents_have_numbers(plan: Plan) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_answers_of_one_search_serve_the_others(tmp_path: Path, workers: int) -> None:
-    """Of any number of workers; one with symmetry takes none."""
+    """The number of workers makes no difference; a search with symmetry uses no kept answers."""
     world = load_world("two-phase-commit", members=4)
     first = check(world, answers=kept_at(tmp_path / "kept"), workers=workers)
     second = check(world, answers=kept_at(tmp_path / "kept"), workers=3 - workers)
@@ -124,7 +124,7 @@ def test_the_answers_of_one_search_serve_the_others(tmp_path: Path, workers: int
 
 
 def test_a_search_that_is_stopped_covers_the_states_that_it_met(tmp_path: Path) -> None:
-    """Numbers that another search added beyond them change nothing."""
+    """Numbers of further states, from an earlier search, do not change the coverage."""
     world = load_world("durable-vote-wiped")
     cold = check(world, states_max=5)
     check(world, answers=kept_at(tmp_path / "kept"))

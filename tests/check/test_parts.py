@@ -1,4 +1,4 @@
-"""Claims about parts of observations: they get the parts alone, once for every two."""
+"""Claims about parts of observations: they get only the parts, each pair of parts once."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def leader(shown: Shown) -> str:
 
 
 def test_every_two_parts_are_asked_once() -> None:
-    """Twelve things are shown, of which two parts are made.
+    """Each member shows seven values, which have only two different parts.
 
-    A few answers are asked for a second time: of so few, these are all.
+    A sample of the answers is checked by a second call, and of so few answers it has all.
     """
     asked: list[tuple[Any, Any]] = []
 

@@ -81,7 +81,7 @@ def test_the_terminal_leaves_svg_out() -> None:
 
 
 def test_a_page_shows_svg_as_an_image_in_which_nothing_runs() -> None:
-    """The page's policy lets images be data alone; a script of a model stays in the image."""
+    """The page's policy allows only data images; a script in a picture stays in its image."""
     found = report(lambda view: SVG.format(view["a"].count))
 
     shown = page(found)

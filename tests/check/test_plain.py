@@ -1,4 +1,4 @@
-"""Small worlds in plain Python: the report is the engine's, but for its costs."""
+"""Small worlds in plain Python: the report equals the engine's, except for costs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def what_it_says(report: Report) -> Report:
 
 
 def is_for_the_engine(world: World, found: Report) -> bool:
-    """Return whether a world is large, or asks for more."""
+    """Return whether a world is large, or uses `same`."""
     return (
         world.same is not None
         or found.distinct >= SHIPPED.states // 2
@@ -39,7 +39,7 @@ def is_for_the_engine(world: World, found: Report) -> bool:
     ("name", "mutant"), [*parameters(CHOSEN), *parameters(REST, pytest.mark.soak("engines"))]
 )
 def test_a_small_world_is_reported_as_by_the_engine(name: str, mutant: str | None) -> None:
-    """Results, counts by level, shortest runs, coverage and steps never exercised."""
+    """Results, counts by level, shortest runs, coverage and parts never exercised are equal."""
     world = load_world(name, mutant=mutant)
     engine, small = searched(name, mutant), check_small(world, witnesses=True)
 
@@ -62,7 +62,7 @@ few = settings(max_examples=30)
 @few
 @given(plans())
 def test_random_models_are_reported_as_by_the_engine(plan: Plan) -> None:
-    """Any network, crashes, partitions, monitors and joint steps."""
+    """The models have any network, crashes, partitions, monitors and joint steps."""
     world = build(plan)
     claims = [item for item in world.properties if item.kind not in ON_RUNS]
     assume(claims)
@@ -107,7 +107,7 @@ print(code, sorted({"numba", "numpy", "scipy"} & set(sys.modules)), file=sys.std
     ],
 )
 def test_a_model_of_one_s_own_loads_no_compiled_loops(model: str, told: str) -> None:
-    """In a fresh clone they would have to be compiled first."""
+    """In a fresh installation the loops would have to be compiled first."""
     done = subprocess.run(
         [sys.executable, "-c", OWN_MODEL, model], capture_output=True, text=True, check=False
     )
@@ -171,7 +171,7 @@ def test_a_bound_of_the_world_s_own_is_kept_as_by_the_engine() -> None:
 
 
 def test_a_mutant_of_one_system_loads_no_other_one() -> None:
-    """All systems take longer to load than the search, and a mutant's mutation is of one."""
+    """Loading all systems takes longer than the search, and a mutant needs only its own system."""
     program = (
         "import sys; from joinproto.__main__ import main;"
         "code = main(['check', 'note-options', '--mutant', 'without-I2', '--json']);"

@@ -1,4 +1,4 @@
-"""Claims about runs and steps of small worlds: plain Python gives the engine's verdict on each."""
+"""Claims about runs and steps in small worlds: plain Python gives the engine's verdicts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ few = settings(max_examples=60)
 
 
 def agree(world: World) -> None:
-    """Compare both verdicts on each claim by itself, the runs that break it among it."""
+    """Compare both reports on each claim by itself, with the run that breaks it."""
     for item in world.properties:
         one = evolve(world, properties=[item])
         found, told = check_small(one), check(one)
@@ -42,7 +42,7 @@ def agree(world: World) -> None:
 @few
 @given(plans())
 def test_claims_about_fair_runs(plan: Plan) -> None:
-    """Weak and strong, of each step and of several, from one state or from another."""
+    """Fairness is weak or strong, to each step or to several, and runs begin in any state."""
     agree(build(plan))
 
 
@@ -55,7 +55,7 @@ def test_claims_about_steps(plan: Plan, limit: int, words: frozenset[str]) -> No
 @few
 @given(plans(), st.integers(0, 3), st.integers(1, 3))
 def test_worlds_that_implement_others(plan: Plan, most: int, part: int) -> None:
-    """Also where a state corresponds to none of the abstract world."""
+    """Some states stand for no state of the abstract world."""
     abstract = World(
         name="held",
         members={"held": lambda: Held(most)},
@@ -71,7 +71,7 @@ def test_worlds_that_implement_others(plan: Plan, most: int, part: int) -> None:
 @few
 @given(model_plans(), st.integers(0, 2))
 def test_claims_about_random_models(plan: ModelPlan, phase: int) -> None:
-    """Loss, crashes, restarts, partitions and whims are the subjects of fairness."""
+    """The worlds have losses, crashes, restarts, partitions and choices that are not fair."""
 
     def is_there(view: View) -> bool:
         return any(view[name].phase == phase for name in view.up)

@@ -1,4 +1,4 @@
-"""Random small worlds: the engine agrees with the definitions, on everything."""
+"""Random small worlds: the engine agrees with the slow searches in everything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.check.test_bounds import calm
 
 STATES_MAX = 600
 
-# Two searches each, one of them slow; `--hypothesis-profile thorough` asks of many more.
+# Each example takes two searches, one slow; `--hypothesis-profile thorough` runs many more.
 some = settings(max_examples=settings().max_examples // 2)
 
 
@@ -41,7 +41,7 @@ def test_the_engine_equals_the_reference_search(plan: Plan) -> None:
 @some
 @given(plans(kinds=LIVENESS))
 def test_claims_about_runs_are_judged_as_defined(plan: Plan) -> None:
-    """`eventually`, `always_possible` and `no_deadlock` against the slow, obvious checker."""
+    """`eventually`, `always_possible` and `no_deadlock` are compared with the slow checker."""
     world = build(plan)
     found = explored(world, 150)
     assume(found is not None)
@@ -71,7 +71,7 @@ def test_claims_about_runs_are_judged_as_defined(plan: Plan) -> None:
 @some
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
 def test_a_mixed_world_is_judged_once_and_the_same(plan: Plan) -> None:
-    """The second check of a world gives the same report as the first one, times apart."""
+    """The second check of a world gives the same report as the first, except for times."""
     world = build(plan)
     one, other = check(world, states_max=STATES_MAX), check(world, states_max=STATES_MAX)
 
@@ -122,7 +122,7 @@ def test_symmetry_explores_one_state_for_each_renaming(plan: Plan, bound: int | 
 
 
 def whole_ends(report: Report) -> int:
-    """Return 1 where the last level was not expanded because a claim broke in it."""
+    """Return 1 if the last level was not expanded because a claim broke in it, otherwise 0."""
     return int(any(p.kind == "always" and p.result == "violated" for p in report.properties))
 
 

@@ -1,4 +1,4 @@
-"""Functions of a view are called once for each set of values read; answers are those of views."""
+"""A function of a view is called once for each set of values read, and its answers are right."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = tuple("abcd")
 
 
 class Counter:
-    """A member that counts to three, and shows a list, which a claim may change."""
+    """A member that counts to three, and shows a list, which a claim could change."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -59,7 +59,7 @@ def searched() -> Search:
 
 
 def drawn(dice: random.Random, depth: int) -> Callable[[View], int]:
-    """Return a random function of a view, which reads its inputs in an order of its own."""
+    """Return a random function of a view, which reads parts of the view in a random order."""
     if depth == 0:
         answer = dice.randrange(2)
         return lambda _: answer
@@ -81,7 +81,7 @@ def drawn(dice: random.Random, depth: int) -> Callable[[View], int]:
 def test_answers_are_those_of_each_view(
     tries: int, branches: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """300 random functions, in pieces of combinations; some trees are given up on the way."""
+    """Evaluate 300 random functions in two pieces; some of their trees are given up."""
     monkeypatch.setattr(reading, "TRIES", tries)
     monkeypatch.setattr(reading, "BRANCHES_MAX", branches)
     search, dice = searched(), random.Random(11)
@@ -100,7 +100,7 @@ def test_answers_are_those_of_each_view(
 
 
 def test_a_function_is_called_once_for_each_set_of_values_read() -> None:
-    """Two members that show four values each: at most sixteen calls for 256 combinations."""
+    """The function reads one member, or two: seven calls are enough for 256 combinations."""
     search, calls = searched(), []
 
     def function(view: View) -> int:
@@ -112,12 +112,12 @@ def test_a_function_is_called_once_for_each_set_of_values_read() -> None:
     answers = readings.answers(search.judge._combinations.shown_from(0), lambda: None)
 
     assert answers.sum() == 16
-    assert len(calls) == 3 + 4  # b is read where a shows 1 alone
+    assert len(calls) == 3 + 4  # b is read only where a shows 1
     assert all(isinstance(view, ReadView) for view in calls)
 
 
 def test_a_function_that_reads_in_two_orders_is_still_right() -> None:
-    """As where it goes through a set that says its elements in an order of its own."""
+    """A function reads in several orders if, for example, it iterates over a set."""
     search, turn = searched(), iter(range(10_000))
 
     def function(view: View) -> int:
@@ -132,7 +132,7 @@ def test_a_function_that_reads_in_two_orders_is_still_right() -> None:
 
 
 def test_a_function_s_change_of_its_view_is_gone_for_the_next() -> None:
-    """One claim makes the lists that it is shown longer; the other one sees them as they were."""
+    """One claim appends to the lists that it gets; the other claim gets unchanged lists."""
 
     def spoils(view: View) -> bool:
         return all(one.append(9) is None for one in view.values())
@@ -146,7 +146,7 @@ def test_a_function_s_change_of_its_view_is_gone_for_the_next() -> None:
 
 
 class Number(Counter):
-    """Shows an immutable value: several claims may be asked of one view."""
+    """Shows an immutable value, so several claims may share the values of one view."""
 
     def shows(self) -> int:  # type: ignore[override]
         return self.at
@@ -174,7 +174,7 @@ def spoil_links(view: View) -> bool:
 def test_a_dict_that_a_claim_changes_is_as_it_was_for_the_next(
     tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With trees and without: which members run, the disks, and messages under way."""
+    """With and without trees, `up`, `disk` and `links` are unchanged for the next claim."""
     monkeypatch.setattr(reading, "TRIES", tries)
     world = World(
         name="numbers",
@@ -199,7 +199,7 @@ def test_a_dict_that_a_claim_changes_is_as_it_was_for_the_next(
 
 
 def test_a_view_can_be_copied() -> None:
-    """A copy reads all: it may outlive the recorder of reads."""
+    """A copy holds all values, because it may live longer than the view that records reads."""
 
     def holds(view: View) -> bool:
         other = copy.deepcopy(view)
@@ -210,7 +210,7 @@ def test_a_view_can_be_copied() -> None:
 
 
 def test_a_list_of_joint_steps_that_is_refused_leaves_nothing_behind() -> None:
-    """The next list is still one of its own steps: their numbers and their parts agree."""
+    """The steps of the next list still have their own parts."""
     search = Search(counters(always("any", lambda view: True), together=[]))
     lists, joint = search.tables.joint_lists, search.tables.joint
     good = Together("count", {"b": "count"})
@@ -225,7 +225,7 @@ def test_a_list_of_joint_steps_that_is_refused_leaves_nothing_behind() -> None:
 
 
 def test_joint_steps_are_asked_for_once_for_what_they_follow_from() -> None:
-    """A lock lists the same joint steps whatever its members show: one call in all states."""
+    """`together` lists the same joint steps in all states and reads no part: it is called once."""
     calls = []
 
     class Process:
@@ -256,7 +256,7 @@ def test_joint_steps_are_asked_for_once_for_what_they_follow_from() -> None:
 
 
 def test_a_claim_over_fair_runs_costs_no_call_for_each_state() -> None:
-    """`leads to` about one of four members: each of its values is asked about twice at first."""
+    """A claim about one of four members is called for each of its values, not for each state."""
     calls = []
 
     def waits(view: View) -> bool:

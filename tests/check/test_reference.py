@@ -1,4 +1,4 @@
-"""The engine equals the slow, obvious search on every world that is small enough."""
+"""The engine finds the same as the slow, simple search in every world that is small enough."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LARGE: set[tuple[str, str | None]] = {
     ("reconcile-removal", None),
     ("reconcile-removal", "applies-alone"),
 }
-"""Many states, or many runs that could go on for ever: up to minutes for the slow search."""
+"""Worlds with many states, or many runs without an end: the slow search takes up to minutes."""
 
 LARGEST: set[tuple[str, str | None]] = {
     ("clusterer-late-lock", None),
@@ -49,14 +49,14 @@ LARGEST: set[tuple[str, str | None]] = {
     ("reconcile-removal", "heard-again"),
     ("two-phase-commit", None),
 }
-"""Each takes the slow search 20 seconds to some minutes: a slice of their own."""
+"""Worlds that each take the slow search 20 seconds to some minutes, with a slice of their own."""
 
 ENDLESS = {
     ("reconcile-learner", "next-at-once"),
     ("clusterer-two-ready-reset", "own-word-lost"),
     ("incident-rabbitmq-first-boot", None),
 }
-"""Broken in a few steps, and endless or huge beyond: the slow search does not stop there."""
+"""Worlds that break in a few steps and are endless or huge; the slow search does not stop."""
 
 FOUNDING = [("paxos-founding", mutant) for mutant in (None, "forgets-accepted", "promise-not-kept")]
 OTHERS = [case for case in [*REST, *FOUNDING] if case not in ENDLESS]
@@ -77,7 +77,7 @@ def small_world(name: str, mutant: str | None) -> World:
 
 @pytest.mark.parametrize(("name", "mutant"), WORLDS)
 def test_a_world_that_ships_is_the_same_in_both_searches(name: str, mutant: str | None) -> None:
-    """States, steps, levels, coverage, results and shortest runs, step by step."""
+    """States, steps, levels, coverage, results and shortest runs are equal, step by step."""
     world = small_world(name, mutant)
     found = same_search(world)
 
@@ -95,7 +95,7 @@ def same_runs(world: World, runs: Runs, report: Report) -> None:
         if item.kind in ON_FAIR_RUNS and (
             item.kind != "eventually" or world.fairness != (EACH_STEP,)
         ):
-            # The product with guesses is quadratic; larger worlds are pinned by other means.
+            # The product with guesses takes quadratic time, so only small worlds are judged by it.
             if len(runs.states) <= PRODUCT_MAX:
                 assert is_broken(runs.found, item) is (result.result == "violated")
             if result.trace is not None:
@@ -127,7 +127,7 @@ def same_runs(world: World, runs: Runs, report: Report) -> None:
     ],
 )
 def test_symmetry_counts_the_orbits_of_the_reference_search(name: str, members: int) -> None:
-    """Every renaming is tried on every state; one state of each group is left."""
+    """The orbits are found by trying every renaming of every state; one state of each is left."""
     world = load_world(name, members=members)
     found = explore(world)
 
@@ -141,7 +141,7 @@ def test_symmetry_counts_the_orbits_of_the_reference_search(name: str, members: 
 
 @pytest.mark.parametrize("mutant", ["no-persist", "answer-first"])
 def test_symmetry_fails_a_mutant_in_as_many_steps(mutant: str) -> None:
-    """One state for each renaming: the shortest run is as short as without."""
+    """The shortest run has the same length with one state for all its renamings."""
     world = load_world("durable-vote", mutant=mutant)
 
     whole, reduced = check(world), check(world, symmetry=True)
@@ -153,7 +153,7 @@ def test_symmetry_fails_a_mutant_in_as_many_steps(mutant: str) -> None:
 
 
 def test_a_property_that_never_breaks_has_no_shortest_run() -> None:
-    """`shortest` answers None where there is nothing to walk to."""
+    """`shortest` returns None if no state breaks the property."""
     world = load_world("two-phase-commit", members=2)
     found = explore(world)
 

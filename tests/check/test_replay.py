@@ -1,4 +1,4 @@
-"""A run taken again, step by step, by the real member code."""
+"""A run is taken again, step by step, by the members' code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def trace_of(name: str, mutant: str | None = None) -> Trace:
 def test_a_trace_is_taken_again_to_the_state_that_breaks_the_claim(
     name: str, mutant: str | None
 ) -> None:
-    """A step is found by its words; its result is the state in the trace."""
+    """Each step is found by its words, and leads to the state in the trace."""
     trace = trace_of(name, mutant)
     replay = Replay(load_world(name, mutant=mutant))
 
@@ -61,7 +61,7 @@ def test_a_deadlock_taken_again_is_stuck(members: int) -> None:
 
 
 def test_a_lasso_ends_where_its_loop_began() -> None:
-    """A run that avoids a claim for ever; here it is one that ends, so the loop is empty."""
+    """A run avoids the claim for ever; this run ends in a deadlock, so its loop is empty."""
     world = load_world("dining-philosophers", members=3)
     (trace,) = [
         item.trace for item in check(world).properties if item.kind == "eventually" and item.trace
@@ -78,7 +78,7 @@ def test_a_lasso_ends_where_its_loop_began() -> None:
 
 
 def test_a_step_that_is_not_possible_is_answered_with_those_that_are() -> None:
-    """A member that was changed since has another run; the message says where they part."""
+    """A changed member may not be able to take a run; the message says at which step."""
     replay = Replay(load_world("durable-vote"))
     replay.step("stand", "m1")
 
@@ -111,7 +111,7 @@ def test_a_claim_is_asked_by_its_name() -> None:
 
 
 def test_every_step_of_a_state_has_words_of_its_own() -> None:
-    """Words and member find one step: else a pasted trace could take another way."""
+    """Words and member name one step; otherwise a pasted trace could take another run."""
     for name in ("durable-vote-split", "alternating-bit", "token-ring-doubled"):
         replay = Replay(load_world(name))
         for _ in range(6):

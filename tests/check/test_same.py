@@ -40,7 +40,7 @@ NOTHING = [always("nothing", lambda view: True)]
 
 
 class Clock:
-    """Goes round through four hours, and remembers how many rounds it went, up to nine."""
+    """Goes round through four hours, and counts its rounds up to nine."""
 
     persistent = ("kept",)
 
@@ -74,7 +74,7 @@ def hours(view: View) -> Any:
 
 
 def test_states_of_one_view_are_one() -> None:
-    """37 by 37 without; with it 4 by 4, and whether states beyond are reached is not known."""
+    """There are 37 * 37 states, and 4 * 4 views; claims about what is reached become open."""
     whole, seen = check(clocks()), check(clocks(same=hours), workers=2)
 
     assert ("holds", 37 * 37) == (whole.result, whole.distinct)
@@ -96,9 +96,7 @@ def all_of(view: View) -> Any:
 @settings(max_examples=25)
 @given(plans())
 def test_a_view_of_everything_leaves_nothing_out(plan: Plan) -> None:
-    """The parts that the view does not show (the network, disks, faults left) are compared as they
-    are.
-    """
+    """Parts that the view does not show, such as the network and faults left, are compared, too."""
     world = evolve(build(evolve(plan, shows="all")), properties=NOTHING)
     found = explored(world, 300)
     assume(found is not None)
@@ -116,7 +114,7 @@ def test_a_view_of_everything_leaves_nothing_out(plan: Plan) -> None:
 @settings(max_examples=25)
 @given(plans(), st.integers(1, 3))
 def test_a_finding_is_a_run_whatever_the_view_says(plan: Plan, modulus: int) -> None:
-    """A view that is no good misses states; it makes none up, in neither search."""
+    """A bad view makes both searches miss states, but every run that they find is a run."""
     world = build(plan)
     view = evolve(world, same=lambda view: len(str(view)) % modulus)
     whole, part = explored(world, 300), explored(view, 300)
@@ -140,7 +138,7 @@ def test_a_finding_is_a_run_whatever_the_view_says(plan: Plan, modulus: int) -> 
 
 
 def _goes_on_with_one_of_each_kind(world: World) -> None:
-    """Which state of a level continues is each search's own; that it is one of each kind is not."""
+    """Assert that a search keeps exactly one state of each kind; which one, searches may choose."""
     search, reference = Search(world, stop_at_violation=False), Reference(world)
     search.run()
     kept = [state_of(search, row) for row in range(search.states.count)]
@@ -159,7 +157,7 @@ class Talker(Clock):
 
 @pytest.mark.parametrize("shown", [False, True])
 def test_queues_are_compared_unless_the_view_shows_them(shown: bool) -> None:
-    """a's words are under way to b, or are left to the view, which does not look."""
+    """Messages under way tell states apart, unless links are shown and the view ignores them."""
     world = World(
         name="talkers",
         members={"a": Talker, "b": Clock},
@@ -215,7 +213,7 @@ CLAIMS = [
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.scope)
 def test_a_state_that_breaks_a_claim_is_never_left_out(claim: Any) -> None:
-    """It is of the kind of the first one, and `same` hid it: "holds", every claim tested."""
+    """`same` calls it equal to the first state; if it were left out, the claim would hold."""
     report = check(numbers(claim, monitor=Deaf))
 
     assert report.result == "violated"
@@ -237,7 +235,7 @@ def test_a_state_that_a_sometimes_wants_is_never_left_out() -> None:
 
 
 def test_a_premise_is_met_in_a_state_that_is_kept() -> None:
-    """Two claims: the premise of one splits the kinds, and the first of each continues."""
+    """States with and without the premise are different kinds, and the first of each continues."""
     claim = always("small", lambda view: view["a"].n < 3, premise=lambda view: view["a"].n == 2)
 
     report = check(numbers(claim))
@@ -266,7 +264,7 @@ class Hides(Number):
 
 
 def test_an_attribute_that_a_member_does_not_show_is_forgotten() -> None:
-    """The tutorial says so: `same` speaks for the whole of a running member."""
+    """As the tutorial says, `same` decides about all attributes of a running member."""
     world = World(name="hides", members={"a": Hides}, properties=NOTHING)
 
     assert (10, 5) == (
@@ -277,7 +275,7 @@ def test_an_attribute_that_a_member_does_not_show_is_forgotten() -> None:
 
 @pytest.mark.parametrize("name", ["same", "within"])
 def test_an_abstract_world_with_states_left_out_is_refused(name: str) -> None:
-    """Steps would be missing: a world was said not to implement itself."""
+    """Steps would be missing, so a world would not even implement itself."""
     whole = numbers(NOTHING[0], same=None)
     left_out: dict[str, Any] = {name: lambda view: view["a"].n < 2}
     part = evolve(whole, **left_out)

@@ -1,6 +1,6 @@
-"""Mistakes of a beginner that used to end in a silent "holds".
+"""Mistakes of beginners that must not end in a silent "holds".
 
-Each is refused with its place, or leaves the result open, by both searchers.
+Both searchers refuse such a model with the place of the mistake, or leave the result open.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class RefusesInAGenerator(Steps):
 
 
 def test_a_generator_that_returns_not_enabled_takes_no_step() -> None:
-    """It was read as a step that changes nothing: the value at its end was dropped."""
+    """The value that the generator returns must not be dropped."""
     found = reported(world(RefusesInAGenerator))
 
     assert (1, 1) == (found.distinct, found.generated)
@@ -318,7 +318,7 @@ def test_members_of_one_name_are_named(search: Callable[[World], Any]) -> None:
 
 
 def test_members_that_need_no_name_may_be_alike() -> None:
-    """Of a loop that makes worlds, each world's members are made in another."""
+    """If a loop makes worlds, the members of one world may share the loop's variable."""
     for last in (1, 2):
         members = {name: lambda: Until(last) for name in "ab"}  # noqa: B023
 
@@ -432,7 +432,7 @@ class ForgetsToReturn(Steps):
     ],
 )
 def test_a_claim_that_nothing_put_to_a_test_is_open(given: World, why: str) -> None:
-    """Its result is no "holds": exit code 3, and the reason stands in the report."""
+    """Its result is not "holds" but "unknown", and the reason stands in the report."""
     found = check(given) if given.within else reported(given)
 
     if not why:
@@ -497,7 +497,7 @@ class Sends(Steps):
 
 
 def test_a_message_that_no_arm_takes_is_named() -> None:
-    """A choice that is offered and never taken; a message that no arm takes; an idle disk."""
+    """So is a choice that is never taken, and a disk that no step changes."""
     found = reported(world(Sends, sometimes("all went", lambda v: v["a"].step == v["b"].step == 1)))
 
     assert {
@@ -530,7 +530,7 @@ class Phased(Steps):
 
 
 def test_where_no_member_shows_anything_the_report_says_so() -> None:
-    """Also where one of the claims fails for it, and the others hold."""
+    """This also holds if one of the claims fails because of it."""
     found = reported(
         world(
             ForgetsToReturn,
@@ -544,8 +544,8 @@ def test_where_no_member_shows_anything_the_report_says_so() -> None:
 
 
 def test_a_misspelt_text_of_a_claim_is_named() -> None:
-    """`always_pair` would hold, and the `sometimes` is not reached; both name an attribute that no
-    member shows.
+    """`always_pair` holds, and the `sometimes` is not reached: both name texts that no member
+    shows.
     """
     found = reported(
         world(

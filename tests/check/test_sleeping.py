@@ -1,4 +1,4 @@
-"""Steps that another order makes good are not written, and nothing else is left out."""
+"""Steps that another order of steps replaces are not written, and no other step is left out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.check.test_contents import JOIN_IN_LITTLE, STATES_MAX, always_numbere
 
 @contextmanager
 def asleep_if_possible() -> Iterator[None]:
-    """Number contents and mark rows in the smallest world, too."""
+    """Number contents and mark rows even in the smallest world."""
     wide = partial(RowSet, numbered=True)
     with always_numbered(), mock.patch.object(space_room, "RowSet", wide):
         yield
@@ -48,7 +48,7 @@ def awake() -> Iterator[None]:
 
 @given(plans(networks=tuple(SETS)))
 def test_all_is_found_and_counted_that_the_reference_finds(plan: Plan) -> None:
-    """States, levels, steps, and how often each was taken; with crashes, splits, a monitor."""
+    """States, levels, steps and counts are equal, with crashes, splits and a monitor."""
     found = explored(build(plan), STATES_MAX)
     assume(found is not None)
 
@@ -58,7 +58,7 @@ def test_all_is_found_and_counted_that_the_reference_finds(plan: Plan) -> None:
 
 @given(plans(networks=tuple(SETS)), st.integers(0, 30))
 def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
-    """A message that one member makes useless may be one that another was about to hear."""
+    """One member may make a message useless that another member could still receive."""
     world = expiring(plan, salt)
     found = explored(world, STATES_MAX)
     assume(found is not None)
@@ -68,7 +68,7 @@ def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
 
 
 class _Idle:
-    """A member that does nothing, and stands before others."""
+    """A member that does nothing, and comes before other members in rank."""
 
     persistent = ("kept",)
 
@@ -82,7 +82,7 @@ class _Idle:
 
 @given(plans(networks=tuple(SETS)), st.integers(5, 6))
 def test_so_it_is_where_members_share_a_rank(plan: Plan, idle: int) -> None:
-    """From the seventh on they do: here two or three that act, behind five or six that do not."""
+    """From the seventh member on they do: here two or three act, behind five or six that do not."""
     assume(plan.faults.partitions == 0)
     world = build(plan)
     crowded = evolve(
@@ -99,7 +99,7 @@ def test_so_it_is_where_members_share_a_rank(plan: Plan, idle: int) -> None:
 def test_several_workers_leave_out_as_much_and_no_more(
     plan: Plan, aside: int, salt: int | None
 ) -> None:
-    """Whether or not deferred rows fit alongside the others, or messages expire."""
+    """This holds however many rows may be put aside, and whether or not messages expire."""
     world = build(plan) if salt is None else expiring(plan, salt)
     found = explored(world, STATES_MAX)
     assume(found is not None)
@@ -121,7 +121,7 @@ def test_several_workers_leave_out_as_much_and_no_more(
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_steps_walked_between_two_levels_are_not_counted(workers: int) -> None:
-    """For example, where a member gave no answer; no earlier count is lost."""
+    """They are walked, for example, to report a member's error; no earlier count is lost."""
     with asleep_if_possible(), mock.patch.object(workers_room, "ROWS_MIN", 1):
         plain = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
         walked = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
@@ -130,7 +130,7 @@ def test_steps_walked_between_two_levels_are_not_counted(workers: int) -> None:
         def walk() -> bool:
             nonlocal walks
             walks += 1
-            known = walked.found.levels[-2]  # the rows of levels that are done
+            known = walked.found.levels[-2]  # the number of rows of finished levels
             uncounted(walked, lambda: (list(walked.successors(0, known)), walked.lacking(0, known)))
             return False
 
@@ -174,7 +174,7 @@ def test_in_join_some_successors_need_not_be_written(faults: dict[str, int]) -> 
 
 
 def test_marks_are_of_one_level() -> None:
-    """The member that led to a row is forgotten once its level is expanded."""
+    """The members that led to a row are forgotten once the row's level is expanded."""
     states, marks = RowSet(2, Budget(1 << 30), room=1 << 12), np.array([1, 2], np.uint16)
     rows = np.array([[1 << 63, 1], [1 << 63, 2]], np.uint64)
     states.marks.expand(0, 0)
@@ -194,7 +194,7 @@ def test_rows_that_no_worker_marked_let_nothing_sleep() -> None:
 
 @define
 class _Goes:
-    """Comes so far that a message to another is of no use any more."""
+    """Comes to a later horizon, at which a message to another member is of no use any more."""
 
     gone: bool = False
 
@@ -213,7 +213,7 @@ class _Goes:
 
 @define
 class _Hears:
-    """Hears a word, while there is one."""
+    """Receives the word while it is under way."""
 
     heard: bool = False
 
@@ -230,7 +230,7 @@ class _Says:
 
 
 def test_a_message_that_is_heard_must_be_of_use_to_its_receiver() -> None:
-    """Else the other order is none: the first one makes the word useless."""
+    """Otherwise the steps do not commute: "goes" makes the word useless to "hears"."""
     world = World(
         name="useless",
         members={"goes": _Goes, "hears": _Hears, "says": _Says},
@@ -245,7 +245,7 @@ def test_a_message_that_is_heard_must_be_of_use_to_its_receiver() -> None:
 def test_rows_that_lack_answers_are_found_whatever_number_of_choices_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The facts about each choice are forgotten, and not the room for them."""
+    """`lacking` forgets the outcome of each choice, but not the room for the choices."""
     found = []
     for choices in (deliveries_room.CHOICES, 1):
         monkeypatch.setattr(deliveries_room, "CHOICES", choices)

@@ -1,4 +1,4 @@
-"""`joinproto.check.check` as a model's own test calls it: nothing is compiled for a small world."""
+"""`joinproto.check.check` as a model's test calls it: no loops are compiled for a small world."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_small_world_loads_no_engine() -> None:
 
 @pytest.mark.parametrize("name", ["two-phase-commit", "token-ring-lossy"])
 def test_both_searches_report_the_same(name: str) -> None:
-    """But for the figures of rows, which plain Python has none of."""
+    """Only figures about rows differ, because the search in plain Python has no rows."""
     world = load_world(name)
     small, large = without_costs(check(world)), without_costs(check_by_engine(world))
 

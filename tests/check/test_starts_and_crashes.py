@@ -56,7 +56,7 @@ def same_everywhere(world: World) -> None:
 
 
 def test_a_first_start_keeps_what_two_attributes_share() -> None:
-    """Two attributes that name one list go on naming one list."""
+    """Two attributes that share a list still share it after the start."""
     claims = [
         sometimes_one("both grew", lambda shown: shown == (1, 1)),
         always_each("never apart", lambda shown: shown[0] == shown[1]),
@@ -72,7 +72,7 @@ def test_a_first_start_keeps_what_two_attributes_share() -> None:
 
 
 def test_a_start_after_a_crash_finds_durable_values_alone() -> None:
-    """The list that came from disk is another one than the list of a fresh member."""
+    """The list read from disk is not the list that a fresh member's other attribute has."""
     world = World(
         name="alias",
         members={"a": Aliasing},
@@ -183,7 +183,7 @@ def crashing(sender: type[Sender], *, on_runs: bool) -> World:
 def test_a_crash_falls_also_where_the_rest_of_the_step_changes_nothing(
     sender: type[Sender],
 ) -> None:
-    """A crash can fall between any two effects."""
+    """A crash can fall between any two effects, even if the later ones change nothing."""
     world = crashing(sender, on_runs=True)
 
     report = check(world)
@@ -204,7 +204,7 @@ def test_such_a_crash_counts_for_the_shortest_run(sender: type[Sender]) -> None:
 
 
 class Defaulting:
-    """Every one of them has the same list, until it is read from a disk."""
+    """All members share one list, a default argument, until a member reads it from its disk."""
 
     persistent = ("log",)
 
@@ -218,7 +218,7 @@ class Defaulting:
 
 
 def test_a_durable_default_that_a_first_start_changes_is_refused() -> None:
-    """The second member begins with the first one's writes."""
+    """Otherwise the second member would begin with what the first member wrote."""
     world = World(
         name="defaults",
         members={"a": Defaulting, "b": Defaulting},

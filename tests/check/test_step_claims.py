@@ -34,7 +34,7 @@ from tools.slow_search import explore
 
 @define
 class Clock:
-    """Shows the hours; `fast` skips one."""
+    """A clock with hours and minutes; if `skips`, it may skip hour 2."""
 
     hour: int = 0
     minute: int = 0
@@ -88,7 +88,7 @@ def by_hours(view: View) -> dict[str, Any]:
 
 
 def test_a_clock_with_minutes_implements_one_of_hours() -> None:
-    """Steps between hours change nothing there; a skipped hour is no step there."""
+    """Minutes change nothing in the world of hours; a skipped hour is not a step of that world."""
     good = check(clock(implements("hours", hours(), by_hours)))
     world = clock(implements("hours", hours(), by_hours), skips=True)
     bad = check(world)
@@ -140,7 +140,7 @@ class Echo:
 
 
 def test_a_claim_about_steps_sees_the_event() -> None:
-    """A member hears only by a message of the other; a crash is a step like any other."""
+    """A claim gets the message of a receipt, and gets a crash as a step, too."""
     seen: list[StepView] = []
 
     def remember(before: View, step: StepView, after: View) -> bool:
@@ -172,7 +172,7 @@ def jumps(limit: int, words: frozenset[str]) -> Any:
 def test_random_claims_about_steps_are_judged_as_by_the_definition(
     plan: Plan, limit: int, words: frozenset[str]
 ) -> None:
-    """Each step of the reference search is asked; the run found is one step longer than to it."""
+    """The run found ends with a step that breaks the claim, out of a state on the least level."""
     holds = jumps(limit, words)
     world = evolve(build(plan), properties=[always_step("no jump", holds)])
     found = explore(world, keep_edges=True)
@@ -194,7 +194,7 @@ def test_random_claims_about_steps_are_judged_as_by_the_definition(
 
 @define
 class Held:
-    """Any number up to `most`, one more at a time."""
+    """Counts up to `most`."""
 
     most: int
     number: int = 0
@@ -215,7 +215,9 @@ class Held:
 def test_a_search_that_ends_at_what_is_no_state_tells_the_same_run(
     plan: Plan, most: int, part: int
 ) -> None:
-    """It is ended by a state; its report is a step, which the whole search has as well."""
+    """A search ends at a state that no abstract state stands for; it reports the step to it, as a
+    search of all states does.
+    """
     abstract = World(
         name="held",
         members={"held": lambda: Held(most)},
@@ -239,7 +241,7 @@ def test_a_search_that_ends_at_what_is_no_state_tells_the_same_run(
 
 
 def test_a_report_says_where_a_state_of_none_ended_the_search() -> None:
-    """All other claims are open for that reason; where nothing is, the search came to its end."""
+    """All other claims are open for this reason; if none is open, the search came to its end."""
     few = World(
         name="few",
         members={"hours": lambda: Held(2)},

@@ -1,4 +1,4 @@
-"""`--symmetry` answers like the search of all states, or refuses: never "holds" instead."""
+"""`--symmetry` gives the verdict of the search of all states, or refuses: never a wrong "holds"."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def world(claim: Property, kind: type = Leader, monitor: type = First, **more: A
 
 
 def refused(world: World) -> str:
-    """Return why a search with symmetry refuses a world in which a search without finds a run."""
+    """Return why symmetry is refused in a world in which a search of all states finds a run."""
     assert {"violated", "reached"} & {item.result for item in check(world).properties}
     with pytest.raises(ModelProblem) as raised:
         check(world, symmetry=True)
@@ -96,7 +96,7 @@ ABOUT: dict[str, Callable[[str], Property]] = {
 @pytest.mark.parametrize("who", NAMES)
 @pytest.mark.parametrize("about", ABOUT)
 def test_a_claim_about_one_or_two_that_names_a_member_is_refused(about: str, who: str) -> None:
-    """The one state kept had c elected, so "a is never elected" was said to hold."""
+    """In the one state kept c is elected, so "a is never elected" would seem to hold."""
     assert "property 'x' changes when members are renamed" == refused(world(ABOUT[about](who)))
 
 
@@ -129,7 +129,7 @@ def test_a_monitor_that_tells_names_apart_is_refused(who: str) -> None:
 
 @pytest.mark.parametrize("who", NAMES)
 def test_code_that_tells_a_member_apart_in_a_state_that_is_not_kept_is_refused(who: str) -> None:
-    """c is elected in the state that was kept, and only its neighbour was asked for the same."""
+    """c is elected in the state kept, so the code of all renamings must be compared."""
 
     class Odd(Leader):
         def choices(self) -> list[str]:
@@ -160,7 +160,7 @@ def test_code_that_tells_a_member_apart_in_a_state_that_is_not_kept_is_refused(w
 
 @pytest.mark.parametrize("who", NAMES)
 def test_a_claim_about_the_world_that_names_a_member_is_refused(who: str) -> None:
-    """Neighbours were exchanged once, so a claim about the member furthest away was kept."""
+    """All renamings must be compared: one exchange of neighbours does not reach every member."""
     claim = always("x", lambda view: not view[who].led)
     bound = world(always("y", lambda view: True), within=lambda view: not view[who].led)
 
@@ -186,7 +186,7 @@ def test_a_monitor_that_shows_one_name_only_is_refused(who: str) -> None:
 
 
 def test_a_premise_that_names_a_member_is_refused() -> None:
-    """It was said never to be met."""
+    """Otherwise the premise would be reported as never met."""
     claim = always("x", lambda view: True, premise=lambda view: view["a"].led)
     assert check(world(claim)).properties[0].premise_met
 
@@ -213,7 +213,7 @@ def results(report: Report) -> list[str]:
 
 
 class Votes:
-    """Its attributes are called as members are."""
+    """Its attributes have the names of members."""
 
     def __init__(self) -> None:
         self.a = self.b = 0
@@ -226,7 +226,7 @@ class Votes:
 
 
 def test_attributes_keep_their_names_when_members_are_renamed() -> None:
-    """Renamed with them, `shown.a` was not there."""
+    """If attributes were renamed with the members, `shown.a` would be missing."""
     claim = always("few", lambda view: sum(shown.a for shown in view.values()) < 3)
     votes = World(
         name="votes",
@@ -241,7 +241,7 @@ def test_attributes_keep_their_names_when_members_are_renamed() -> None:
 
 
 class Late:
-    """Says hello once, or grows old by a joint step and hears it late."""
+    """Says hello once, or grows old by a joint step, and then hears a hello late."""
 
     def __init__(self, other: str) -> None:
         self.other = other
@@ -289,7 +289,7 @@ def growing_old(view: View) -> Iterator[Together]:
 def test_messages_that_expire_for_one_name_are_refused(
     kind: type[Late], senders: str, told: str
 ) -> None:
-    """Both were said to hold: the state in which the message does not expire was left out."""
+    """Otherwise the state in which the message does not expire could be the one left out."""
 
     def world(kind: type[Late], senders: str) -> World:
         return World(
@@ -307,7 +307,7 @@ def test_messages_that_expire_for_one_name_are_refused(
 
 
 def test_a_choice_offered_twice_by_one_is_refused() -> None:
-    """Steps were counted otherwise, by which of the two states was kept."""
+    """Otherwise the number of steps would depend on which of two states is kept."""
 
     class Eager(Worker):
         def choices(self) -> list[str]:
@@ -319,7 +319,7 @@ def test_a_choice_offered_twice_by_one_is_refused() -> None:
 
 
 def test_a_joint_step_offered_twice_for_one_is_refused() -> None:
-    """The same: two steps are no set of one."""
+    """Joint steps are counted, too: two equal steps differ from one."""
 
     def elect_twice(view: View) -> Iterator[Together]:
         yield from elect(view)
@@ -342,7 +342,7 @@ class Shown(Leader):
 
 
 def test_a_step_of_one_is_a_step_of_all_renamings() -> None:
-    """Of the three that may lead, the states kept have one and the same."""
+    """The states kept have steps of one member only; the other members' steps count as taken."""
     one = world(always_each("x", lambda shown: shown in Role), Shown)
 
     whole, kept = check(one), check(one, symmetry=True)
@@ -352,7 +352,7 @@ def test_a_step_of_one_is_a_step_of_all_renamings() -> None:
 
 
 def test_a_step_stands_for_its_renamings() -> None:
-    """The split among its members was chance: the state that is kept follows from numbers."""
+    """Counts must not depend on which state is kept, so they are those of the first renaming."""
     report = check(load_world("zen-one-term"), symmetry=True)
 
     taken = report.coverage.actions
@@ -367,7 +367,7 @@ def test_a_step_stands_for_its_renamings() -> None:
 
 
 class Worker:
-    """Works once; says in a joint step of all whether it did."""
+    """Works once; in a joint step of all members, it records whether it did."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -401,7 +401,7 @@ def all_say(view: View) -> Iterator[Together]:
 
 
 def test_a_monitor_that_hears_members_of_a_joint_step_in_order_is_refused() -> None:
-    """In the state that was kept another came last: `min() arg is an empty sequence`."""
+    """Otherwise another member comes last in the state kept, and no run to it can be rebuilt."""
 
     def alone(view: View) -> bool:
         return not (view.monitor.heard and sum(one.worked for one in view.values()) == 1)
@@ -421,7 +421,7 @@ class Talker(Worker):
 
 
 def test_a_crash_in_a_joint_step_of_queues_is_refused() -> None:
-    """Whether it loses what another sends it in that step depends on which comes first."""
+    """Whether the crash loses a message of the same step depends on which member comes first."""
 
     def still(view: View) -> Any:
         return all_say(view) if all(s is not DOWN for s in view.values()) else ()

@@ -1,4 +1,4 @@
-"""Worlds as TLA+: another checker, which shares no code with ours, finds the same."""
+"""Worlds as TLA+ modules: a checker that shares no code with ours finds the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tools.json_schema import SCHEMAS
 SCRIPT = Path(__file__).with_name("tla_checker.mjs")
 STATES_MAX = 3_000
 SOME = [("two-phase-commit", None), ("token-ring", None), ("durable-vote", "no-persist")]
-"""A set of messages, queues, crashes between effects."""
+"""Worlds with a set of messages, with queues, and with crashes between effects."""
 
 
 @pytest.mark.parametrize(("name", "mutant"), SOME)
@@ -42,7 +42,7 @@ def test_the_module_says_what_the_search_found(name: str, mutant: str | None) ->
     (constants,) = re.findall(r"^CONSTANTS (.*)$", found.module, re.MULTILINE)
     config, for_tlc, as_names = [*found.texts().values()][1:]
     assert constants.split(", ") == re.findall(r"^CONSTANT (\w+) = ", config, re.MULTILINE)
-    # TLC's names are substituted; each is defined.
+    # For TLC, each constant is replaced by a name that the module defines.
     assert constants.split(", ") == re.findall(r"^CONSTANT (\w+) <- \1_$", as_names, re.MULTILINE)
     assert constants.split(", ") == re.findall(r"^(\w+)_ == ", for_tlc, re.MULTILINE)
     invariants = re.findall(r"^INVARIANT (\w+)$", found.config, re.MULTILINE)
@@ -101,7 +101,7 @@ def test_the_command_writes_both_files(capsys: pytest.CaptureFixture[str], tmp_p
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return where tla-checker lies, which npm gets."""
+    """Return the folder of tla-checker, which npm installs."""
     need("node")
     need("npm")
     top = tmp_path_factory.mktemp("tla")
@@ -137,7 +137,7 @@ def other(modules: str, world: Exported, folder: Path) -> dict[str, Any]:
 
 
 def small(name: str, mutant: str | None) -> Exported | None:
-    """Return the world; None if it is too large, and for no other reason."""
+    """Return the exported world, or None if it is too large; other errors are raised."""
     try:
         return exported(load_world(name, mutant=mutant), states_max=STATES_MAX)
     except UsageProblem as problem:
@@ -151,7 +151,7 @@ def small(name: str, mutant: str | None) -> Exported | None:
 def test_another_checker_finds_the_same(
     modules: str, tmp_path: Path, name: str, mutant: str | None
 ) -> None:
-    """Verdict, states, and the length of the shortest violation."""
+    """The verdict is equal, and the number of states or the length of the shortest violation."""
     ours = small(name, mutant)
     if ours is None:
         return
@@ -167,7 +167,7 @@ def test_another_checker_finds_the_same(
 
 @pytest.mark.soak("tla")
 def test_it_does_not_believe_the_search(modules: str, tmp_path: Path) -> None:
-    """A step that the search forgot leads where the module knows nothing; one more, too."""
+    """With steps or entries removed from the module, the other checker finds a difference."""
     world = exported(load_world("two-phase-commit"))
     quiet = evolve(world, module=world.module.replace("Chosen ==", "Chosen == FALSE /\\"))
     says = dict([*world.constants["Says"].items()][1:])

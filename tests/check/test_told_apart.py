@@ -1,4 +1,4 @@
-"""Values that are equal and behave otherwise are two states, or are refused by name."""
+"""Values that are equal but behave differently make two states, or are refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member's values are searched as they are: equal, of their type, shared where they were."""
+"""A member's values are searched as they are: equal, of the same type, and shared as before."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Key:
 
 
 class Own:
-    """Compares by value, and can change."""
+    """A class of its own, which compares by value and can change."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -110,7 +110,7 @@ VALUES = st.recursive(
 
 
 def kinds_of(value: Any) -> Any:
-    """Return the types of everything in a value, in its shape."""
+    """Return the types of a value and of all its parts, in its shape."""
     kind = type(value)
     if isinstance(value, (tuple, list, deque)):
         return kind, [kinds_of(item) for item in value]
@@ -202,7 +202,7 @@ def spoil(value: Any) -> None:
 
 @given(VALUES, st.booleans())
 def test_a_thawed_value_that_is_changed_changes_no_other(value: Any, backwards: bool) -> None:
-    """The way to thaw a value is kept; a step's change of one value must not stay in it."""
+    """A frozen value keeps how it is thawed; a change of a thawed value must not change that."""
     known = freeze(value)
 
     spoil(thaw(known, backwards=backwards))
@@ -299,7 +299,7 @@ class Ledger:
 
 
 def test_a_bug_behind_a_second_name_of_a_list_is_found() -> None:
-    """Two references to one mutable object are one."""
+    """Two references to one list still refer to one list in later states."""
     assert {"never 2": "violated"} == results(
         alone(Ledger, always_each("never 2", lambda shown: shown < 2))
     )
@@ -323,7 +323,7 @@ class Collector:
 
 
 def test_claims_see_lists_dicts_and_sets() -> None:
-    """A member's value comes out equal to it and of its type, also without `shows`."""
+    """Claims get values that are equal and of the same type, also without `shows`."""
     assert dict.fromkeys(("list", "dict", "set", "type"), "reached") | {"most": "violated"} == (
         results(
             alone(
@@ -441,7 +441,7 @@ class Off:
 
 
 def test_zero_is_not_false() -> None:
-    """Values are one only if they are equal and of one type."""
+    """Two values are the same only if they are equal and of one type."""
 
     off = sometimes_one("off", lambda shown: shown == "False")
     ends = no_deadlock("ends off", lambda view: view["m"] == "False")
@@ -451,11 +451,11 @@ def test_zero_is_not_false() -> None:
     assert 2 == report.distinct
 
 
-# -- an order that no state knows --------------------------------------------------------
+# -- an order that is not part of a state ------------------------------------------------
 
 
 class Oldest:
-    """Takes the entry that was put in first: a dict's order, which is no part of a state."""
+    """Takes the entry that was put in first: a dict's order, which is not part of a state."""
 
     def __init__(self, kind: Any) -> None:
         self.waiting = kind()
@@ -535,7 +535,7 @@ class Quiet:
 
 @pytest.mark.parametrize(("restarts", "expected"), [(False, "violated"), (True, "holds")])
 def test_a_crashed_member_stays_down_where_none_restarts(restarts: bool, expected: str) -> None:
-    """`restarts=False` counts for members that keep nothing, too."""
+    """`restarts=False` also applies to members without durable attributes."""
     world = World(
         name="crash-stop",
         members={"a": Quiet, "b": Quiet},
@@ -584,7 +584,7 @@ class Worker:
 def test_a_crash_between_two_effects_loses_the_message_that_caused_them(
     counts: int, network: Any
 ) -> None:
-    """Also where the first effect changes nothing on the disk."""
+    """The message is also lost if the first effect changes nothing on the disk."""
     world = World(
         name="lost work",
         members={"client": Client, "worker": lambda: Worker(counts)},

@@ -1,4 +1,4 @@
-"""Random runs: every step is one the world has, every state one the search finds."""
+"""Random runs: every step is possible in the world, and the search finds every state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORLDS = [
 
 @pytest.mark.parametrize(("name", "options"), WORLDS)
 def test_enough_runs_meet_all_findings_of_a_search(name: str, options: dict[str, str]) -> None:
-    """Never more states than there are; all of them where runs are many."""
+    """Runs meet no more states than there are, and most of them if there are many runs."""
     world = load_world(name, **options)
     every = explore(world).distinct
 
@@ -37,7 +37,7 @@ def test_enough_runs_meet_all_findings_of_a_search(name: str, options: dict[str,
 
 @pytest.mark.parametrize("name", ["note-lone-restart", "note-partition", "note-half-updated"])
 def test_a_violating_run_is_one_that_the_reference_can_take(name: str) -> None:
-    """Step by step, by its words, with the members' real code; and it ends in the harm."""
+    """The members' code takes each step by its words, and the last state breaks the claim."""
     world = load_world(name)
 
     found = simulate(world, runs=2000, seed=5)
@@ -51,7 +51,7 @@ def test_a_violating_run_is_one_that_the_reference_can_take(name: str) -> None:
 
 
 def test_no_run_is_shorter_than_the_shortest() -> None:
-    """Walks cannot find a shorter run than a search."""
+    """The search finds a shortest run, so no random run can be shorter."""
     for name in ("note-lone-restart", "note-partition", "note-wrong-mark"):
         world = load_world(name)
         report = check(world)
@@ -64,15 +64,15 @@ def test_no_run_is_shorter_than_the_shortest() -> None:
 
 
 def test_no_run_violates_a_world_that_holds() -> None:
-    """A walk has no states of its own."""
+    """Random runs meet only states that the search finds."""
     for name in ("note-joining", "note-orderly-shutdown", "qpid-two-marks"):
         assert "not-violated" == simulate(load_world(name), runs=500).result
 
 
 def test_every_step_is_equally_likely() -> None:
-    """Of five first steps of two-phase commit with two managers, each begins a fifth.
+    """Each of the five first steps of two-phase commit with two managers begins a fifth of runs.
 
-    The five: prepare or choose to abort (twice), and the transaction manager's abort.
+    These are to prepare or to abort for each manager, and the transaction manager's abort.
     """
     world = load_world("two-phase-commit", members=2)
 
@@ -84,12 +84,12 @@ def test_every_step_is_equally_likely() -> None:
 
 
 def test_more_runs_than_go_at_once_are_all_taken() -> None:
-    """In several batches; counts add up."""
+    """They are taken in several batches, and the counts are added up."""
     found = simulate(load_world("two-phase-commit"), runs=2 * 4096 + 10, seed=2, steps_max=10)
 
     reached = {claim.name: claim.runs for claim in found.claims}
     assert 8_202 == found.runs
-    # Every run ends committed or aborted, by a member, or its ten steps are over.
+    # Nearly every run of ten steps comes to a state in which a member has aborted.
     assert found.runs - reached["aborted"] < 0.1 * found.runs
     assert 288 >= found.distinct > 280
 
@@ -103,7 +103,7 @@ def test_a_memory_limit_stops_it_with_its_findings() -> None:
 
 
 def test_coverage_counts_steps_that_were_drawn() -> None:
-    """One state more for each step, so all counts together are the steps."""
+    """A run of two-phase commit has at most three steps that prepare a manager."""
     found = simulate(load_world("two-phase-commit"), runs=100, seed=1)
 
     prepared = sum(n for name, n in found.coverage.actions.items() if "prepare " in name)
@@ -112,7 +112,7 @@ def test_coverage_counts_steps_that_were_drawn() -> None:
 
 @pytest.mark.parametrize("begins_late", [False, True])
 def test_runs_judge_that_one_world_implements_another(begins_late: bool) -> None:
-    """By the steps drawn, as a search does; and where a run may not begin as it does."""
+    """They judge the steps drawn, and the states in which runs begin, as a search does."""
     world = clock(implements("hours", hours(), by_hours), skips=True)
     if begins_late:
         world = evolve(world, beginnings=any_of({"clock": {"hour": [2]}}))
@@ -129,7 +129,7 @@ def test_runs_judge_that_one_world_implements_another(begins_late: bool) -> None
 
 
 def test_runs_judge_claims_about_steps() -> None:
-    """A step is told from another between the same two views."""
+    """Two steps between the same two views are judged separately."""
     skipped = always_step("no skip", lambda before, step, after: step.action != "skip")
     world = clock(skipped, skips=True)
 

@@ -1,4 +1,4 @@
-"""Rows of a round: each is handed out once, or left for the next round."""
+"""The rows of a round: each row is handed out once, or left for the next round."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from joinproto.check.engine.rows.threads import Workers
 
 
 def taken(rows: WorkQueue) -> list[tuple[int, int]]:
-    """Return all that one worker is handed out."""
+    """Return all pieces that one worker takes."""
     found = []
     while (piece := rows.take()) != (0, 0):
         found.append(piece)
@@ -35,7 +35,7 @@ def test_all_rows_are_handed_out_once_whichever_worker_comes_first() -> None:
 def test_a_round_ends_once_enough_were_and_a_worker_has_more_to_do(
     at: int, many: int, least: int, workers: int
 ) -> None:
-    """Not before; and the rest begins after the rows handed out."""
+    """At least `least` rows are handed out before, and all other rows are left."""
     rows = WorkQueue(at, at + many, least, workers)
     rows.is_answered = rows.lacks = True
 
@@ -55,7 +55,7 @@ def test_no_crew_is_so_large_that_one_is_handed_out_no_rows() -> None:
 
 
 def joined(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return pieces, with neighbours joined."""
+    """Return the pieces in order, with neighbours joined."""
     found: list[tuple[int, int]] = []
     for begin, end in sorted(pieces):
         if found and found[-1][1] == begin:

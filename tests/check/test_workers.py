@@ -1,4 +1,4 @@
-"""Several workers: the same states, counts, coverage, claims and runs as one finds."""
+"""Several workers find the same states, counts, coverage, claims and runs as one worker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.check.test_sleeping import asleep_if_possible
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Share levels of a few rows, and fill buffers after a few steps."""
+    """Make workers share levels of a few rows, and fill buffers after a few steps."""
     monkeypatch.setattr(expansion_workers, "ROWS_MIN", 2)
     monkeypatch.setattr(expansion_workers, "SUCCESSORS_MAX", 1 << 8)
     monkeypatch.setattr(expansion_workers, "_PIECE", 1 << 6)
@@ -58,7 +58,7 @@ def reported(world: World, workers: int, *, symmetry: bool) -> Report:
 
 
 def costless(report: Report) -> Report:
-    """Return the report without its costs, which here include its remarks on memory."""
+    """Return the report without its costs; these include the bytes of a state."""
     return evolve(without_costs(report), bytes_per_state=0)
 
 
@@ -66,7 +66,7 @@ def costless(report: Report) -> Report:
     ("name", "mutant"), [*parameters(CHOSEN), *parameters(REST, pytest.mark.soak("engines"))]
 )
 def test_a_quick_world_is_reported_alike(name: str, mutant: str | None) -> None:
-    """A report does not show how many workers searched."""
+    """The report does not depend on the number of workers."""
     assert costless(searched(name, mutant)) == by(3, name, mutant=mutant)
 
 
@@ -82,21 +82,19 @@ RENAMED: list[Any] = [
     ("zen-two", {"mutant": "joins-after-restart"}),
     ("zen-two", {"mutant": "newer-joins"}),
 ]
-"""Sorted and permuted, with sets and with queues, with a run and without."""
+"""Worlds with sorted and permuted members, with sets and queues, with and without a violation."""
 
 
 @pytest.mark.parametrize(("name", "options"), RENAMED)
 def test_one_state_for_each_renaming_is_reported_alike(name: str, options: Any) -> None:
-    """Which state is kept for its renamings follows from numbers, and those from which worker asks
-    first.
-    """
+    """Which state is kept depends on numbers, and these on timing, but the report does not."""
     assert by(1, name, symmetry=True, **options) == by(3, name, symmetry=True, **options)
 
 
 @pytest.mark.parametrize("symmetry", [False, True])
 @pytest.mark.parametrize("mutant", [None, "half-is-enough"])
 def test_a_bounded_search_is_reported_alike(mutant: str | None, symmetry: bool) -> None:
-    """States that are not `within` are kept, and nothing follows them."""
+    """States that are not `within` are kept, and have no successors."""
     one, three = (reported(zen(2, mutant, 1, 2, 1, 3), n, symmetry=symmetry) for n in (1, 3))
 
     assert one.beyond
@@ -114,7 +112,7 @@ def test_two_phase_commit_has_its_states(members: int, workers: int) -> None:
 
 
 def test_rows_of_one_worker_stand_as_it_found_them() -> None:
-    """Those that come from one row stand together, but where a gap was closed."""
+    """A worker's rows stay in order, although it reserves its room in stretches."""
     drawn = np.random.default_rng(3)
     crew, expander = Workers(3), cast(Any, None)
     shared, alone = (RowSet(2, Budget(1 << 40)) for _ in range(2))
@@ -133,7 +131,7 @@ def test_rows_of_one_worker_stand_as_it_found_them() -> None:
 
 
 def test_a_row_that_several_find_has_the_marks_of_all() -> None:
-    """Whichever comes first, and wherever it stands when gaps are closed."""
+    """This holds whichever worker comes first, and wherever the row is moved to close gaps."""
     drawn = np.random.default_rng(11)
     crew = Workers(4)
     states = RowSet(2, Budget(1 << 40))
@@ -168,7 +166,7 @@ def test_a_row_that_several_find_has_the_marks_of_all() -> None:
 
 @given(plans())
 def test_random_models_are_reported_alike(plan: Plan) -> None:
-    """States and counts of any network, with crashes and partitions."""
+    """States and counts are equal for any network, with crashes and partitions."""
     world = build(plan)
     one = Search(world, limits=Limits(states=3_000), stop_at_violation=False)
     one.run()
@@ -183,7 +181,7 @@ def test_random_models_are_reported_alike(plan: Plan) -> None:
 def test_random_members_that_are_alike_are_reported_alike(
     plan: Plan, symmetry: bool, bound: int | None
 ) -> None:
-    """One state for each renaming or all of them, within bounds or not."""
+    """Reports are equal with and without symmetry, and with and without a bound."""
     world = build(plan)
     if bound is not None:
         world = evolve(world, within=calm(bound))
@@ -193,7 +191,7 @@ def test_random_members_that_are_alike_are_reported_alike(
 
 
 class _Climber:
-    """Tells all how far it is: rows are packed again again and again."""
+    """Tells all how far it is, so that rows are often packed again."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -214,7 +212,7 @@ class _Climber:
     ("symmetry", "calls"), [*((False, n) for n in range(21, 41)), *((True, n) for n in (153, 155))]
 )
 def test_a_search_that_is_stopped_in_a_round_tells_its_runs(symmetry: bool, calls: int) -> None:
-    """The last answers were not taken in, and rows of two kinds met: a ValueError."""
+    """Rows must be packed alike when runs are rebuilt, although some answers came last."""
     climbed = sometimes("climbed", lambda view: any(one.at == 3 for one in view.values()))
     world = World(
         name="climbers",
@@ -237,7 +235,7 @@ def test_a_search_that_is_stopped_in_a_round_tells_its_runs(symmetry: bool, call
 
 @pytest.mark.parametrize("words", [1, 2])
 def test_a_row_found_before_rows_were_packed_again_is_not_taken_for_known(words: int) -> None:
-    """An earlier row may look as another state's does now."""
+    """After packing, another state may have the words that an earlier row had."""
     crew = Workers(2)
     states = RowSet(words, Budget(1 << 40))
     expander: Any = None
@@ -256,7 +254,7 @@ def test_a_row_found_before_rows_were_packed_again_is_not_taken_for_known(words:
 def test_parts_of_a_table_hold_what_a_whole_one_holds(
     words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every row once, each found again, where parts meet, too."""
+    """Every row is there once and is found again, also where parts of the table meet."""
     drawn = np.random.default_rng(7)
     monkeypatch.setattr(rowset, "_ALONE", 1 << 8)
     crew = Workers(3)
@@ -286,7 +284,7 @@ def test_parts_of_a_table_hold_what_a_whole_one_holds(
 
 @pytest.mark.parametrize("limits", [Limits(states=2_000), Limits(seconds=1e-9)])
 def test_limits_end_it(limits: Limits) -> None:
-    """A search of several ends where one would, and says why."""
+    """A limit ends a search of several workers, and the report names it."""
     search = Search(load_world("two-phase-commit", members=7), limits=limits, workers=2)
     found = search.run()
 
@@ -298,7 +296,7 @@ def test_limits_end_it(limits: Limits) -> None:
 def test_states_found_until_memory_ends_are_counted(
     monkeypatch: pytest.MonkeyPatch, pieces: int
 ) -> None:
-    """In the middle of a round, in any thread: the states stay, and so do the steps to them."""
+    """If memory ends within a round, in any thread, the states and the counts of steps stay."""
     put, calls = SharedInserts.put, itertools.count(1)
 
     def ends(self: SharedInserts, k: int, count: int) -> None:
@@ -316,7 +314,7 @@ def test_states_found_until_memory_ends_are_counted(
 
 
 def test_loops_are_touched_in_a_process_that_holds_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker finds no rows there, so it needs no room."""
+    """`touch` finds no rows, so it needs no memory for rows."""
     monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
     monkeypatch.setattr(expansion_workers, "_PIECE", 1 << 15)
 
@@ -325,7 +323,7 @@ def test_loops_are_touched_in_a_process_that_holds_much(monkeypatch: pytest.Monk
 
 @define
 class _Digit:
-    """Any digit, chosen once."""
+    """Chooses a digit, once."""
 
     digit: int = -1
 
@@ -337,7 +335,7 @@ class _Digit:
 
 
 def _digits() -> World:
-    """Two claims, of which a level breaks the first in many rows and the second in one."""
+    """Return a world in which many rows break the first claim, and few break the second."""
     return World(
         name="digits",
         members=dict.fromkeys("abc", _Digit),
@@ -352,7 +350,7 @@ def _digits() -> World:
 def test_more_broken_rows_than_there_is_room_for_are_all_told(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """The first of them depend on the number of workers."""
+    """Which of them come first depends on the number of workers, so all must be kept."""
     wanted = Search(_digits(), stop_at_violation=False).run()
     monkeypatch.setattr(watching, "_BAD_MOST", 2)
     monkeypatch.setattr(watching, "_SHARED_LEAST", 2)
@@ -368,7 +366,7 @@ def test_more_broken_rows_than_there_is_room_for_are_all_told(
 
 @define
 class _Picks:
-    """Picks one of many things, and then another: as many states as pairs."""
+    """Picks one number and then another, so that there are as many states as pairs."""
 
     one: int = -1
     other: int = -1
@@ -388,7 +386,7 @@ class _Picks:
 def test_more_questions_than_a_table_has_room_for_are_put_one_lot_after_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A hash table that is full is looked through for ever."""
+    """A look-up in a full hash table would never end."""
     monkeypatch.setattr(grids, "ASKS_MAX", 64)
     monkeypatch.setattr(grids, "DENSE_MAX", 64)
     monkeypatch.setattr(expansion_workers, "ROWS_MIN", 64)
@@ -435,7 +433,7 @@ class _Says:
 def test_horizons_may_be_numbered_anew_while_questions_wait(
     monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
-    """Questions about the old numbers are asked of the new ones."""
+    """Questions about old numbers must be asked again with the new numbers."""
     monkeypatch.setattr(expansion_workers, "ROWS_MIN", 1)
     monkeypatch.setattr(expansion_workers, "SUCCESSORS_MAX", 1 << 8)
     monkeypatch.setattr(expansion_workers, "_PIECE", 64)
