@@ -332,7 +332,7 @@ LIVENESS = ("eventually", "possible", "deadlock")
 def acts(messages: int, *, alike: bool) -> st.SearchStrategy[Act]:
     targets = [to for to in TARGETS if to != "next"] if alike else list(TARGETS)
     send = st.builds(Act, st.just("send"), st.integers(0, messages - 1), st.sampled_from(targets))
-    # Sends are drawn more often: without them most of a world sleeps.
+    # Sends are drawn more often, because without them few events occur.
     return st.one_of(
         st.builds(Act, st.sampled_from(["keep", "record"]), st.integers(0, 2)),
         st.builds(Act, st.just("rule"), st.integers(0, 1)),

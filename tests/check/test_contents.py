@@ -242,7 +242,7 @@ class _Tells:
 
 
 def turning(last: int) -> World:
-    """`last`: the horizon up to which a message is of use."""
+    """Return a world whose messages are of use up to the horizon `last`."""
     return World(
         name="turns",
         members={"tells": _Tells, "turns": _Turns},

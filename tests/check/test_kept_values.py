@@ -227,7 +227,7 @@ def test_damaged_bytes_raise(harm: Callable[[bytes], bytes]) -> None:
 
 
 def test_no_module_of_ours_may_read_a_pickle() -> None:
-    """The hook that all tests run under (`tests/pickles.py`)."""
+    """The hook in `tests/pickles.py`, under which all tests run, refuses it."""
     reads = compile("loads(content)", "<ours>", "eval")
     ours = {"__name__": "joinproto.somewhere", "loads": pickle.loads, "content": _PICKLED}
 

@@ -426,8 +426,8 @@ def checked(tmp_path: Path, size: int, *words: str) -> tuple[int, dict[str, Any]
 @pytest.mark.soak("engines")
 def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> None:
     """Each of 3,000 numbers is an event in few states only; a block would take 600 MB."""
-    # Twice, because the first may compile the loop that reads sparse tables.
-    # With a bound on memory, which plain Python does not keep.
+    # The first of two runs may compile the loop for sparse tables.  With a bound on memory, the
+    # engine searches and not plain Python.
     words = ("--set", "most=3000", "--max-memory", "8G")
     checked(tmp_path, 1, *words)
     code, report, _ = checked(tmp_path, 1, *words)
@@ -461,7 +461,7 @@ def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
     command += ["--set", "most=1000000", "--engine", "local"]
     running = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=ROOT)
     assert running.stderr is not None
-    # The first line of progress, after ten seconds: the search is under way.
+    # The first line of progress comes after ten seconds, when the search is under way.
     while "distinct" not in (row := running.stderr.readline()):
         assert row, "it ended by itself"
 

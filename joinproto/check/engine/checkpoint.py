@@ -5,10 +5,10 @@
                      behind numbers, members' answers), counters, and which claims were decided
     lock             held while a search uses the folder
 
-It is written between two levels.  `checkpoint.bin` is written under another name and renamed into
-place, once the rows that it counts are on disk.  It has a hash of these rows, and a hash of itself.
-So a search that is killed at any moment leaves the last whole checkpoint.  Rows behind those that
-it counts are found again, like everything else of the level that was not complete.
+A checkpoint is written between two levels.  `checkpoint.bin` is written under another name and
+renamed into place, once the rows that it counts are on disk.  It has a hash of these rows, and a
+hash of itself.  So a search that is killed at any moment leaves the last whole checkpoint.  Rows
+behind those that it counts are found again, like everything else of an incomplete level.
 
 The rest is computed again: the hash table from the rows, and the claims' verdicts on combinations
 by evaluation.  Runs are found backwards through the levels, as in any search.  So the counts, the

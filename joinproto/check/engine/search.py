@@ -31,7 +31,7 @@ _TICK_SECONDS = 0.2
 
 @define
 class Search(Space):
-    """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
+    """One search of one world; level k has the rows `found.levels[k]` to `found.levels[k + 1]`.
 
     `pause`: called before each level is expanded; if it returns True, the search ends there.
     `checkpoint`: keeps the progress; it needs its own `files`.  `goes_on`: continue from it.

@@ -19,10 +19,10 @@ Row: TypeAlias = npt.NDArray[np.uint64]
 """uint64 (word,): one state."""
 
 RowMarks: TypeAlias = npt.NDArray[np.uint16]
-"""uint16 (row,): which member led to each row, as `expansion/sleeping.py` says."""
+"""uint16 (row,): which members led to each row, as `expansion/sleeping.py` says."""
 
 Masks: TypeAlias = npt.NDArray[np.uint64]
-"""uint64 (number, word): for each number of something, bits of a row's words."""
+"""uint64 (number, word): for each number, such as an outcome's, bits of a row's words."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 """int64 (n,): numbers of rows, steps, combinations: the variable's name says which."""

@@ -85,7 +85,7 @@ class Space:
     _bytes_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        # Which states `same` keeps depends on the order of rows, and known answers change that.
+        # Which states `same` keeps depends on the order of rows, which known answers change.
         if self.symmetry or not self.numbers_contents or self.world.same is not None:
             self.answers = None
         self._bytes_before = resident_bytes()
@@ -241,7 +241,7 @@ class Space:
         return numbers
 
     def successors(self, begin: int, end: int, picked: Ints | None = None) -> Iterator[Batch]:
-        """Yield canonical successors of rows begin to end (of `picked`, where given)."""
+        """Yield the canonical successors of rows begin to end, or of the rows `picked`."""
         if picked is None and self.world.within is not None:
             picked = self._within(begin, end)
             begin, end = 0, len(picked)

@@ -38,7 +38,7 @@ from joinproto.check.step_claims import StepClaim
 from joinproto.check.view import DOWN, View
 
 _PIECE = 1 << 14
-"""Combinations that are evaluated at once."""
+"""The number of combinations that are evaluated at once."""
 
 
 @define
@@ -226,7 +226,7 @@ class Judge:
         return [self._shown(member, number) for number in sorted(self._seen_sets[member])]
 
     def reached(self, claim: Claim, rows: Rows, begin: int, end: int) -> Ints:
-        """Return the rows just watched in which some member satisfies `claim`."""
+        """Return the rows just watched that show an observation which satisfies `claim`."""
         item, tables, layout = claim.property, self.tables, self.tables.layout
         found = [np.empty(0, np.int64)]
         fears = self.fears

@@ -178,7 +178,7 @@ class ParallelLevels:
         if picked is not None:
             start, stop, late = 0, len(picked), int(np.searchsorted(picked, late))
             self._chosen = picked
-        # Where the last level lacked no answer, this one may lack none either.
+        # If the last level lacked no answer, this one may lack none either.
         first, answered = min(stop, late + ROWS_MIN * self._lacked), 0
         left = [(start, late), (first, stop)]
         lacking, asked, found = expander.known(
@@ -193,7 +193,7 @@ class ParallelLevels:
                 continue
             self._renew()
             self._read()
-            # Rows are put in while they are found: the table must be large enough for all.
+            # Rows are inserted while they are found, so the table must be large enough for all.
             self._make_room_for(end - begin)
             rows = WorkQueue(
                 at, upto, max(2 * ROWS_MIN, (stop - start) // ROUNDS), self._workers.count

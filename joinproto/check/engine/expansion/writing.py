@@ -260,7 +260,7 @@ def write_listed(
             k = (todo[i, 2] >> 4) & 0xFFFFFFF
             part = np.int64(joint.part_first[k])
             parts = np.int64(joint.part_count[k])
-        # The step, and then the crashes within it.
+        # Write the step, and then the crashes within it.
         while True:
             if n >= room:
                 full = True

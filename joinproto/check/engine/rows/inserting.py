@@ -32,7 +32,7 @@ from joinproto.check.engine.rows.bits import (
 from joinproto.check.engine.shapes import Ints, Keys, RowMarks, Rows, Table
 
 _BLOCK = 256
-"""Look-ups that are started together."""
+"""The number of look-ups that are started together."""
 
 
 @njit(cache=True, nogil=True)

@@ -290,7 +290,7 @@ class RowSet:
         self._refill()
 
     def replace(self, rows: Rows, count: int) -> None:
-        """Take other rows in the same order (the same states, packed in another way).
+        """Use other rows in the same order: the same states, packed in another way.
 
         `rows` may be this set's own array, changed in place, or begin the array that `another`
         returned.

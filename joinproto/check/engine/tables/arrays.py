@@ -174,7 +174,7 @@ class Arrays(ABC):
 
     @abstractmethod
     def message_count(self) -> int:
-        """Return how many messages there are: those of the set, or contents of queues."""
+        """Return how many different messages there are; in queues they differ by content."""
 
     @abstractmethod
     def needed_messages(self) -> tuple[Masks, int]:

@@ -82,7 +82,7 @@ class Tables(Arrays):
         # (member, column) -> the number of outcomes when the event was first refused.
         self.refused: dict[tuple[int, int], int] = {}
         self.outcomes = Outcomes(self.values, self.out, self.outcome_cell)
-        # Messages of sets, see `joinproto.check.steps.Sent`; of queues only their contents.
+        # Messages of sets, see `joinproto.check.steps.Sent`; for queues, contents of messages.
         self.messages = Numbers()
         # For each message of a set: its receivers, the event of each, and the receivers as bits.
         self.receivers: list[tuple[list[int], list[int], int]] = []
@@ -92,7 +92,7 @@ class Tables(Arrays):
         self.shown = [Observations() for _ in range(self.fields)]
         self.claimed = Claimed()  # the claims' verdicts
         self.states_before = 0
-        self.heard: list[tuple[LocalState, Any, LocalState]] = []  # state, event, state of monitor
+        self.heard: list[tuple[LocalState, Any, LocalState]] = []  # monitor: before, event, after
         self.code_comparison: CodeComparison | None = None  # if members are renamed
         self._initial: list[tuple[list[int], list[int]]] = []
         # The errors of cells, which are kept as refused; None if errors are raised at once.
