@@ -90,8 +90,8 @@ class Checkpoint:
     def open(self) -> bool:
         """Lock the folder for this process; return whether it holds a search to continue.
 
-        Raises `UsageProblem` if it holds other files or another process uses it, and
-        `EnvironmentProblem` if it cannot be written to.
+        Raises `UsageProblem` if it is no folder, holds other files or is used by another process,
+        and `EnvironmentProblem` if it cannot be written to.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -31,7 +31,10 @@ class Marks:
         return self.begin >= 0
 
     def expand(self, begin: int, end: int) -> RowMarks:
-        """Return the marks of rows begin to end, which are expanded now; keep those behind."""
+        """Return the marks of rows begin to end, which are expanded now.
+
+        From now on the marks of rows from `end` on are noted.
+        """
         spare, known = self.expanded, self.begin == begin
         self.expanded = self.found if known else np.zeros(end - begin, MARK)
         spare.fill(0)
