@@ -1,1 +1,1 @@
-"""Picking: the latest of several stores, and the proof.  Deciding only."""
+"""Pick the latest of several stores, and say whether that is proven.  Pure decisions only."""

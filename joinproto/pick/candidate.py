@@ -1,7 +1,7 @@
-"""A candidate: one store's facts that matter for the choice of the latest.
+"""A candidate: the facts of one store that matter for the choice of the latest store.
 
-A store of joinproto says it by its `record`.  Stores of other brokers say less, and say it in the
-fields below `record`; a field that a format lacks stays None, and None proves nothing.
+The facts of a joinproto store are in `record`.  Stores of other brokers have fewer facts, in the
+fields below `record`.  A field that a format lacks stays None, and None proves nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UUID_CHARACTERS = 36
 
 
 def called(member: str) -> str:
-    """Return a member's name as a person reads it: of a UUID, which says nothing, the beginning."""
+    """Return a member's name for a person to read; a UUID is cut to its beginning."""
     is_uuid = len(member) == UUID_CHARACTERS and member.count("-") == 4
     return short(member) if is_uuid else member
 
@@ -34,16 +34,16 @@ def alike(keyed: Iterable[tuple[object, str]]) -> set[str]:
 
 
 class State(Enum):
-    """The state of a directory.  Only the first four are the note's; the rest say less."""
+    """The state of a directory.  Only the first four come from the join-protocol note."""
 
     NONE = "none"  # no store here
     EMPTY = "empty"  # a store without a cluster
     CLEAN = "clean"
     DIRTY = "dirty"
-    UNFINISHED = "unfinished"  # an update into it was cut off: its numbers mean nothing
-    UNREADABLE = "unreadable"  # the system gave an error, or a part of it is not there
+    UNFINISHED = "unfinished"  # an update of it was interrupted: its numbers mean nothing
+    UNREADABLE = "unreadable"  # the system returned an error, or a part of the store is missing
     CORRUPT = "corrupt"  # not as it was written
-    UNKNOWN = "not-read"  # of a program whose stores are not read here
+    UNKNOWN = "not-read"  # a store of a program whose stores joinproto cannot read
     NEWER = "newer"  # written by a newer version: not corrupt, and not readable here
     IN_USE = "in-use"  # a process has it open
 
@@ -57,11 +57,11 @@ class State(Enum):
 class LastView:
     """The nodes that a store of another broker believed to be running when it stopped.
 
-    `members`: by the same names as `member` of the other candidates.  `number`: orders the views of
-    one cluster, larger is later; None if this format's views have no order.  `id`: equal for all
-    stores that stopped in the same view; None if the format has none.  `step`: orders two views
-    that have a member in common, and no others (Galera).  `is_forced`: an operator made this view,
-    without a majority of the one before.
+    `members`: the same names as in `Candidate.member`.  `number`: orders the views of one cluster,
+    larger is later; None if this format's views have no order.  `id`: equal for all stores that
+    stopped in the same view; None if the format has no ids.  `step`: orders two views that have a
+    member in common, and no other views (Galera).  `is_forced`: an operator made this view, without
+    a majority of the view before.
     """
 
     members: frozenset[str]
@@ -73,18 +73,18 @@ class LastView:
 
 @frozen(kw_only=True)
 class Candidate:
-    """One store among those that are compared.
+    """One of the stores that are compared.
 
-    `name`: where it lies, different for each candidate.  `member`: "" if it does not say.
-    `cluster`: its initial signature.  `record`: of a store of joinproto.
+    `name`: the store's path, different for each candidate.  `member`: "" if the store does not name
+    its member.  `cluster`: its initial signature.  `record`: set for stores of joinproto only.
 
     The rest is for other brokers.  `seq`: the count of its frames, comparable within one cluster.
-    `final`: the final signature of a clean store.  `stopped_last`: it says that no other member was
-    running when it stopped; `may_be_last`: it does not rule this out; `lost_view`: it was not
-    stopped in order, and its last view cannot be read: it may have been on any side.
-    `history`: number to hash of the frame with this number, those it still has; None if no file of
-    it is here.  `node`: the nodes it waits for at its start, where the broker keeps such a list
-    under names that never change (RabbitMQ).
+    `final`: the final signature of a clean store.  `stopped_last`: the store says that no other
+    member was running when it stopped.  `may_be_last`: the store does not rule this out.
+    `lost_view`: the store was not stopped in order, and its last view cannot be read, so it may
+    have been on any side of a partition.  `history`: from the number of each frame that the store
+    still has to the frame's hash; None if no such file is here.  `node`: the node's list of other
+    nodes, if the broker keeps one under names that never change (RabbitMQ).
     """
 
     name: str
@@ -103,7 +103,7 @@ class Candidate:
 
     @property
     def seat(self) -> Seat | None:
-        """Return the member with its store, of a store of joinproto that can be read."""
+        """Return the member and its store id; None unless this is a readable joinproto store."""
         if self.record is None or not self.state.is_readable:
             return None
         return Seat(self.member, self.record.store_id)

@@ -1,8 +1,8 @@
-"""The verdict on several stores of one cluster: joinproto's own stores, which keep their chain.
+"""The evidence of joinproto's own stores of one cluster, each of which keeps its chain of views.
 
-The words *never served* and *covers* are those of `Evidence`.  It was made for members that
-answer a ballot; here each store is an answer, because a store that lies on a disk stands
-still, too.
+*Never served* and *covers* mean the same as in `Evidence`.  `Evidence` was made for the answers of
+members in a ballot.  Here each store counts as an answer, because a store on a disk does not
+change, just like a member that answers a ballot.
 
 Source: recovery, verdicts 2 to 7; join protocol, 3.3 and 3.4; Skeen 1985, "Determining the
 last process to fail".
@@ -33,11 +33,10 @@ def examine(
     without: Collection[str] = (),
     outside: bool = False,
 ) -> Findings:
-    """Return the evidence of stores of at most one cluster, unreadable and empty ones included.
+    """Return the evidence of stores of at most one cluster, unreadable and empty stores included.
 
-    `without`: names of members that keep nothing (T), or whose store the operator says is
-    lost: no member can supply it, and it is not waited for.  `outside`: an outside register chooses
-    the views.
+    `without`: names of members that keep no store (T), or whose store is lost, by the operator's
+    word; these stores are not waited for.  `outside`: an outside register chooses the views.
     """
     newest = _newest(candidates)
     stores, wrong = _stores(candidates, newest)
@@ -61,7 +60,8 @@ def examine(
 
     active = _newest_active(evidence)
     beyond = _beyond(newest.tip, stores, believed, supplied, without, outside=outside)
-    # A CLOSE says itself where the data ends; a member that is there has all, and misses no member.
+    # A CLOSE records where the data ends.  A store that ends there has all data, so no other store
+    # is needed.
     needed = frozenset() if clean else _needed(active, supplied, without)
     missing = tuple(
         Missing(
@@ -119,7 +119,7 @@ def examine(
 
 
 def _newest(candidates: Sequence[Candidate]) -> Lineage:
-    """Return the longest chain; of several equally long ones that of the first by name."""
+    """Return the longest chain; of equally long chains the one of the store whose name is first."""
     lineages = [
         item.record.lineage
         for item in sorted(candidates, key=lambda one: one.name)
@@ -132,7 +132,7 @@ def _stores(candidates: Sequence[Candidate], newest: Lineage) -> tuple[list[Stor
     """Return the readable stores, and the problems of those that cannot be compared."""
     stores: list[Store] = []
     wrong: dict[str, str] = {}
-    # Stores that were read together share their lineages, and most are the same one.
+    # Stores that were read together share one lineage object, which is compared only once.
     compared: dict[int, Comparison] = {}
     for item in candidates:
         if item.record is None or item.seat is None:
@@ -156,7 +156,7 @@ def _stores(candidates: Sequence[Candidate], newest: Lineage) -> tuple[list[Stor
 
 
 def _copies(stores: Sequence[Store]) -> set[str]:
-    """Return the names of stores of which there is another of the same member."""
+    """Return the names of stores that share their member or their store id with another store."""
     return alike((item.seat.member, item.candidate.name) for item in stores) | alike(
         (item.seat.store_id, item.candidate.name) for item in stores
     )
@@ -165,8 +165,8 @@ def _copies(stores: Sequence[Store]) -> set[str]:
 def _went_back(stores: Sequence[Store], newest: Lineage) -> set[str]:
     """Return the names of stores that were put back from an older copy.
 
-    Their word about views that were never served is worth nothing; believed, it would let an
-    older store pass for the latest.
+    They are not evidence that a view was never served.  If they were, an older store could be
+    called the latest.
     """
     odd = Evidence.of(newest, map(_answer, stores)).went_back
     return {item.candidate.name for item in stores if _answer(item) in odd}
@@ -184,11 +184,11 @@ def _answer(item: Store) -> Answer:
 
 
 def _newest_active(evidence: Evidence) -> View:
-    """Return the newest view in which clients may have been served, as far as is known."""
+    """Return the newest view in which clients may have been served, as far as known."""
     views = evidence.lineage.views
     served = (view for view in reversed(views) if not evidence.was_never_served(view))
-    # None of those that are kept was served: then nothing can be found in any of them,
-    # unless an older one is forgotten.  The oldest kept one has its members.
+    # If no kept view was served, the last served view is a forgotten one, or there was none.  The
+    # oldest kept view stands for it.
     return next(served, views[0])
 
 
@@ -220,7 +220,7 @@ def _highest(
 
 
 def _needed(active: View, supplied: frozenset[Seat], without: Collection[str]) -> frozenset[Seat]:
-    """Return the members of the newest active view whose stores are not here."""
+    """Return the seats of the newest active view whose stores are not here."""
     return frozenset(seat for seat in active.members - supplied if seat.member not in without)
 
 
@@ -235,7 +235,8 @@ def _beyond(
 ) -> frozenset[Seat]:
     """Return the seats that may know a view after the tip."""
     if outside or any(item.record.promised == REGISTER for item in stores):
-        # It lets any one go on alone, if N is 1, and no member here has heard of its contents.
+        # If N is 1, the register lets any single member continue alone, and no store here knows the
+        # register's contents.
         beyond = (tip.electors | tip.members) - supplied
         return frozenset(seat for seat in beyond if seat.member not in without)
     return _may_have_gone_on(tip, believed, supplied)
@@ -244,11 +245,11 @@ def _beyond(
 def _may_have_gone_on(
     tip: View, stores: Sequence[Store], supplied: frozenset[Seat]
 ) -> frozenset[Seat]:
-    """Return the electors that may have gone on from the tip; empty if they are too few.
+    """Return the electors that may have continued from the tip; empty if they are too few.
 
-    A successor is chosen when more than half of the electors have accepted it.  Those that are not
-    here may have accepted anything.  Those that are here have accepted the views they name, and in
-    a later ballot only a view chosen before.
+    A successor is chosen when more than half of the electors have accepted it.  Electors that are
+    not here may have accepted anything.  Electors that are here have accepted the view in their
+    store; if a view was chosen in an earlier ballot, it is this view.
     """
     outside = tip.electors - supplied
     if tip.is_majority(outside):
@@ -257,9 +258,9 @@ def _may_have_gone_on(
         voters = {item.seat for item in stores if _accepts(item, view)}
         if not tip.is_majority(outside | voters):
             continue
-        # It may be chosen, and a member may know it.  None of these stores does, so its members
-        # among them were never ready in it, and no client was served in it; and a store that does
-        # not know it has not voted for its successor.
+        # `view` may be chosen, and a missing member may know that.  No store here knows it.  So
+        # members of `view` that are here were never ready in it, and then no client was served in
+        # it.  A store that does not know `view` has not voted for its successor either.
         never_served = not view.is_open or bool(view.members & supplied)
         later = view.electors - supplied
         if not never_served or view.is_majority(later):
@@ -282,7 +283,7 @@ def _accepts(item: Store, view: View) -> bool:
 
 
 def _pending(stores: Sequence[Store], tip: View) -> tuple[str, ...]:
-    """Return the successors of the tip that were accepted: starting completes them."""
+    """Return sentences about accepted successors of the tip; a start completes these views."""
     return tuple(
         f"{view} was accepted by"
         f" {', '.join(item.seat.member for item in stores if _accepts(item, view))}"
@@ -291,7 +292,7 @@ def _pending(stores: Sequence[Store], tip: View) -> tuple[str, ...]:
     )
 
 
-# -- saying it -------------------------------------------------------------------------------
+# -- forks and places ------------------------------------------------------------------------
 
 
 def _forks(
@@ -329,7 +330,7 @@ def _forks(
 
 
 def _place(item: Store, evidence: Evidence, answers: dict[str, Answer]) -> Place:
-    """Return how far a store is, as a person compares it with the others."""
+    """Return where a store is on the chain, for a person who compares the stores."""
     name = item.candidate.name
     newest = evidence.lineage
     ahead = newest.length - item.record.lineage.length

@@ -1,4 +1,4 @@
-"""The verdict on stores of one cluster, in sentences for the operator."""
+"""The evidence of joinproto's own stores of one cluster, in sentences for the operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from joinproto.pick.candidate import Candidate
 
 @frozen
 class Store:
-    """A store that can be read, with how it stands to the newest chain that is known."""
+    """A readable store, and how its chain compares with the newest known chain."""
 
     candidate: Candidate
     record: StoreRecord
@@ -37,7 +37,7 @@ def lines_of(
     latest: Collection[str],
     newest: Lineage,
 ) -> Iterator[str]:
-    """Yield the findings about these stores; `evidence`: of the believed ones."""
+    """Yield the findings about these stores; `evidence`: of the stores that are believed."""
     tip = newest.tip
     assert tip is not None
     yield (
@@ -101,7 +101,7 @@ def _line(
 
 
 def of_empty_stores(stores: Sequence[Store]) -> tuple[str, ...]:
-    """Return the same where no store knows a view."""
+    """Return the findings about stores none of which knows a view."""
     found = [f"{item.seat.member} ({item.candidate.name}) is empty" for item in stores]
     views = {
         item.record.accepted.view.id: item.record.accepted.view
@@ -127,7 +127,7 @@ def _numbered(view_id: ViewId, lineage: Lineage) -> str:
 
 
 def position_text(position: Position | None, lineage: Lineage) -> str:
-    """Return where data ends, by the numbers of views."""
+    """Return in words where data ends, with the view's number if it is known."""
     if position is None:
         return "the beginning, without a frame"
     return f"frame {position.seq} of {_numbered(position.view, lineage)}"

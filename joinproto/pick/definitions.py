@@ -1,7 +1,8 @@
-"""A broker's definitions on one node, and those that another node lacks.
+"""The definitions of a RabbitMQ node, and how many of them another node lacks.
 
-A key is a table and a key in it; of values only whether two are equal matters, so both are hashes.
-After a kill two nodes of one cluster differ: each wrote its log up to two seconds late.
+Keys and values are hashes, because only equality matters.  A key is the hash of a table's name and
+a key in this table.  After a kill two nodes of one cluster may differ, because each node writes its
+log up to two seconds late.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from attrs import field, frozen
 class Definitions:
     """Queues, exchanges, users, policies and the like, as one node's disk has them.
 
-    `own`: how many of them RabbitMQ did not make itself for a new node.  `deleted`: keys of which
-    its log says that they were deleted.  `is_closed`: its log was closed, as a stop in order leaves
-    it, and now and then a kill.  `in_doubt`: this many changes wait for the word of another node.
+    `own`: how many of them RabbitMQ did not make itself for a new node.  `deleted`: keys that were
+    deleted, by the node's log.  `is_closed`: the log was closed; an orderly stop leaves it closed,
+    and now and then a kill does, too.  `in_doubt`: how many changes wait for another node's answer.
     """
 
     values: Mapping[bytes, bytes] = field(repr=False)
@@ -29,8 +30,8 @@ class Definitions:
     def beyond(self, other: Definitions) -> int:
         """Return how many changes are here that `other` does not show.
 
-        Where both have a key with two values it is unknown which is the later one: it counts for
-        both.
+        If both nodes have a key with different values, it is unknown which value is later, so the
+        key counts in both directions.
         """
         written = sum(
             other.values.get(key) != value

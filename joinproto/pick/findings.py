@@ -1,4 +1,4 @@
-"""The evidence of several stores: the rows for the table, and the sentences next to it."""
+"""The evidence of several stores: the rows for the verdict table, and sentences for people."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from joinproto.pick.table import Row
 
 @frozen(kw_only=True)
 class Missing:
-    """A store that was not supplied, or cannot be read, and its possible evidence.
+    """A store that was not supplied, or cannot be read, and what it might show.
 
-    `is_member`: of the newest view that may have been active.  `may_know_more`: with others that
-    are missing it may have chosen a later view.  `may_have_data`: no supplied store has every
-    committed frame, so this one may be the one that has.  `was_older`: by the given stores it
-    stopped before others; whether it was started alone after them, only it can tell.  `said`: this
-    instead, where there are no views.
+    `is_elector`: its member is an elector of the newest view.  `is_member`: its member is in the
+    newest view that may have been active.  `may_know_more`: together with other missing stores it
+    may have chosen a later view.  `may_have_data`: no supplied store has every committed frame, so
+    this store may have them.  `was_older`: by the given stores it stopped before others, but only
+    the store itself can tell whether it was started alone later.  `said`: replaces the text of
+    `why`, for brokers without views.
     """
 
     member: str = field(kw_only=False)
@@ -32,7 +33,7 @@ class Missing:
 
     @property
     def why(self) -> str:
-        """Return its possible effect, in words."""
+        """Return why the missing store matters, in words."""
         if self.said:
             return self.said
         if self.was_older:
@@ -46,7 +47,11 @@ class Missing:
 
 @frozen(kw_only=True)
 class Fork:
-    """A store on another branch than the longest: the fork, and the frames of each beyond it."""
+    """A store that is not on the longest branch: the fork, and the views of each branch after it.
+
+    `common_number`, `common`: number and short id of the last common view.  `common_max`: the
+    highest number that it can have, if the views between were forgotten.
+    """
 
     name: str = field(kw_only=False)
     common_number: int = 0
@@ -58,8 +63,9 @@ class Fork:
 
 @frozen(kw_only=True)
 class Place:
-    """The relation of a store to the newest chain.  `views_behind`: None if the store is not on it,
-    or if not known.
+    """The relation of a store to the newest chain.
+
+    `views_behind`: None if unknown, or if the store is not on the chain.
     """
 
     name: str = field(kw_only=False)
@@ -72,10 +78,10 @@ class Place:
 class Findings:
     """All that a set of stores of at most one cluster shows.
 
-    `latest`: names of those with the most data among those that have every committed frame.
-    `pending`: work that a start will complete by itself, in words.  `is_safe`: a restart from
-    `latest` loses no frame that was acknowledged; this can be so without a proof that they are the
-    latest.  `has_chain`: they are stores of joinproto.
+    `covering`: names of the stores that have every committed frame.  `latest`: those of them with
+    the most data.  `pending`: work that a start will complete by itself, in words.  `is_safe`: a
+    restart from `latest` loses no acknowledged frame; this can hold without a proof that `latest`
+    is right.  `has_chain`: the stores are joinproto's.
     """
 
     rows: tuple[Row, ...]

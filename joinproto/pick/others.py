@@ -1,20 +1,21 @@
-"""The verdict on several stores of other brokers: they keep no chain, so less can be proven.
+"""The evidence of several stores of other brokers: they keep no chain, so less can be proven.
 
-    the same frame under a number (Galera)        one history: the larger number has more
-    another frame under a number (Galera)         two histories
-    the last view (Galera)                        of two with a member in common the later one; two
-                                                  without are of two sides: nothing orders them
-    a count of frames (Galera's seqno)            within a view, or without views, the larger has
-                                                  more; against the order of the views, nothing
-    two that were alone in the end (Galera)       nothing orders them, not even their counts
-    a view that all its members ended in          a store that is in no view, and says that it was
-                                                  alone, is of another side
-    what ran when a store stopped (RabbitMQ)      a ran when b stopped, b not when a did: a is later
-                                                  (and the wait graph must say so, too)
+    same frame under one number (Galera)          one history: the larger number has more
+    different frames under one number (Galera)    two histories
+    last views with a common member (Galera)      the store with the later view has more
+    last views without a common member            the stores were on two sides of a partition and
+                                                  cannot be ordered
+    count of frames (Galera's seqno)              in one view, or without views, the larger has
+                                                  more; if it contradicts the views, it is unknown
+    two stores that were alone in the end         they cannot be ordered, not even by their counts
+    a view in which all its members ended         a store that has no view, and says that it was
+                                                  alone, was on the other side
+    nodes running at the stop (RabbitMQ)          a ran when b stopped, and b did not run when a
+                                                  stopped: a is later, if the wait graph agrees
     equal final signatures (Qpid, clean)          the same data
     none of these (Qpid, dirty)                   nothing is known
 
-A store that nothing orders is never called the latest: unknown is never clean.
+If stores cannot be ordered, the verdict is never that one of them is the latest.
 
 Source: recovery, "Foreign formats"; Skeen 1985.
 """
@@ -50,10 +51,11 @@ def examine(
     nodes: int | None = None,
     uncounted: bool = False,
 ) -> Findings:
-    """Return the evidence of stores of at most one cluster, unreadable and empty ones included.
+    """Return the evidence of stores of at most one cluster, unreadable and empty stores included.
 
-    `nodes`: how many the cluster has, by the operator's word; None if not known.  `uncounted`:
-    their files do not say it either, so another may have gone on.
+    `without`: members whose store is lost, by the operator's word.  `nodes`: how many nodes the
+    cluster has, by the operator's word; None if not known.  `uncounted`: the stores' files do not
+    give this number either, so a node that is not known may have continued.
     """
     rows = {item.name: row_of(item) for item in candidates}
     stores = [item for item in candidates if rows[item.name].has_data]
@@ -82,12 +84,13 @@ def examine(
     if graph is not None and graph.start in (Start.SPLIT, Start.UNORDERED, Start.UNKNOWN):
         unordered |= {item.name for item in latest}
     if graph is not None and graph.start is Start.UNKNOWN and not stores:
-        # Only nodes that keep nothing: their cluster is none that is empty.
+        # All are RabbitMQ's ram nodes, which keep nothing on disk: the cluster is not empty.
         rows = {name: evolve(row, has_data=row.is_readable) for name, row in rows.items()}
     ran, older = _ran(latest, graph)
     absent = sorted(ran - {item.member for item in believed} - set(without))
     if nodes is not None and len(believed) >= nodes and _are_renamed(believed):
-        # All nodes are here: one that is not among them by name was started again since.
+        # All nodes are here.  A name that is not among them is the former name of a node that was
+        # started again.
         absent = []
     missing = tuple(_missing(absent, older, len(candidates), nodes))
     clusters_known = (item.cluster for item in stores if item.cluster is not None)
@@ -99,7 +102,8 @@ def examine(
         and not item.stopped_last
         and not _is_ordered(item, believed, shown)
     ]
-    # Without an order, all that is known of several clean stores is that they are equal.
+    # If neither frames nor views order clean stores, equal final signatures show that they are
+    # the same.
     is_quiet = all(item.state is State.CLEAN for item in believed) and not unordered
     is_shown = is_quiet and (not silent or all(item.final for item in latest))
     for item in stores:
@@ -141,7 +145,7 @@ def examine(
 def _ages(
     believed: Sequence[Candidate],
 ) -> tuple[dict[tuple[str, str], Age], set[tuple[str, str]]]:
-    """Return how each store stands to each other one, and of which pairs their frames show it."""
+    """Return the age of each store relative to each other store, and the pairs shown by frames."""
     pairs = [(one, other) for one in believed for other in believed if one is not other]
     ages = {(one.name, other.name): compare(one, other) for one, other in pairs}
     shown = {(one.name, other.name) for one, other in pairs if _by_history(one, other) is not None}
@@ -151,7 +155,7 @@ def _ages(
 
 
 def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
-    """Yield the evidence that two of the latest stores are of two sides."""
+    """Yield the evidence that two of the latest stores were on two sides of a partition."""
     for one, other in combinations(latest, 2):
         mine, theirs = one.last_view, other.last_view
         if mine is None or theirs is None or None in (mine.step, theirs.step):
@@ -167,8 +171,9 @@ def _sides(latest: Sequence[Candidate]) -> Iterator[str]:
 def _ran(
     latest: Collection[Candidate], graph: WaitGraph | None
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the nodes that may have run when the latest stores stopped, or later; and those that
-    did only if forced.
+    """Return the nodes that may have run when the latest stores stopped, or later.
+
+    The second set is the part of them that can have run so late only if they were forced to start.
     """
     ran = frozenset[str]().union(
         *(
@@ -183,13 +188,14 @@ def _ran(
         ran |= set(graph.unheard)
     if graph.start is Start.SUPPLY:
         ran |= set(graph.later)
-    # That it stopped before others it would not tell if it was forced to start after them.
+    # A node that stopped before others may have been forced to start after them.  Only its own
+    # store would show this.
     older = frozenset(graph.unheard) - ran
     return ran | older, older
 
 
 def _are_renamed(stores: Sequence[Candidate]) -> bool:
-    """Return whether their views name processes: a node of Galera has a new name at each start."""
+    """Return whether views name processes: a Galera node has a new name after each start."""
     views = [item.last_view for item in stores if item.last_view is not None]
     return any(view.step is not None for view in views)
 
@@ -197,7 +203,11 @@ def _are_renamed(stores: Sequence[Candidate]) -> bool:
 def _missing(
     absent: Sequence[str], older: Collection[str], here: int, nodes: int | None
 ) -> Iterator[Missing]:
-    """Yield those that are not here; also the rest, of a cluster that has this many nodes."""
+    """Yield the missing nodes, and one entry for the nodes that are missing without a name.
+
+    `absent`: names of missing nodes; `older`: those that stopped before others.  `here`: how many
+    stores were given, of a cluster of `nodes` nodes (None: not known).
+    """
     for member in absent:
         yield Missing(
             member,
@@ -215,10 +225,10 @@ def _missing(
 def _of_unknown(
     candidates: Sequence[Candidate], rows: Mapping[str, Row], cluster: str | None
 ) -> dict[str, Row]:
-    """Return the rows of those whose files are gone, cut off or blank.
+    """Return the rows of the stores that cannot be read, or whose update was interrupted.
 
-    Each may have been the last of all, whatever it says.  One that is blank does not say whose it
-    was; that it is of no other cluster is all that is known.
+    Any of them may have been the latest store.  A store that does not name its cluster is taken to
+    belong to `cluster`.
     """
     return {
         item.name: evolve(
@@ -234,7 +244,7 @@ def _of_unknown(
 
 
 def compare(one: Candidate, other: Candidate) -> Age:
-    """Return how the data of `one` stands to the data of `other`, a store of its cluster."""
+    """Return the age of `one`'s data relative to the data of `other`, a store of its cluster."""
     if any(item.node is not None and item.node.is_damaged for item in (one, other)):
         return Age.UNKNOWN
     if one.final is not None and other.final is not None:
@@ -243,7 +253,7 @@ def compare(one: Candidate, other: Candidate) -> Age:
 
 
 def _by_files(one: Candidate, other: Candidate) -> Age:
-    """Return the same, where the frames of both do not show it."""
+    """Return the age of `one` relative to `other`, if the frames of both do not show it."""
     if one.lost_view is not other.lost_view:
         return Age.UNKNOWN
     mine, theirs = one.last_view, other.last_view
@@ -252,18 +262,20 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
     mine_alone = one.stopped_last or one.may_be_last
     its_alone = other.stopped_last or other.may_be_last
     if mine_alone and its_alone:
-        # Only one of two is the last.  Both say so after each went on without the other, or
-        # after an operator forced one of them, and then no numbers show anything.  It is shown
-        # only by names that stay: a node of Galera has a new one each time it is started.
+        # Only one of two stores can be the last.  If both say so, each continued without the other,
+        # or an operator forced one of them, and their numbers prove nothing.  A split is proven
+        # only by names that stay the same: a Galera node has a new name after each start.
         is_shown = one.stopped_last and other.stopped_last and _count_each_other(one, other)
         return Age.DIVERGED if is_shown else Age.UNKNOWN
     if one.history is not None or other.history is not None:
-        # A history is kept, and does not show that the numbers count the same.  Otherwise: c stops
-        # last but one; a, which stopped before it, is forced to found and counts on past c.
+        # There is a history, and it does not show that both numbers count the same frames.
+        # Otherwise: c stops last but one; a, which stopped before c, is forced to found the cluster
+        # again, and its number passes c's.
         return Age.UNKNOWN
     if one.seq is not None and other.seq is not None:
         age = _by_number(one.seq, other.seq)
-        # A node that was alone in the end, and has less, left the state that others continued.
+        # A node that was alone in the end should have the most.  If it has less, others continued
+        # without it.
         is_odd = (mine_alone and age is Age.OLDER) or (its_alone and age is Age.NEWER)
         return Age.UNKNOWN if is_odd else age
     if mine is None or theirs is None:
@@ -275,22 +287,24 @@ def _by_files(one: Candidate, other: Candidate) -> Age:
         return Age.UNKNOWN if same_view else Age.DIVERGED
     saw_other, saw_one = other.member in mine.members, one.member in theirs.members
     if saw_other and saw_one:
-        # They stopped together.  Where views have names, two may still be in two of them.
+        # They stopped together.  If views have ids, the two may have been in different views.
         together = Age.SAME if mine.id is None and theirs.id is None else Age.UNKNOWN
-        # Where the tables of one alone were read, they show nothing of the other's last writes.
+        # If only one node's tables were read, the last writes of the other node are unknown.
         return _by_definitions(one, other) or (Age.UNKNOWN if _has_one(one, other) else together)
     if not saw_other and not saw_one:
-        # A split; or a third one saw the one go, and was itself seen to go by the other.
+        # Either a split, or a third node saw the first one stop, and the second saw the third stop.
         return Age.UNKNOWN
     by_list = Age.OLDER if saw_other else Age.NEWER
-    # A node that ran longer has all that the other has, unless a kill took it or it was forced.
+    # A node that ran longer has all that the other node has, unless a kill lost some of it, or the
+    # node was forced to start.
     return by_list if _by_definitions(one, other) in (None, Age.SAME, by_list) else Age.UNKNOWN
 
 
 def _by_history(one: Candidate, other: Candidate) -> Age | None:
-    """Return how two stand to each other that have the same frame, or another, under one number.
+    """Return the age of `one` relative to `other` by their frames with equal numbers.
 
-    None if no number is known of both.  The last one of a node that was killed may be torn.
+    None if these frames do not show it.  A difference in the last frame of either store does not
+    count, because a kill may have torn that frame.
     """
     mine, theirs = one.history or {}, other.history or {}
     common = mine.keys() & theirs.keys()
@@ -304,7 +318,7 @@ def _by_history(one: Candidate, other: Candidate) -> Age | None:
 
 
 def _by_definitions(one: Candidate, other: Candidate) -> Age | None:
-    """Return how the tables of two nodes stand to each other, None if they were not read."""
+    """Return the age of `one` relative to `other` by their tables; None unless both were read."""
     mine = None if one.node is None else one.node.definitions
     theirs = None if other.node is None else other.node.definitions
     if mine is None or theirs is None:
@@ -320,14 +334,17 @@ def _by_definitions(one: Candidate, other: Candidate) -> Age | None:
 
 
 def _has_one(one: Candidate, other: Candidate) -> bool:
-    """Return whether the tables of one of two nodes alone were read."""
+    """Return whether the tables of exactly one of the two nodes were read."""
     read = [item.node is not None and item.node.definitions is not None for item in (one, other)]
     return read[0] != read[1]
 
 
 def _by_views(one: Candidate, other: Candidate, mine: LastView, theirs: LastView) -> Age:
-    """Return how `one` stands to `other` by their last views, where a process that was in both
-    tells which came first: numbers of views begin again with each founding."""
+    """Return the age of `one` relative to `other` by their last views.
+
+    Numbers of views begin again with each founding, so only the steps of two views with a member in
+    common show which view was first.
+    """
     by_seq = None if one.seq is None or other.seq is None else _by_number(one.seq, other.seq)
     if mine.id == theirs.id and mine.members == theirs.members:
         return by_seq or Age.UNKNOWN
@@ -342,15 +359,18 @@ def _by_views(one: Candidate, other: Candidate, mine: LastView, theirs: LastView
 def _is_ordered(
     item: Candidate, others: Sequence[Candidate], shown: Collection[tuple[str, str]]
 ) -> bool:
-    """Return whether the frames of a store show how it stands to each other one."""
+    """Return whether the frames of a store show its age relative to each other store."""
     return bool(item.history) and all(
         (item.name, other.name) in shown for other in others if other is not item
     )
 
 
 def _other_sides(stores: Sequence[Candidate]) -> Iterator[tuple[str, str]]:
-    """Yield pairs, both ways, of which one ended in a view whose members all ended in it, and the
-    other says that it was alone: it went on without them, or they without it."""
+    """Yield pairs of stores, in both orders, that were on two sides of a partition.
+
+    One store of a pair ended in a view whose members all ended in it; the other has no view and may
+    have been alone.  One of the two sides continued without the other.
+    """
     by_view: dict[str, list[Candidate]] = {}
     for item in stores:
         if item.last_view is not None and item.last_view.step is not None and item.last_view.id:
@@ -373,9 +393,9 @@ def _count_each_other(one: Candidate, other: Candidate) -> bool:
 
 
 def _graph(candidates: Sequence[Candidate]) -> WaitGraph | None:
-    """Return the wait graph, None if these stores keep no such lists.
+    """Return the wait graph of the largest cluster; None if these stores keep no lists of nodes.
 
-    Of several clusters, as there are after one was forgotten, that of the largest.
+    There are several clusters if a node was removed from its cluster.
     """
     lists = [item.node for item in candidates if item.node is not None and item.state.is_readable]
     return wait_graph(clusters(lists)[0]) if lists else None

@@ -1,6 +1,6 @@
-"""`pick`: from several stores' facts to the verdict, with its evidence.  Pure.
+"""`pick`: compute the verdict and its evidence from the facts of several stores.  Pure.
 
-The latest is found in `chain.py` (our stores) or `others.py`; the verdict stands in `table.py`.
+`chain.py` (our stores) or `others.py` finds the latest store; `table.py` decides the verdict.
 
 Source: recovery, "Verdicts of `pick`".
 """
@@ -20,7 +20,7 @@ from joinproto.pick.table import Row, Verdict, verdicts
 
 @frozen(kw_only=True)
 class Group:
-    """The stores of one cluster; `cluster` None if they belong to none, or do not say."""
+    """The stores of one cluster; `cluster`: None if they belong to none, or do not name it."""
 
     cluster: str | None
     names: tuple[str, ...]
@@ -30,8 +30,8 @@ class Group:
 class Pick:
     """The verdict about a set of stores.
 
-    `rule`, `case`: the deciding ones.  `groups`: of all that were given.  `findings`: about the one
-    group, or about nothing if there are several.
+    `rule`, `case`: the deciding ones.  `groups`: all given stores, by cluster.  `findings`: the
+    evidence if there is one cluster at most; with several clusters only a row for each store.
     """
 
     verdict: Verdict
@@ -42,7 +42,7 @@ class Pick:
 
     @property
     def latest(self) -> tuple[str, ...]:
-        """Return the names of the latest stores, none where the verdict names none."""
+        """Return the names of the latest stores, or () if the verdict does not name any."""
         silent = (Verdict.DIVERGED, Verdict.IN_USE, Verdict.DIFFERENT_CLUSTERS, Verdict.CORRUPT)
         if self.verdict in silent or any(row.is_copy for row in self.findings.rows):
             return ()
@@ -66,10 +66,10 @@ def pick(
 ) -> Pick:
     """Return the latest of these stores, and whether that is proven.
 
-    `candidates`: each with another name.  `without`: members that keep nothing, so that
-    no member can supply their store; that they keep nothing is the operator's word.  `outside`:
-    an outside register chooses the views.  `nodes`: how many a cluster of another broker has,
-    which few of them write down; `uncounted`: they do not, and no member said it.
+    `candidates`: with different names.  `without`: members whose store is lost or never existed, by
+    the operator's word, so that it cannot be supplied.  `outside`: an outside register chooses the
+    views.  `nodes`: how many nodes a cluster of another broker has; few brokers write this down.
+    `uncounted`: the number of nodes matters, and neither the stores nor the operator gave it.
     """
     groups = group(candidates)
     contradictions = _contradictions(candidates)
@@ -92,7 +92,7 @@ def pick(
 
 
 def group(candidates: Sequence[Candidate]) -> tuple[Group, ...]:
-    """Return the stores by cluster, the largest group first; those without one at the end."""
+    """Return the stores by cluster, the largest group first; stores without a cluster are last."""
     names: dict[str | None, list[str]] = {}
     for item in candidates:
         has_cluster = item.state.is_readable or item.state is State.IN_USE
@@ -102,9 +102,9 @@ def group(candidates: Sequence[Candidate]) -> tuple[Group, ...]:
 
 
 def _contradictions(candidates: Sequence[Candidate]) -> tuple[str, ...]:
-    """Return the stores of different clusters that share a view: one signature must be wrong.
+    """Return a sentence for each store that shares a view with a store of another cluster.
 
-    A view's id stands for all views before it, the founding too.
+    A view's id is a hash over all views before it, so one of the two initial signatures is wrong.
     """
     of_view: dict[object, tuple[str | None, str]] = {}
     found: dict[str, str] = {}
@@ -123,5 +123,5 @@ def _contradictions(candidates: Sequence[Candidate]) -> tuple[str, ...]:
 
 
 def _decide(rows: Sequence[Row]) -> Case[Verdict]:
-    # Every row has the same answer; without a store there is one that says nothing.
+    # Every row has the same answer.  Without any store, an empty row is asked about.
     return verdicts().choose(rows or (Row(id="", is_supplied=False),), 0)

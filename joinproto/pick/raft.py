@@ -1,20 +1,20 @@
-"""The members of one Raft group: which of their logs has every committed entry.  Pure.
+"""Find the logs of one Raft group that have every committed entry.  Pure.
 
 A committed entry is in the logs of a majority of the voters.  A log is *later* than another if
 it ends in a later term, or in the same term with a larger index.  A log that is at least as late
 as those of a majority of its own voters could win an election, and Raft's leaders have every
 committed entry.  So the latest log is proven if a majority of its voters can be read.
 
-Which voters: those of the latest configuration in the log.  Some systems use a configuration as
-soon as it is in the log (Ra, KRaft), others when it is committed (etcd).  So every configuration
-behind the known commit has to agree: a majority of each one is asked for.
+The voters are in the log's latest configuration.  Some systems use a configuration as soon as it
+is in the log (Ra, KRaft), others when it is committed (etcd).  So a majority of the voters is
+needed in the last configuration that is known to be committed, and in each later one.
 
-Two logs have the same committed entries, as far as both know.  Where they do not, a member was
-started alone by force while others continued: two branches, and none has all.
+Two logs must agree on the entries that both know to be committed.  If they do not, a member was
+started alone by force while others continued.  Then there are two branches, and no log has all.
 
 Two facts that no file shows are assumed: that no store was put back from a copy, or wiped and
 started again under its old name, and that no member whose store is not here was started alone by
-force.  Where files do show it, nothing is proven.
+force.  If files show the opposite, nothing is proven.
 
 Source: Ongaro, "Consensus: Bridging Theory and Practice", 3.6 and 4.1; 4.2.1 for learners.
 """
@@ -36,8 +36,9 @@ ASSUMED = (
 
 @frozen(kw_only=True)
 class Configuration:
-    """The voters from this index on.  Two of one index: a joint one, which needs both majorities.
+    """The voters from this index on.
 
+    Two configurations with one index are a joint configuration, which needs both majorities.
     `index`: of the entry, or of the snapshot that holds it; `term`: of that entry, 0 if not known.
     """
 
@@ -51,13 +52,13 @@ class Configuration:
 class RaftLog:
     """The facts of one group in the store of one member.
 
-    `name`: where it lies, different for each store.  `member`: by the name that configurations use.
-    `term`, `vote`: its last promise ("": no vote).  `commit`: an index that it knows to be
-    committed, a lower bound (0: none).  `configurations`: in the order of the log, the first one of
-    its snapshot or of its founding.  `terms`: the first entry that is known of each term, with its
-    term, as far back as the log is there; without any, terms are not compared. `applied`,
-    `revision`: how many changes its data have seen up to which entry, where that is known; an entry
-    makes at most one. `damaged`: why it does not count; its commit index is still believed.
+    `name`: the store's path, different for each store.  `member`: the name in configurations.
+    `term`, `vote`: its last promise ("": no vote).  `commit`: the largest index that it knows to be
+    committed (0: none).  `configurations`: in the order of the log; the first is from its snapshot
+    or its founding.  `terms`: index and term of the first known entry of each term, as far back as
+    the log reaches; terms are not compared if it is empty.  `revision`: how many changes the data
+    have seen up to the entry `applied`, if known; an entry makes at most one change.  `damaged`:
+    why the log does not count; its commit index is still believed.
     """
 
     name: str
@@ -75,12 +76,12 @@ class RaftLog:
 
     @property
     def end(self) -> tuple[int, int]:
-        """Return the sort key of two logs of one group."""
+        """Return the sort key of the logs of one group: last term, then last index."""
         return self.last_term, self.last_index
 
     @property
     def is_blank(self) -> bool:
-        """Return whether nothing was ever in it: of a new member, or of one that was wiped."""
+        """Return whether the log never had an entry: its member is new, or was wiped."""
         return not self.last_index and not self.configurations
 
     def term_at(self, index: int) -> int:
@@ -88,7 +89,7 @@ class RaftLog:
         return max((term for first, term in self.terms if first <= index), default=0)
 
     def voters_at(self, index: int) -> tuple[frozenset[str], ...]:
-        """Return the voters behind this entry, in each configuration of it; () if not known."""
+        """Return the voters in use after this entry; two sets if joint, () if not known."""
         last = max((one.index for one in self.configurations if one.index <= index), default=-1)
         return tuple(one.voters for one in self.configurations if one.index == last)
 
@@ -97,14 +98,14 @@ class RaftLog:
 class RaftVerdict:
     """The verdict on the stores of one group.
 
-    `latest`: names of the stores with the latest log; several have the same entries.  `voters`,
-    `learners`: of the newest configuration in that log.  `missing`: voters whose stores are not
-    here, or do not count; `needed`: how many of them make a majority with those that are here.
-    `committed`: up to this index entries are known to be committed; those from there to
+    `latest`: names of the stores with the latest log; if several, they have the same entries.
+    `voters`, `learners`: of the newest configuration in that log.  `missing`: voters whose stores
+    are not here, or do not count; `needed`: how many of them make a majority with those that are
+    here.  `committed`: entries up to this index are known to be committed; those from there to
     `last_index` may or may not have been acknowledged, and the latest stores have them.
     `went_back`: the evidence that a store was put back or wiped, in words.  `parted`: the evidence
-    that two are on two branches, in words.  `twice`: names of stores of a member that is there more
-    than once.
+    that two stores are on two branches, in words.  `twice`: names of stores that share their member
+    with another store.
     """
 
     is_proven: bool
@@ -128,12 +129,12 @@ class RaftVerdict:
 def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
     """Return the stores of one group that have every committed entry.
 
-    `logs`: at most one group's, each with another name; of learners and removed members, too.
+    `logs`: of one group, with different names; logs of learners and removed members may be there.
     `at_commit`: a configuration is used once it is committed (etcd), else once it is in the log.
     """
     times = Counter(log.member for log in logs)
     twice = tuple(log.name for log in logs if times[log.member] > 1)
-    # A log that never had anything is no voice: its member may have had all before it was wiped.
+    # A blank log is no evidence: its member may have had every entry before it was wiped.
     sound = [one for one in logs if not one.damaged and not one.is_blank and not _impossible(one)]
     committed = max((log.commit for log in logs), default=0)
     if not sound:
@@ -164,12 +165,12 @@ def judge(logs: Sequence[RaftLog], *, at_commit: bool) -> RaftVerdict:
 
 
 def majority(configuration: Configuration) -> int:
-    """Return how many voters are more than half."""
+    """Return the smallest number of voters that is more than half."""
     return len(configuration.voters) // 2 + 1
 
 
 def _asked(best: RaftLog, committed: int) -> tuple[Configuration, ...]:
-    """Return the configurations that may be in use: the last committed one, and all behind it."""
+    """Return the configurations that may be in use: the last committed one and all later ones."""
     used = [one.index for one in best.configurations if one.index <= committed]
     since = max(used, default=0)
     return tuple(one for one in best.configurations if one.voters and one.index >= since)
@@ -179,8 +180,8 @@ def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
     """Yield the pairs of logs that differ in entries both know to be committed."""
     for one, other in combinations(logs, 2):
         both = min(one.commit, other.commit)
-        # Where two logs are the same, so is all before.  Two branches may have terms of one number
-        # again, so each place is looked at where a term begins.
+        # If two logs have one entry in common, all entries before it are the same.  Two branches
+        # may use the same term numbers, so the logs are compared wherever a term begins.
         begin = {first for log in (one, other) for first, _ in log.terms if first <= both}
         for index in sorted({both, *begin}, reverse=True):
             terms = one.term_at(index), other.term_at(index)
@@ -191,7 +192,7 @@ def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
                 )
                 break
         else:
-            # At the end alone: Ra's snapshots may have the voters of a later entry.
+            # Voters are compared at the end only: a snapshot of Ra may have a later entry's voters.
             voters = one.voters_at(both), other.voters_at(both)
             if all(voters) and voters[0] != voters[1]:
                 yield (
@@ -203,10 +204,10 @@ def _parted(logs: Sequence[RaftLog]) -> Iterator[str]:
 
 
 def _counted(one: RaftLog, other: RaftLog) -> str:
-    """Return the evidence that the data of two stores are not those of one log, in words.
+    """Return the evidence that the data of two stores are from different logs, in words.
 
-    Two stores that were restored from two snapshots have the same few entries in their new logs,
-    and other data.
+    Two stores that were restored from different snapshots have the same few entries in their new
+    logs, but different data.
     """
     if None in (one.applied, one.revision, other.applied, other.revision):
         return ""
@@ -222,10 +223,10 @@ def _counted(one: RaftLog, other: RaftLog) -> str:
 
 
 def _forced(logs: Sequence[RaftLog]) -> Iterator[str]:
-    """Yield the members that were started alone by force, with the other one that has entries they
-    lack.
+    """Yield each member that was started alone by force, with a member that has entries it lacks.
 
-    Members change one by one; more are only left out by force, and then they have no such entry.
+    Normally one member at a time is removed.  So two or more are removed at once only by force, and
+    the removed members do not have the entry that does it.
     """
     for one in logs:
         for before, after in pairwise(one.configurations):
@@ -247,7 +248,7 @@ def _forced(logs: Sequence[RaftLog]) -> Iterator[str]:
 
 
 def _impossible(log: RaftLog) -> str:
-    """Return a store's statement that is impossible without a loss of data, in words."""
+    """Return the evidence in one store that a part of its log is lost, in words."""
     if log.commit > log.last_index:
         return (
             f"{log.name} knows that entry {log.commit} is committed, and its log ends at"
@@ -266,8 +267,9 @@ def _went_back(
 ) -> Iterator[str]:
     """Yield the evidence that a store was put back or wiped.
 
-    `spare`: one voter more or less may have been in use, of which no trace is left: a leader had
-    that in its log, and it was never committed.
+    `is_majority`: the sound logs are a majority of the voters.  `spare`: one voter more may have
+    counted, in a configuration that a leader had in its log, that was never committed, and that
+    left no trace.
     """
     yield from filter(None, (_impossible(log) for log in logs if not log.damaged))
     knows = max(logs if is_majority else sound, key=lambda log: log.commit)
@@ -277,8 +279,8 @@ def _went_back(
             f" {best.name}, ends at {best.last_index}"
         )
         return
-    # A majority had the last committed entry, and a majority voted for the leader of the last
-    # term.  Neither is ever taken back.
+    # A majority had the last committed entry, and a majority voted for the leader of the last term.
+    # A member never removes such an entry and never forgets such a vote.
     have = {log.member for log in sound if log.last_index >= knows.commit}
     voted = {log.member for log in sound if max(log.term, log.last_term) >= best.last_term}
     seen = {log.member for log in sound}

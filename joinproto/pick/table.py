@@ -1,6 +1,6 @@
 """The verdict on several stores, as one table read from the top.
 
-A row is a store: one that was supplied, or one that was not and is known of.  `chain.py`
+A row is a store that was supplied, or a store that is missing but known.  `chain.py`
 makes the rows of joinproto's own stores, `others.py` those of other brokers.
 
 Source: recovery, "Verdicts of `pick`"; the labels are the numbers there.
@@ -19,11 +19,11 @@ from joinproto.machine.terms import ALWAYS, Members
 NOT_READ = "stores of this program are not read here"
 MEMBER_MISSING = "a member of the newest view is missing"
 OTHERS_MAY_HAVE_GONE_ON = "the others may have gone on"
-"""Cases of stores that are not here, and may know more."""
+"""Names of the last two: cases in which a missing store may know more."""
 
 
 class Verdict(Enum):
-    """The knowledge about which store is the latest."""
+    """What is known about which store is the latest."""
 
     PROVEN = "proven"
     TIE = "tie"  # several have the same data: any of them is right
@@ -39,16 +39,17 @@ class Verdict(Enum):
 class Row:
     """A store as the table sees it.
 
-    `is_unknown`: of a program whose stores are not read.  `is_readable`: its facts can be believed.
-    `has_data`: it is not empty.  `contradicts`: it and another cannot both be as they were
-    written.  `is_copy`: a copy or a backup, of another store or of its own earlier state.
-    `is_diverged`: on another branch. `covers`: it has every committed frame.  `is_latest`: none of
-    those has more. `is_unordered`: nothing says whether it or another has more.  `is_clean`,
-    `is_closed`: the cluster was stopped in order, and it has all of it, or it has not.
+    `is_unknown`: it belongs to a program whose stores joinproto cannot read.  `is_readable`: its
+    facts can be believed.  `has_data`: it is not empty.  `contradicts`: this store and another one
+    cannot both be as they were written.  `is_copy`: it is a copy of another store, or was put back
+    from a backup.  `is_diverged`: it is on another branch.  `covers`: it has every committed frame.
+    `is_latest`: no covering store has more.  `is_unordered`: it is unknown whether this store or
+    another one has more.  `is_clean`: the cluster was stopped in order, and this store has all
+    data.  `is_closed`: the cluster was stopped in order, and no store here has all data.
 
-    Of one that was not supplied, or cannot be read: `is_needed`: it ran in the newest view
+    For a store that was not supplied, or cannot be read: `is_needed`: it ran in the newest view
     that may have been active.  `may_know_more`: it and others like it are enough to have
-    gone on without those that were supplied.
+    continued without the supplied stores.
     """
 
     id: str
@@ -71,7 +72,7 @@ class Row:
 
 
 STORES = Members("stores", Row)
-G = STORES.where(is_supplied=True).named("G")  # what was given
+G = STORES.where(is_supplied=True).named("G")  # the given stores
 R = G.where(is_readable=True).named("R")
 BAD = G.where(is_readable=False).named("not readable")
 B = R.where(has_data=True).named("B")  # stores that belong to a cluster
@@ -83,7 +84,7 @@ BEYOND = STORES.where(may_know_more=True).named("may know more")
 
 @cache
 def verdicts() -> Table[Verdict]:
-    """Return the table of verdicts; its answer is the same for each row that asks."""
+    """Return the table of verdicts; the verdict does not depend on which row is asked about."""
     return Table(
         "recover-pick",
         'recovery, "Verdicts of pick"; Skeen 1985 for what makes a proof',

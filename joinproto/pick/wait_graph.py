@@ -1,31 +1,31 @@
-"""The wait graph of RabbitMQ's nodes: which waits for which, and a start order that loses nothing.
+"""The wait-for graph of RabbitMQ's nodes, and a start order that loses no data.
 
 Each node keeps a list of the nodes that ran when it stopped.  The conclusions:
 
-    a lists b, b does not list a      b saw a go: b has more, a waits for b
-    a lists b, b lists a              they stopped together: the same data, but for what a kill
-                                      took; each waits for the other
-    a lists only itself               no member ran after a: a waits for no member
-    neither lists the other           a third ran between them; or each went on without the
-                                      other: a split
+    a lists b, b does not list a      b saw a stop: b has more, and a waits for b
+    a lists b, b lists a              they stopped together: the same data, except for what a kill
+                                      lost; each waits for the other
+    a lists only itself               no node ran after a: a waits for no node
+    neither lists the other           a third node ran between them; or each continued without
+                                      the other: a split
 
-So "b ran when a stopped" leads from node to node towards those that were last.  It is lost
-at a node whose list is not here, and at a ram node: there any node without a list here may
-have followed.
+So "b ran when a stopped" leads from node to node towards the nodes that stopped last.  The trace
+ends at a node whose list is not here, and at a ram node.  After such a node, any node without a
+list here may have followed.
 
-Where all wait, Mnesia waits until *all* disc nodes are up, and then the one with the smallest name
-loads its own data, whether it is the latest or not.  Seen on a real cluster: a is stopped, b and c
-go on and are killed together; with all three started again the changes of b and c are gone
-(`tests/recovery/foreign/data/rabbitmq-smallest-is-older`).  So the latest ones are named here, and
-whether an older one would load before them.
+If all disc nodes wait, Mnesia waits until *all* of them are up.  Then the node with the smallest
+name loads its own data, even if they are old.  Seen on a real cluster: a is stopped, b and c
+continue and are killed together; when all three are started again, the changes of b and c are gone
+(`tests/recovery/foreign/data/rabbitmq-smallest-is-older`).  So the graph names the latest nodes,
+and says whether an older node would load before them.
 
-Not seen in the lists: a start of one that was not last and waited for no member, because it was
-forced, or because only a ram node ran on.  After it two nodes may look as after a split, or
-an older one as the last.
+The lists do not show that a node which was not last started without waiting, because it was forced,
+or because only a ram node still ran.  After such a start two nodes may look like the sides of a
+split, or an older node may look like the last.
 
-A kill takes Mnesia's unwritten changes, up to two seconds on each node, which differ. Where the
-tables of the nodes were read, the last is a node that has the definitions of all of them.  Where
-those of one are damaged, nothing orders it and the others.
+A kill loses Mnesia's unwritten changes: up to two seconds, different on each node.  If the tables
+of the nodes were read, the last node is one that has the definitions of all of them.  A node with
+damaged tables cannot be ordered with the others.
 
 Source: RabbitMQ 3.10 (`rabbit_node_monitor`), Mnesia 4.21 (`mnesia_controller`:
 `last_consistent_replica`, `orphan_tables`); recovery, "Foreign formats".
@@ -50,9 +50,9 @@ from joinproto.pick.definitions import Definitions
 class NodeList:
     """The list of nodes in one node's directory.
 
-    `members`: all nodes of the cluster, `disc`: those of them that keep data, `running`: those that
-    ran when it stopped, itself included; None if not known.  `definitions`: those on its disk; None
-    if nothing of it was read.  `is_damaged`: because it is not whole, so it may have had more.
+    `members`: all nodes of the cluster; `disc`: those that keep data; `running`: those that ran
+    when this node stopped, itself included; None if not known.  `definitions`: those on its disk;
+    None if they were not read.  `is_damaged`: its definitions are not whole; it may have had more.
     """
 
     name: str
@@ -64,7 +64,7 @@ class NodeList:
 
     @property
     def waits_for(self) -> frozenset[str]:
-        """Return the nodes that a start waits for; a ram node waits for any disc node."""
+        """Return the disc nodes that this node waits for at its start; a ram node waits for any."""
         if self.name not in self.disc:
             return self.disc
         ran = self.disc if self.running is None else self.running
@@ -74,26 +74,26 @@ class NodeList:
 class Start(Enum):
     """The way to start the cluster so that no data is lost."""
 
-    UNKNOWN = "unknown"  # no disc node says anything
-    SPLIT = "split"  # two sides went on without each other: one of them is lost
-    SUPPLY = "supply more"  # a node without a list here may have run longer
-    FORCE_AND_LOSE = "force one, and lose"  # such a node is lost for good
-    UNORDERED = "unordered"  # only a ram node ran between the last ones
-    IN_ORDER = "in order"  # one waits for no member
-    FORCE = "force one"  # they would wait for ever, or an older one would load; nothing is lost
-    TOGETHER = "all together"  # all wait, and the one that will load first is right
+    UNKNOWN = "unknown"  # no list of a disc node is here
+    SPLIT = "split"  # two sides continued without each other: the data of one side are lost
+    SUPPLY = "supply more"  # a node whose list is not here may have run longer
+    FORCE_AND_LOSE = "force one, and lose"  # a node that may have run longer is lost for good
+    UNORDERED = "unordered"  # the last nodes have different data, and it is unknown which is later
+    IN_ORDER = "in order"  # one of the last nodes waits for no other node
+    FORCE = "force one"  # all would wait for ever, or an older node would load; no data is lost
+    TOGETHER = "all together"  # all wait, and the node that will load first has the latest data
 
 
 @frozen(kw_only=True)
 class Row:
     """A disc node as the table sees it.
 
-    `is_known`: its list is here.  `is_last`: by the lists that are here.  `is_free`: it is
-    last and waits for no member.  `is_unordered`: it is last, and so is one with other data.
-    `contradicts`: it and another cannot both be right, unless they were split.
-    `may_be_later`: its list is not here, and it may have run longer than those that are
-    last.  `is_gone`: lost for good.  `is_too_soon`: it is older, and would load its own data
-    before the last ones do if all were started.
+    `is_known`: its list is here.  `is_last`: it stopped last, by the lists that are here.
+    `is_free`: it is last and waits for no node.  `is_unordered`: it is last, and so is a node with
+    other data, or some data were not read whole.  `contradicts`: its list and another node's cannot
+    both be right, unless there was a split.  `may_be_later`: its list is not here, and it may have
+    run longer than the last nodes.  `is_gone`: lost for good.  `is_too_soon`: it is older, and
+    would load its own data before the last nodes do if all were started.
     """
 
     name: str
@@ -115,7 +115,7 @@ LATER = DISC.where(may_be_later=True).named("later")
 
 @cache
 def starts() -> Table[Start]:
-    """Return the table; its answer is the same for each row that asks."""
+    """Return the table; its answer does not depend on which row is asked about."""
     return Table(
         "rabbitmq-start",
         "RabbitMQ 3.10 with Mnesia 4.21: who loads its tables, and when",
@@ -145,14 +145,14 @@ class Waiting:
 class WaitGraph:
     """The wait-for graph from the lists of one cluster's nodes; every list of names is sorted.
 
-    `last`: the disc nodes that ran longest, by the lists that are here; with SPLIT and UNORDERED
-    they have different data.  `later`: disc nodes without a list here that may have run longer than
-    those.  `unheard`: all disc nodes without a list here.  `force`: a node that may be forced where
-    one must be; with FORCE_AND_LOSE the changes of `later` without them are lost, with SPLIT and
-    UNORDERED those of the others.  `order`: stages, one after the other; the nodes of one stage may
-    start together; with `force` the first one is forced.  It is empty where it would depend on
-    unknown facts.  `lost_ram`: ram nodes that ran when one of the last stopped: changes made while
-    only they ran are on no disc.
+    `rule`, `case`: label and name of the deciding case.  `last`: the disc nodes that ran longest,
+    by the lists that are here; with SPLIT and UNORDERED they have different data.  `unheard`: disc
+    nodes without a list here; `later`: those that may have run longer than `last`.  `force`: the
+    nodes one of which may be forced, if one must be.  This loses the changes that only `later` have
+    (FORCE_AND_LOSE), or that only the other nodes have (SPLIT, UNORDERED).  `order`: stages, one
+    after the other; the nodes of one stage may start together; if `force` is not empty, the node of
+    the first stage is forced.  `order` is empty if it depends on unknown facts.  `lost_ram`: ram
+    nodes that ran when one of `last` stopped; changes made while only they ran are on no disc.
     """
 
     start: Start
@@ -168,10 +168,11 @@ class WaitGraph:
 
 
 def clusters(lists: Sequence[NodeList]) -> tuple[tuple[NodeList, ...], ...]:
-    """Return the lists by cluster, the largest first: nodes that count each other as members.
+    """Return the lists by cluster, the largest cluster first.
 
-    There is no cluster id.  A node that the others no longer count was forgotten, or
-    they were reset; RabbitMQ refuses it ("inconsistent_cluster").
+    There is no cluster id: nodes that count each other as members are one cluster.  A node that the
+    others do not count was removed from the cluster, or the others were reset.  RabbitMQ refuses
+    such a node ("inconsistent_cluster").
     """
     rest = {item.name: item for item in _each_once(lists)}
     found = []
@@ -210,7 +211,8 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
     if against:
         last = last or against
     elif alone:
-        # A member that is not here, or led elsewhere, stopped before the one that was alone.
+        # Any other node stopped before the node that was alone, even if the trace of lists ends at
+        # a node whose list is not here.
         last = alone
     are_equal = all(other in ran[one] for one in last for other in last - {one})
     if are_equal and not against:
@@ -220,7 +222,7 @@ def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> Wait
     is_sure = all(beyond[name] <= ran.keys() for name in last)
     unheard = disc - ran.keys()
     waits = {name: ran[name] & disc for name in ran}
-    # By way of a ram node they may have seen all disc nodes go, and then wait for none.
+    # With only ram nodes left, they may have seen all disc nodes stop, and then they wait for none.
     hasty = unheard if ram else frozenset()
     rows = tuple(
         Row(
@@ -273,9 +275,7 @@ def _each_once(lists: Sequence[NodeList]) -> Sequence[NodeList]:
 
 
 def _beyond(ran: Mapping[str, frozenset[str]], node: str) -> frozenset[str]:
-    """Return the nodes that ran when this one stopped, when one of those stopped, and so on; and
-    itself.
-    """
+    """Return `node`, the nodes that ran when it stopped, those that ran when they stopped, etc."""
     found: set[str] = set()
     new = {node}
     while new:
@@ -293,8 +293,8 @@ def _outlived(
     """Return whether `other`, which is beyond `one`, is known to have run longer."""
     if other not in ran:
         return False
-    # The first: it saw `one` go.  A third that died at that moment may not have seen it yet,
-    # and so lead back to `one`.
+    # The first condition says that `other` saw `one` stop.  It is needed because the lists may lead
+    # back to `one`: a third node that died at that moment may not have seen `one` stop yet.
     return (other in ran[one] and one not in ran[other]) or one not in beyond[other]
 
 
@@ -303,27 +303,26 @@ def _contradicting(
     beyond: Mapping[str, frozenset[str]],
     last: Collection[str],
 ) -> set[str]:
-    """Return the nodes that cannot all have stopped as they say in a cluster that was whole.
+    """Return the nodes whose lists contradict each other, unless the cluster was split.
 
-    Two that did not see each other are right only if a third ran between them.
+    Two nodes that did not see each other do not contradict each other if a third ran between them.
     """
     found = set()
-    # Behind a node without a list any node may have followed.
+    # After a node without a list, any node may have followed.
     is_open = {name for name, nodes in beyond.items() if not nodes <= ran.keys()}
     for one, other in combinations(sorted(ran), 2):
         if other in ran[one] or one in ran[other] or is_open & {one, other}:
             continue
         if {one, other} <= set(last) or not beyond[one] & beyond[other]:
             found |= {one, other}
-    # Each was outlived by another, in a circle.
+    # If no node is last, each node was outlived by another one, in a circle.
     return found if last else set(ran)
 
 
 def _with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]:
-    """Return those of the nodes that stopped together that have all data of the others; all if
-    unread.
+    """Return those of the `last` nodes that have all definitions of the others.
 
-    No member has it where each has something that another lacks.
+    Return all of `last` if some definitions were not read, and no node if each lacks something.
     """
     known = {name: items[name].definitions for name in last}
     if None in known.values():
@@ -332,7 +331,7 @@ def _with_most(last: Collection[str], items: Mapping[str, NodeList]) -> set[str]
 
 
 def _have_all(names: Collection[str], lists: Sequence[NodeList]) -> bool:
-    """Return whether these nodes have all definitions of `lists`, as far as they were read."""
+    """Return whether each of these nodes has all definitions of `lists`, as far as known."""
     by_name = {item.name: item.definitions for item in lists}
     return not any(
         item.definitions.beyond(mine)
@@ -349,7 +348,7 @@ def _order(
     disc: Collection[str],
     ram: Collection[str],
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the stages of the start; those whose lists are not here come after the others."""
+    """Return the stages of the start; nodes whose lists are not here start after the others."""
     if start not in ORDERED or not last:
         return ()
     if start is Start.TOGETHER:
@@ -357,8 +356,8 @@ def _order(
     stages = [[min(last)]]
     done = set(stages[0])
     while rest := sorted(name for name in waits if name not in done):
-        # From here on any order does, as a node takes a running one's definitions.  This one has
-        # each start after those that it would wait for.
+        # From here on any order is right, because a node that starts copies the definitions of a
+        # running node.  In this order each node starts after the nodes that it would wait for.
         ready = [name for name in rest if not (waits[name] & set(rest)) - {name}]
         stages.append(ready or rest)
         done |= set(stages[-1])
