@@ -1,7 +1,7 @@
 """The file format around the payload: its kind, format version, generation and checksum.
 
-    joinproto store            what it is; never changes
-    format 1                   how to read the rest; judged before the checksum
+    joinproto store            the kind of file; never changes
+    format 1                   how to read the rest; checked before the checksum
     generation 7               counts the writes of this store, from 1
     length 1306                bytes of the payload
     {                          the payload: JSON, for `cat`
@@ -10,8 +10,8 @@
     }
     sha256 2c26b46b68ffc68f..  over every byte before this line
 
-Each line has one spelling (no leading zero, no second blank), so every byte is either
-hashed or fixed, and no flipped bit goes unnoticed.
+Each line has exactly one spelling (no leading zero, no second blank).  So every byte is either
+hashed or fixed, and each flipped bit is noticed.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from joinproto.codec.malformed import INT_MAX, shown
 MAGIC = b"joinproto store\n"
 PLAIN = 1
 FORMAT = 2
-"""The highest format that is read; the lowest is `PLAIN`, which is written wherever it says all.
+"""The highest format that is read.  `PLAIN` is written unless a store needs a higher one.
 
-2: the journal may begin with a base that stands for dropped frames (`joinproto/log`).
+Format 2: the journal may begin with a base that stands for dropped frames (`joinproto/log`).
 
-A field that may be ignored needs no new number: unknown fields are kept.  Everything else does,
-because an older version must not continue with half of a store's promises.
+A new field that may be ignored needs no new format, because unknown fields are kept.  Every other
+change needs one, because an older version must not continue with half of a store's promises.
 """
 
 FILE_BYTES_MAX = 64 << 20
-"""A larger file is not read: 1,000 views of 100 members are 10 MB."""
+"""A larger file is not read; for comparison, 1,000 views of 100 members are 10 MB."""
 
 _FORMAT_LINE = re.compile(rb"format ([1-9][0-9]{0,8})\n")
 _COUNTS = re.compile(rb"generation ([1-9][0-9]{0,18})\nlength (0|[1-9][0-9]{0,8})\n")
@@ -49,15 +49,15 @@ class Validity(Enum):
 
     VALID = "valid"
     ABSENT = "absent"
-    CORRUPT = "corrupt"  # begins as ours, and is not as it was written
-    NEWER = "written by a newer version"  # says nothing about whether it is whole
+    CORRUPT = "corrupt"  # begins like a joinproto store, but is not as it was written
+    NEWER = "written by a newer version"  # whether it is whole is unknown
     FOREIGN = "not a joinproto store"
-    UNREADABLE = "unreadable"  # the system gave an error instead of the content
+    UNREADABLE = "unreadable"  # the system returned an error instead of the content
 
 
 @frozen
 class Envelope:
-    """A file that is as it was written: which generation, its payload, and in which format."""
+    """The generation, the payload and the format of a file that is as it was written."""
 
     generation: int
     payload: bytes
@@ -66,7 +66,7 @@ class Envelope:
 
 @frozen
 class Fault:
-    """Why a file is not taken.  `generation`: as the file claims, without any proof."""
+    """Why a file is refused.  `generation`: as the file claims, without any proof."""
 
     validity: Validity
     problem: str
@@ -101,8 +101,8 @@ def unseal(data: bytes) -> Envelope | Fault:
         return Fault(Validity.CORRUPT, f"second line: found {found}, expected 'format {PLAIN}'")
     counts = _COUNTS.match(data, version.end())
     generation = 0 if counts is None else int(counts[1])
-    # Before the checksum: a newer format may have another, and "corrupt" would send
-    # the operator after a fault of the disk that there is not.
+    # Checked before the checksum, because a newer format may have another checksum.  "Corrupt"
+    # would make the operator look for a fault of the disk that does not exist.
     if int(version[1]) > FORMAT:
         problem = f"has format {int(version[1])}; this version reads format {FORMAT}"
         return Fault(Validity.NEWER, problem, generation or None)

@@ -1,8 +1,8 @@
-"""The seam to the file system: the few operations that durable files need.
+"""The interface to the file system: the few operations that durable files need.
 
-Everything that a record, a journal or a lock does to a disk goes through here.  So a test can
-replace the disk by one that loses unsynced data, leave an operation out, or let one fail. Names are
-relative to an open directory: no other directory can take its place between two steps.
+Everything that a record, a journal or a lock does to a disk goes through here.  So a test can use a
+disk that loses unsynced data, omit an operation, or make one fail.  Names are relative to an open
+directory, so that no other directory can take its place between two steps.
 """
 
 import fcntl
@@ -19,8 +19,8 @@ from attrs import define
 from joinproto.errors import StoreWriteFailed
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# O_NOFOLLOW: a link in the place of a file would let a process choose which file we write.
-# O_NONBLOCK: a pipe in the place of a file would let us wait forever.
+# O_NOFOLLOW: through a link in place of a file, another process could choose which file we write.
+# O_NONBLOCK: a pipe in place of a file could make us wait forever.
 PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -37,28 +37,28 @@ class FileSystem(Protocol):
         """Open a directory in a directory; a link is refused."""
 
     def make_directory(self, directory: int, name: str, mode: int = 0o755) -> None:
-        """Make a directory; raises `FileExistsError` if there is something of this name."""
+        """Make a directory; raises `FileExistsError` if the name is in use."""
 
     def names(self, directory: int) -> list[str]:
         """Return the names in a directory, sorted."""
 
     def create(self, directory: int, name: str, mode: int = 0o644) -> int:
-        """Open a file for reading and writing that did not exist before."""
+        """Create a file, and open it for reading and writing; it must not exist before."""
 
     def open_to_read(self, directory: int, name: str) -> int:
-        """Open a file for reading; a link is refused, and so is anything but a regular file."""
+        """Open a regular file for reading; links and everything else are refused."""
 
     def open_to_update(self, directory: int, name: str, mode: int = 0o640) -> int:
-        """Open a file for reading and writing, created if it does not exist; a link is refused."""
+        """Open a regular file for reading and writing, or create it; a link is refused."""
 
     def is_same(self, directory: int, name: str, file: int) -> bool:
         """Return whether the name stands for the open file."""
 
     def read(self, file: int, count: int) -> bytes:
-        """Return up to `count` bytes from where the last read ended; none at the end."""
+        """Return up to `count` bytes after the last read; b"" at the end of the file."""
 
     def write(self, file: int, data: bytes) -> int:
-        """Write some of `data`, and return how many bytes."""
+        """Write some of `data`, and return how many bytes were written."""
 
     def truncate(self, file: int, size: int = 0) -> None:
         """Cut an open file to this many bytes."""
@@ -70,7 +70,7 @@ class FileSystem(Protocol):
         """Return once the names in a directory are on the disk."""
 
     def rename(self, directory: int, old: str, new: str) -> None:
-        """Give a file another name, in the place of the file that had it."""
+        """Rename a file; it replaces the file that had the new name."""
 
     def unlink(self, directory: int, name: str) -> None:
         """Remove a name."""
@@ -79,7 +79,7 @@ class FileSystem(Protocol):
         """Take the lock of an open file; return False at once if another process has it."""
 
     def close(self, file: int) -> None:
-        """Close a file or a directory; a lock goes with it."""
+        """Close a file or a directory; this releases its lock."""
 
 
 class JournalFileSystem(FileSystem, Protocol):
@@ -89,20 +89,20 @@ class JournalFileSystem(FileSystem, Protocol):
         """Return how many bytes an open file has."""
 
     def read_at(self, file: int, at: int, count: int) -> bytes:
-        """Return up to `count` bytes from `at` on; none at the end."""
+        """Return up to `count` bytes from `at` on; b"" at the end of the file."""
 
     def write_at(self, file: int, at: int, data: bytes | memoryview) -> int:
-        """Write some of `data` at this place, and return how many bytes."""
+        """Write some of `data` at `at`, and return how many bytes were written."""
 
     def sync_data(self, file: int) -> None:
-        """Return once the content of a file and its size are on the disk; its times may not be."""
+        """Return once the content and the size of a file are on the disk, perhaps not its times."""
 
     def link(self, directory: int, old: str, new: str) -> None:
-        """Give a file a second name; raises `FileExistsError` if that stands for something."""
+        """Give a file a second name; raises `FileExistsError` if this name is in use."""
 
 
 class RealFileSystem(JournalFileSystem):
-    """This machine's disks."""
+    """The disks of this machine."""
 
     def open_directory(self, path: Path) -> int:
         return os.open(path, DIRECTORY)
@@ -210,18 +210,18 @@ def read_all(files: FileSystem, file: int, *, bytes_max: int) -> bytes:
 
 
 def write_all(files: FileSystem, file: int, data: bytes) -> None:
-    """Write all of `data`: the system may take less than it was given."""
+    """Write all of `data`, in several steps if the system takes less at once."""
     rest = data
     while rest:
         written = files.write(file, rest)
         if written <= 0:
-            # No error and no progress: to continue would be to continue forever.
+            # There was no error and no progress, so another try might never end.
             raise OSError(NO_PROGRESS)
         rest = rest[written:]
 
 
 def read_range(files: JournalFileSystem, file: int, at: int, length: int) -> bytes:
-    """Return these bytes of an open file, fewer at its end."""
+    """Return `length` bytes of an open file from `at` on; fewer at its end."""
     first = files.read_at(file, at, length)
     if len(first) == length or not first:
         return first
@@ -233,7 +233,7 @@ def read_range(files: JournalFileSystem, file: int, at: int, length: int) -> byt
 
 
 def write_range(files: JournalFileSystem, file: int, at: int, data: bytes) -> None:
-    """Write all of `data` at this place of an open file."""
+    """Write all of `data` into an open file, from `at` on."""
     done = 0
     while done < len(data):
         rest = memoryview(data)[done:] if done else data
@@ -244,9 +244,7 @@ def write_range(files: JournalFileSystem, file: int, at: int, data: bytes) -> No
 
 
 def remove(files: FileSystem, directory: int, *names: str) -> None:
-    """Remove names that no process needs; names that the disk refuses to remove are left for the
-    next start.
-    """
+    """Remove names that no process needs; if the disk refuses, the next start removes them."""
     for name in names:
         with suppress(OSError):
             files.unlink(directory, name)
@@ -255,11 +253,11 @@ def remove(files: FileSystem, directory: int, *names: str) -> None:
 def make_directories(
     files: FileSystem, path: Path, mode: int = 0o755, *, above: bool = False
 ) -> None:
-    """Make a directory durably, `above`: and those above it; existing ones stay unchanged.
+    """Make a directory durably; an existing directory stays unchanged.
 
-    Its name is synced even if it was there: the process that made it may have been killed
-    before its sync, and all that is written below would go with the name.  A directory that is
-    made has a durable one above it; so nothing further up needs a sync.
+    `above`: make the missing directories above it, too.  The name is synced even if it exists: the
+    process that made it may have been killed before its sync, and everything below is lost if the
+    name is lost.  The directories above an existing directory are durable already.
     """
     try:
         let_go(files, files.open_directory(path))
@@ -269,7 +267,7 @@ def make_directories(
     try:
         directory = files.open_directory(path.parent)
     except PermissionError:
-        let_go(files, files.open_directory(path))  # there, in a directory that may not be read
+        let_go(files, files.open_directory(path))  # it exists, and its parent may not be read
         return
     try:
         with suppress(FileExistsError):
@@ -281,7 +279,7 @@ def make_directories(
 
 @define
 class Progress:
-    """The progress of a write: the current operation, and whether it may already show."""
+    """The progress of a write: the current operation, and whether readers may see new data."""
 
     step: str = "nothing"
     may_show: bool = False
@@ -297,11 +295,11 @@ def replace(
     shows: bool,
     beside: str = "",
 ) -> None:
-    """Put `data` in the place of `name`; on the disk after the next `sync_directory`.
+    """Replace the file `name` by `data`; this is durable after the next `sync_directory`.
 
-    `shows`: the new content counts from its rename on; `beside`: how the temporary file's name
-    begins, "": as `name`.  Raises `OSError`; the temporary file is then left as it is, for the
-    next process that opens the record.
+    `shows`: readers use the new content from its rename on; `beside`: the beginning of the
+    temporary file's name, "" for `name`.  Raises `OSError`.  The temporary file then stays, and the
+    next process that opens the record removes it.
     """
     temporary = f"{beside or name}.{token_hex(8)}.tmp"
     progress.step = f"creating {temporary}"
@@ -317,7 +315,7 @@ def replace(
 
 
 def put(files: FileSystem, path: Path, data: bytes) -> None:
-    """Return when this is in the file at `path`, whole, on the disk; raises `StoreWriteFailed`."""
+    """Write the file at `path` whole and durably; raises `StoreWriteFailed`."""
     progress = Progress()
     try:
         directory = files.open_directory(path.parent)
@@ -333,10 +331,10 @@ def put(files: FileSystem, path: Path, data: bytes) -> None:
 
 
 def put_new(files: FileSystem, path: Path, data: bytes) -> None:
-    """Return when this is in a file at `path` that did not exist before, on the disk.
+    """Create the file at `path` with `data`, durably.
 
-    Raises `FileExistsError`, `OSError`; then the file is removed again.  A crash may leave a part
-    of it: for a file whose reader notices that.
+    Raises `FileExistsError`, or another `OSError` after removing the file again.  A crash may leave
+    a part of the file, so its readers must notice that.
     """
     directory = files.open_directory(path.parent)
     try:
@@ -355,7 +353,7 @@ def put_new(files: FileSystem, path: Path, data: bytes) -> None:
 
 @contextmanager
 def _closing(files: FileSystem, file: int, progress: Progress, name: str) -> Iterator[None]:
-    """Close the file at the end; after an error, without hiding it behind a second one."""
+    """Close the file at the end.  An error of closing does not hide an earlier error."""
     try:
         yield
     except BaseException:
@@ -369,7 +367,7 @@ def _closing(files: FileSystem, file: int, progress: Progress, name: str) -> Ite
 
 
 def reason(error: OSError) -> str:
-    """Return why an operation failed, without the name, which the caller says better."""
+    """Return why an operation failed, without the file's name, which the caller adds."""
     return error.strerror or str(error) or type(error).__name__
 
 

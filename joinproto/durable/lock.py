@@ -1,9 +1,9 @@
 """The lock: one process at a time has a store, or a record, open for writing.
 
-A separate file, because each write replaces the record's file.  The lock is the kernel's (`flock`)
-and ends with the process, so there are no stale locks: the file's text is for messages only.  It is
-never removed: a process that waits for the lock of a removed file would hold a lock that no other
-process sees.
+The lock is a separate file, because each write replaces the record's file.  The kernel holds the
+lock (`flock`) and releases it when the process ends, so there are no stale locks.  The text in the
+file is for messages only.  The file is never removed: a process that waits for the lock of a
+removed file would get a lock that no other process sees.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 HOLDER_BYTES_MAX = 1_000
 
 TRIES, PAUSE_SECONDS = 5, 0.02
-"""A process that inspects a store has its lock for a moment; that is no reason to refuse."""
+"""A process that only inspects a store holds the lock for a moment, so the lock is tried again."""
 
 
 class LockState(Enum):
@@ -38,9 +38,7 @@ class LockState(Enum):
 
 @frozen
 class Holder:
-    """The process that took the lock last, as the lock file names it; "" for a fact that it
-    lacks.
-    """
+    """The process that took the lock last, by the lock file; "" for a missing fact."""
 
     pid: str = ""
     host: str = ""
@@ -54,7 +52,7 @@ class Holder:
 
 @frozen
 class LockReport:
-    """Whether the lock is held, its holder, and why that is unknown."""
+    """Whether the lock is held, by which process, and `problem`: why this is unknown."""
 
     state: LockState
     holder: Holder | None = None
@@ -63,10 +61,9 @@ class LockReport:
 
 
 def take_lock(files: FileSystem, folder: int, path: Path, name: str = LOCK) -> int:
-    """Return the lock file `name` of the open directory `folder`, locked; `path`: the directory
-    that it guards.
+    """Lock the file `name` in the open directory `folder`, and return it open.
 
-    Raises `StoreInUse`, or `OSError`.
+    `path`: the directory that the lock protects, for messages.  Raises `StoreInUse`, or `OSError`.
     """
     file = files.open_to_update(folder, name, 0o644)
     try:
@@ -89,11 +86,11 @@ def take_lock(files: FileSystem, folder: int, path: Path, name: str = LOCK) -> i
 
 
 def look_at_lock(files: FileSystem, folder: int) -> LockReport:
-    """Return whether a process has the lock, without keeping it and without a write."""
+    """Return whether a process has the lock, without keeping the lock or writing to the disk."""
     try:
         file = files.open_to_read(folder, LOCK)
         try:
-            # Shared, so that two readers are not in each other's way.
+            # A shared lock, so that two readers do not exclude each other.
             if files.lock(file, shared=True):
                 return LockReport(LockState.FREE)
             return LockReport(LockState.HELD, _holder(files, file))
@@ -128,6 +125,6 @@ def _say(holder: Holder) -> bytes:
 
 def _holder(files: FileSystem, file: int) -> Holder:
     text = read_all(files, file, bytes_max=HOLDER_BYTES_MAX).decode("utf-8", "replace")
-    # Any program may have written this, and it ends on an operator's terminal.
+    # Any program may have written this text, and an operator's terminal shows it.
     said = dict(FORBIDDEN.sub("?", line).partition(" ")[::2] for line in text.split("\n"))
     return Holder(said.get("pid", ""), said.get("host", ""), said.get("boot", ""))

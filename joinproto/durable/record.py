@@ -1,25 +1,26 @@
-"""A record: one value in a file that is replaced whole, with a checksum and the one before it.
+"""A record: one value in a file that is always replaced as a whole, and the value before it.
 
-    NAME             what the record says
-    NAME.previous    the record before; for people: no process continues from it
+    NAME             the record
+    NAME.previous    the record before it; for people only: no process continues from it
 
-A file is an envelope (`envelope.py`) around a payload of its system's.
+A file is an envelope with a checksum (`envelope.py`) around a payload of the system that writes it.
 
-Two names rather than two slots used in turn, because then a damaged file says by its name which one
-it is.  With slots in turn a damaged one may be the newer or the older: its owner would have to stop
-for both.  From the previous file nothing continues: later promises would be forgotten.
+The files have fixed names, and are not slots that are used in turn.  So the name of a damaged file
+shows which record it is.  A damaged slot might be the newer or the older record, and its owner
+would have to stop in both cases.  No process continues from the previous file, because later
+promises would be forgotten.
 
-A write is a whole new file next to the old one, then its name, then the names:
+A write makes a whole new file next to the old one, and then renames it:
 
     create    a temporary file that did not exist before, in the same directory
-    write     all of it, however little the system takes at once
+    write     all of it, in several steps if the system takes less at once
     sync      its content is on the disk before its name is
-    rename    in the place of the old file: either one or the other, never a part
+    rename    it replaces the old file: a reader finds one of the two, never a part
     sync      the directory, once, after the last rename
 
-A write that fails is final.  After a failed sync the system may have dropped the unwritten pages
-and call the next sync a success, so a second attempt would prove nothing.  The process ends, and
-the next one finds one whole record, the old or the new one.
+After a write has failed, the process writes no more.  After a failed sync the system may have
+dropped the unwritten pages and may report the next sync as a success, so a second attempt would
+prove nothing.  The process ends, and the next process finds the old or the new record, whole.
 
 Source: recovery, "The metadata on disk".
 """
@@ -78,10 +79,10 @@ ASK = "`joinproto recover inspect` shows what is left; do not put the previous f
 class Kind(Generic[T]):
     """The kind of a record.
 
-    `name`: of its file; "" where the file has the data's.  `decode`: reads a payload; raises
-    `ValueError`.  `bare`: reads a file without an envelope, from versions that wrote none; None if
-    all wrote one.  `format_max`: the highest that is read.  `went_back`: why the first cannot have
-    been written after the second, "" if it can.  `next`: the advice for a damaged one.
+    `name`: of its file.  `decode`: reads a payload; raises `ValueError`.  `bare`: reads a file of
+    an early version, which wrote no envelope; None if all versions wrote one.  `format_max`: the
+    highest format that is read.  `went_back`: why the first value cannot have been written after
+    the second, "" if it can.  `next`: the advice for a damaged record.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Kind(Generic[T]):
         return f"{self.name}.previous"
 
     def is_leftover(self, name: str) -> bool:
-        """Return whether this is a file that is being written, or that a crash left behind."""
+        """Return whether this is a temporary file that is being written, or that a crash left."""
         if not name.endswith(".tmp"):
             return False
         pattern = rf"{re.escape(self.name)}(\.previous)?\.[0-9a-f]{{16}}\.tmp"
@@ -107,9 +108,9 @@ class Kind(Generic[T]):
 class Slot(Generic[T]):
     """One of the two files.
 
-    `generation`: as the file claims; only a valid one may be believed; 0: it has no envelope.
-    `problem`: the error, "" for a valid or an absent one.  `error`: of the system, where it did not
-    give the file.  `raw`: the bytes.
+    `generation`: as the file claims, 0 if it has no envelope; believe it only for a valid file.
+    `problem`: the fault, "" for a valid or an absent file.  `error`: the system's error, if it
+    could not read the file.  `raw`: the bytes of the file.
     """
 
     path: Path
@@ -123,7 +124,7 @@ class Slot(Generic[T]):
 
 @frozen
 class Slots(Generic[T]):
-    """Both files, looked at together."""
+    """Both files, read together."""
 
     current: Slot[T]
     previous: Slot[T]
@@ -131,8 +132,8 @@ class Slots(Generic[T]):
 
 def read_slots(files: FileSystem, folder: int, path: Path, kind: Kind[T]) -> Slots[T]:
     """Return both files of the open directory `folder`, which is at `path`."""
-    # The previous one first.  The other way round, alongside a process that is writing: we read
-    # generation 5, it writes 6 and 7, and we read 6 as the one before 5.
+    # Read the previous file first.  Otherwise, if another process is writing: we read generation 5,
+    # it writes 6 and 7, and we read 6 as the generation before 5.
     previous = _read_slot(files, folder, path / kind.previous, kind)
     return Slots(_read_slot(files, folder, path / kind.name, kind), previous)
 
@@ -157,7 +158,7 @@ def _read_slot(files: FileSystem, folder: int, at: Path, kind: Kind[T]) -> Slot[
 
 
 def judge(path: Path, raw: bytes, kind: Kind[T]) -> Slot[T]:
-    """Return the slot of one file's bytes; never raises, whatever they are."""
+    """Return the slot for the bytes of one file; never raises, whatever the bytes are."""
     found: Envelope | Fault = unseal(raw)
     decode = kind.decode
     if kind.bare is not None and isinstance(found, Fault) and found.validity is Validity.FOREIGN:
@@ -184,7 +185,7 @@ def judge(path: Path, raw: bytes, kind: Kind[T]) -> Slot[T]:
 
 
 def refusal(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
-    """Return why no process may continue from these files; None if it may."""
+    """Return why no process may continue from these files; None if a process may."""
     current, previous = slots.current, slots.previous
     match current.validity:
         case Validity.VALID:
@@ -234,8 +235,8 @@ def problems(slots: Slots[T], kind: Kind[T]) -> tuple[str, ...]:
         found.insert(0, f"{kind.name}: not there, although {kind.previous} is")
     if current.validity is Validity.VALID:
         found += filter(None, [_backwards(slots, kind)])
-        # The first two writes leave no previous one behind if the power fails between the
-        # two names; later there always is one.
+        # After the first write there is no previous file, and after the second one there is none if
+        # the power fails between the two renames.  Later there always is one.
         is_lost = (current.generation or 0) > 2
         if previous.validity is Validity.ABSENT and is_lost:
             found.append(f"{kind.previous}: not there, although this is not the first generation")
@@ -261,7 +262,7 @@ def _not_the_last(slots: Slots[T], kind: Kind[T]) -> StoreError | None:
 
 
 def _in_the_way(previous: Slot[T]) -> StoreError | None:
-    """Return why the next write would fail: no file can take the place of a directory."""
+    """Return why the next write would fail: a rename cannot replace a directory by a file."""
     if previous.validity is not Validity.UNREADABLE or not previous.problem.endswith(NO_FILE):
         return None
     return StoreUnreadable(
@@ -271,7 +272,7 @@ def _in_the_way(previous: Slot[T]) -> StoreError | None:
 
 
 def _backwards(slots: Slots[T], kind: Kind[T]) -> str:
-    """Return the evidence that the current file is not the newest generation, or ""."""
+    """Return the evidence that the current file is not the newest generation, "" for none."""
     current, previous = slots.current, slots.previous
     if previous.validity is Validity.NEWER:
         return f"{kind.previous} was written by a newer version: {previous.problem}"
@@ -301,8 +302,8 @@ def _before(previous: Slot[T]) -> str:
 class Record(Generic[T]):
     """A record in the open directory `folder`, which is at `path`.  For one writer at a time.
 
-    `generation`, `raw`: of the record on the disk, 0 and b"" if there is none.  `ended`: why no
-    more is written, "" as long as it may be.
+    `generation`, `raw`: of the record on the disk, 0 and b"" if there is none.  `ended`: why this
+    object writes no more, "" as long as it may write.
     """
 
     files: FileSystem
@@ -314,7 +315,7 @@ class Record(Generic[T]):
     ended: str = ""
 
     def read(self) -> Slots[T]:
-        """Return the record; raises `StoreError` where no process may continue from it."""
+        """Return both files; raises `StoreError` if no process may continue from the record."""
         slots = read_slots(self.files, self.folder, self.path, self.kind)
         refused = refusal(slots, self.kind)
         if refused is not None and not isinstance(refused, StoreMissing):
@@ -323,7 +324,10 @@ class Record(Generic[T]):
         return slots
 
     def recover(self) -> None:
-        """Make the read record durable, and remove leftovers, with the lock; raises `OSError`."""
+        """Make the read record durable and remove leftovers; raises `OSError`.
+
+        The caller must have the lock.
+        """
         self.make_durable()
         for name in self.files.names(self.folder):
             # Without the lock, a running process may be writing it.
@@ -332,9 +336,9 @@ class Record(Generic[T]):
 
     def make_durable(self) -> None:
         """Make the record that was read durable before it is used; raises `OSError`."""
-        # A process renames, and is killed before the fsync of the directory.  The next one reads
-        # the new record from memory and promises by it; then the power fails, and the disk has
-        # the old one.  Or an operator has copied a file here.
+        # Otherwise: a process renames, and is killed before the fsync of the directory.  The next
+        # process reads the new record from memory and makes promises by it.  Then the power fails,
+        # and the disk has the old record.  Or an operator has copied a file here without a sync.
         with suppress(FileNotFoundError):
             file = self.files.open_to_read(self.folder, self.kind.name)
             try:
@@ -344,9 +348,9 @@ class Record(Generic[T]):
         self.files.sync_directory(self.folder)
 
     def write(self, payload: bytes, *, version: int = PLAIN) -> None:
-        """Return once this is on the disk, in the place of the former one; `version`: its format.
+        """Replace the record by `payload`, durably; `version`: its format.
 
-        Raises `StoreWriteFailed` after a fault of the disk; then this one no longer writes.
+        Raises `StoreWriteFailed` after a fault of the disk; then this object writes no more.
         """
         self.require_usable()
         generation, progress = self.generation + 1, Progress()
@@ -362,7 +366,7 @@ class Record(Generic[T]):
             self.ended = f"{progress.step}: {reason(error)}"
             raise self.failed(may_show=progress.may_show) from error
         except BaseException as error:
-            # Ctrl-C in the middle: it is unknown which steps were taken.
+            # For example Ctrl-C: it is unknown which steps were taken.
             self.ended = f"{progress.step}: {type(error).__name__}"
             raise
         self.generation, self.raw = generation, raw
@@ -373,9 +377,7 @@ class Record(Generic[T]):
             raise StoreWriteFailed(f"{self.path}: writes no more: {self.ended}", next=_LOOK)
 
     def failed(self, *, may_show: bool = False) -> StoreWriteFailed:
-        """Return the error of the write that has `ended`; `may_show`: whether it may have taken
-        effect.
-        """
+        """Return the error of the failed write; `may_show`: whether it may have taken effect."""
         former, new = self.generation, self.generation + 1
         old = f"generation {former}, whole" if self.raw else "no store"
         left = f"{old}, as before" if self.raw else "no store yet"
@@ -393,9 +395,9 @@ _LOOK = "end this process (it writes no more), look at the disk, then start it a
 
 
 def load(files: FileSystem, path: Path, kind: Kind[T]) -> T | None:
-    """Return the record at `path`, which is durable, None if there is none.
+    """Return the record at `path`, after making it durable; None if there is no record.
 
-    For the only process that writes it.  Raises `StoreError`.
+    Only for the process that writes this record.  Raises `StoreError`.
     """
     with opened(files, path.parent, kind) as record:
         found = record.read().current.contents
@@ -404,17 +406,17 @@ def load(files: FileSystem, path: Path, kind: Kind[T]) -> T | None:
 
 
 def keep(files: FileSystem, path: Path, kind: Kind[T], payload: bytes) -> None:
-    """Return when this is the record at `path`; as `load`."""
+    """Make `payload` the record at `path`, durably; the caller and the errors are as for `load`."""
     with opened(files, path.parent, kind) as record:
         record.read()
-        record.recover()  # of a write that failed before: the next one must not overtake it
+        record.recover()  # make the result of an earlier, failed write durable first
         record.write(payload)
 
 
 def discard(files: FileSystem, path: Path, kind: Kind[T]) -> None:
-    """Return when no record is at `path`, whatever was there; as `load`."""
+    """Remove the record at `path`, if any, durably; the caller and the errors are as for `load`."""
     with opened(files, path.parent, kind) as record:
-        # Durably one after the other: the one before, without the last one, would be refused.
+        # One after the other, durably: a previous file without a current file would be refused.
         for name in (kind.previous, kind.name):
             with suppress(FileNotFoundError):
                 files.unlink(record.folder, name)
@@ -423,9 +425,9 @@ def discard(files: FileSystem, path: Path, kind: Kind[T]) -> None:
 
 @contextmanager
 def opened(files: FileSystem, path: Path, kind: Kind[T]) -> Iterator[Record[T]]:
-    """Give the record of this kind in the directory `path`, for as long as it takes.
+    """Open the directory `path`, and give the record of this kind in it.
 
-    An operation that the disk refuses alongside a write is `StoreUnreadable`.
+    If the disk refuses an operation other than a write, the error is `StoreUnreadable`.
     """
     at = path / kind.name
     folder = -1

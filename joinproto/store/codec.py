@@ -1,11 +1,11 @@
 """The payload: the contents of a store as JSON, and back.
 
-`ContentsOnDisk` is the file's own class.  Its fields are the names on disk, in the order in which
-they are written: first those that an operator looks for, the long list of views last. It is apart
-from the member's classes because a name there may change and a name on a disk may not.
+`ContentsOnDisk` has the names on disk as its fields, in the order in which they are written: first
+the fields that an operator looks for, the long list of views last.  It is separate from the
+member's classes, because a name in those may change and a name on a disk may not.
 
-Reading believes nothing: types are not converted, no key may stand twice, and
-`lineage_of` looks at every id and every link.  Any error is a `Malformed`.
+Reading checks everything: types are not converted, no key may occur twice, and `lineage_of` checks
+every id and every link.  Any error is a `Malformed`.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import FIELDS, Position, Seat, View, shared, verify_id
 from joinproto.store.contents import Contents, Json, verify_carried
 
-# Fields that a later version wrote and this one does not know: they survive a rewrite.
+# Fields that a later version wrote and this version does not know survive a rewrite.
 #
-# Otherwise a member that runs the older version for an hour erases fields that the newer one will
-# need.  A field belongs to its object: fields of the whole payload stay for ever, those of a view
-# as long as the view is kept, those of any other object as long as all that we know of it is the
-# same.
+# Otherwise a member that runs the older version for an hour would erase fields that the newer
+# version needs.  Unknown fields of the whole payload are kept for ever, those of a view as long as
+# the view is kept, and those of any other object as long as its known fields do not change.
 
 
 def with_unknown(tree: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
     """Return `tree`, a payload of known fields only, with the fields that only `source` has.
 
-    Known fields stand first, in their own order; so equal contents give equal bytes.
+    Known fields come first, in a fixed order, so that equal contents give equal bytes.
     """
     kept = {view.get("id"): view for view in _views(source)}
 
@@ -47,7 +46,7 @@ def with_unknown(tree: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str
 
     merged = {key: _kept(value, source.get(key)) for key, value in tree.items()}
     merged["views"] = [view_of(view) for view in tree["views"]]
-    # A view keeps its fields when it is learned after it was accepted, and the other way.
+    # A view keeps its fields if it is first accepted and then learned, or the other way round.
     if merged["accepted"] is not None:
         merged["accepted"] = {**merged["accepted"], "view": view_of(tree["accepted"]["view"])}
     unknown = {key: value for key, value in source.items() if key not in tree}
@@ -62,7 +61,7 @@ def _views(source: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _kept(new: Any, old: Any) -> Any:
-    """Return `old` if it says all that `new` says, else `new`."""
+    """Return `old` if it contains all that `new` contains, else `new`."""
     return old if isinstance(new, dict) and _says(old, new) else new
 
 
@@ -101,7 +100,7 @@ def encode(contents: Contents) -> bytes:
 
 
 def decode(payload: bytes) -> Contents:
-    """Return the decoded payload; raises `Malformed` for one that no version of joinproto wrote."""
+    """Return the decoded payload; raises `Malformed` if no joinproto can have written it."""
     tree: dict[str, Json] = parsed(payload, "payload")
     require("payload", isinstance(tree, dict), tree, "an object")
     verify_carried("payload", tree)
@@ -129,13 +128,13 @@ def _from_disk(found: ContentsOnDisk, source: Mapping[str, Json]) -> Contents:
 
 
 def _put_id(view_id: ViewId) -> str:
-    # A name of a searched world; there is no file for those.
+    # Searched worlds use names as ids; they have no files.
     require_type("id of a view on disk", view_id, str)
     return str(view_id)
 
 
 def _put_seats(seats: frozenset[Seat]) -> dict[str, str]:
-    """Return each member's name with the id of its store."""
+    """Return the id of the store for each member's name."""
     return {seat.member: seat.store_id for seat in sorted(seats, key=lambda seat: seat.member)}
 
 

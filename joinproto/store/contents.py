@@ -15,13 +15,13 @@ from joinproto.join.store import StoreRecord
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | float | bool | None"
 
 DEPTH_MAX = 32
-"""Levels of a value that is only carried: a readable value must also be writable."""
+"""Maximal nesting of a carried value: each value that can be read must also be writable."""
 
 INT_BITS_MAX = 10_000
-"""Python reads and writes numbers of up to 4,300 digits, which is more than this."""
+"""Maximal length of a carried number; Python allows 4,300 digits, which is more."""
 
-# Characters that JSON does not escape and a terminal obeys, and half a surrogate pair, which has no
-# UTF-8.  A newline is fine: it is written as backslash and n.
+# Characters that JSON does not escape and a terminal obeys, and surrogates, which have no UTF-8
+# form.  A newline is allowed: it is written as backslash and n.
 _FORBIDDEN = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -30,12 +30,11 @@ class Contents:
     """The contents of one metadata file.
 
     `member`: the member's name, so that an operator knows whose directory this is. `cluster_name`:
-    of the cluster it is for, if that is known; the tip's, where there is one.  `frames`: the file
-    next to the metadata in which the frames are, None if the host keeps them elsewhere.
-    `frames_dropped`: the first frames may be gone from that file, which needs another format.
-    `history`: operators' actions on this store, the oldest first; carried, not judged here.
-    `source`: the payload that this was read from, where the fields of other versions are; not
-    compared.
+    None if not known; if there is a tip, it must be the tip's.  `frames`: the name of the file with
+    the frames, in the data directory; None if the host keeps the frames elsewhere.
+    `frames_dropped`: the first frames may be gone from that file; this needs format 2.  `history`:
+    operators' actions on this store, the oldest first; it is carried, and not judged here.
+    `source`: the payload that this was read from, with the fields of other versions; not compared.
     """
 
     member: str
@@ -47,7 +46,7 @@ class Contents:
     source: Mapping[str, Json] = field(factory=dict, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        """Refuse contents that cannot be on a disk; raises `Malformed`."""
+        """Raise `Malformed` for contents that cannot be on a disk."""
         require_text("member", self.member)
         require_type("record", self.record, StoreRecord)
         require(
@@ -85,7 +84,7 @@ def verify_carried(what: str, value: object, *, depth: int = 0) -> None:
         case list():
             for at, part in enumerate(value):
                 verify_carried(f"{what}[{at}]", part, depth=depth + 1)
-        case int():  # a bool is one, too
+        case int():  # also a bool
             is_short = value.bit_length() <= INT_BITS_MAX
             require(what, is_short, Verbatim("more"), f"at most {INT_BITS_MAX} bits")
         case None:

@@ -1,12 +1,12 @@
-"""An open store: one process has it, every write is on the disk before it returns.
+"""An open store: one process has it, and every write is on the disk before it returns.
 
     with open_store(path) as store:
         store.write(evolve(store.record, promised=ballot))     # durable now
 
-A write that fails is final.  After a failed fsync the system may have dropped the unwritten pages
-and call the next fsync a success, so a second attempt would prove nothing.  The handle writes no
-more; the process ends, and a process that opens the store next finds one whole record, the old or
-the new one.
+After a write has failed, the handle writes no more.  After a failed fsync the system may have
+dropped the unwritten pages and may report the next fsync as a success, so a second attempt would
+prove nothing.  The process must end; the next process that opens the store finds the old or the new
+record, whole.
 
 Source: recovery, "The metadata on disk"; join protocol, 3.2.
 """
@@ -44,7 +44,7 @@ class StoreHandle:
         """Take over the open directory and the lock; for this module alone."""
         self.path = path
         self.problems: tuple[str, ...] = ()
-        """Findings that are no reason to refuse; the host tells its operator."""
+        """Problems that are no reason to refuse the store; the host reports them."""
         self._kept = Record(files, folder, path / FOLDER, KIND)
         self._lock = lock
         self._pid = os.getpid()
@@ -59,7 +59,7 @@ class StoreHandle:
     @property
     def contents(self) -> Contents:
         """Return everything that is on the disk as well as the record, and the record."""
-        # Only a store whose making failed has none, and no process gets that one.
+        # Only a handle whose creation failed has no contents, and no caller gets such a handle.
         assert self._contents is not None
         return self._contents
 
@@ -91,7 +91,7 @@ class StoreHandle:
             self._require_usable()
             if self._contents is not None:
                 self._require_same_store(self._contents.record, contents.record)
-                # A process that made these contents again does not know of other versions' fields.
+                # The caller may have made new contents, without the fields of other versions.
                 contents = evolve(contents, source=self._contents.source)
             self._write(contents)
         finally:
@@ -141,8 +141,9 @@ class StoreHandle:
         self._contents = as_read
 
     def _payload(self, contents: Contents) -> tuple[bytes, Contents]:
-        """Return the payload, and the record read back from it: a record that we refuse is not
-        written.
+        """Return the payload, and the contents read back from it.
+
+        So contents that could not be read again are never written.
         """
         try:
             payload = encode(contents)
@@ -157,7 +158,7 @@ class StoreHandle:
         return payload, as_read
 
     def _require_still_ours(self) -> None:
-        # A process removed the lock file, and another process locks a new one: two members.
+        # If the lock file was removed, another process may lock a new file: two members would run.
         kept = self._kept
         try:
             if kept.ended or kept.files.is_same(kept.folder, LOCK, self._lock):
@@ -211,8 +212,8 @@ def create_store(
     data = open_data_directory(files, path)
     try:
         with reading(path):
-            # There may be one, of a creation that did not end; whether it holds a store, we
-            # look below.
+            # An interrupted creation may have left the directory.  Whether it has a store is
+            # checked below.
             with suppress(FileExistsError):
                 files.make_directory(data, FOLDER)
             files.sync_directory(data)
@@ -235,7 +236,7 @@ def create_store(
 
 @contextmanager
 def _taken(path: Path, files: FileSystem) -> Iterator[StoreHandle]:
-    """Give the handle of a store's directory, with its lock; after an error it is closed again."""
+    """Lock a store's directory and give a handle for it; after an error both are closed again."""
     folder = open_folder(files, path)
     lock = -1
     try:
@@ -255,4 +256,4 @@ def _misuse(path: Path, malformed: Malformed) -> MisuseError:
 
 
 Store = StoreHandle
-"""Its former name."""
+"""The former name of `StoreHandle`."""

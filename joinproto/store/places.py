@@ -1,4 +1,4 @@
-"""From a path to the open directory of a store, or to an error that names the obstacle."""
+"""Open the directory of a store, or raise an error that says why this is not possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joinproto.store.slots import FOLDER
 
 
 def open_data_directory(files: FileSystem, path: Path) -> int:
-    """Return the open data directory of a member; it must be there."""
+    """Return the open data directory of a member; it must exist."""
     try:
         return files.open_directory(path)
     except OSError as error:
@@ -32,7 +32,7 @@ def open_folder(files: FileSystem, path: Path) -> int:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn the system's refusal into the operator's error."""
+    """Turn an `OSError` into a `StoreUnreadable` with advice for the operator."""
     try:
         yield
     except OSError as error:

@@ -1,10 +1,10 @@
 """The two files of a store: the current generation and the one before.
 
-    joinproto/store.meta             what the store says
-    joinproto/store.meta.previous    what it said before; for people, never for members
+    joinproto/store.meta             the current generation
+    joinproto/store.meta.previous    the generation before; for people, never for members
 
 A member never continues from the previous generation.  It would have forgotten its later promises,
-and a voter that forgets lets one view have two successors.
+and a voter that forgets its promises makes it possible that one view gets two successors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from joinproto.store.codec import decode
 from joinproto.store.contents import Contents
 
 FOLDER = "joinproto"
-"""The directory that is ours, within the member's data directory."""
+"""The name of joinproto's directory in a member's data directory."""
 
 Slot = record.Slot[Contents]
 Slots = record.Slots[Contents]
@@ -41,12 +41,12 @@ CURRENT, PREVIOUS = KIND.name, KIND.previous
 
 
 def judge(path: Path, raw: bytes) -> Slot:
-    """Return the slot of one file's bytes; never raises, whatever they are."""
+    """Return the slot for the bytes of one file; never raises, whatever the bytes are."""
     return record.judge(path, raw, KIND)
 
 
 def refusal(slots: Slots) -> StoreError | None:
-    """Return why no member may run on these files, or None if one may."""
+    """Return why no member may run on these files, or None if a member may."""
     return record.refusal(slots, KIND)
 
 

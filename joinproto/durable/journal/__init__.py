@@ -1,1 +1,1 @@
-"""The journal: records one after another in one file, and their index."""
+"""The journal: records one after another in one file, and an index of them."""

@@ -1,14 +1,13 @@
-"""The index of a journal: the blocks that were complete when it was written, so that a restart
-reads less.
+"""The index of a journal: it describes stretches of whole records, so that a restart is faster.
 
     frames.index    block, block, ...
-    block           magic, length, checksum; then one stretch of the journal: its bytes, its
+    block           magic, length, checksum; then one stretch of the journal: its place, its
                     checksum, its views, and where each record begins
 
-Nothing rests on it.  A stretch counts only where the bytes of the journal still have its
-checksum, so a restart sees each byte as before, and does not take each record apart.  An index
-that is gone, damaged, or of another journal costs time: the records are read.  So it is written
-without a sync, former blocks may follow the last one, and earlier versions need not know of it.
+Safety does not depend on the index.  A stretch counts only if the bytes of the journal still have
+its checksum.  So a restart still reads each byte, but does not parse each record.  If the index is
+missing, damaged, or of another journal, the records are parsed, which only takes time.  So it is
+written without a sync, old blocks may follow the last block, and earlier versions may ignore it.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ _BLOCK_BYTES_MAX = 64 << 20
 
 @define
 class Index:
-    """The open file; one that cannot be written is left alone.  For one thread at a time."""
+    """The open index; after an error it is used no more.  For one thread at a time."""
 
     path: Path
     files: JournalFileSystem
     folder: int
     _file: int = -1
-    # For each block: its last frame, where it ends in the journal, and here.
+    # For each block: its last frame, and where it ends in the journal and in the index.
     _blocks: list[tuple[int, int, int]] = field(factory=list)
-    # Of the stretch that is not full yet.
+    # The next block's stretch up to now: its first byte, its first frame, and its checksum.
     _start: int = 0
     _first: int = 1
     _checksum: int = 0
@@ -71,14 +70,14 @@ class Index:
         self._file = -1
 
     def give_up(self, why: str) -> None:
-        """Write no more; `why`: for the log."""
+        """Close the index and write no more; `why`: for the log."""
         log.warning("%s: %s; the next start reads each frame", self.path, why)
         self.close()
 
     # -- reading -------------------------------------------------------------------------------
 
     def stretches(self) -> Iterator[Stretch]:
-        """Yield its stretches, up to the first incomplete block."""
+        """Yield the stretches in the index, up to the first incomplete block."""
         at = 0
         while self._file >= 0:
             try:
@@ -98,9 +97,10 @@ class Index:
     # -- writing -------------------------------------------------------------------------------
 
     def begin(self, after: Sequence[Stretch], count: int, *, start: int, first: int) -> None:
-        """Keep the first `count` blocks, and continue with the next part of the journal.
+        """Keep the first `count` blocks, and continue with the stretches `after` them.
 
-        `start`, `first`: byte and number of the first frame of the journal.
+        The last of these stretches is not written yet, because it may grow.  `start`, `first`: byte
+        and number of the first frame of the journal.
         """
         del self._blocks[count:]
         self._start, self._first = self.cut(2**63, start=start, first=first)
@@ -112,18 +112,16 @@ class Index:
                 self._checksum = stretch.checksum
 
     def wrote(self, data: bytes) -> None:
-        """Count records that were appended to the journal."""
+        """Add records that were appended to the journal to the checksum."""
         if self._file >= 0:
             self._checksum = crc32(data, self._checksum)
 
     def is_due(self, end: int) -> bool:
-        """Return whether there is enough for a block, in a journal up to this byte."""
+        """Return whether a journal that ends at the byte `end` has enough for a new block."""
         return self._file >= 0 and end - self._start >= STRETCH_BYTES
 
     def keep(self, end: int, runs: Sequence[Run], offsets: array[int], below: int) -> None:
-        """Write a block.  `end`: of the journal; `offsets`: of all frames behind the number
-        `below`.
-        """
+        """Write a block.  `end`: of the journal; `offsets`: of all frames after frame `below`."""
         last = below + len(offsets)
         views = [
             (bytes.fromhex(run.view), max(run.first, self._first))
@@ -142,9 +140,10 @@ class Index:
         )
 
     def cut(self, last_seq: int, *, start: int, first: int) -> tuple[int, int]:
-        """Forget the blocks that reach behind this frame; return byte and frame behind the rest.
+        """Forget the blocks with frames after `last_seq`; return where the other blocks end.
 
-        `start`, `first`: of the journal.  `begin` must be called with the next part.
+        The result is the byte and the number of the next frame: `start` and `first`, which are the
+        journal's, if no block is left.  Then `begin` must be called.
         """
         while self._blocks and self._blocks[-1][0] > last_seq:
             self._blocks.pop()
@@ -153,7 +152,7 @@ class Index:
         return start, first
 
     def rename(self, name: str) -> None:
-        """Take the place of another index, not durably: it is worth no sync."""
+        """Replace the index file `name` by this one, without a sync."""
         try:
             self.files.rename(self.folder, self.path.name, name)
         except OSError as error:
@@ -162,7 +161,7 @@ class Index:
 
     @property
     def count(self) -> int:
-        """Return how many blocks there are."""
+        """Return the number of blocks."""
         return len(self._blocks)
 
     def _write(self, stretch: Stretch) -> None:

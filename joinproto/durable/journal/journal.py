@@ -1,14 +1,15 @@
 """The journal: frames of a log on disk, one after the other, each with its view and number.
 
     frames.log      base, record, record, ...     (`records.py`; most have no base)
-    frames.index    what was whole when it was written (`index.py`)
+    frames.index    makes a restart faster (`index.py`)
 
 A write that was not durable when the power failed leaves a torn tail, which is cut at the next
-start: no process was told of it.  Each record says up to where the file was durable when it was
-written.  So a damaged record that a later one calls durable is no torn tail, and is refused.
+start, because no process was told of these frames.  Each record says up to where the file was
+durable when the record was written.  So a damaged record before this place is not a torn tail, and
+the journal is refused.
 
-The first frames may be dropped: then a base stands for them, with the state of the application
-behind the last of them.  Their runs stay known, so that positions compare as before.
+The first frames may be dropped.  Then a base replaces them, with the state of the application after
+the last dropped frame.  Their runs stay known, so that positions compare as before.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ RECENT_BYTES = 8 * 2**20
 class Replacement:
     """Another journal, open and durable, that will replace this one.
 
-    `name`: next to it.  `runs`: of all its frames, those in its base included; `offsets`: of the
-    frames behind that; `end`: behind the last one.
+    `name`: its file name, in the same directory.  `runs`: of all its frames, dropped ones included.
+    `offsets`: of the frames after its base.  `end`: the byte after its last frame.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Replacement:
 
 @define
 class Journal:
-    """The open file.  Frames are numbered from 1, without a gap.  For one thread at a time."""
+    """The open journal.  Frames are numbered from 1, without a gap.  For one thread at a time."""
 
     path: Path
     files: JournalFileSystem = REAL
@@ -107,7 +108,7 @@ class Journal:
     _file: int = -1
     base: Base | None = None
     _below: int = 0  # the last frame that was dropped
-    _offsets: array[int] = field(factory=lambda: array("Q"))  # of the frames behind it
+    _offsets: array[int] = field(factory=lambda: array("Q"))  # of the frames after `_below`
     _end: int = 0
     _durable: int = 0
     _runs: list[Run] = field(factory=list)
@@ -115,20 +116,20 @@ class Journal:
     _recent: deque[Frame] = field(factory=deque)  # the last ones, as they were written
     _recent_bytes: int = 0
     _index: Index = field(init=False)
-    cut_bytes: int = 0  # of a torn tail, at the opening
-    cuts: int = 0
+    cut_bytes: int = 0  # length of the torn tail that was cut at the opening
+    cuts: int = 0  # how often frames were removed or replaced since
 
     def __attrs_post_init__(self) -> None:
-        """Look at no file yet."""
+        """Set an index that is not open yet."""
         self._index = Index(self.path.with_name(INDEX), self.files, self.folder)
 
     @classmethod
     def open(cls, directory: Path, *, durable: int = 0, files: JournalFileSystem = REAL) -> Journal:
-        """Return the journal in a data directory, made where there is none.
+        """Return the journal in a data directory; create it if it does not exist.
 
-        All that it holds is on the disk when this returns.  `durable`: a frame that is known to
-        have been on the disk; without it nothing is cut. Raises `StoreCorrupt` for damage in the
-        durable part, `StoreUnreadable`.
+        All its frames are on the disk when this returns.  `durable`: the number of a frame that is
+        known to have been on the disk; a journal without it is refused, and nothing is cut.  Raises
+        `StoreCorrupt` for damage in the durable part, or `StoreUnreadable`.
         """
         journal = cls(directory / FILE, files)
         try:
@@ -148,7 +149,7 @@ class Journal:
         return journal
 
     def close(self) -> None:
-        """Close the file; frames for which `append` returned are on the disk already."""
+        """Close the files; frames for which `append` returned are on the disk already."""
         self._index.close()
         let_go(self.files, self._file, self.folder)
         self._file = self.folder = -1
@@ -157,7 +158,7 @@ class Journal:
 
     @property
     def last(self) -> Position | None:
-        """Return the last frame, None if there is none."""
+        """Return the position of the last frame, None if there is no frame."""
         return last_of(self._runs)
 
     @property
@@ -165,7 +166,7 @@ class Journal:
         return self._below + len(self._offsets)
 
     def read_bytes(self, at: int, length: int) -> bytes:
-        """Return these bytes of the file, fewer at its end; raises `StoreUnreadable`."""
+        """Return up to `length` bytes of the file from `at` on; raises `StoreUnreadable`."""
         try:
             return self.raw(at, length)
         except OSError as error:
@@ -175,37 +176,37 @@ class Journal:
             ) from error
 
     def raw(self, at: int, length: int) -> bytes:
-        """Return the same; raises `OSError`."""
+        """Return the same bytes as `read_bytes`; raises `OSError`."""
         return read_range(self.files, self._file, at, length)
 
     def state(self) -> bytes:
-        """Return the state of the application in the base; none where there is no base."""
+        """Return the state of the application in the base, b"" if there is no base."""
         base = self.base
         return self.read_bytes(base.state_at, base.state_bytes) if base else b""
 
     @property
     def first_seq(self) -> int:
-        """Return the first frame that can be read, or will be the first one."""
+        """Return the number of the first frame that was not dropped, or will be the first."""
         return self._below + 1
 
     @property
     def size(self) -> int:
-        """Return the bytes of the file."""
+        """Return how many bytes of the file are used."""
         return self._end
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Return all frames, as runs of one view each."""
+        """Return all frames, dropped ones included, as runs of one view each."""
         return tuple(self._runs)
 
     def holds(self, position: Position | None) -> bool:
-        """Return whether this very frame is here; nothing is everywhere."""
+        """Return whether the journal has the frame at `position`; True for None."""
         return position is None or holds(self._runs, position)
 
     def read(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
-        """Return frames from `first` on, about this many bytes, at least one if it exists.
+        """Return frames from `first` on: about `bytes_max` bytes, but at least one if it exists.
 
-        None of those that were dropped: see `first_seq`.
+        Raises `MisuseError` for a dropped frame, `StoreCorrupt` or `StoreUnreadable` for a fault.
         """
         if first < self.first_seq:
             raise MisuseError(
@@ -214,7 +215,7 @@ class Journal:
         frames = self.recent(first, bytes_max=bytes_max)
         if frames or first > self.last_seq:
             return frames
-        # All of them in one read of the disk.
+        # Read all these frames at once.
         start = self.begins(first)
         behind = bisect_right(self._offsets, start + bytes_max, first - self._below)
         last = max(first, self._below + behind - 1)
@@ -233,7 +234,7 @@ class Journal:
         return frames
 
     def recent(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
-        """Return the same without touching the disk; nothing where it is not so lately written."""
+        """Return the same as `read` from memory; [] if frame `first` is not in memory any more."""
         skip = first - (self.last_seq - len(self._recent) + 1)
         frames, size = list[Frame](), 0
         if skip < 0:
@@ -248,7 +249,7 @@ class Journal:
     # -- changing it ---------------------------------------------------------------------------
 
     def append(self, frames: Sequence[Frame]) -> None:
-        """Return once the frames are on the disk, behind the others, in one fsync."""
+        """Append the frames durably, with one fsync; their numbers must follow the last frame's."""
         self.require_usable()
         records, offsets, end = [], [], self._end
         for number, frame in enumerate(frames, start=self.last_seq + 1):
@@ -278,7 +279,7 @@ class Journal:
             self._recent_bytes -= len(self._recent.popleft().data)
 
     def cut(self, last_seq: int) -> None:
-        """Remove all frames behind this one, durably."""
+        """Remove all frames after `last_seq`, durably."""
         self.require_usable()
         if last_seq >= self.last_seq:
             return
@@ -303,7 +304,7 @@ class Journal:
         self._index_from(start, first)
 
     def replace_by(self, other: Replacement) -> None:
-        """Go on in another file, which has this one's name when this returns, durably.
+        """Continue in another file, which gets this journal's name, durably.
 
         Raises `StoreWriteFailed`.
         """
@@ -324,7 +325,7 @@ class Journal:
             self.cuts += 1
 
     def begins(self, seq: int) -> int:
-        """Return where this frame begins, or the next one will."""
+        """Return the byte where frame `seq` begins, or where the next frame will begin."""
         return self._offsets[seq - self._below - 1] if seq <= self.last_seq else self._end
 
     @property
@@ -332,7 +333,7 @@ class Journal:
         return 0 if self.base is None else self.base.size
 
     def _index_from(self, start: int, first: int) -> None:
-        """Make the index continue after its last block; that part is parsed again."""
+        """Make the index continue from this byte and frame; the journal is parsed from there on."""
         rest: list[Stretch] = []
         try:
             while start < self._end:
@@ -354,7 +355,7 @@ class Journal:
 
     @contextmanager
     def _changing(self, doing: str) -> Iterator[None]:
-        # After a failed fsync no process knows the contents of the disk; a second one would prove
+        # After a failed fsync the contents of the disk are unknown, and a second fsync would prove
         # nothing.
         try:
             yield
@@ -400,7 +401,7 @@ class Journal:
 
 
 def _count(runs: list[Run], frame: Frame) -> None:
-    """Add a frame behind these."""
+    """Add a frame after the others to `runs`."""
     if runs and runs[-1].view == frame.view:
         runs[-1] = Run(frame.view, runs[-1].first, frame.seq)
     else:
@@ -409,9 +410,9 @@ def _count(runs: list[Run], frame: Frame) -> None:
 
 def _write_again(journal: Journal) -> None:
     """Make the frames that were read durable before they are used; they may be in memory only."""
-    # The process before this one appended, its fsync failed, and the system dropped the unwritten
-    # pages, but still shows it.  Then the next fsync is a success that means nothing.  So frames
-    # that no later record calls durable are written again.
+    # The former process appended frames, its fsync failed, and the system dropped the unwritten
+    # pages but still shows the frames.  Then the success of the next fsync means nothing.  So
+    # frames that no record calls durable are written again.
     at = journal._start
     if journal.last_seq > journal._below:
         place = journal.begins(journal.last_seq)
@@ -431,7 +432,7 @@ def _say_how_far(path: Path, frames: int, at: int, size: int) -> None:
 
 
 def frames_bytes(files: JournalFileSystem, directory: Path) -> int | None:
-    """Return how long the journal of a data directory is, None if there is none; `OSError`."""
+    """Return the bytes of a data directory's journal, None if it has none; raises `OSError`."""
     folder = files.open_directory(directory)
     try:
         if FILE not in files.names(folder):

@@ -1,6 +1,6 @@
-"""Records of a journal, as bytes and back: frames, and the base that stands for dropped ones.
+"""Encode and decode records of a journal: frames, and the base that replaces dropped frames.
 
-record      magic, length, checksum; then view, seq, how much was durable before, data
+record      magic, length, checksum; then view, seq, how many bytes were durable before, data
 base        magic, length, checksum; then the length of a line of JSON, the line, a state
 """
 
@@ -17,7 +17,7 @@ from attrs import frozen
 from joinproto.join.view import Position
 
 FRAME_BYTES_MAX = 2**20
-"""Longest data of one frame."""
+"""Maximal length of the data of one frame, in bytes."""
 
 MAGIC = b"jpF1"
 BASE_MAGIC = b"base"
@@ -25,7 +25,7 @@ HEAD = struct.Struct(">4sII")  # magic, length of what follows, its checksum
 BODY = struct.Struct(">32sQQ")  # view, seq, bytes that were durable before
 RECORD_BYTES_MAX = HEAD.size + BODY.size + FRAME_BYTES_MAX
 BASE_BYTES_MAX = 2**30
-"""Longest base, without its head; it holds a state of the application."""
+"""Maximal length of a base without its head, in bytes; it holds a state of the application."""
 
 PIECE_BYTES = 4 << 20
 DAMAGED = "the base, which stands for the dropped frames, is damaged"
@@ -60,12 +60,12 @@ class Run:
 
 
 def listed(runs: Sequence[Run]) -> list[list[Any]]:
-    """Return runs as they stand in JSON."""
+    """Return runs in their JSON form."""
     return [[run.view, run.first, run.last] for run in runs]
 
 
 def until(runs: Sequence[Run], last: int) -> tuple[Run, ...]:
-    """Return the runs of the frames up to this one."""
+    """Return the runs of the frames up to `last`."""
     return tuple(Run(run.view, run.first, min(run.last, last)) for run in runs if run.first <= last)
 
 
@@ -73,8 +73,8 @@ def until(runs: Sequence[Run], last: int) -> tuple[Run, ...]:
 class Base:
     """The beginning of a journal whose first frames were dropped.
 
-    `runs`: of the dropped frames, from 1; `kind`: of the application whose state stands behind
-    the line.  `state_at`, `size`: bytes of the file, to the state and to the first record.
+    `runs`: of the dropped frames, from 1.  `kind`: of the application whose state follows the line.
+    `state_at`, `size`: the bytes of the file where the state and the first record begin.
     """
 
     runs: tuple[Run, ...]
@@ -88,19 +88,20 @@ class Base:
 
     @property
     def last(self) -> Position:
-        """Return the last dropped frame."""
+        """Return the position of the last dropped frame."""
         return Position(self.runs[-1].view, self.runs[-1].last)
 
 
 def record(frame: Frame, durable: int) -> bytes:
-    """Return the bytes of a frame."""
+    """Return the record of a frame; `durable`: how many bytes of the file are durable now."""
     body = BODY.pack(bytes.fromhex(frame.view), frame.seq, durable) + frame.data
     return HEAD.pack(MAGIC, len(body), crc32(body)) + body
 
 
 def parsed(raw: bytes) -> tuple[Frame, int, int] | None:
-    """Return the frame at the start of `raw`, its length, and the durable mark in it; None if there
-    is no frame.
+    """Return the frame at the start of `raw`, its record's length and the durable bytes in it.
+
+    None if there is no whole frame.
     """
     if len(raw) < HEAD.size + BODY.size:
         return None
@@ -113,21 +114,21 @@ def parsed(raw: bytes) -> tuple[Frame, int, int] | None:
 
 
 def base_line(runs: Sequence[Run], kind: str) -> bytes:
-    """Return the line before the state in a base."""
+    """Return the line in a base, which precedes the state, with its length before it."""
     tree = {"kind": kind, "runs": listed(runs)}
     line = json.dumps(tree).encode()
     return _LINE.pack(len(line)) + line
 
 
 def base_head(length: int, checksum: int) -> bytes:
-    """Return the head of a base with this many bytes behind it."""
+    """Return the head of a base; `length`, `checksum`: of the bytes that follow the head."""
     return HEAD.pack(BASE_MAGIC, length, checksum)
 
 
 def base_of(read: Callable[[int, int], bytes]) -> Base | str:
-    """Return the base with which a file begins, or its error.
+    """Return the base at the beginning of a file, or why there is none.
 
-    `read`: bytes of the file, by place and length; fewer at its end.
+    `read`: returns bytes of the file, by place and length; fewer at its end.
     """
     head = read(0, HEAD.size + _LINE.size)
     if len(head) < HEAD.size + _LINE.size:

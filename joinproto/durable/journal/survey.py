@@ -1,8 +1,8 @@
 """The contents of a journal's file, and whether a member may start from them.
 
-A member begins with this, and the recovery tool judges by it: so both see the same.  An index
-(`index.py`) only makes it faster: a stretch that it vouches for is compared with its checksum
-as a whole, and read record by record where that differs.
+A member that starts and the recovery tool both use this module, so they come to the same result.
+An index (`index.py`) only makes it faster: a stretch in the index is checked with one checksum, and
+is parsed record by record if the checksum differs.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
 
 Read: TypeAlias = Callable[[int, int], bytes]
-"""Bytes of an open file, by place and length; fewer at its end.  Raises `OSError`."""
+"""Returns bytes of an open file, by place and length; fewer at its end.  Raises `OSError`."""
 
 SAY_SECONDS = 2.0
-"""A node that reads its journal says so about as often."""
+"""Seconds between two reports of progress while a journal is read."""
 
 
 @frozen(kw_only=True)
 class Stretch:
-    """Whole records that follow each other, from the byte `start` to `end`.
+    """Whole consecutive records, from the byte `start` to `end`.
 
-    `first`: number of the first one; `checksum`: of all their bytes; `views`: with the first
-    frame of each; `offsets`: of each record.
+    `first`: number of the first frame; `checksum`: of all their bytes; `views`: each view with its
+    first frame; `offsets`: where each record begins.
     """
 
     start: int
@@ -61,12 +61,12 @@ class Stretch:
 
 @frozen(kw_only=True)
 class Survey:
-    """The contents of a journal's file; the same for all callers.
+    """The contents of a journal's file.
 
-    `runs`: of all frames, those that were dropped included.  `offsets`: of the first frame behind
-    the base, the next, ...  `end`: behind the last whole frame; the rest up to `size` is a torn
-    tail that no process was told of.  `problem`: why none of it can be believed, "" if it can.
-    `stretches`: into which it falls; the first `vouched` were in the index.
+    `runs`: of all frames, dropped ones included.  `offsets`: where each frame after the base
+    begins.  `end`: the byte after the last whole frame; the rest up to `size` is a torn tail that
+    no process was told of.  `problem`: why the file cannot be believed, "" if it can.
+    `stretches`: all records in parts; the first `vouched` parts were in the index.
     """
 
     base: Base | None = None
@@ -92,7 +92,7 @@ class _Found:
     def take(self, stretch: Stretch) -> None:
         views = stretch.views
         if self.views and views[0][0] == self.views[-1][0]:
-            views = views[1:]  # it continues
+            views = views[1:]  # the last view continues
         self.views += views
         self.offsets += stretch.offsets
         self.end, self.last = stretch.end, stretch.last
@@ -107,11 +107,10 @@ def survey(
     piece_bytes: int = PIECE_BYTES,
     said: Callable[[int, int, int], None] | None = None,
 ) -> Survey:
-    """Return the contents of an open journal of `size` bytes, without changing it.  Raises
-    `OSError`.
+    """Return the contents of an open journal of `size` bytes; raises `OSError`.
 
-    `index`: stretches that were whole once.  `said`: is told about every `SAY_SECONDS` how many
-    frames were read, up to which byte, of how many.
+    The file is not changed.  `index`: stretches that were whole once.  `said`: called about every
+    `SAY_SECONDS` with the number of frames that were read, the byte after them, and `size`.
     """
     base = None
     if read(0, len(BASE_MAGIC)) == BASE_MAGIC:
@@ -178,9 +177,10 @@ def _is_as_then(read: Read, stretch: Stretch, found: _Found) -> bool:
 def read_stretch(
     read: Read, start: int, first: int, size: int, piece_bytes: int = PIECE_BYTES
 ) -> tuple[Stretch | None, str]:
-    """Return the whole records in about this many bytes from `start` on, and the first fault.
+    """Return the whole records in about `piece_bytes` bytes from `start` on, and the first fault.
 
-    None if there is no whole record.  `first`: the number that the first one must have.
+    The first result is None if there is no whole record, the second is "" if there is no fault.
+    `first`: the number that the first frame must have; `size`: of the file.
     """
     held = read(start, min(piece_bytes, size - start))
     while True:
@@ -195,7 +195,7 @@ def read_stretch(
 
 
 def _whole_records(held: bytes, start: int, first: int) -> tuple[Stretch | None, str]:
-    # No frame is copied, and nothing is called twice: a restart reads millions of these.
+    # For speed no frame is copied and lookups are outside the loop: a restart reads millions.
     whole, known = memoryview(held), len(held)
     read_head, read_body = HEAD.unpack_from, BODY.unpack_from
     head_bytes, least, most = HEAD.size, BODY.size, BODY.size + FRAME_BYTES_MAX
@@ -235,9 +235,9 @@ def _whole_records(held: bytes, start: int, first: int) -> tuple[Stretch | None,
 
 
 def _durable_behind(read: Read, at: int, size: int) -> int:
-    """Return up to where a whole record behind `at` says that the file was durable, or 0."""
+    """Return up to where the whole records after `at` say that the file was durable, or 0."""
     found = 0
-    # Each piece overlaps the next one by the longest record: so each record is whole in one.
+    # Pieces overlap by the length of the longest record, so each record is whole in one of them.
     for begin in range(at, size, 3 * RECORD_BYTES_MAX):
         held = read(begin, 4 * RECORD_BYTES_MAX)
         place = held.find(MAGIC)
@@ -248,7 +248,7 @@ def _durable_behind(read: Read, at: int, size: int) -> int:
     return found
 
 
-# -- may a member start from it -------------------------------------------------------------------
+# -- whether a member may start from it ------------------------------------------------------------
 
 
 def start_from(
@@ -256,15 +256,14 @@ def start_from(
 ) -> tuple[StoreRecord, str]:
     """Return the record with the position of the journal, and why no member may start from it.
 
-    A member opens its directory by this, and the recovery tool judges directories by it. `runs`: of
-    the journal, None if there is no journal; `is_torn`: behind them was a part of a frame.  The
-    second is "" where one may.
+    The second result is "" if a member may start.  Members and the recovery tool both use this.
+    `runs`: of the journal, None if there is no journal; `is_torn`: a part of a frame followed them.
     """
     if record.update_unfinished:
-        # A cut had begun; older versions marked every update, which has the same data.  It is
-        # a part of the chain at each moment, unless frames of it were torn.
+        # A cut had begun, or an older version wrote this, which marked every update.  The journal
+        # is a beginning of the chain at each moment, unless a frame was torn.
         if runs is None or is_torn:
-            return record, ""  # its data counts for nothing until it is updated again
+            return record, ""  # the data do not count until the member is updated again
         whole, problem = _ending_at(evolve(record, update_unfinished=False), runs)
         return (record if problem else whole), ""
     if runs is None:
@@ -289,12 +288,15 @@ def _ending_at(record: StoreRecord, runs: Sequence[Run]) -> tuple[StoreRecord, s
 
 
 def last_of(runs: Sequence[Run]) -> Position | None:
-    """Return where these end, None if there is no frame."""
+    """Return the position of the last frame in `runs`, None if there is no frame."""
     return Position(runs[-1].view, runs[-1].last) if runs else None
 
 
 def too_short(runs: Sequence[Run], durable: int) -> str:
-    """Return the error of a journal that ends before frame `durable`, which was on the disk."""
+    """Return the problem of a journal that ends before frame `durable`, "" if it does not.
+
+    Frame `durable` is known to have been on the disk.
+    """
     last = last_of(runs)
     ends = "has no frame" if last is None else f"ends at frame {last.seq}"
     is_whole = durable <= (0 if last is None else last.seq)
@@ -302,5 +304,5 @@ def too_short(runs: Sequence[Run], durable: int) -> str:
 
 
 def holds(runs: Sequence[Run], position: Position) -> bool:
-    """Return whether this very frame is among them."""
+    """Return whether the frame at `position` is in `runs`."""
     return any(run.view == position.view and run.first <= position.seq <= run.last for run in runs)
