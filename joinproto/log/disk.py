@@ -93,7 +93,7 @@ def open_disk(
             log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
         record = _started(store, path, journal.runs, is_torn=journal.cut_bytes > 0)
         if store.contents.frames is None:
-            # Made by an earlier version: from now on a journal that is gone is missed.
+            # An earlier version made the store.  From now on a missing journal is noticed.
             store.write_contents(evolve(store.contents, frames=FILE))
         return Disk(store, journal, record)
     except BaseException:
@@ -123,7 +123,7 @@ def _store(
 def _started(
     store: StoreHandle, path: Path, runs: Sequence[Run] | None, *, is_torn: bool = False
 ) -> StoreRecord:
-    """Return the store's record with the journal's position, which is written with each frame."""
+    """Return the store's record with the journal's position; raises `StoreCorrupt`."""
     record, problem = start_from(store.record, runs, is_torn=is_torn)
     if problem:
         raise StoreCorrupt(

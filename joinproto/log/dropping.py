@@ -1,12 +1,12 @@
-"""Dropping the first frames of a journal: a shorter one is written next to it, and takes its place.
+"""Dropping the first frames of a journal: a shorter journal is written, and replaces it.
 
-    frames.floor        the snapshot that will stand for the dropped frames
-    frames.log.new      its bytes, then copies of all frames behind it
+    frames.floor        the snapshot that will replace the dropped frames
+    frames.log.new      the bytes of this snapshot, then copies of all later frames
 
-Each piece is copied between two steps of the log, and is on the disk before the next one; the last
-pieces, with all that was appended since, in one step with the rename.  So a crash leaves the whole
-journal, or the shorter one, and the blocking part of a step is short. Before the rename the
-metadata gets a format that earlier versions refuse by its number.
+Each piece is copied between two steps of the log, and is on the disk before the next piece.  The
+last pieces, with all frames that were appended meanwhile, are copied in one step with the rename.
+So a crash leaves the whole journal or the shorter one, and the blocking part of a step is short.
+Before the rename the metadata gets a format whose number earlier versions refuse.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ PIECE_BYTES = 128 << 10
 
 
 def dropping(journal: Journal, before: Callable[[], None]) -> Iterator[Work]:
-    """Yield the pieces of work after which the journal begins behind the snapshot in its floor.
+    """Yield the pieces of work that replace the frames in `frames.floor` by this snapshot.
 
-    `before`: is called on the worker before the journal is replaced.  An error of the disk until
-    then is logged, and the journal stays as it is; later, `StoreWriteFailed`.
+    `before`: called on the worker before the journal is replaced.  An earlier error of the disk is
+    logged, and the journal stays as it is; a later one raises `StoreWriteFailed`.
     """
     copy = _Copy(journal)
     while not copy.problem and not copy.is_near:
@@ -54,7 +54,7 @@ def dropping(journal: Journal, before: Callable[[], None]) -> Iterator[Work]:
 
 @define
 class _Copy(PieceFile):
-    """The shorter journal that is being written.  `is_near`: little is left to be copied."""
+    """The shorter journal while it is written.  `is_near`: little is left to copy."""
 
     name: ClassVar[str] = NEW
     is_near: bool = False
@@ -71,7 +71,7 @@ class _Copy(PieceFile):
             self._go_on()
 
     def finish(self, before: Callable[[], None]) -> None:
-        """Copy the rest, and replace the journal."""
+        """Copy the remaining frames, and replace the journal."""
         with self.giving_up():
             self._go_on()
             while not self.problem and not self._is_all:

@@ -1,7 +1,7 @@
-"""The contents of a frame of the log: its submitter, its number there, and its data.
+"""The contents of a frame of the log: the origin that submitted it, a number, and its data.
 
-The origin is one run of one member.  Its numbers grow, so a frame that is submitted twice is
-ordered once, and a member that submitted it recognizes it in the journal.
+An origin is one run of one member.  An origin numbers its frames from 1 on.  So a frame that is
+submitted twice is ordered once, and the member that submitted it recognizes it in the journal.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Entry:
 
 
 def packed(origin: str, number: int, body: bytes) -> bytes:
-    """Return the data of the frame."""
+    """Return the data of the frame for these contents."""
     return f"{origin} {number}\n".encode() + body
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest of the data in an event log: 16 hexadecimal digits."""
+    """Return the digest that stands for the data in an event log: 16 hexadecimal digits."""
     return sha256(data).hexdigest()[:16]

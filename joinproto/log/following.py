@@ -1,4 +1,4 @@
-"""The frames that the sequencer sends: written, as many as there are in one fsync, and answered."""
+"""Following: write the frames that the sequencer sends, many with one fsync, and answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Following:
         return bool(self._incoming)
 
     def void(self) -> None:
-        """Discard frames that were not written: their view is over."""
+        """Discard frames that are not written yet, because their view is over."""
         self._incoming.clear()
 
     def work(self) -> Iterator[Work]:
@@ -38,7 +38,7 @@ class Following:
             peer, message = self._incoming.popleft()
             answer = self._loop.may_append(message.view, message.first)
             last = self._journal.last_seq
-            behind = last - message.first + 1  # of its frames, those that are here
+            behind = last - message.first + 1  # how many frames of the message are here already
             if answer is May.ALREADY_THERE and behind < len(message.bodies):
                 message = Frames(message.view, last + 1, message.bodies[max(0, behind) :])
                 answer = self._loop.may_append(message.view, message.first)

@@ -1,6 +1,6 @@
-"""The keeper: when a snapshot is made, when frames are dropped, and the start of a restart.
+"""The keeper: it makes snapshots, drops frames, and restores the application at a start.
 
-One piece of its work is done in a step of the log, behind all that clients wait for.
+In each step of the log one piece of this work is done, after all work that clients wait for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from joinproto.log.snapshot import FILE, FLOOR, NEW, load, making
 log = logging.getLogger(__name__)
 
 LEFTOVERS = (NEW, dropped.NEW, dropped.INDEX_NEW, rebasing.NEW, rebasing.INDEX_NEW)
-"""Files that a process leaves if it is killed while it creates a file."""
+"""Temporary files that a process leaves if it is killed while it writes them."""
 
 
 @runtime_checkable
@@ -67,7 +67,8 @@ def kind_of(application: object) -> str:
 def keeper_of(journal: Journal, application: object, keeping: Keeping) -> Keeper | None:
     """Return the keeper of this application, None if its state cannot be kept.
 
-    Raises `StoreForeign` where it would need the state of dropped frames.
+    Raises `StoreForeign` if such an application would need dropped frames, and `MisuseError` if
+    frames must be dropped for it.
     """
     if isinstance(application, Remembering):
         return Keeper(journal, application, keeping)
@@ -82,20 +83,22 @@ def keeper_of(journal: Journal, application: object, keeping: Keeping) -> Keeper
 
 
 class Keeper:
-    """Makes snapshots of one journal and one application.  `snapshot`: the last frame in one, 0:
-    there is none."""
+    """Makes snapshots of an application, and drops frames of its journal.
+
+    `snapshot`: the last frame in the newest snapshot, 0 if there is none.
+    """
 
     def __init__(self, journal: Journal, application: Remembering, keeping: Keeping) -> None:
         self.journal = journal
         self.snapshot = 0
         self._application = application
         self._keeping = keeping
-        self._floor = 0  # the last frame in the snapshot that is to stand for dropped ones
+        self._floor = 0  # the last frame in the snapshot that will replace frames
         self._chore: Iterator[Work] | None = None
         self._tried = 0
 
     def begin(self) -> int:
-        """Restore the state, and return the last frame that is in it."""
+        """Restore the application's state, and return the last frame in it."""
         journal, kind = self.journal, self._application.kind
         remove(journal.files, journal.folder, *LEFTOVERS)
         below = self.take_base()
@@ -126,11 +129,11 @@ class Keeper:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether more pieces wait."""
+        """Return whether a snapshot is being made, or frames are being dropped."""
         return self._chore is not None
 
     def work(self, applied: int) -> Iterator[Work]:
-        """Do one piece, if there is something to do.  `applied`: the last frame in the state."""
+        """Do one piece of work, if there is any.  `applied`: the last frame in the state."""
         if self._chore is None:
             self._chore = self._next_chore(applied)
         if self._chore is not None:
@@ -144,8 +147,8 @@ class Keeper:
         keep = self._keeping.keep_frames
         journal = self.journal
         if self._floor > applied or self.snapshot > applied:
-            return None  # the application was set back: the next snapshot is of its present state
-        # The last frame stays: a sequencer sends it again to learn the others' positions.
+            return None  # the state is older than a snapshot, so frames must be applied first
+        # The last frame is kept, because a sequencer sends it to learn the others' positions.
         if keep is not None and journal.first_seq <= self._floor <= applied - max(keep, 1):
             floor, self._floor = self._floor, 0
             log.info("frames up to %d will be dropped", floor)

@@ -2,7 +2,7 @@
 
     bytes       a line of JSON (an array: the name, then the fields), then the data of the frames
 
-`read` believes nothing: whatever no correct log sends raises `Malformed`.
+`read` checks everything: a message that no correct log sends raises `Malformed`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Number = Annotated[int, AtLeast(1)]
 
 @frozen
 class Frames:
-    """From the sequencer: write these, all of one view, numbered from `first`."""
+    """From the sequencer: write these frames of the view, which are numbered from `first` on."""
 
     view: Id
     first: Number
@@ -52,7 +52,7 @@ class Frames:
 class Kept:
     """To the sequencer: all frames of this view up to `seq` are on my disk.
 
-    `store_id`: of which disk.  `is_gap`: frames before those that came are missing.
+    `store_id`: the store on this disk.  `is_gap`: frames before the received ones are missing.
     """
 
     view: Id
@@ -63,7 +63,7 @@ class Kept:
 
 @frozen
 class Committed:
-    """From the sequencer: every member of the view has them, up to `seq`."""
+    """From the sequencer: every member of the view has all frames up to `seq`."""
 
     view: Id
     seq: Count
@@ -71,9 +71,9 @@ class Committed:
 
 @frozen
 class Submit:
-    """To the sequencer: order this frame, for a client of mine, once.
+    """To the sequencer: order this frame of one of my clients, but only once.
 
-    `number`: of the frame, from 1; all those below `oldest` are settled.
+    `number`: of the frame, from 1; frames of `origin` with a number below `oldest` are settled.
     """
 
     view: Id
@@ -85,7 +85,7 @@ class Submit:
 
 @frozen
 class Submits:
-    """To the sequencer: the same for several frames at once, in the order of `numbers`."""
+    """To the sequencer: order several frames, as with `Submit`, in the order of `numbers`."""
 
     view: Id
     origin: str
@@ -100,7 +100,7 @@ class Submits:
 
 @frozen
 class Ask:
-    """To the source of an update: which frames do you have?  `view`: the tip that we share."""
+    """To the source of an update: which frames do you have?  `view`: the tip of both members."""
 
     view: Id
 
@@ -115,9 +115,9 @@ class Have:
 
 @frozen
 class HaveFrom:
-    """From the source: the same, and that its frames up to `dropped` are in one piece.
+    """From the source: these are my frames; those up to `dropped` are replaced by a base.
 
-    `size`: bytes of the base that stands for them.
+    `size`: bytes of the base.
     """
 
     view: Id
@@ -141,7 +141,7 @@ class FetchBase:
 
 @frozen
 class BasePiece:
-    """From the source: a part of that base."""
+    """From the source: a part of the base, from the byte `at` on; no data at its end."""
 
     view: Id
     dropped: Number
@@ -159,7 +159,7 @@ class Fetch:
 
 @frozen
 class Piece:
-    """From the source: frames from `first` on, each with the view it was sent in."""
+    """From the source: frames from `first` on, each with the view in which it was ordered."""
 
     view: Id
     first: Number
@@ -168,14 +168,14 @@ class Piece:
 
 @frozen
 class Rest:
-    """To the sequencer: order nothing more in this view; the cluster shuts down."""
+    """To the sequencer: order no more frames in this view, because the cluster shuts down."""
 
     view: Id
 
 
 @frozen
 class AtRest:
-    """From the sequencer: every member of the view has all frames up to `seq`, and no more come."""
+    """From the sequencer: ordering has ended, and all members have all frames, up to `seq`."""
 
     view: Id
     seq: Count
@@ -187,10 +187,10 @@ OfUpdates: TypeAlias = Ask | Have | HaveFrom | Fetch | Piece | FetchBase | BaseP
 Message: TypeAlias = FromSequencer | ToSequencer | OfUpdates
 
 SECOND = 2
-"""The version of the wire from which on `Submits`, `Rest` and `AtRest` are understood."""
+"""The version of the wire that added `Submits`, `Rest` and `AtRest`."""
 
 THIRD = 3
-"""And `HaveFrom`, `FetchBase` and `BasePiece`."""
+"""The version of the wire that added `HaveFrom`, `FetchBase` and `BasePiece`."""
 
 
 KINDS: dict[str, type] = {
@@ -209,7 +209,7 @@ KINDS: dict[str, type] = {
     "rest": Rest,
     "at-rest": AtRest,
 }
-"""The messages by the words with which they begin."""
+"""The classes of messages by their first words."""
 
 # -- as bytes ------------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ def _whole_behind(found: list[Any], rest: bytes) -> None:
 
 
 def _bodies_behind(found: list[Any], rest: bytes) -> None:
-    """Replace the sizes in a line by the bodies behind it."""
+    """Replace the sizes, the last field of the line, by the bodies that follow the line."""
     found[-1:] = [_cut(one, rest) for one in found[-1:]]
 
 
@@ -339,6 +339,6 @@ _BEHIND: Mapping[type, Callable[[list[Any], bytes], None]] = {
     Submits: _bodies_behind,
     Piece: _frames_behind,
 }
-"""Messages whose last field stands behind the line: as a whole, or with sizes in the line."""
+"""Messages whose last field follows the line: as a whole, or in parts with sizes in the line."""
 _READ = {word: (_CODEC.take_of(kind), _BEHIND.get(kind)) for word, kind in KINDS.items()}
 _WRITE = {kind: (word, _CODEC.put_of(kind)) for word, kind in KINDS.items()}

@@ -1,7 +1,7 @@
-"""The order of frames, on the member that makes it: submissions are written, sent, counted.
+"""Ordering on the sequencer's member: submitted frames are written, sent and counted.
 
-Frames that come while others are under way wait for them, where that is short: each message and
-each fsync costs the same for one frame as for a hundred.
+New frames wait for the commit of frames under way if this takes little time, because a message or
+an fsync costs the same for one frame as for a hundred.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from joinproto.log.messages import AtRest, Committed, Kept, Message, Submit, Sub
 from joinproto.log.sequencer import BATCH_FRAMES, Intake, Sequencer
 
 EARLY_MAX = 10_000
-"""Frames that are submitted to a sequencer which has not opened yet."""
+"""How many messages are kept that reach this member before it opens as the sequencer."""
 
 SMALL_BYTES = 64 * 2**10
-"""Bytes that are written in about the time of their fsync."""
+"""Bytes whose write takes about as long as an fsync."""
 
 GATHER_SECONDS = 0.05
-"""If a commit takes less than this, frames that come during it wait for its end."""
+"""If the last commit took less than this, new frames wait for the end of the present commit."""
 
 
 class Ordering:
-    """The ordering side of one log; `sequencer` is there while this member orders the frames of
-    its view.
+    """The ordering side of one log.
 
-    `append`: writes frames to the journal; `commit`: told the last frame that all members have;
-    `rested`: called when they all have the same, where this member asked for it.
+    `sequencer`: None unless this member orders the frames of its view.  `append`: writes frames to
+    the journal.  `commit`: called with the last frame that all members have.  `rested`: called
+    when all members have the same frames, if this member asked for that.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Ordering:
         self._rested = rested
         self._intake = Intake("")
         self._told = 0
-        self._round: tuple[int, float] | None = None  # a frame that is under way, and since when
-        self._round_seconds = 0.0  # so long it took the last time
+        self._round: tuple[int, float] | None = None  # a frame under way, and when it was written
+        self._round_seconds = 0.0  # how long the last such frame took
         self._early: list[Submit | Submits] = []
 
     # -- the view ------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ class Ordering:
         self.sequencer = None
 
     def learned(self) -> None:
-        """Discard frames for this view that came before it opened: there is a next view."""
+        """Discard early frames, because there is a next view."""
         self._early.clear()
 
     def peer_up(self, peer: str) -> None:
@@ -87,13 +87,11 @@ class Ordering:
             self.sequencer.kept(peer, message.store_id, message.seq, is_gap=message.is_gap)
 
     def order(self, message: Submit | Submits, *, is_closed: bool) -> None:
-        """Accept another member's submissions; `is_closed`: whether the log is closed on this
-        member.
-        """
+        """Accept another member's submissions; `is_closed`: this member's log is closed."""
         if self.sequencer is not None and self.sequencer.view.id == message.view:
             self.put(message)
         elif is_closed and len(self._early) < EARLY_MAX:
-            # It has opened before us; it submits again only when something changes.
+            # The submitter has opened before this member, and submits again only after a change.
             tip = self._loop.view
             if tip is not None and tip.id == message.view:
                 self._early.append(message)
@@ -106,25 +104,25 @@ class Ordering:
             self._intake.submit(message.origin, number, message.oldest, body)
 
     def order_no_more(self, peer: str, view: ViewId) -> None:
-        """Tell `peer` when all members have the same frames."""
+        """Order no more frames in `view`, and tell `peer` when all members have the same."""
         tip = self._loop.view
         if tip is None or tip.id != view:
             return
         if self._intake.view != view:
-            self._intake = Intake(view)  # it asks before this member has opened
+            self._intake = Intake(view)  # `peer` asks before this member has opened
         self._intake.ask_for_rest(peer)
 
     def rest_here(self) -> None:
-        """The same for this member, which orders the frames: `rested` is called."""
+        """Order no more frames, and call `rested` when all members have the same."""
         self._intake.ask_for_rest(self._loop.seat.member)
 
     # -- frames --------------------------------------------------------------------------------
 
     def work(self) -> Iterator[Work]:
-        """Write the clients' submissions, and send them."""
+        """Write and send the submitted frames."""
         while self.sequencer is not None and self._intake.queue and not self._intake.is_shut:
             sequencer = self.sequencer
-            self._count(sequencer)  # clients do not wait for the next fsync, too
+            self._count(sequencer)  # so that clients need not wait for the next fsync
             if self._gathers(sequencer):
                 return
             view = str(sequencer.view.id)
@@ -143,13 +141,13 @@ class Ordering:
             self._tell_of_rest(self.sequencer)
 
     def _gathers(self, sequencer: Sequencer) -> bool:
-        """Return whether a few frames wait for more, as those under way are soon committed."""
+        """Return whether the few frames in the queue wait, as others will soon be committed."""
         is_under_way = sequencer.committed < self._journal.last_seq
         is_little = len(self._intake.queue) < BATCH_FRAMES and self._intake.size < SMALL_BYTES
         return is_under_way and is_little and self._round_seconds < GATHER_SECONDS
 
     def _count(self, sequencer: Sequencer) -> None:
-        """Acknowledge frames that all members of the view have; never while closed."""
+        """Commit the frames that all members have, unless `sequencer` is not in use any more."""
         if self.sequencer is not sequencer:
             return
         self._commit(sequencer.committed)

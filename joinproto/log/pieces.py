@@ -1,7 +1,7 @@
 """A file next to a journal that is written in pieces, each on the disk before the next one.
 
-The pieces are written between the steps of the log, so a step is short.  The rename that gives the
-file its place rests on this: at the end there is no sync of all, which would hold up the log.
+The pieces are written between the steps of the log, so each step is short.  Because each piece is
+synced, the final rename needs no sync of the whole file, which would delay the log.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from joinproto.durable.journal.journal import Journal
 
 @define
 class PieceFile:
-    """`size`: bytes of it that are on the disk.  `problem`: why it was given up, "" if it was not.
+    """A file that is written in pieces.
 
-    `file`: open from the first piece on, else -1.
+    `size`: how many bytes are on the disk.  `problem`: why the file was given up, "" if it was not.
+    `file`: the descriptor, -1 before the first piece.
     """
 
     name: ClassVar[str]
@@ -30,7 +31,7 @@ class PieceFile:
     file: int = -1
 
     def write(self, data: bytes) -> None:
-        """Put the next piece on the disk; raises `OSError`."""
+        """Write the next piece durably; raises `OSError`."""
         files, folder = self.journal.files, self.journal.folder
         if self.file < 0:
             remove(files, folder, self.name)
@@ -40,7 +41,7 @@ class PieceFile:
         self.size += len(data)
 
     def give_up(self, why: str) -> None:
-        """Remove it, because of this problem."""
+        """Remove the file because of this problem."""
         self.problem = why
         let_go(self.journal.files, self.file)
         self.file = -1
@@ -48,7 +49,7 @@ class PieceFile:
 
     @contextmanager
     def giving_up(self) -> Iterator[None]:
-        """Give it up where the disk gives an error."""
+        """Give the file up if the disk returns an error."""
         try:
             yield
         except OSError as error:

@@ -1,9 +1,9 @@
-"""Reads of clients that wait: until the view is confirmed, and their frames are committed.
+"""Waiting reads of clients: they wait until the view is confirmed and their frames are committed.
 
-A member may serve in a view that the others have left, and not know of it yet.  So reads that
-came together are handed to the member (`joinproto/join/reading.py`), which has a majority
-confirm the view, one round for all of them.  Up to where the journal went when they were handed
-in, they see all that was acknowledged before; they are answered when that is committed.
+A member may serve in a view that the others have left, and may not know of it yet.  So reads that
+came together are given to the member (`joinproto/join/reading.py`), which asks a majority to
+confirm the view, in one round for all these reads.  Everything acknowledged before is in the
+journal at that moment; the reads are answered when the journal's frames up to then are committed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class _Read:
 
 @define(eq=False)
 class _Group:
-    """Reads that came together.  `number`: under which the member knows them, 0: local ones.
+    """Reads that came together.  `number`: the member's number for them, 0 for local reads.
 
-    `seq`: the last frame that they see.
+    `seq`: the last frame that the reads see.
     """
 
     number: int
@@ -36,7 +36,7 @@ class _Group:
 
 
 class Reads:
-    """Reads of one log, only while it is open: `void` ends all that wait."""
+    """The waiting reads of one log while it is open; `void` ends all of them."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -53,11 +53,11 @@ class Reads:
         self._new.append(_Read(done, refused))
 
     def add_local(self, done: Callable[[int], None], refused: Callable[[str], None]) -> None:
-        """Add one that is not confirmed."""
+        """Add a read that is answered without a confirmation of the view."""
         self._local.append(_Group(0, self._journal.last_seq, [_Read(done, refused)]))
 
     def hand_in(self, loop: EventLoop) -> None:
-        """Confirm the reads that came since the last time, all together."""
+        """Ask the member to confirm the reads that came since the last call, all together."""
         new, self._new = self._new, []
         number = loop.read()
         if number:
@@ -69,12 +69,12 @@ class Reads:
             read.refused(why)
 
     def confirmed(self, upto: int) -> None:
-        """The member has had those with numbers up to `upto` confirmed."""
+        """Note that the member confirmed the reads with numbers up to `upto`."""
         while self._asked and self._asked[0].number <= upto:
             self._waiting.append(self._asked.popleft())
 
     def release(self, committed: int, loop: EventLoop) -> None:
-        """Answer those that see no more than `committed`."""
+        """Answer the reads that see no frames after `committed`."""
         for groups in (self._local, self._waiting):
             while groups and groups[0].seq <= committed:
                 group = groups.popleft()
@@ -84,7 +84,7 @@ class Reads:
                     read.done(committed)
 
     def void(self, why: str) -> None:
-        """Refuse all that wait: the log is closed."""
+        """Refuse all waiting reads, because the log is closed."""
         groups = (*self._asked, *self._waiting, *self._local)
         reads = [*self._new, *(read for group in groups for read in group.reads)]
         self._new = []

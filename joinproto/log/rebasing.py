@@ -1,4 +1,4 @@
-"""A base that comes from another member, in pieces, and takes the place of the journal."""
+"""A base that comes from another member in pieces, and then replaces the journal."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ INDEX_NEW = "frames.index.base"
 
 @define(kw_only=True)
 class BasePieces(PieceFile):
-    """`common`: the last frame that both have; `runs`: those that it must stand for; `kind`: of
-    the application whose state it must hold.
+    """The file for the pieces of a base.
+
+    `common`: the last frame that both members have.  `runs`: the frames that the base must replace.
+    `kind`: of the application whose state the base must hold.
     """
 
     name: ClassVar[str] = NEW
@@ -33,11 +35,11 @@ class BasePieces(PieceFile):
 
     @property
     def last(self) -> int:
-        """Return the last frame for which it stands."""
+        """Return the last frame that the base replaces."""
         return self.runs[-1].last
 
     def take(self, data: bytes) -> None:
-        """Put the next piece on the disk; raises `StoreWriteFailed`."""
+        """Write the next piece durably; raises `StoreWriteFailed`."""
         if self.size + len(data) > HEAD.size + BASE_BYTES_MAX:
             self.give_up("its base is too long")
             return
@@ -53,9 +55,9 @@ class BasePieces(PieceFile):
         )
 
     def finish(self, before: Callable[[], None]) -> None:
-        """Replace the journal if the base is as announced; `before` is called first.
+        """Replace the journal by the base if the base is as announced.
 
-        Raises `StoreWriteFailed`.
+        `before` is called just before that.  Raises `StoreWriteFailed`.
         """
         if self.file < 0:
             self.problem = "its base is empty"

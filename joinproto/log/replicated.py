@@ -1,10 +1,10 @@
 """The replicated log: clients' writes are acknowledged once all members of the view have them.
 
-    log.submit(data, done)     done(position) when it is committed, exactly once
-    log.barrier(done)          done(seq): up to here is all that was acknowledged before
+    log.submit(data, done)     done(position) when the frame is committed, exactly once
+    log.barrier(done)          done(seq): no frame after seq was acknowledged before the call
 
-A client may write at any active member (`submissions.py`), which hands the frame to the sequencer
-(`ordering.py`); the sequencer sends it to all members (`following.py`).
+A client may write at any active member (`submissions.py`).  This member sends the frame to the
+sequencer (`ordering.py`), and the sequencer sends it to all members (`following.py`).
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ log = logging.getLogger(__name__)
 LOAD_BYTES = 2**20
 
 JournalFrame: TypeAlias = Frame
-"""A frame of the journal, with its view and its place."""
+"""A frame of the journal, with its view and its number."""
 
 REST_SECONDS = 5.0
-"""Seconds that a close waits until no frame is pending; then the cluster is closed all the same."""
+"""Seconds that a close waits until all members have the same frames; then it happens anyway."""
 
 
 class Application(Protocol):
@@ -76,11 +76,11 @@ def _forget(*_: str) -> None:
 def appending(
     loop: EventLoop, journal: Journal, submissions: Submissions, frames: list[Frame]
 ) -> Iterator[Work]:
-    """Write frames that may be written, then tell the member and those that submitted them."""
+    """Write frames that may be written; then tell the member and the frames' submitter here."""
     is_small = sum(len(frame.data) for frame in frames) <= SMALL_BYTES
     work = partial(journal.append, frames)
     yield Brief(work) if is_small else work
-    # The member was told nothing in between, so its permission still holds.
+    # The member got no input since it permitted this, so the permission still holds.
     first = frames[0].seq
     loop.appended(
         frames[0].view, first, frames[-1].seq, lambda seq: digest_of(frames[seq - first].data)
@@ -96,7 +96,7 @@ class ReplicatedLog:
     Raises `StoreForeign` where the journal begins with the state of another application.
     """
 
-    # From `attach` on.
+    # Set by `attach`.
     loop: EventLoop
     ordering: Ordering
     following: Following
@@ -186,7 +186,7 @@ class ReplicatedLog:
             self.submissions.queue(number)
 
     def _hand_in_all(self) -> None:
-        """Submit frames again that are not in the journal, in order, so that each is taken once."""
+        """Submit the frames that are not in the journal again, in order."""
         self._release()
         self.submissions.unqueue()
         for number in self.submissions.unwritten():
@@ -255,7 +255,7 @@ class ReplicatedLog:
         self.view = view
         self._is_opening = True
         self._leader = min(seat.member for seat in view.members)
-        # All members were ready where the view starts, so they have all that is before.
+        # All members were ready at the view's start, so they have all frames before it.
         self._commit(0 if view.position is None else view.position.seq)
         self.ordering.open(view, is_sequencer=is_sequencer)
         if not is_sequencer and self._heard is not None and self._heard.view == view.id:
@@ -280,7 +280,7 @@ class ReplicatedLog:
         if self.ordering.sequencer is not None:
             self.ordering.peer_up(peer)
         elif self.view is not None and peer == self._leader:
-            self._hand_in_all()  # frames under way are lost; it takes each number once
+            self._hand_in_all()  # frames under way may be lost; the leader takes each number once
             self._ask_for_rest()
 
     def peer_down(self, peer: str) -> None:
@@ -294,7 +294,7 @@ class ReplicatedLog:
                 self.ordering.kept(peer, message)
             case Committed(view, seq):
                 if self.view is None:
-                    self._heard = message  # it has opened before us
+                    self._heard = message  # the sequencer has opened before this member
                 elif self.view.id == view and peer == self._leader:
                     self._commit(min(seq, self.journal.last_seq))
             case Submit() | Submits():
@@ -313,7 +313,7 @@ class ReplicatedLog:
         self.updates.start(update)
 
     def serve_update(self, update: ServeUpdate) -> None:
-        """Do nothing ahead: each request of the joiner is checked when it comes."""
+        """Do nothing in advance: each request of the joiner is checked when it comes."""
 
     @property
     def deadline(self) -> float | None:
@@ -322,7 +322,7 @@ class ReplicatedLog:
         return min((at for at in (due, self._rests_by, busy) if at is not None), default=None)
 
     def work(self) -> Iterator[Work]:
-        # Asked behind each step, and mostly there is nothing: then no generator is made.
+        # Called after each step, mostly without work: then no inner generator is made.
         if self.reads.are_new:
             self.reads.hand_in(self.loop)
         if self.updates.update is not None:
@@ -349,12 +349,12 @@ class ReplicatedLog:
             self._release()
 
     def _release(self) -> None:
-        # Only ever called while the view is served.
+        # Only called while a view is served.
         self.submissions.release(self.committed)
         self.reads.release(self.committed, self.loop)
 
     def _was_based(self, common: int) -> None:
-        """The journal has another base: the state continues from there."""
+        """Continue from a new base of the journal; `common`: the last frame that both had."""
         if self._keeper is not None:
             self.applied = self._keeper.take_base()
         self.submissions.was_cut(common)
@@ -371,7 +371,7 @@ class ReplicatedLog:
         return self._keeper is None or not self._keeper.is_busy
 
     def _apply(self) -> Iterator[Work]:
-        """Bring the application to where the log is committed; then it may open."""
+        """Apply all committed frames to the application; then it may open."""
         while self.applied < self.committed and self.view is not None:
             first = self.applied + 1
             frames = self.journal.recent(first, bytes_max=LOAD_BYTES)

@@ -1,8 +1,8 @@
-"""The sequencer's part: it orders the frames of its view, and knows which member has them.
+"""The sequencer orders the frames of its view, and knows which members have them.
 
-A frame is committed once every member of the view has it on its disk: by the view's seats, not by
-connections.  A peer gets frames a few pieces ahead of its reported position; after a new
-connection, or a gap, from there on again.
+A frame is committed once every member of the view has it on its disk, even if some members are not
+connected.  A peer is sent a few pieces more than it has reported; after a new connection or a gap
+the sequencer sends again from the reported position on.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ BATCH_FRAMES = 1_000
 class Intake:
     """The frames submitted to the sequencer of one view, each once.
 
-    It outlives the sequencer: a member that hears no majority serves no client for a while, and
-    then continues in the same view, where others repeat their unanswered submissions.
+    The intake outlives the sequencer.  A member that hears no majority serves no client for a
+    while, and may then continue in the same view; other members then repeat their unanswered
+    submissions.
     """
 
     view: ViewId
     queue: deque[bytes] = field(factory=deque)
     size: int = 0  # bytes in the queue
-    is_shut: bool = False  # no more is ordered: the cluster shuts down
-    askers: set[str] = field(factory=set)  # peers to tell when all have the same frames
+    is_shut: bool = False  # no more frames are ordered: the cluster shuts down
+    askers: set[str] = field(factory=set)  # members to tell when all have the same frames
     _seen: dict[str, set[int]] = field(factory=dict)
     _settled: dict[str, int] = field(factory=dict)
 
     def submit(self, origin: str, number: int, oldest: int, body: bytes) -> None:
-        """Take a frame into the order, once; those of `origin` below `oldest` are settled."""
+        """Queue a frame, once; frames of `origin` with a number below `oldest` are settled."""
         seen = self._seen.setdefault(origin, set())
         if oldest > self._settled.get(origin, 1):
             self._settled[origin] = oldest
@@ -51,12 +52,12 @@ class Intake:
             self.size += len(self.queue[-1])
 
     def ask_for_rest(self, name: str) -> None:
-        """Order nothing more in this view; `name` wants to know when all have the same."""
+        """Order no more frames in this view; `name` waits until all members have the same."""
         self.is_shut = True
         self.askers.add(name)
 
     def take(self) -> list[bytes]:
-        """Return the frames to be written next, and forget them here."""
+        """Remove the frames that are written next from the queue, and return them."""
         taken: list[bytes] = []
         size = 0
         while self.queue and size < BATCH_BYTES and len(taken) < BATCH_FRAMES:
@@ -75,8 +76,10 @@ class _Peer:
 
 
 class Sequencer:
-    """The sequencer of one view, from its opening to its end.  `committed`: the last frame that
-    all have."""
+    """The sequencer of one view, from its opening to its end.
+
+    `committed`: the last frame that all members have.
+    """
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class Sequencer:
         self._journal = journal
         self._send = send
         self._enough = len(view.members)
-        # The others' positions are not known yet; the last frame, sent again, makes them say it.
+        # The positions of the peers are not known yet; they answer the last frame with them.
         self._peers = {
             seat.member: _Peer(seat, max(journal.last_seq, 1))
             for seat in view.members
@@ -101,11 +104,11 @@ class Sequencer:
         self._count()
 
     def offer(self, frames: Sequence[Frame]) -> None:
-        """Send the frames that are about to be written here, so that all disks write at the same
-        time.
+        """Send frames that will be written here next, so that all disks write at the same time.
 
-        Nothing is committed before it is on its own disk as well, and nothing else ever has
-        these numbers in this view: a process that has not written them continues in a later one.
+        This is safe: a frame is committed only when it is on this disk, too.  No other frame ever
+        has its number in this view, because a process that crashes before the write continues in a
+        later view.
         """
         message = Frames(str(self.view.id), frames[0].seq, tuple(frame.data for frame in frames))
         for peer in self._peers.values():
@@ -115,13 +118,13 @@ class Sequencer:
                 peer.next = frames[-1].seq + 1
 
     def wrote(self) -> None:
-        """Its own disk has more: send it."""
+        """Send the frames that are on this member's disk now, and count."""
         for peer in self._peers.values():
             self._pump(peer)
         self._count()
 
     def kept(self, peer: str, store_id: str, seq: int, *, is_gap: bool) -> None:
-        """`peer` says up to where its disk goes; another disk than the view's does not count."""
+        """Note that `peer` has all frames up to `seq`; only the disk in the view's seat counts."""
         known = self._peers.get(peer)
         if known is None or known.seat.store_id != store_id or seq > self._journal.last_seq:
             return
@@ -142,7 +145,7 @@ class Sequencer:
         return all(max(peer.kept, start) == last for peer in self._peers.values())
 
     def peer_up(self, peer: str) -> None:
-        """A new connection: frames under way may be lost."""
+        """Send again after a new connection, because frames under way may be lost."""
         known = self._peers.get(peer)
         if known is not None:
             known.ahead.clear()
@@ -150,12 +153,12 @@ class Sequencer:
             self._pump(known)
 
     def _pump(self, peer: _Peer) -> None:
-        # A dropped frame is at every member of the view: it was committed.
+        # A dropped frame was committed, so every member of the view has it.
         peer.next = max(peer.next, self._journal.first_seq)
         while len(peer.ahead) < PIECES_AHEAD and peer.next <= self._journal.last_seq:
             frames = self._journal.read(peer.next)
             run = [frame for frame in frames if frame.view == frames[0].view]
-            # Frames of an earlier view are in every member of this one: they are no news.
+            # Every member of this view has the frames of earlier views already.
             if run[0].view == self.view.id:
                 bodies = tuple(frame.data for frame in run)
                 self._send(peer.seat.member, Frames(run[0].view, run[0].seq, bodies))

@@ -1,12 +1,12 @@
-"""Snapshots: the state of the application behind a committed frame, kept next to the journal.
+"""Snapshots: the state of the application after a committed frame, kept next to the journal.
 
     frames.snapshot     a base (`records.py`): runs up to that frame, kind and state
-    frames.floor        one of them that is kept until it stands for dropped frames (`dropping.py`)
+    frames.floor        a snapshot that is kept until it replaces dropped frames (`dropping.py`)
 
-A restart takes the state from it, and applies only later frames.  Dropped frames are replaced by
-it: then its bytes are the beginning of the journal.  It is made in pieces between the steps of the
-log, under another name, and takes its name when it is on the disk.  So a crash leaves the former
-one, or this one.
+A restart takes the state from the snapshot, and applies only later frames.  When frames are
+dropped, the bytes of a snapshot become the beginning of the journal.  A snapshot is written in
+pieces between the steps of the log, under another name, and is renamed when it is on the disk.  So
+a crash leaves the former snapshot or the new one.
 """
 
 from __future__ import annotations
@@ -42,16 +42,17 @@ PIECE_BYTES = 256 << 10
 
 @frozen
 class Snapshot:
-    """The state of an application, behind the frame `last`."""
+    """The state of an application after the frame `last`."""
 
     last: int
     state: bytes
 
 
 def load(journal: Journal, name: str, kind: str) -> Snapshot | None:
-    """Return the snapshot in the file `name` if it is of this journal; never raises.
+    """Return the snapshot in the file `name`, None if it is missing or not of this journal.
 
-    A damaged one is left out, with a line in the log: then the frames are applied.
+    Never raises: after an error of the disk, or if the snapshot is damaged, a line is logged, and
+    the frames are applied instead.
     """
     try:
         found = _load(journal, name, kind)
@@ -74,11 +75,11 @@ def making(
     is_floor: bool,
     made: Callable[[], None],
 ) -> Iterator[Work]:
-    """Yield the pieces of work that put a snapshot in the place of the former one; `made` then.
+    """Yield the pieces of work that replace the former snapshot by a new one, then call `made`.
 
-    `runs`: up to the last frame that is in the state; `state`: asked for on the worker;
-    `is_floor`: it is kept as the floor, too.  An error of the disk is logged, and leaves the
-    former one.
+    `runs`: of all frames in the state.  `state`: its pieces, which are asked for on the worker.
+    `is_floor`: keep the snapshot as the floor, too.  An error of the disk is logged, and the former
+    snapshot stays.
     """
     writer = _Writer(journal)
     pieces = in_pieces(base_line(runs, kind), state)
@@ -111,7 +112,7 @@ def _load(journal: Journal, name: str, kind: str) -> Snapshot | str:
 
 @define
 class _Writer(PieceFile):
-    """A base on its way into a file; its head is written last."""
+    """A base while it is written into a file; its head is written last."""
 
     name: ClassVar[str] = NEW
     size: int = HEAD.size
@@ -119,7 +120,7 @@ class _Writer(PieceFile):
     _checksum: int = 0
 
     def go_on(self, pieces: Iterator[bytes]) -> None:
-        """Put the next piece on the disk."""
+        """Write the next piece durably."""
         with self.giving_up():
             piece = next(pieces, None)
             if piece is None:
@@ -131,7 +132,7 @@ class _Writer(PieceFile):
             self._checksum = crc32(piece, self._checksum)
 
     def finish(self, *, is_floor: bool) -> None:
-        """Give it its head and its name, durably."""
+        """Write the head and rename the file, durably."""
         files, folder = self.journal.files, self.journal.folder
         with self.giving_up():
             write_range(files, self.file, 0, base_head(self.size - HEAD.size, self._checksum))
@@ -145,7 +146,7 @@ class _Writer(PieceFile):
 
 
 def in_pieces(line: bytes, state: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield all of it in pieces that are neither short nor long."""
+    """Yield the line and the state in pieces of `PIECE_BYTES`; the last piece may be shorter."""
     held = bytearray(line)
     for part in state:
         held += part

@@ -1,8 +1,8 @@
 """Writes of this member's clients, from submission until the answer.
 
-Frames that were not committed when a view ended are looked up in the journal when the next one
-opens: there it is committed, or it never will be, and is submitted again.  So a frame is in the log
-once, however often the view changes, as long as the member that took it lives.
+When the next view opens, a frame that was not committed yet is looked up in the journal.  If it is
+there, it is committed.  If not, it can never be committed, and is submitted again.  So a frame is
+in the log once, however often the view changes, while the member that accepted it runs.
 """
 
 from __future__ import annotations
@@ -29,21 +29,24 @@ class _Pending:
 
 
 class Submissions:
-    """`origin`: stands in the entries that are submitted here, in this run."""
+    """The frames of this member's clients that are not answered.
+
+    `origin`: is in all entries that this run of the member submits.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self.origin = token_hex(8)
         self._journal = journal
         self._number = 0
         self._pending: dict[int, _Pending] = {}
-        self._written: deque[tuple[int, int]] = deque()  # seq and number of those in the journal
-        self._outgoing: list[int] = []  # numbers that must be handed in
+        self._written: deque[tuple[int, int]] = deque()  # seq and number of frames in the journal
+        self._outgoing: list[int] = []  # numbers of the frames to send next
 
     def __len__(self) -> int:
         return len(self._pending)
 
     def add(self, body: bytes, done: Callable[[Position], None], lost: Callable[[], None]) -> int:
-        """Return the number of a new frame; it waits for `done`, or `lost`."""
+        """Return the number of a new frame; later `done` or `lost` is called once."""
         self._number += 1
         self._pending[self._number] = _Pending(body, done, lost)
         return self._number
@@ -51,7 +54,7 @@ class Submissions:
     # -- on their way to the sequencer ---------------------------------------------------------
 
     def unwritten(self) -> list[int]:
-        """Return the numbers of those that are not in the journal, in order."""
+        """Return the numbers of the frames that are not in the journal, in order."""
         return sorted(number for number, one in self._pending.items() if one.seq is None)
 
     def message(self, view: str, number: int) -> Submit:
@@ -59,7 +62,7 @@ class Submissions:
         return Submit(view, self.origin, number, oldest, self._pending[number].body)
 
     def queue(self, number: int) -> None:
-        """Hand it in with the next `outgoing`."""
+        """Send the frame with the next `outgoing`."""
         self._outgoing.append(number)
 
     def unqueue(self) -> None:
@@ -70,7 +73,7 @@ class Submissions:
         return bool(self._outgoing)
 
     def outgoing(self, view: str, *, several: bool) -> Iterator[Submit | Submits]:
-        """Yield the collected submissions, in messages of limited length.
+        """Yield the queued frames, in messages of limited length.
 
         `several`: whether the sequencer understands messages of several frames.
         """
@@ -98,7 +101,7 @@ class Submissions:
     # -- in the journal ------------------------------------------------------------------------
 
     def took(self, frame: Frame) -> None:
-        """Recognize a write of our own client, whichever way the frame came here."""
+        """Note that a frame is in the journal, if it is of one of this member's clients."""
         entry = Entry.of(frame.data)
         pending = self._pending.get(entry.number) if entry.origin == self.origin else None
         if pending is not None and pending.seq is None:
@@ -106,20 +109,20 @@ class Submissions:
             self._written.append((frame.seq, entry.number))
 
     def was_cut(self, last: int) -> None:
-        """The journal ends with frame `last`: later frames will not be written."""
+        """Note that the journal was cut after frame `last`: later frames are unwritten again."""
         while self._written and self._written[-1][0] > last:
             self._pending[self._written.pop()[1]].seq = None
 
     def give_up(self) -> None:
-        """Report pending submissions as lost: no member can know whether they are in the log.
+        """Report unwritten frames as lost: it is unknown whether they are in the log.
 
-        Perhaps it is among dropped frames; submitted again it could be in the log twice.
+        They may be among the dropped frames, so submitting them again could put them there twice.
         """
         for number in self.unwritten():
             self._pending.pop(number).lost()
 
     def release(self, committed: int) -> None:
-        """Tell the clients of all up to frame `committed`; only while the view is served."""
+        """Answer the clients of frames up to `committed`; only call this while a view is served."""
         while self._written and self._written[0][0] <= committed:
             seq, number = self._written.popleft()
             self._pending.pop(number).done(Position(self._view_of(seq), seq))

@@ -2,16 +2,16 @@
 
     joiner     what do you have?            ->    source
                runs of frames, by view     <-
-    joiner     cuts behind the last frame that both have, durably
+    joiner     cuts after the last frame that both have, durably
                send what comes next         ->
-               some frames                 <-     and so on, to the end it was told of
+               some frames                 <-     and so on, up to the end of the runs
 
-The joiner asks for each piece when the one before is on its disk, so nothing piles up.  Its
-data is good at each moment, and after a crash it continues where it was.
+The joiner asks for each piece when the piece before is on its disk, so messages do not pile up.
+Its data is valid at each moment, and after a crash it continues where it was.
 
 A source that dropped its first frames says so (`HaveFrom`).  A joiner that lacks some of these
-fetches the base that stands for them into a separate file.  One rename puts that file in the place
-of the journal.  The joiner's data then ends at the end of the base, and the update continues from
+fetches the base that replaces them into a separate file.  One rename replaces the joiner's journal
+by that file.  The joiner's data then ends at the end of the base, and the update continues from
 there as above.
 """
 
@@ -54,10 +54,10 @@ BASE_PIECE_BYTES = 1 << 20
 class Updates:
     """Both sides of an update.
 
-    `cut`: called with the last frame that stays, when a tail is cut; `took`: with each frame that
-    came; `based`: with the last frame that stayed, when the journal has another base.  `kind`:
-    of the application whose state a base may hold; `before_base`: makes it durable that earlier
-    versions must not read the journal.
+    `cut`: called with the last frame that stays, when a tail was cut.  `took`: called with each
+    written frame.  `based`: called with the last common frame, when the journal has a new base.
+    `kind`: of the application whose state a base must hold.  `before_base`: makes it durable that
+    earlier versions must not read the journal.  `goal`: the frame with which the update ends.
     """
 
     loop: EventLoop
@@ -76,13 +76,13 @@ class Updates:
     # -- the joiner ----------------------------------------------------------------------------
 
     def start(self, update: StartUpdate) -> None:
-        """Begin an update; it replaces the present one."""
+        """Begin an update; it replaces the present update."""
         self.void()
         self.update = update
         self._tell(update.source, Ask(str(update.view.id)))
 
     def void(self) -> None:
-        """Forget the present update: its view is over, or its source is lost."""
+        """Forget the present update: it is done, its view is over, or its source is lost."""
         self.update = None
         self._heard.clear()
         self._stalls_at = None
@@ -93,7 +93,7 @@ class Updates:
             self.void()
 
     def hear(self, peer: str, message: Have | HaveFrom | Piece | BasePiece) -> None:
-        """Take a message of the source; ignore a late one of a former source or view."""
+        """Take a message of the source; ignore messages of a former source or view."""
         update = self.update
         if update is not None and update.source == peer and update.view.id == message.view:
             self._heard.append(message)
@@ -104,12 +104,12 @@ class Updates:
 
     def work(self) -> Iterator[Work]:
         """Write received frames, and ask for more."""
-        # While an answer of this member counts, its data stands still.
+        # While an answer of this member in a ballot counts, its data must not change.
         while self._heard and self.update is not None and not self.loop.is_frozen:
             message = self._heard.popleft()
             if isinstance(message, Have | HaveFrom):
                 if self._is_cut_short(self.update, message) and not self.loop.may_cut():
-                    # A crash after the cut, before the record knows of it, looks like a loss.
+                    # After a crash, a cut that the record does not know of would look like a loss.
                     self._heard.appendleft(message)
                     return
                 yield from self._begin(self.update, message)
@@ -141,7 +141,7 @@ class Updates:
         common = common_seq(self.journal.runs, theirs)
         dropped = have.dropped if isinstance(have, HaveFrom) else 0
         if dropped > self.goal:
-            # The base is one piece, and it ends after the goal of this update.
+            # The base cannot be taken in part, and it ends after the goal of this update.
             self._give_up(update, f"it dropped its frames up to {dropped}")
             return
         if common < max(dropped, self.journal.first_seq - 1):
@@ -171,7 +171,7 @@ class Updates:
             return
         if piece.data:
             yield lambda: pieces.take(piece.data)
-        else:  # there is no more of it
+        else:  # the base is complete
             yield lambda: pieces.finish(self.before_base)
         if pieces.problem:
             self._give_up(update, pieces.problem)
@@ -241,7 +241,7 @@ class Updates:
 
 
 def common_seq(ours: Sequence[Run], theirs: Sequence[Run]) -> int:
-    """Return the `seq` up to which both have the same frames, 0 if they share none."""
+    """Return the last frame up to which both have the same frames, 0 if they share none."""
     common = 0
     for one, other in zip(ours, theirs, strict=False):
         if (one.view, one.first) != (other.view, other.first):
