@@ -1,1 +1,1 @@
-"""The recovery tool: `joinproto recover`.  Begin at `found.py` (values) and `cli.py`."""
+"""The recovery tool, `joinproto recover`.  Begin at `found.py` (its values) and `cli.py`."""

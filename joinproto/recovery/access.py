@@ -1,4 +1,4 @@
-"""Errors of the system, with the remedy: another path, other rights, another disk.  No I/O."""
+"""Turn errors of the system into advice: another path, other rights, another disk.  No I/O."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DISK = (
 
 
 def require_reachable(raw: Raw, *, near: str = "") -> None:
-    """Raise `UsageProblem` if the path is wrong, or is not for this user.
+    """Raise `UsageProblem` if the path is wrong, or if this user may not read it.
 
-    `near`: where the right path may be.
+    `near`: a hint at the right path, "" for none.
     """
     if raw.problem and raw.errnos & ABSENT:
         raise UsageProblem(
@@ -35,7 +35,7 @@ def require_reachable(raw: Raw, *, near: str = "") -> None:
 
 
 def require_permitted(raw: Raw) -> None:
-    """Raise `UsageProblem` if this user may not read the file."""
+    """Raise `UsageProblem` if this user may not read the directory or one of its files."""
     for number, said in raw.refusals:
         if number in DENIED:
             raise UsageProblem(
@@ -44,7 +44,7 @@ def require_permitted(raw: Raw) -> None:
 
 
 def code_of(error: StoreUnreadable) -> int:
-    """Return the exit code of a command that was to write, and could not even open."""
+    """Return the exit code of a writing command that could not open the store."""
     cause = error.__cause__
     if not isinstance(cause, OSError):
         return error.code

@@ -78,7 +78,7 @@ def sentence(found: Pick, stores: Sequence[Found]) -> str:
 
 
 def _not_read(stores: Sequence[Found]) -> list[tuple[Other, str]]:
-    """Return of stores that are not read whose each is, and where."""
+    """Return the program and the place of each store that joinproto cannot read."""
     return [
         (other, _where(one))
         for one in stores
@@ -87,13 +87,13 @@ def _not_read(stores: Sequence[Found]) -> list[tuple[Other, str]]:
 
 
 def _above(one: Found) -> list[str]:
-    # Files that tell are named without their bytes; of RabbitMQ with Khepri a digest was made.
+    # A directory of an unknown format has names without bytes.
     named = one.raw.format is None
     return [file.name.partition("/")[0] for file in one.raw.files if named or not file.is_absent]
 
 
 def _same_definitions(found: Pick, stores: Sequence[Found]) -> str:
-    """Return in which way the latest nodes of RabbitMQ are the same."""
+    """Return the words in which sense the latest nodes of RabbitMQ are the same."""
     tied = [one.node for one in stores if one.name in found.latest and one.node is not None]
     if all(node.definitions is not None for node in tied):
         return "have the same defined, and none has more: any of them is right."
@@ -105,13 +105,13 @@ def _same_definitions(found: Pick, stores: Sequence[Found]) -> str:
 
 
 def state_of(one: Found) -> str:
-    """Return the error of a store that cannot be read; for an error of the system, its text."""
+    """Return the state of a store that cannot be read; if it is UNREADABLE, with the reason."""
     is_refused = one.state is State.UNREADABLE and one.problems
     return f"{one.state.value}: {one.problems[0]}" if is_refused else one.state.value
 
 
 def _said_lost(stores: Sequence[Found]) -> str:
-    """Return the option that tells of a store that is lost, for stores of this kind."""
+    """Return the option that says that a store is lost, for stores of this format."""
     if takes_lost({one.format for one in stores}):
         return "--lost NAME"
     return "--nodes N, N: how many nodes there are, the lost one too"
@@ -126,7 +126,7 @@ def next_step(
 ) -> str:
     """Return the next command to type, or the next thing to do.
 
-    `nodes`: how many the cluster of another broker has; None if it was not given.
+    `nodes`: how many nodes the cluster of another broker has; None if it was not given.
     """
     again = given(words)
     pending = bool(found.findings.pending)
@@ -219,9 +219,9 @@ def next_step(
 
 
 def in_order(found: Pick, advice: str, lost: Collection[str]) -> str:
-    """Return how RabbitMQ's nodes are started, "" where that is not known."""
+    """Return how to start RabbitMQ's nodes, "" if that is not known."""
     missing = {item.member for item in found.findings.missing}
-    # An order of the lists is none where something else speaks against it.
+    # The order by the lists is wrong if other evidence is against it.
     is_lost = found.case in (OTHERS_MAY_HAVE_GONE_ON, MEMBER_MISSING) and missing <= set(lost)
     is_known = found.verdict in (Verdict.PROVEN, Verdict.TIE) or (is_lost and missing)
     return advice if is_known else ""
@@ -242,9 +242,10 @@ def without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
 
 
 def _one_cluster(found: Pick, stores: Sequence[Found]) -> str:
-    """Return a word that names one of several clusters, and no other.
+    """Return the word by which `--cluster` chooses one of the clusters.
 
-    Of an id that is random its beginning; names and numbers of several clusters begin alike.
+    A random id is cut to its beginning.  Names and numbers are not cut, because those of several
+    clusters may begin alike.
     """
     known = {one.cluster for one in stores if one.cluster}
     first = found.groups[0].cluster or min(known)
@@ -252,7 +253,7 @@ def _one_cluster(found: Pick, stores: Sequence[Found]) -> str:
 
 
 def _lacks_its_state_file(one: Found) -> bool:
-    """Return whether a node of Galera has data, and no file that says its history."""
+    """Return whether a node of Galera has data but no file with its history's id."""
     is_there = one.state not in (State.NONE, State.NEWER) and not one.raw.problem
     is_read = not one.raw.file(SAVED).problem
     return one.format is Format.GALERA and is_there and is_read and not has_state_file(one.raw)
@@ -264,7 +265,7 @@ def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
         return f"start {_where(first)} first, in the way its broker has for that; then the others"
     file, mark = f"{typed(first.path)}/grastate.dat", ""
     if _lacks_its_state_file(first):
-        # Without the file, the server would begin a history of its own.
+        # Without this file, the server would begin a new history.
         lines = f"version: 2.1, uuid: {first.cluster}, seqno: -1, safe_to_bootstrap: 1"
         mark = f"write {file} with the lines {lines}, then "
     elif first.fact("safe_to_bootstrap") != "1":

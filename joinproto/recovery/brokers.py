@@ -1,6 +1,6 @@
-"""The reader of hot standby's stores, and which of several is the best.
+"""The reader of hot standby's stores, and the verdict which of several is the best.
 
-Read by the same code as by a broker that starts; judged by H10 (`joinproto/standby/best.py`).
+The same code reads them when a broker starts.  H10 (`joinproto/standby/best.py`) judges them.
 
 Source: hot standby, H10.
 """
@@ -86,18 +86,18 @@ def kept_of(found: Found) -> BrokerRecord | None:
 
 
 def chain_of(stores: Sequence[Found]) -> View:
-    """Return the last view of the manager that is built in; of no member where it is outside."""
+    """Return the last view of the built-in manager; a view without members if it is outside."""
     chains = [view for one in stores if (view := _chain(one.raw)) is not None]
     return max(chains, key=lambda view: view.age, default=View())
 
 
 def _chain(raw: Raw) -> View | None:
-    """Return the last view of the chain in its directory; None if it is damaged."""
+    """Return the last view of the manager's chain in a directory; None if it is damaged."""
     return last_view(raw.file(FRAMES).data or b"")
 
 
 def _lost_frames(raw: Raw, kept: BrokerRecord) -> str:
-    """Return why its messages cannot be believed, "" if they can: as a broker would judge."""
+    """Return why the messages cannot be believed, "" if they can; a broker judges the same way."""
     if raw.journal is None:
         return "" if kept.cluster is None else "frames.log is not there: its messages are gone"
     problem = raw.journal.problem or too_short(raw.journal.runs, kept.frames)
@@ -109,7 +109,7 @@ def _position(raw: Raw, kept: BrokerRecord) -> int:
 
 
 def _runs(raw: Raw, generation: int) -> list[Run]:
-    """Return the frames of a generation that are in its journal."""
+    """Return the runs of frames of one generation in the journal."""
     view = f"{generation:064x}"
     return [run for run in (raw.journal.runs if raw.journal else ()) if run.view == view]
 
@@ -147,9 +147,9 @@ def _left(slots: Slots[BrokerRecord]) -> tuple[Fact, ...]:
 
 
 def judged(stores: Sequence[Found], *, lost: Collection[str], words: Sequence[str]) -> Judged:
-    """Return the verdict about stores of hot standby, by H10: the last to be primary is the best.
+    """Return the verdict about stores of hot standby, by H10: the last primary's is the best.
 
-    `lost`: brokers whose stores are lost.
+    `lost`: brokers whose stores are lost.  `words`: of the command line, for the next command.
     """
     readable = [(one, kept) for one in stores if (kept := kept_of(one)) is not None]
     names = [kept.broker for _, kept in readable]
@@ -191,9 +191,7 @@ def judged(stores: Sequence[Found], *, lost: Collection[str], words: Sequence[st
 def _ahead(
     chosen: tuple[Found, BrokerRecord], readable: Sequence[tuple[Found, BrokerRecord]]
 ) -> list[tuple[Found, BrokerRecord]]:
-    """Return those of an earlier generation that may have confirmed messages that the chosen one
-    lacks.
-    """
+    """Return stores of earlier generations that may have confirmed messages that `chosen` lacks."""
     return [
         item
         for item in readable
@@ -208,12 +206,13 @@ def _covers(
     former: tuple[Found, BrokerRecord],
     readable: Sequence[tuple[Found, BrokerRecord]],
 ) -> bool:
-    """Return whether a store has all that was confirmed where a former one ended.
+    """Return whether `one` has all messages confirmed in the generation in which `former` ended.
 
-    It has as many frames of that generation; or it was promoted right after it, from the last view
-    that the former one wrote: a member that is in it has all that was confirmed.  Otherwise: a is
-    cut off, drops the others from its view, and confirms alone; b is promoted, and nothing fences
-    a.
+    This is so if `one` has as many frames of that generation.  It is also so if `one` was promoted
+    in the next generation and is in the last view that `former` wrote, because each member of a
+    view has all that was confirmed.  Or a store of a generation in between has all these messages,
+    and `one` has all of that store's.  Otherwise: a is cut off, drops the others from its view, and
+    confirms alone; b is promoted, and a is not fenced.
     """
     generation = former[1].view.generation
     if _last(former[0], generation) <= _last(one[0], generation):
@@ -231,7 +230,7 @@ def _covers(
 
 
 def _last(found: Found, generation: int) -> int:
-    """Return the number of the last frame that a store has of a generation; 0: it has none."""
+    """Return the number of the last frame of a generation in a store, 0 if it has none."""
     return max((run.last for run in _runs(found.raw, generation)), default=0)
 
 

@@ -1,4 +1,4 @@
-"""`joinproto recover mark-clean` for a store of hot standby: it may be promoted again.
+"""`joinproto recover mark-clean` for a store of hot standby, so that it may be promoted again.
 
 Source: hot standby, H3, H10.
 """
@@ -24,9 +24,9 @@ from joinproto.recovery.writing import Done, Outcome, Stale
 
 
 def target_of(judgement: Judgement, path: Path) -> Found:
-    """Return the store that would be marked; raises `UsageProblem`, `Refused`.
+    """Return the store to mark, which is at `path`; raises `UsageProblem`, `Refused`.
 
-    It must be the best of those that were given, whether that is proven or not.
+    It must be the best of the given stores, whether that is proven or not.
     """
     here = [one for one in judgement.stores if one.host == this_host() and Path(one.path) == path]
     if not here:
@@ -35,14 +35,14 @@ def target_of(judgement: Judgement, path: Path) -> Found:
     settled = (Verdict.PROVEN, Verdict.UNPROVEN)
     best = judgement.pick.latest
     if judgement.pick.case == FORMER:
-        best = best[:1]  # the others are its rivals
+        best = best[:1]  # the other stores may have more, and are not the best
     if judgement.verdict not in settled or one.name not in best:
         raise Refused(judgement.sentence, next=judgement.next, code=judgement.code or 5)
     return one
 
 
 def hash_of(judgement: Judgement, one: Found) -> str:
-    """Return the hash that binds an agreement to the examined stores."""
+    """Return the hash that binds the operator's agreement to the examined stores."""
     seen = sorted([each.name, each.raw.digest] for each in judgement.stores)
     return canonical_hash(["mark-clean standby", one.name, seen])
 
@@ -54,7 +54,7 @@ def is_clean(one: Found) -> bool:
 
 
 def mark(one: Found, made: Mapping[str, str], *, is_proven: bool) -> Done:
-    """Mark it, and return once that is on the disk.  Raises `Stale`, `StoreError`."""
+    """Mark the store durably; `made`: who, when, why.  Raises `Stale`, `StoreError`."""
     kept = kept_of(one)
     assert kept is not None
     path = Path(one.path)

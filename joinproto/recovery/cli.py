@@ -1,6 +1,6 @@
-"""`joinproto recover`: the group of commands.  Each is imported when it is called.
+"""`joinproto recover`: the group of commands.  Each command is imported when it is called.
 
-Exit codes of all of them (as in docs/recovery.md):
+Exit codes of all commands (as in docs/recovery.md):
 
     0 ok, or nothing to do      4 diverged       8 declined by the operator
     1 damaged, a disk's error   5 unproven       9 a write failed
@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 
 class _Lazy(click.Group):
-    """A group that imports a command when it is called."""
+    """A group that imports a command only when the command is called."""
 
     def list_commands(self, _context: click.Context) -> list[str]:
         return list(COMMANDS)

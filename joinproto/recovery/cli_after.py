@@ -78,5 +78,5 @@ def rehearse(body: Callable[..., int], /, states_max: int, as_object: bool, **as
     may have been acknowledged is lost; 5 something can be, or not all was searched.
     """
     judgement = judgement_of(command="rehearse", **asked)
-    # The search is no part of the recovery tool, which has to run where there is nothing else.
+    # The search is not a part of the recovery tool, which must run with the base install only.
     return body(judgement, outside=asked["register"], states_max=states_max, as_object=as_object)

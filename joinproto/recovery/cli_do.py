@@ -1,6 +1,4 @@
-"""`joinproto recover plan`, `apply`, `undo`, `mark-clean`: the commands that write, and their
-checks.
-"""
+"""`joinproto recover plan`, `apply`, `undo`, `mark-clean`: commands that write, and the plan."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ agreeing = adding(
     WHY,
     AS_OBJECT,
 )
-"""Adds the options with which a script agrees; they are an `Agreement`."""
+"""Adds the options with which a script agrees to a change; see `Agreement`."""
 
 
 @frozen(kw_only=True)
@@ -70,9 +68,10 @@ class Agreement:
     as_object: bool
 
     def require(self, made: str, *, is_proven: bool, to_type: str) -> None:
-        """Return if the operator agrees to the plan with the hash `made`, by typing `to_type`.
+        """Return if the operator agrees to the plan with the hash `made`.
 
-        Raises `Refused` (8) or `Stale` (7) if not.
+        The operator agrees by typing `to_type`, a script by `--yes` with the hash.  Raises
+        `Refused` (8) or `Stale` (7) otherwise.
         """
         if not self.yes:
             _require_typed(to_type, made)
@@ -202,7 +201,7 @@ def undo(directory: str, why: str, as_object: bool) -> int:
 
 
 def _require_ours(path: Path, word: str) -> None:
-    """Raise `UsageProblem` for any other store than joinproto's: `apply` wrote nothing there."""
+    """Raise `UsageProblem` for a store of another program: `apply` never wrote there."""
     if os.path.lexists(path / FOLDER) or not path.is_dir():
         return
     (found,) = look([word], command="undo").stores
@@ -255,7 +254,7 @@ def _mark_broker(judgement: Judgement, words: Sequence[str], agreement: Agreemen
 
 
 def _not_again(agreed: Plan, host: str) -> list[str]:
-    """Return the stores of the plan that cannot be examined again from here."""
+    """Return a line about the plan's stores that cannot be examined again on this machine."""
     near = writing.beside(agreed, host)
     step = agreed.step
     far = [
@@ -300,12 +299,12 @@ def _maker(why: str) -> dict[str, str]:
 
 
 def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
-    """Say why there is no plan; return the exit code."""
+    """Print why there is no plan, and return the exit code."""
     if as_object:
         click.echo(printed(evolve(told(judgement), next=refused.next)))
         return refused.code
     click.echo(show.judgement_text(judgement, is_brief=True))
-    # The verdict is the reason, unless there is another one.
+    # If the verdict is the reason, it was printed above.
     why = "" if refused.message == judgement.sentence else f": {show.clean(refused.message)}"
     click.echo(f"\nno plan is made{why}\n\n{show.next_text(refused.next)}")
     return refused.code
@@ -354,7 +353,7 @@ def _read(path: Path) -> bytes:
 
 
 def _write_new(path: Path, text: str) -> None:
-    """Write a file that was not there; its content is on the disk when this returns."""
+    """Create a file with `text` durably; raises `UsageProblem` if it exists."""
     try:
         put_new(REAL, path, text.encode())
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""`joinproto recover inspect`, `collect`, `compare`, `pick`: they change nothing."""
+"""`joinproto recover inspect`, `collect`, `compare`, `pick`: the commands that only read."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def _keep(context: click.Context, _parameter: click.Parameter, wanted: bool | No
 
 
 def look_with_progress(words: Sequence[str], *, kind: str, **how: Any) -> Sources:
-    """Return the findings of `look`, with a line of progress if requested, or on a terminal.
+    """Return the findings of `look`, and show the progress if requested, or on a terminal.
 
-    `kind`: the format that was asked for, "auto" means whatever is there.  With `--json` the line
-    is not there unless it is asked for: such a call is a program's.
+    `kind`: the requested format; "auto" detects it.  With `--json`, which programs use, progress is
+    shown only if requested.
     """
     context = click.get_current_context(silent=True)
     wanted = None if context is None else context.meta.get(_PROGRESS)
@@ -66,7 +66,7 @@ def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Comman
 
 
 def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Command], Command]:
-    """Return a decorator that adds the options of all commands that read stores."""
+    """Return a decorator that adds the options that all commands that read stores have."""
     return adding(
         click.argument("words", metavar=many, nargs=-1, required=True),
         click.option(
@@ -132,9 +132,9 @@ def judgement_of(
     command: str = "pick",
     **asked: Any,
 ) -> Judgement:
-    """Return the verdict about the stores on the command line, in the words of `judging`.
+    """Return the verdict about the stores on the command line; `asked`: options of `judging`.
 
-    `command`: the one to type again where a word is a directory of several stores.
+    `command`: the command to type again if a word is a directory of several stores.
     """
     found = look_with_progress(words, kind=kind, positions=positions, command=command)
     return judge(found.stores, outside=register, notes=found.notes, words=words, **asked)
@@ -157,7 +157,7 @@ def inspect(words: tuple[str, ...], as_object: bool, **how: Any) -> int:
 
 
 def _inspected(words: Sequence[str], as_object: bool, **how: Any) -> Sources:
-    """Return the findings, which are printed here as an object if that is wanted."""
+    """Return the findings; if `as_object`, print them as a JSON object."""
     found = look_with_progress(words, **how)
     for line in unused(found.stores):
         click.echo(show.warning_text(line), err=True)
@@ -173,7 +173,7 @@ def _inspected(words: Sequence[str], as_object: bool, **how: Any) -> Sources:
 
 
 def _looked(stores: Sequence[Found]) -> int:
-    """Return the exit code for stores that are only looked at."""
+    """Return the exit code for stores that are inspected without a verdict."""
     if any(not one.state.is_readable and one.state is not State.IN_USE for one in stores):
         return EXIT[Verdict.CORRUPT]
     return EXIT[Verdict.IN_USE] if any(one.state is State.IN_USE for one in stores) else 0
@@ -212,7 +212,7 @@ def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
     else:
         click.echo(show.comparison_text(judgement.stores, judgement))
         click.echo(f"\nnext: joinproto recover pick {' '.join(map(typed, words))}")
-    # How the stores stand is said, whatever it proves.
+    # The comparison succeeded, even if it proves nothing.
     return 0 if judgement.verdict is Verdict.UNPROVEN else judgement.code
 
 
@@ -228,7 +228,7 @@ def pick(as_object: bool, policy: str | None, **asked: Any) -> int:
     """
     judgement = judgement_of(**asked)
     if not as_object:
-        click.echo(show.judgement_text(judgement))  # whatever the policy does
+        click.echo(show.judgement_text(judgement))  # first, because the policy may fail
     theirs = None
     if policy is not None:
         from joinproto.recovery.policy.real import asked_of

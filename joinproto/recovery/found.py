@@ -1,58 +1,58 @@
 """The contents of a store's directory, of any format: first its bytes, then their meaning.
 
     Raw     the bytes of the few files that matter, and any errors in reading them
-    Found   what those bytes say: member, cluster, state, how far the store is
+    Found   what those bytes mean: member, cluster, state, how far the store is
 
-Two steps, because `collect` carries a `Raw` to another machine, which reads it again: no text that
-another program wrote about a store is believed.
+There are two steps, because `collect` carries a `Raw` to another machine, which interprets it
+again: no text that another program wrote about a store is believed.
 
-A format is one module, called as its value (`joinproto/recovery/foreign/qpid.py`; ours are `own.py`
-and `brokers.py`), with these names:
+Each format has one module with the name of its value (`joinproto/recovery/foreign/qpid.py`; ours
+are `own.py` and `brokers.py`), and with these names:
 
-    NAMES = ("cluster/store.status",)         # files it reads, relative to the directory given
-    def more(entries) -> tuple[str, ...]: ... # not always there: further files of a directory
+    NAMES = ("cluster/store.status",)         # files it reads, relative to the data directory
+    def more(entries) -> tuple[str, ...]: ... # optional: names of further files in a directory
     def read(raw: Raw) -> Found: ...          # pure; never raises; raw.problem is ""
 
 `gather.py` opens the files (read only, links refused, at most `FILE_BYTES_MAX` bytes each) and
-fills a `Raw`.  `--format auto` takes the format that has one of its names in the directory; where
-several have, the operator chooses.
+fills a `Raw`.  `--format auto` takes the format that has one of its names in the directory; if
+there are several such formats, the operator must choose.
 
-A reader takes `raw.file(name)`: its `data` is None if the file is missing or cannot be read; then
-`problem` says why, "" if it is missing.  `raw.recovered` is the operator's `--position DIR=...`: a
+A reader takes `raw.file(name)`.  The file's `data` is None if it is missing or cannot be read.  If
+it cannot be read, `problem` says why.  `raw.recovered` is the operator's `--position DIR=...`: a
 number, or the text of a log.
 
 A reader fills in:
 
     path host format     copied from `raw` (use `Found.of(raw, ...)`)
-    state                see `State`; a missing or half-readable file is UNREADABLE or CORRUPT,
-                         never CLEAN and never EMPTY: unknown is never clean
+    state                see `State`; a store with a missing or half-readable file is UNREADABLE or
+                         CORRUPT, never CLEAN and never EMPTY
     member               the name that *other* stores of the cluster use for this one in their
                          last view (Galera: my_uuid; RabbitMQ: node name); "" if not known
     cluster              initial signature: equal for stores of one cluster; "" if not known
     cluster_name         for people; "" if the format has none
     seq                  count of frames, comparable in one cluster; None if not known
-    final                final signature of a CLEAN store: stores with equal ones have equal
-                         data; "" if the format has none
-    last_view            `LastView(members, number, id)`: the members that ran when this one
+    final                final signature of a CLEAN store: equal signatures mean equal data; "" if
+                         the format has none
+    last_view            `LastView(members, number, id)`: the members that ran when this member
                          stopped; None if not known.  `number` only if it orders the views of one
                          cluster
-    stopped_last         the store says that no other member ran any more (it lists only itself,
-                         safe_to_bootstrap: 1 with a seqno)
+    stopped_last         the store says that no other member ran any more (for example, it lists
+                         only itself, or has safe_to_bootstrap: 1 with a seqno)
     may_be_last          the store does not rule out that no other member ran any more
-    lost_view            the member was killed, and its last view, which other stores may
-                         contradict, is lost
-    history              number of a frame to the hash of its data; None if the store has none
+    lost_view            the member was killed, and its last view is lost, so it may have been on
+                         another side than the other stores
+    history              from the number of a frame to the hash of its data; None if not known
     problems             one sentence each, the worst first
     facts                for people: `Fact("seqno", "-1")`, in the file's order
-    node                 a `NodeList`, where the broker keeps which nodes a node waits for at its
-                         start, under names that never change (RabbitMQ); None otherwise
-    raft                 the logs of its Raft groups, where each group has a verdict of its own
-    raft_log             facts of its Raft log, where the store is one member of one group
+    node                 a `NodeList`, if the broker keeps a list of the nodes that it waits for at
+                         its start, under names that never change (RabbitMQ); else None
+    raft                 the logs of its Raft groups, if each group has a verdict of its own
+    raft_log             facts of its Raft log, if the store is a member of one group
                          (etcd, KRaft); judged in `rafts.py`
-    record               None: only stores of joinproto have one
+    record               only for stores of joinproto; else None
 
-`joinproto/pick/` compares several of these, by `Found.candidate`: the latest store, and the missing
-ones.
+`joinproto/pick/` compares several stores by `Found.candidate`, and finds the latest store and the
+missing stores.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ from joinproto.recovery.words import shown
 __all__ = ["Fact", "Format", "Found", "LastView", "Raw", "RawFile", "State"]
 
 FILE_BYTES_MAX = 64 << 20
-"""A larger file is not read: no file that a reader needs is so large."""
+"""A larger file is not read, because no file that a reader needs is so large."""
 
 EMPTY = "the directory is empty: it was never written to, was wiped, or its disk is not mounted"
 
@@ -88,7 +88,7 @@ class Format(Enum):
     """The program that wrote a directory."""
 
     JOINPROTO = "joinproto"
-    STANDBY = "standby"  # of joinproto's hot standby
+    STANDBY = "standby"  # joinproto's hot standby
     QPID = "qpid"
     GALERA = "galera"
     RABBITMQ = "rabbitmq"
@@ -98,7 +98,7 @@ class Format(Enum):
 
 
 def _packed(data: bytes | None) -> str | None:
-    # A store repeats itself, view after view: even the fastest level makes it ten times smaller.
+    # The views of a store are similar, so even the fastest level makes it ten times smaller.
     return None if data is None else base64.b64encode(zlib.compress(data, level=1)).decode()
 
 
@@ -127,8 +127,8 @@ _BASE64 = Written(
 class RawFile:
     """One file as it was read.
 
-    `modified`: seconds since 1970, shown and never compared.  `errno`: the system's error in
-    reading it, if any; known on this machine only.
+    `modified`: seconds since 1970, shown and never compared.  `errno`: the system's error when the
+    file was read, if any; known on this machine only.
     """
 
     name: Annotated[str, "below its directory"]
@@ -146,13 +146,13 @@ class RawFile:
 class Raw:
     """A directory as it was read on `host`, at the time `read_at` (seconds since 1970).
 
-    `format`: None if it is of no known format; then `files` has the names, without bytes, by which
-    a program whose stores are not read is recognized.  `in_use`: the process that has it open, ""
-    if none.  `lock_problem`: why that could not be found out.  `problem`: why the directory itself
-    could not be read.  `called`: the last part of its path as it was typed, where a link led
-    to `path`; "" where they are the same.  `leftovers`: names of files that were being
-    written.  `journal`: of joinproto's own log, None if there is none.  `errnos`: errors of the
-    system outside the files, known on this machine only.
+    `format`: None if it is unknown; then `files` has names without bytes, to recognize a program
+    whose stores cannot be read.  `in_use`: the process that has the store open, "" if none.
+    `lock_problem`: why it is unknown whether a process has it open.  `problem`: why the directory
+    could not be read.  `called`: the last part of the path as it was typed, if a link led to
+    `path`; "" if it is the same.  `leftovers`: names of files that were being written.  `journal`:
+    of joinproto's own log, None if there is none.  `recovered`: the operator's position.
+    `errnos`: errors of the system that belong to no file, known on this machine only.
     """
 
     path: Annotated[str, "the directory"]
@@ -171,12 +171,12 @@ class Raw:
 
     @property
     def errors(self) -> frozenset[int]:
-        """Return every error of the system in reading it."""
+        """Return the number of each error of the system in reading the directory."""
         return frozenset(number for number, _ in self.refusals)
 
     @property
     def refusals(self) -> list[tuple[int, str]]:
-        """Return every error of the system in reading it, with a text."""
+        """Return each error of the system in reading the directory, with a text."""
         found = [(file.errno, f"{file.name}: {file.problem}") for file in self.files]
         if self.journal is not None:
             found.append((self.journal.errno, f"frames.log: {self.journal.problem}"))
@@ -185,14 +185,14 @@ class Raw:
         return [(number, text) for number, text in found if number is not None]
 
     def file(self, name: str) -> RawFile:
-        """Return the file with this name, an absent one if it was not there."""
+        """Return the file with this name, or an absent file if it was not there."""
         return next((file for file in self.files if file.name == name), RawFile(name))
 
     @property
     def digest(self) -> str:
-        """Return a hash of everything that was read; equal if and only if nothing changed.
+        """Return a hash of everything that was read; it is equal only if nothing changed.
 
-        The process that has it open is no part of it: that is found out each time.
+        It does not cover the process that has the store open, which is determined each time.
         """
         parts = [self.format.value if self.format else "", self.problem, self.lock_problem]
         for file in sorted(self.files, key=lambda one: one.name):
@@ -214,9 +214,9 @@ class Fact:
 
 @frozen(kw_only=True)
 class Found:
-    """The meaning of one directory's bytes.
+    """The meaning of one directory's bytes; the module's docstring explains the fields.
 
-    `label`: its name where `host` and `path` do not distinguish it from another.
+    `label`: its name if `host` and `path` do not distinguish it from another store.
     """
 
     path: str
@@ -246,7 +246,7 @@ class Found:
     def of(cls, raw: Raw, state: State, *problems: str, **more: Any) -> Found:
         """Return the meaning of `raw`; its state is `IN_USE` if a process has it open.
 
-        A problem that is empty is none.
+        Empty texts in `problems` are left out.
         """
         return cls(
             path=raw.path,
@@ -260,7 +260,7 @@ class Found:
 
     @property
     def name(self) -> str:
-        """Return its label, or host and path: several hosts may have the same path."""
+        """Return the label, or else host and path, because several hosts may have one path."""
         return self.label or f"{self.host}:{shown(self.path)}"
 
     def fact(self, name: str) -> str:
@@ -269,6 +269,6 @@ class Found:
 
     @property
     def candidate(self) -> Candidate:
-        """Return the values by which the latest store is found."""
+        """Return the facts with which the latest store is found."""
         cluster, final = self.cluster or None, self.final or None
         return filled(Candidate, self, cluster=cluster, final=final)

@@ -1,8 +1,8 @@
-"""The real end of a store's frames: the journal of joinproto's own log, read only.
+"""The real end of a store's frames: the journal of joinproto's own log, which is only read.
 
-A host writes positions into the metadata only now and then; alongside each frame it writes them
-always.  So where there is a journal (`joinproto/durable/journal/journal.py`), it says how far the
-store is. Of other brokers' frames nothing is known here: their operators say it with --position.
+A host writes its position into the metadata only now and then, but with each frame into the
+journal.  So the journal (`joinproto/durable/journal/journal.py`), if there is one, says how far the
+store is.  If a broker keeps its frames elsewhere, the operator gives the position with --position.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _RUNS = Written(
 class Journal:
     """The contents of a journal: runs of frames, in order.
 
-    `problem`: why it cannot be believed; `is_unread`: because the system did not give it.
-    `is_torn`: behind the runs is a part of a frame.
-    `sha256`: of all its bytes, "" where it was not read to its end.
+    `problem`: why it cannot be believed; `is_unread`: because the system could not read it.
+    `is_torn`: a part of a frame follows the runs.
+    `sha256`: of all its bytes, "" if it was not read to its end.
     """
 
     problem: Annotated[str, "why it cannot be believed"] = ""
-    # Earlier versions did not say these three.
+    # Earlier versions did not write these three fields.
     is_unread: Annotated[bool, Absent(), "whether the system did not give it"] = False
     sha256: Annotated[str, Absent(), "of all its bytes"] = ""
     is_torn: Annotated[bool, Absent(), "whether it ends in a part of a frame"] = False
@@ -52,7 +52,7 @@ class Journal:
 
     @property
     def said(self) -> list[str]:
-        """Return all of it as texts, to be hashed."""
+        """Return the contents as texts, for a hash over all of them."""
         runs = [f"{run.view} {run.first} {run.last}" for run in self.runs]
         return [*runs, self.problem, str(self.is_unread), self.sha256, str(self.is_torn)]
 
@@ -89,9 +89,9 @@ def look_at_journal(files: JournalFileSystem, directory: int) -> Journal | None:
 
 
 def with_frames(record: StoreRecord, journal: Journal | None) -> tuple[StoreRecord, str]:
-    """Return the record with the position that its journal shows, and its problems.
+    """Return the record with the position of its journal, and the journal's problem, if any.
 
-    As a member would: it refuses any journal that this calls wrong.
+    A member refuses a journal exactly if this function returns a problem.
     """
     if journal is not None and journal.problem:
         return record, f"{FILE}: {journal.problem}"

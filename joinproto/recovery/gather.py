@@ -1,7 +1,7 @@
-"""Reading directories: the bytes of the few files that matter, and nothing is changed.
+"""Read the few files of a data directory that matter, without changing anything.
 
 Files are opened for reading only, links in their place are refused, no lock file is made
-and no lock kept.  So it works on a read-only mount and alongside a running broker.
+and no lock is kept.  So this works on a read-only mount, and while a broker runs.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from joinproto.store.places import open_data_directory
 from joinproto.store.slots import FOLDER, KIND
 
 _OURS = {Format.JOINPROTO: "own", Format.STANDBY: "brokers"}
-"""The readers of our own formats; those of other brokers are called as their format."""
+"""The modules that read our own formats; those for other brokers have the name of the format."""
 
 _DIGESTED = (Format.ETCD, Format.POSTGRESQL, Format.KRAFT)
-"""Their files are too large to be carried: they are read in place, by a `Tree`."""
+"""Formats whose files are too large to carry: a digest of them is made in place, by a `Tree`."""
 
 NAMES_MAX = 16
-"""Names that are carried of a directory of which nothing is read."""
+"""How many names are carried of a directory of an unknown program."""
 
 _FOLDERS = {Format.JOINPROTO: FOLDER, Format.STANDBY: "standby"}
-"""Directories with a lock; alongside them the journal."""
+"""Directories that hold a lock; the journal is next to them."""
 
 
 def reader_of(kind: Format) -> Any:
-    """Return the module that reads this format: see `found.py` for its three names."""
-    # Imported when it is needed: most readers never are.
+    """Return the module that reads this format; `found.py` describes such a module."""
+    # Imported on demand, because most readers are not needed.
     return import_module(f"joinproto.recovery.{_OURS.get(kind) or f'foreign.{kind.value}'}")
 
 
 def read(raw: Raw) -> Found:
-    """Return the findings in a directory, by the reader of its format."""
+    """Return the findings in a directory; the reader of its format makes them."""
     if raw.problem:
         return Found.of(raw, State.UNREADABLE, raw.problem)
     if raw.format is None:
@@ -76,15 +76,16 @@ def gather(
     logs: bool = True,
     files: JournalFileSystem = REAL,
 ) -> Raw:
-    """Return the files of the data directory `path`; `kind` None means of whatever format is there.
+    """Return the files of the data directory `path`.
 
-    `logs`: whether to read RabbitMQ's Raft logs, which may be large.
+    `kind`: the format, None to detect it.  `recovered`: the operator's position.  `logs`: whether
+    to read RabbitMQ's Raft logs, which may be large.
 
-    Two spellings of one directory are one: `path` is followed to where it leads.  Problems of a
-    store are part of the findings.  Raises `UsageProblem` for a directory with files of several
+    Links in `path` are followed, so two spellings of one directory give one path.  Problems of a
+    store are part of the result.  Raises `UsageProblem` for a directory with files of several
     brokers.
     """
-    typed = Path(os.path.abspath(path))  # noqa: PTH100  a link in it is not followed yet
+    typed = Path(os.path.abspath(path))  # noqa: PTH100  links are not followed yet
     path = Path(os.path.realpath(typed))
     called = typed.name if typed.name != path.name else ""
     raw = Raw(path=str(path), host=host, format=None, called=called, read_at=time.time())
@@ -129,21 +130,21 @@ def gather(
 def _there(
     files: JournalFileSystem, directory: int, kind: Format | None
 ) -> dict[Format, tuple[RawFile, ...]]:
-    """Return the files of each format that is there; of `kind` alone, if it is given."""
+    """Return the files of each format that the directory has, or of `kind` if it is given."""
     there: dict[Format, tuple[RawFile, ...]] = {}
     for each in [kind] if kind else list(Format):
         if each in _DIGESTED:
             if digest := _large(files, directory, each, is_asked=kind is not None):
                 there[each] = (digest,)
             continue
-        # The previous generation before the current one: a member may be writing.
+        # Read the previous generation before the current one, because a member may be writing.
         names = reversed(reader_of(each).NAMES)
         found = tuple(_read(files, directory, name) for name in names)[::-1]
         is_there = any(not file.is_absent for file in found)
         if is_there or kind or _has_folder(files, directory, each):
             there[each] = found
     if len(there) > 1 and any(map(_has_data, there.values())):
-        # An error of the disk is not yet a file of another broker.
+        # A file that the disk does not give is no evidence of another broker.
         return {
             each: found
             for each, found in there.items()
@@ -153,7 +154,7 @@ def _there(
 
 
 def _more(files: JournalFileSystem, directory: int, kind: Format) -> tuple[str, ...]:
-    """Return the files of a format that are not always called the same."""
+    """Return the names of the files of a format whose names differ from store to store."""
     more = getattr(reader_of(kind), "more", lambda _names: ())
     found: tuple[str, ...] = more(_names(files, directory))
     return found
@@ -175,7 +176,7 @@ def stores_inside(path: Path) -> tuple[Path, ...]:
 
 
 def _hint(files: JournalFileSystem, directory: int, path: Path) -> str:
-    """Return where a store may be, if not here; "" if nothing tells."""
+    """Return a hint where the store may be, or why the directory cannot be listed; "" for none."""
     try:
         said = hint(files.names(directory))
     except OSError as error:
@@ -184,7 +185,7 @@ def _hint(files: JournalFileSystem, directory: int, path: Path) -> str:
 
 
 def hint(entries: Collection[str]) -> str:
-    """Return where the data directory may be, from the contents of this one; "" if unknown."""
+    """Return a hint where the data directory may be, from the names in this one; "" for none."""
     above = {name.partition("/")[2] for name in (*reader_of(Format.QPID).NAMES, *own.NAMES)}
     if near := sorted(above & set(entries)):
         return f"{near[0]} belongs to the directory above: give that one"
@@ -207,7 +208,7 @@ def _digested(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
     try:
         file = files.open_to_read(directory, gcache.FILE)
     except OSError:
-        return ()  # it only adds evidence
+        return ()  # the cache only adds evidence
     try:
         return (RawFile(gcache.DIGEST, gcache.digest_of(files, file)),)
     except OSError:
@@ -230,7 +231,7 @@ def _flags(files: JournalFileSystem, typed: Path) -> tuple[RawFile, ...]:
 
 
 def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
-    """Return the digest of the logs of RabbitMQ's Raft groups, which are also too large."""
+    """Return the digests of the logs of RabbitMQ's Raft groups, which are too large to carry."""
     with closing(OnDisk(files, directory)) as tree:
         try:
             return tuple(RawFile(name, data) for name, data in ra.digests(tree))
@@ -241,7 +242,7 @@ def _logs(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
 def _large(
     files: JournalFileSystem, directory: int, kind: Format, *, is_asked: bool
 ) -> RawFile | None:
-    """Return the digest of a directory with large files, None if it has another format."""
+    """Return the digest of a directory with large files, None if it is not of this format."""
     reader = reader_of(kind)
     with closing(OnDisk(files, directory)) as tree:
         try:
@@ -253,7 +254,7 @@ def _large(
 
 
 def _server_in(path: Path, file: str) -> str:
-    """Return the process named in this file that runs in this directory, "" if none is known."""
+    """Return the process that `file` names, if it runs in this directory; "" if none does."""
     if not file:
         return ""
     try:
@@ -263,16 +264,16 @@ def _server_in(path: Path, file: str) -> str:
     try:
         is_here = Path(f"/proc/{pid}/cwd").readlink() == path
     except PermissionError:
-        is_here = True  # of another user: better asked twice
+        is_here = True  # another user's process; to be safe, assume that it runs here
     except OSError:
         is_here = False
     return f"process {pid}, by {file}" if is_here else ""
 
 
 def _user_of(path: Path, locked: Sequence[str]) -> str:
-    """Return the process that has locked one of these files, "" if this system knows of none.
+    """Return the process that has locked one of these files, "" if the system shows none.
 
-    A lock is not tried, because a program that starts in this moment would find it.
+    The lock is not tried, because a program that starts at that moment would find it taken.
     """
     try:
         locks = Path("/proc/locks").read_text("ascii")
@@ -292,9 +293,7 @@ def _user_of(path: Path, locked: Sequence[str]) -> str:
 
 
 def _telling(files: JournalFileSystem, directory: int) -> tuple[RawFile, ...]:
-    """Return the names that identify a directory of an unsupported program, else all names in
-    it.
-    """
+    """Return the names that identify an unsupported program, or all names if none does."""
     names = {name for name in _names(files, directory) if name[0] != "."} - NOT_DATA
     known = TELLING & names if other_in(TELLING & names) not in (None, UNKNOWN_PROGRAM) else names
     return tuple(map(RawFile, sorted(known)[:NAMES_MAX]))
@@ -309,21 +308,21 @@ def _names(files: JournalFileSystem, directory: int) -> tuple[str, ...]:
 
 def _has_folder(files: JournalFileSystem, directory: int, kind: Format) -> bool:
     if kind is Format.RABBITMQ:
-        # With Khepri no list of nodes need be there.
+        # A node with Khepri may have no list of nodes.
         other = other_in(_names(files, directory))
         has_khepri = other is not None and "coordination" in other.has
         return has_khepri and any(ra.says_more(file.data) for file in _logs(files, directory))
     if kind is Format.GALERA:
-        # A node that lost its state file may have the latest rows.
+        # A node that lost its state file may still have the latest rows.
         return gcache.FILE in _names(files, directory)
     if kind is not Format.JOINPROTO:
         return False
-    # Something of this name is there, whatever is wrong with it.
+    # It counts even if something is wrong with it.
     return FOLDER in _names(files, directory)
 
 
 def _with_folder(files: JournalFileSystem, directory: int, raw: Raw, name: str) -> Raw:
-    """Return `raw` with the facts in a store's directory besides its two files."""
+    """Return `raw` with the lock and the leftovers of the store's directory `name`."""
     try:
         with inside(files, directory, name) as folder:
             names = files.names(folder)
@@ -341,7 +340,7 @@ def _with_folder(files: JournalFileSystem, directory: int, raw: Raw, name: str) 
 
 
 def _read(files: JournalFileSystem, directory: int, name: str) -> RawFile:
-    """Return one file, below the open directory."""
+    """Return one file; `name`: its path below the open directory."""
     above, _, last = name.rpartition("/")
     try:
         with inside(files, directory, above) as folder:

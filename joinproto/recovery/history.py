@@ -1,8 +1,8 @@
-"""The history in a store: operators' actions, each entry bound to the one before.
+"""The history in a store: operators' actions, each entry bound to the entry before.
 
-An entry's `hash` is made of all its other fields, the former entry's hash among them.  So
-an entry that was changed or taken out shows.  It is not a proof against a person who writes
-the whole chain again; it is against accidents, and for questions asked later.
+An entry's `hash` covers all its other fields, and among them the hash of the entry before.  So a
+changed or removed entry is noticed.  This protects against accidents, and helps with questions
+asked later.  It does not protect against a person who writes the whole chain again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Entry = Mapping[str, Any]
 
 
 def chained(history: Sequence[Entry], fields: Mapping[str, str]) -> tuple[Any, ...]:
-    """Return the history with one entry more."""
+    """Return the history with a new entry of these `fields` at its end."""
     last = history[-1].get("hash") if history else None
     entry = {**fields, "previous": last if isinstance(last, str) else None}
     return (*history, {**entry, "hash": canonical_hash(entry)})
 
 
 def broken_link(history: Sequence[Entry]) -> str:
-    """Return the entry that is not as it was written, "" if all are."""
+    """Return a text about the first entry that is not as it was written, "" if all are."""
     last: object = None
     for number, entry in enumerate(history, start=1):
         rest = {key: value for key, value in entry.items() if key != "hash"}

@@ -1,7 +1,7 @@
-"""The .info file: a directory as it was read, to carry to another machine.
+"""The .info file: directories as they were read, to carry to another machine.
 
-JSON with the bytes themselves (deflated, in base64), so that everything is judged again where it
-arrives, and a hash, so that a truncated or changed file shows.
+It is JSON with the bytes themselves (deflated, in base64), so that the other machine judges
+everything again, and with a hash, so that a truncated or changed file is noticed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ARCHIVES = (
     ("bzip2", 0, b"BZh"),
     ("zstd", 0, b"\x28\xb5\x2f\xfd"),
 )
-"""Formats in which people pack directories: a name, and the bytes that tell it, at their place."""
+"""Archive formats: a name, and the place and the bytes by which the format is recognized."""
 
 
 def write(stores: Sequence[Raw], *, tool: str) -> str:
@@ -70,5 +70,5 @@ def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
 
 
 def _packed(data: bytes) -> str:
-    """Return the kind of this archive, "" if it is none."""
+    """Return the format of an archive, "" if `data` is not an archive."""
     return next((kind for kind, at, sign in ARCHIVES if data[at : at + len(sign)] == sign), "")

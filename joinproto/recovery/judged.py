@@ -1,4 +1,4 @@
-"""The verdict about stores of one kind, before that which the operator said is added.  No I/O."""
+"""The verdict about stores of one format, without the operator's statements.  No I/O."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from joinproto.recovery.found import Found
 
 @frozen(kw_only=True)
 class Judged:
-    """`lines`: what the verdict rests on.  `raft`: of RabbitMQ, the verdicts about its Raft groups.
+    """The verdict about stores of one format, with its texts.
 
-    `sentence` and `next` are not used where a store is in use, or several clusters are there.
+    `lines`: the evidence.  `raft`: the verdicts about RabbitMQ's Raft groups.  `sentence` and
+    `next` are not used if a store is in use, or if there are several clusters.
     """
 
     pick: Pick
@@ -32,7 +33,7 @@ class Judged:
 def picked(
     stores: Sequence[Found], verdict: Verdict, *, rule: str, case: str, **findings: Any
 ) -> Pick:
-    """Return the verdict of a kind of store that has rules of its own."""
+    """Return the verdict for a format that has its own rules instead of `pick`'s table."""
     candidates = [one.candidate for one in stores]
     return Pick(
         verdict=verdict,

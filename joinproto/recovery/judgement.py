@@ -1,6 +1,6 @@
 """The result of a command: verdict, evidence, missing stores, next step.  No I/O.
 
-Here the verdict of `joinproto.pick` meets the operator: exit code and the next command.
+It adds what the operator needs to a verdict: sentences, the exit code and the next command.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EXIT = {
 class Judgement:
     """The verdict about stores, and its texts for a person.
 
-    `raft`: of RabbitMQ, the verdicts about its Raft groups, one by one.  `unused`: options that
+    `raft`: the verdict about each Raft group of RabbitMQ.  `unused`: sentences about options that
     change nothing for these stores.
     """
 
@@ -88,11 +88,11 @@ def judge(
 ) -> Judgement:
     """Return the verdict about `stores`.
 
-    `cluster`: a name, or the beginning of a signature, where stores of several were given.
-    `transient`: members that keep nothing.  `lost`: those whose store is lost;
-    nothing is proven by that, but other things can be done.  `outside`: an outside register
-    chooses the views.  `nodes`: how many a cluster of another broker has.  `words`: of the
-    command line, for the next one.
+    `cluster`: a name, or the beginning of a signature, if stores of several clusters are given.
+    `transient`: members that keep no store.  `lost`: members whose store is lost; this proves
+    nothing, but changes the next step.  `outside`: an outside register chooses the views.
+    `nodes`: how many nodes a cluster of another broker has.  `notes`: lines for `not_examined`.
+    `words`: of the command line, for the next command.  Raises `UsageProblem`.
     """
     chosen, others = _of_cluster(stores, cluster)
     kinds = {one.format for one in chosen}
@@ -147,7 +147,7 @@ def _by_table(
     nodes: int | None,
     words: Sequence[str],
 ) -> Judged:
-    """Return the verdict by the table of `pick`: about our stores, Qpid's, Galera's, RabbitMQ's."""
+    """Return the verdict by `pick`'s table, for stores of joinproto, Qpid, Galera or RabbitMQ."""
     formats = {one.format for one in chosen if one.state.is_readable}
     found = pick(
         [one.candidate for one in chosen],
@@ -195,7 +195,7 @@ def _by_table(
 
 
 def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> Judged:
-    """Return the verdict about nodes of RabbitMQ with Khepri: all they keep is in Raft groups."""
+    """Return the verdict about nodes of RabbitMQ with Khepri, whose data is in Raft groups."""
     found = _groups(stores)
     assert found is not None
     verdict, latest = _of_groups(stores, found)
@@ -233,7 +233,7 @@ def _of_khepri(stores: Sequence[Found], lost: Collection[str]) -> Judged:
 
 
 def _all_started(nodes: Collection[str], found: Table) -> str:
-    """Return that nodes must be started, except those that the members no longer count."""
+    """Return the advice to start these nodes, except those that are no longer members."""
     members, metadata = set(nodes), found.khepri
     if metadata is not None and metadata.verdict.voters:
         members &= metadata.verdict.voters | metadata.verdict.learners
@@ -265,7 +265,7 @@ def _groups(stores: Sequence[Found]) -> Table | None:
 
 
 def _problems(stores: Sequence[Found]) -> list[str]:
-    """Return the problems of the stores; one that several share is listed once."""
+    """Return the problems of the stores; a problem of several stores is listed once."""
     names = grouped((problem, one.name) for one in stores for problem in one.problems)
     return [f"{', '.join(where)}: {problem}" for problem, where in names.items()]
 
@@ -292,7 +292,7 @@ def _of_cluster(stores: Sequence[Found], cluster: str) -> tuple[list[Found], lis
 
 
 def _told(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ...], str]:
-    """Return the joint findings and advice of the readers of other brokers' files."""
+    """Return lines and advice that the readers of RabbitMQ or Galera make of all stores."""
     formats = {one.format for one in stores}
     if Format.RABBITMQ in formats:
         from joinproto.recovery.foreign import rabbitmq
@@ -306,7 +306,7 @@ def _told(stores: Sequence[Found], lost: Collection[str]) -> tuple[tuple[str, ..
 
 
 def _safety(found: Pick) -> tuple[str, ...]:
-    """Return the operator's main answer: whether an acknowledged frame can be lost."""
+    """Return a line on whether a restart can lose an acknowledged frame, for joinproto's stores."""
     if not found.findings.has_chain or not found.latest:
         return ()
     if found.loses_nothing:
@@ -319,7 +319,7 @@ def _safety(found: Pick) -> tuple[str, ...]:
 
 
 def store_told(found: Found) -> schema.Store:
-    """Return one store, as `--json` shows it."""
+    """Return one store in the form of `--json`."""
     record = found.record
     tip = None if record is None else record.tip
     last = found.last_view
@@ -342,7 +342,7 @@ def store_told(found: Found) -> schema.Store:
 
 
 def groups_told(stores: Sequence[Found]) -> tuple[schema.Group, ...]:
-    """Return the groups of stores that belong together, as `--json` shows them."""
+    """Return the stores of each cluster in the form of `--json`."""
     groups = group([one.candidate for one in stores])
     return tuple(schema.Group(each.cluster, tuple(each.names)) for each in groups)
 

@@ -1,7 +1,7 @@
-"""Asking a node on this machine for its status: one line to its control socket, one back.
+"""Ask a node on this machine for its status: send a line to its control socket, and read a line.
 
-`joinproto status` sends the same request.  Nothing is changed by it, and no member but the node
-hears it: a greeting at the port of the members would speak as a member, and could end a connection.
+`joinproto status` sends the same request.  It changes nothing.  The port of the members is not
+used, because a greeting there would look like a member's, and could end a connection.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from joinproto.codec.malformed import Malformed
 SECONDS = 5.0
 ANSWER_BYTES_MAX = 1 << 20
 ADDRESS_BYTES_MAX = 107
-"""A longer path is no address of a socket, whatever lies there."""
+"""A longer path cannot be the address of a socket."""
 
 
 @frozen(kw_only=True)
 class LiveView:
-    """A view as a node tells of it; `kind` in lower case."""
+    """A view in a node's status; `kind` is in lower case."""
 
     id: Annotated[str, "its id"]
     number: Annotated[int, "how many views there have been"]
@@ -36,7 +36,7 @@ class LiveView:
 
 @frozen(kw_only=True)
 class LiveFrame:
-    """The last frame on its disk."""
+    """The last frame on a node's disk."""
 
     seq: Annotated[int, "its number"]
 
@@ -54,7 +54,7 @@ class LiveWait:
 
 @frozen(kw_only=True)
 class Live:
-    """The parts of a running member's status that are used here: see `joinproto status`."""
+    """The parts of a running member's status that `verify` uses; see `joinproto status`."""
 
     member: Annotated[str, "its name"]
     cluster_name: Annotated[str, Key("cluster"), "the cluster's name"]
@@ -72,7 +72,10 @@ class Live:
 
 
 def ask(path: Path) -> Live | str:
-    """Return the status of the node at this control socket, or the reason why it gives none."""
+    """Return the status of the node at this control socket, or why it gives none.
+
+    The node has `SECONDS` for each step of the answer.
+    """
     try:
         if not stat.S_ISSOCK(path.stat().st_mode):
             return "is not a socket"

@@ -1,7 +1,6 @@
-"""node.toml, as far as `verify` needs it: whose node it is, and where it is asked.
+"""The part of node.toml that `verify` needs: the node's member, and where to ask the node.
 
-The rest of the file is the node's own business, and the reader of all of it needs the extra
-`run`; an operator may have the base install only.
+The reader of the whole file needs the extra `run`, and an operator may have the base install only.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ CONTROL = "control.sock"
 
 @frozen(kw_only=True)
 class NodeSettings:
-    """The settings that are used here; paths are relative to the file's directory."""
+    """The settings that `verify` uses; paths are relative to the file's directory."""
 
     member: Annotated[Shown, "its name"]
     cluster: Annotated[Shown, "the cluster's name"]
@@ -33,7 +32,7 @@ class NodeSettings:
 
 @frozen(kw_only=True)
 class NodeFile:
-    """`file`: as it was given.  `electors`: names, sorted."""
+    """The settings with whole paths.  `file`: its path as given.  `electors`: sorted names."""
 
     file: str
     member: str
@@ -44,7 +43,7 @@ class NodeFile:
 
 
 def read_node_file(path: Path) -> NodeFile:
-    """Return the file's settings; raises `UsageProblem` that names the place in it."""
+    """Return the file's settings; raises `UsageProblem` with the place of the error in it."""
     try:
         found: NodeSettings = read(NodeSettings, read_toml(path))
     except Malformed as error:

@@ -27,7 +27,7 @@ from joinproto.store.slots import CURRENT, FOLDER, PREVIOUS, Slot, Slots, judge,
 
 NAMES = (f"{FOLDER}/{CURRENT}", f"{FOLDER}/{PREVIOUS}")
 MARKS = (FOLDER,)
-"""It tells a store whose files are gone from a blank disk."""
+"""Names that a store still has if its files are gone; a blank disk does not have them."""
 
 SALVAGED_MAX = 120
 """Characters of a damaged value that are shown."""
@@ -36,7 +36,7 @@ SALVAGED_MAX = 120
 def read(raw: Raw, *, has_log: bool = False) -> Found:
     """Return the contents of a store's files; never raises, whatever the bytes are.
 
-    `has_log`: its frames are in joinproto's own log, whether it says so or not.
+    `has_log`: its frames are in joinproto's own log, even if the metadata does not say so.
     """
     slots = Slots(*(_slot(raw, name) for name in NAMES))
     refused = refusal(slots)
@@ -44,7 +44,7 @@ def read(raw: Raw, *, has_log: bool = False) -> Found:
     if raw.lock_problem:
         found.append(f"whether it is open in a process is not known: {raw.lock_problem}")
     if refused is None:
-        # Not refused, so valid.
+        # A file that is not refused is valid.
         assert slots.current.contents is not None
         return _whole(raw, slots.current, slots.current.contents, found, has_log=has_log)
 
@@ -56,7 +56,7 @@ def read(raw: Raw, *, has_log: bool = False) -> Found:
         state = State.NEWER
     elif isinstance(refused, StoreUnreadable):
         state = State.UNREADABLE
-    # The member's name helps to find a damaged store; it counts for nothing.
+    # The member's name helps the operator to find a damaged store, and has no other effect.
     newest = slots.current.contents or slots.previous.contents
     return Found.of(
         raw,
@@ -68,9 +68,10 @@ def read(raw: Raw, *, has_log: bool = False) -> Found:
 
 
 def together(stores: Sequence[Found]) -> tuple[Found, ...]:
-    """Return the stores, read again where only another tells that a journal is missing.
+    """Return the stores; one without a journal is read again if its cluster keeps journals.
 
-    Members of one cluster keep their frames alike, and earlier versions did not write down how.
+    Earlier versions did not write down that the frames are in a journal.  But all members of a
+    cluster keep their frames in the same way, so one store with a journal shows it for all.
     """
     with_log = {one.cluster for one in stores if one.raw.journal is not None and one.cluster}
     return tuple(
@@ -82,14 +83,14 @@ def together(stores: Sequence[Found]) -> tuple[Found, ...]:
 
 
 def contents_of(found: Found) -> Contents | None:
-    """Return all that the current file of a store says, None if it cannot be read."""
+    """Return the contents of a store's current file, None if it cannot be read."""
     return judge(Path(found.path), found.raw.file(NAMES[0]).data or b"").contents
 
 
 def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
-    """Return the record with the position that the operator gave, and its problems.
+    """Return the record with the position that the operator gave, and why that is impossible.
 
-    A broker that keeps positions with its frames writes them here only now and then; its
+    A broker that keeps positions with its frames writes them here only now and then.  The broker's
     own recovery says where the data really ends.
     """
     text = raw.recovered.decode("ascii", "replace").strip()
@@ -131,17 +132,17 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
         record, lost = with_frames(record, raw.journal)
     if lost:
         found.insert(0, lost)
-        # A member refuses it, too: acknowledged frames are missing.
+        # A member refuses this store, too, because acknowledged frames may be missing.
         is_unread = raw.journal is not None and raw.journal.is_unread
         state = State.UNREADABLE if is_unread else State.CORRUPT
         return _not_taken(raw, state, slot, contents, found)
     if raw.lock_problem:
-        # Perhaps a process has it open; and no member opens a store that it cannot lock.
+        # A process may have it open, and no member opens a store that it cannot lock.
         return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     record, wrong = _recovered(raw, record)
     if wrong:
         found.insert(0, wrong)
-        # It lacks the records about it: no conclusion follows from such a store.
+        # The operator's position does not fit the metadata, so the store proves nothing.
         return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     contents = evolve(contents, record=record)
     tip = record.tip
@@ -164,13 +165,13 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
 def _not_taken(
     raw: Raw, state: State, slot: Slot, contents: Contents, problems: Sequence[str]
 ) -> Found:
-    """Return a store whose metadata is whole, and from which no member may start all the same."""
+    """Return a store from which no member may start, although its metadata is whole."""
     facts = tuple(fact for fact in _facts(raw, slot, contents) if fact.name != "state")
     member = contents.member
     return Found.of(raw, state, *problems, member=member, facts=facts)
 
 
-# -- for people ----------------------------------------------------------------------------
+# -- texts for people ----------------------------------------------------------------------
 
 
 def _facts(raw: Raw, slot: Slot, contents: Contents) -> tuple[Fact, ...]:
@@ -245,11 +246,11 @@ def _time(file: RawFile) -> str:
     return f"{datetime.fromtimestamp(file.modified, UTC):%Y-%m-%d %H:%M:%S} UTC by this clock"
 
 
-# -- of a damaged file ----------------------------------------------------------------------
+# -- texts about a damaged file -------------------------------------------------------------
 
 
 def _damaged(slot: Slot) -> tuple[Fact, ...]:
-    """Return the readable part of a refused file: for display, never for a restart."""
+    """Return the readable part of a refused file, for display only."""
     name = slot.path.name
     if slot.validity in (Validity.ABSENT, Validity.UNREADABLE):
         return (Fact(name, slot.validity.value),)
@@ -263,7 +264,7 @@ def _damaged(slot: Slot) -> tuple[Fact, ...]:
 
 
 def _salvaged(payload: str) -> list[tuple[str, str]]:
-    """Return each field of the payload that can still be read, one after the other."""
+    """Return the fields of the payload up to the first that cannot be read, at most 20."""
     decoder = json.JSONDecoder()
     found: list[tuple[str, str]] = []
     at = payload.find('"')

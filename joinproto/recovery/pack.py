@@ -1,20 +1,20 @@
-"""A pack: the files that `joinproto-pack.sh` reads of a store where no Python of ours runs.
+"""A pack: the files of a store that `joinproto-pack.sh` collects on a machine without joinproto.
 
 The script is made from the readers' lists of files (`tools/pack_script.py`), so it packs exactly
-these.  It needs a POSIX shell with `cat`, `cksum` and `uname`, and writes only its output.
+these.  It needs a POSIX shell with `cat`, `cksum` and `uname`, and only writes to standard output.
 
     joinproto-pack 1
     host NAME
-    directory PATH               where it leads; the files that follow are of it
+    directory PATH               its path without links; the files of this directory follow
     called NAME                  the last part of the path as it was typed
-    file CHECKSUM SIZE NAME      then this many bytes and a newline; the checksum is that of `cksum`
-                                 "feature_flags" lies next to a directory, as NODE-feature_flags
+    file CHECKSUM SIZE NAME      then SIZE bytes and a newline; the checksum is that of `cksum`
+                                 "feature_flags" is NODE-feature_flags next to the directory
     link NAME                    a symbolic link, which is not followed
     there NAME                   a name whose presence shows the kind of the store
     end
 
-A pack is laid out below a temporary directory in constant memory, and gathered there as any
-directory is.  Bounds: lines of `LINE_BYTES_MAX`, `FILES_MAX` files, `BYTES_MAX` bytes in all.
+A pack is unpacked into a temporary directory in constant memory, and read there like any directory.
+Bounds: `LINE_BYTES_MAX` bytes a line, `FILES_MAX` files, `BYTES_MAX` bytes in all files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def is_pack(beginning: bytes) -> bool:
-    """Return whether a file that begins so is a pack; `len(MAGIC)` bytes are enough."""
+    """Return whether a file with this beginning is a pack; `len(MAGIC)` bytes are enough."""
     return beginning.startswith(MAGIC)
 
 
@@ -57,17 +57,15 @@ def read(file: BinaryIO, *, name: str) -> tuple[Raw, ...]:
 
 
 def checksum(data: bytes, before: int = 0) -> int:
-    """Return the register of POSIX `cksum` behind these bytes; `before`: that of those before.
+    """Return the register of POSIX `cksum` after these bytes; `before`: the register before them.
 
-    It is the CRC of zlib with the bits of each byte the other way round, and begins with zero.
+    It is zlib's CRC with the bits of each byte in reverse order, and it begins with zero.
     """
     return zlib.crc32(data.translate(_MIRRORED), before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
 
 
 def finished(register: int, size: int) -> int:
-    """Return the checksum that `cksum` prints for a file of `size` bytes, from the final
-    register.
-    """
+    """Return the checksum that `cksum` prints; `register`: after all `size` bytes of the file."""
     length = size.to_bytes((size.bit_length() + 7) // 8, "little")
     register = checksum(length, register)
     return int(f"{register:032b}"[::-1], 2) ^ 0xFFFFFFFF
@@ -75,13 +73,13 @@ def finished(register: int, size: int) -> int:
 
 @define
 class _Laying:
-    """A pack on its way to a temporary directory: one folder there for each directory."""
+    """Unpacks a pack into a temporary directory, with one folder for each directory."""
 
     file: BinaryIO
     name: str
     place: Path
     host: str = ""
-    # Of each directory: its folder, its path, its name, and its machine.
+    # For each directory: its folder, its path, its name as typed, and its machine.
     found: list[tuple[Path, str, str, str]] = field(factory=list)
     files: int = 0
     size: int = 0
@@ -121,7 +119,7 @@ class _Laying:
         return tuple(self._gathered(*one) for one in self.found)
 
     def _goes_on(self) -> bool:
-        """Return whether another pack stands behind this one, as `cat` puts them."""
+        """Return whether another pack follows, as in the output of `cat` with several packs."""
         more = self.file.readline(LINE_BYTES_MAX)
         if more and more != MAGIC + VERSION + b"\n":
             raise self._broken("has more behind its end")

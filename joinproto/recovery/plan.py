@@ -1,12 +1,11 @@
-"""The plan: the changes, their places, and the stores that they are bound to.  A value and its file
-only.
+"""The plan: what is written where, and the stores on which this depends.  A value and its file.
 
     {"joinproto-plan": 2, "hash": ..., "made": {who, host, when, tool, why},
      "cluster", "cluster_name", "verdict", "evidence", "missing",
      "inputs": [{"name", "path", "host", "format", "recovered", "sha256", "previous"}],
      "step": {"do": "mark" | "force", "path", "host", "member", "store_id", "before", ...}}
 
-The hash stands for all but `made`: the same stores give the same mark for each plan.
+The hash covers everything except `made`, so all plans that mark equal stores have equal hashes.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ HASH_SHOWN = 16
 
 
 class Refused(JoinprotoError):
-    """There is no plan for these stores; the verdict's exit code says why."""
+    """There is no plan for these stores, or the operator declined; the exit code says why."""
 
 
 _SEATS = Written(
@@ -56,10 +55,11 @@ _POSITION = Written(
 
 @frozen(kw_only=True)
 class Input:
-    """A store that the plan rests on, and the hash of all that was read of it.
+    """A store on which the plan depends, and a hash of what was read of it.
 
-    `format`, `recovered`: as it was read, so that it can be read again.  `previous`: the hash of
-    the generation before; apart, because an apply that is interrupted may have written that one.
+    `format`, `recovered`: how it was read, so that it can be read again in the same way.
+    `sha256`: without the generation before.  `previous`: the hash of the generation before; it is
+    separate, because an interrupted apply may have replaced that generation.
     """
 
     name: Annotated[str, "of the store"]
@@ -72,7 +72,7 @@ class Input:
 
     @classmethod
     def of(cls, name: str, raw: Raw) -> Input:
-        """Return the store `name` with the contents read."""
+        """Return the input for the store `name`, which was read as `raw`."""
         before = raw.file(NAMES[1])
         rest = evolve(raw, files=tuple(file for file in raw.files if file.name != NAMES[1]))
         return filled(
@@ -89,8 +89,8 @@ class Input:
 class Force:
     """A RESTART with other electors, for hosts that are lost for good.
 
-    Not proven, and outside the protocol's promises: `nonce` and `time` are the plan's, so that
-    applying it twice makes one view and not two.
+    It is never proven, and outside the protocol's promises.  The plan fixes `nonce` and `time`, so
+    that applying it twice makes the same view.
     """
 
     parent: Annotated[str, "id of the view before"]
@@ -106,7 +106,8 @@ class Force:
 class Step:
     """The one write of a plan.
 
-    `before`: SHA-256 of the metadata file as it was inspected.  `tip`: of the mark.
+    `before`: SHA-256 of the metadata file that was inspected.  `tip`: id of the view from which the
+    mark permits a restart.
     """
 
     host: Annotated[Shown, "where it is done"]
@@ -125,7 +126,7 @@ class Step:
 
 @frozen(kw_only=True)
 class Plan:
-    """The plan of `apply`, and its evidence."""
+    """What `apply` will write, and the evidence for it."""
 
     cluster: Annotated[str, "its initial signature"]
     cluster_name: Annotated[Shown, "its name"]
@@ -144,7 +145,7 @@ class Plan:
 
     @property
     def to_type(self) -> str:
-        """Return the words that the operator types to agree: more if less is proven."""
+        """Return the words that the operator must type to agree; they say if it is unproven."""
         if self.step.force is not None:
             return f"force {self.cluster_name}"
         return self.cluster_name if self.is_proven else f"{self.cluster_name} unproven"
@@ -153,8 +154,8 @@ class Plan:
 def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
     """Return the plan that permits a restart from the latest store.
 
-    `unproven`: the operator accepts a verdict that is not proven.  Raises `Refused` where
-    there is nothing to write, or where it must not be.
+    `unproven`: the operator accepts a verdict that is not proven.  Raises `Refused` if there is
+    nothing to write, or if nothing may be written.
     """
     verdict = judgement.verdict
     latest = [one for one in judgement.latest if one.format is Format.JOINPROTO]
@@ -183,8 +184,8 @@ def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
             next="look for a store that is clean; or plan --electors NAME,NAME with those left",
             code=judgement.code or 5,
         )
-    # The mark names a tip, so it is written where the newest tip is known; which data the
-    # restart begins with, the members find out themselves (the mark permits, never chooses).
+    # The mark names a tip, so it is written into a store that has the newest tip.  The members find
+    # out themselves with which data the restart begins: the mark only permits it.
     here = [one for one in latest if _tip(one) == tip.id]
     everywhere = [one for one in judgement.stores if _tip(one) == tip.id]
     return _plan(judgement, _step((here or everywhere)[0], tip))
@@ -198,7 +199,11 @@ def forced_plan(
     nonce: str,
     time: int,
 ) -> Plan:
-    """Return the plan that begins again with these electors, although nothing is proven."""
+    """Return the plan of a RESTART with these electors, although nothing is proven.
+
+    `electors`: names of members whose stores are here.  `wait_for`: the new N, None to keep it.
+    `nonce`, `time` (milliseconds since 1970): of the view.  Raises `Refused`, `UsageProblem`.
+    """
     lineage = judgement.pick.findings.lineage
     tip = lineage.tip
     refused = (Verdict.IN_USE, Verdict.DIVERGED, Verdict.DIFFERENT_CLUSTERS)
@@ -230,7 +235,7 @@ def forced_plan(
             code=5,
         )
     source = sources[0].record
-    # Where the new view is written; it is there that its parent must be known.
+    # The new view is written into a store that has its parent, the newest tip.
     targets = [one for one in (*sources, *chosen) if _tip(one) == tip.id]
     if not targets:
         raise UsageProblem(
@@ -244,7 +249,7 @@ def forced_plan(
     # The options that must match (I2) end with N; see `Config.digest`.
     options = tip.options_digest.removesuffix(f"/{tip.wait_for}")
     digest = tip.options_digest if options == tip.options_digest else f"{options}/{count}"
-    # A store that is clean has all that the cluster's orderly stop closed.
+    # After an orderly stop, a clean store has all data up to the position of the stop.
     is_closed = not tip.is_open and judgement.pick.findings.clean
     force = Force(
         electors=seats,
@@ -266,7 +271,7 @@ def forced_plan(
 
 
 def forced_view(lineage: Lineage, force: Force) -> View:
-    """Return the RESTART that `force` stands for."""
+    """Return the RESTART that `force` describes."""
     tip = lineage.tip
     assert tip is not None
     return restart(
@@ -328,7 +333,11 @@ def dump(plan: Plan) -> str:
 
 
 def load(data: bytes, *, name: str) -> Plan:
-    """Return the plan in a file; raises `StoreError` if it is not as it was written."""
+    """Return the plan in a file; `name`: of the file, for messages.
+
+    Raises `StoreError` if it is not as it was written, `UsageProblem` if it is not a plan, and
+    `Refused` for a plan of version 1.
+    """
     again = "make it again: joinproto recover plan DIR|INFO... -o plan.json"
     try:
         tree = json.loads(data.decode("utf-8"))

@@ -1,7 +1,7 @@
 """The progress of reading, on standard error: the logs of some products have gigabytes.
 
-A line is shown once reading has taken `AFTER_SECONDS`, and is kept up to date: on a terminal in
-place, elsewhere as lines of their own.  Standard output is left alone.
+A line is shown after `AFTER_SECONDS` of reading.  On a terminal it is updated in place; elsewhere
+each update is a new line.  Standard output is not used.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from joinproto.durable.filesystem import REAL, JournalFileSystem, RealFileSystem
 
 AFTER_SECONDS = 1.5
 EVERY_SECONDS = {True: 0.2, False: 5.0}
-"""Seconds between two lines, on a terminal and elsewhere."""
+"""Seconds between two updates, on a terminal (True) and elsewhere."""
 
 NAME_CHARACTERS_MAX = 48
 MEGABYTE = 1_000_000
 
 
 class Progress(RealFileSystem):
-    """This machine's disks, and how much of which file was read."""
+    """The disks of this machine; shows how much of which file was read."""
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -51,7 +51,7 @@ class Progress(RealFileSystem):
         return data
 
     def clear(self) -> None:
-        """Take the line off a terminal."""
+        """Remove the line from the terminal."""
         if self._in_place and self._width:
             self._stream.write("\r" + " " * self._width + "\r")
             self._stream.flush()
@@ -81,7 +81,7 @@ def _megabytes(count: int) -> str:
 
 @contextmanager
 def shown(stream: TextIO | None) -> Iterator[JournalFileSystem]:
-    """Give the disks to read from, with a line of progress on `stream`; None means without one."""
+    """Give the disks to read from, with progress on `stream`; without progress if it is None."""
     if stream is None:
         yield REAL
         return

@@ -1,4 +1,4 @@
-"""The facts in the store of one member of a Raft group: of etcd, and of Kafka's controllers."""
+"""The facts in the store of a member of a Raft group: of etcd, or of Kafka's controllers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joinproto.pick.raft import Configuration, RaftLog
 
 
 def add_term(terms: list[tuple[int, int]], index: int, term: int) -> None:
-    """Count an entry in the first entries of all terms: it replaces those from its index on."""
+    """Add an entry to `terms`, the first entries of terms; it replaces entries from `index` on."""
     while terms and terms[-1][0] >= index:
         terms.pop()
     if not terms or terms[-1][1] != term:
@@ -50,15 +50,15 @@ class RaftFacts:
     ] = False
 
     def log(self, name: str) -> RaftLog:
-        """Return what is judged."""
+        """Return the facts in the form in which `joinproto.pick.raft` judges them."""
         terms = tuple((one.index, one.term) for one in self.terms)
         return filled(RaftLog, self, name=name, terms=terms)
 
     @property
     def newest(self) -> Configuration:
-        """Return the newest voters that it knows, none if it knows of none."""
+        """Return the newest configuration; one without voters if the member knows none."""
         return self.configurations[-1] if self.configurations else Configuration(index=0)
 
     def named(self, members: Iterable[str]) -> str:
-        """Return the names of members, by their ids."""
+        """Return the names of the members with these ids; an id without a name stays."""
         return " ".join(self.names.get(one, one) for one in sorted(members))

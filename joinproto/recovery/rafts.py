@@ -1,7 +1,7 @@
-"""The verdict about stores that are each a member of one Raft group: etcd, Kafka's controllers.
+"""The verdict about stores of members of one Raft group: etcd, or Kafka's controllers.
 
-Source: `joinproto/pick/raft.py`; for the entries that a command drops, etcd 3.4
-(`restartAsStandaloneNode`).
+Source: `joinproto/pick/raft.py`; etcd 3.4 (`restartAsStandaloneNode`) for the entries that
+`--force-new-cluster` drops.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ ELSEWHERE = "look for other stores of this cluster, or for a snapshot"
 def judged(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged:
     """Return the verdict about the stores of one product.
 
-    `lost`: names or keys of members whose stores are lost for good, as `--lost` gives them.
+    `lost`: names or ids of members whose stores are lost for good, from `--lost`.
 
-    Raises `UsageProblem` for one of `lost` that is no known member, or whose store is here.
+    Raises `UsageProblem` for a name in `lost` that is no known member, or whose store is here.
     """
     kind = next((one.format for one in stores if one.format in FORMATS), Format.ETCD)
     logs = [
@@ -79,7 +79,7 @@ def judged(stores: Sequence[Found], *, lost: Collection[str] = ()) -> Judged:
 
 
 def _refuse_unknown(lost: Collection[str], stores: Sequence[Found], known: set[str]) -> None:
-    """Refuse `--lost` of a stranger, and of a member whose store is here."""
+    """Raise `UsageProblem` if `lost` names an unknown member, or a member whose store is here."""
     here = {one.member for one in stores if one.member}
     for name in lost:
         if name in here:
@@ -117,7 +117,7 @@ def _verdict(stores: Sequence[Found], found: RaftVerdict) -> tuple[Verdict, str]
 
 @frozen
 class _Words:
-    """The words about a verdict."""
+    """Makes the texts of a verdict.  `names`: of members, by their ids."""
 
     kind: Format
     stores: Sequence[Found]
@@ -263,7 +263,7 @@ class _Words:
 def _force(one: Found) -> str:
     """Return the command that makes a one-member cluster from this store, for its release.
 
-    etcdutl knows the database alone: where that lacks entries of the log, they would be lost.
+    etcdutl reads the database only, so entries that are only in the log would be lost.
     """
     facts = one.raft_log
     has_tool = facts is not None and released(facts.release) >= (3, 5)

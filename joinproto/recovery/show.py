@@ -1,6 +1,6 @@
 """The output on a terminal, for an operator at three in the morning.
 
-Colour is never the only sign: whatever is coloured carries a mark or a word, too.
+Colour is never the only sign: coloured text has a mark or a word with the same meaning.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ CLUSTER = HEAD.index("cluster")
 
 
 def say(text: str) -> None:
-    """Print a line, whatever is in it: names come from disks and from other machines."""
+    """Print a line without its control characters: names come from disks and other machines."""
     click.echo(clean(text))
 
 
 def clean(text: str) -> str:
-    """Return `text` without control characters of a terminal."""
+    """Return `text` with "?" for each character that cannot be printed, except newlines."""
     return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
 
 
@@ -62,15 +62,15 @@ def store_text(found: Found) -> str:
     return clean("\n".join(lines))
 
 
-# -- many -----------------------------------------------------------------------------------
+# -- several stores -------------------------------------------------------------------------
 
 
 def table(stores: Sequence[Found], latest: Sequence[str] = ()) -> str:
-    """Return one line for each store.  `>`: the latest, `!`: something is wrong with it.
+    """Return one line for each store.  `>`: the latest, `!`: it has a problem.
 
-    A cell that is not as in the latest store, or the one with most views, ends in `*`.  Columns
-    without a value for any of them are left out; where a line would be too long, the place of the
-    store stands on one of its own.
+    A cell that differs from the latest store, or else from the store with most views, ends in `*`.
+    Columns without any value are left out.  If a line would be too long, the place of each store is
+    on a second line.
     """
     like = _model(stores, latest)
     rows = [HEAD, *(_marked(_cells(found), like) for found in stores)]
@@ -100,11 +100,11 @@ def _sign(found: Found, latest: Sequence[str]) -> str:
 
 
 def _marked(cells: tuple[str, ...], like: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return the cells of a store, those that differ with a sign."""
+    """Return the cells of a store, with `*` after those that differ from `like`."""
     if like is None:
         return cells
     name, *between, place = cells
-    # The name and the place are always different.
+    # The name and the place differ always.
     marked = [
         f"{mine}*" if mine not in (its, "-") else mine
         for mine, its in zip(between, like[1:-1], strict=True)
@@ -166,7 +166,7 @@ def _cells(found: Found) -> tuple[str, ...]:
 def judgement_text(judgement: Judgement, *, is_brief: bool = False) -> str:
     """Return the verdict with all that a person needs to act on it.
 
-    `is_brief`: without the evidence, the facts not examined, and the next steps.
+    `is_brief`: without the evidence, the facts not examined, and the next step.
     """
     colour = _COLOURS.get(judgement.verdict, "red")
     verdict = click.style(judgement.verdict.value.upper(), fg=colour, bold=True)
@@ -187,7 +187,7 @@ def judgement_text(judgement: Judgement, *, is_brief: bool = False) -> str:
 
 
 def warning_text(text: str) -> str:
-    """Return the line of something that the operator typed, and that was not used."""
+    """Return the warning about an option that has no effect."""
     return wrapped(f"warning: {clean(text)}", "", "         ")
 
 
@@ -195,12 +195,12 @@ _QUOTED = r"\$'(?:\\.|[^'\\])*'|'[^']*'"
 _WORD = rf"(?:{_QUOTED}|[^\s;,()']|[,;](?=[^\s]))+"
 _PROGRAMS = r"(?:rabbitmqctl|etcdctl|etcdutl|etcd(?= --)|pg_rewind)"
 _COMMAND = re.compile(rf"joinproto recover .*?(?=;|   \(|$)|(?<![\w./-]){_PROGRAMS}(?: {_WORD})*")
-"""A command in a text, kept whole: `recover` to a semicolon, others to a mark outside of quotes."""
+"""A command in a text: `recover` up to a semicolon, others up to a mark outside of quotes."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def next_text(after: str) -> str:
-    """Return the line of the next step; a command in it stays whole, to be copied."""
+    """Return the lines of the next step; a command in it is not broken, so it can be copied."""
     line = f"next: {clean(after)}"
     if after.startswith("joinproto "):
         return line
@@ -209,7 +209,7 @@ def next_text(after: str) -> str:
 
 
 def verification_text(found: Verification) -> str:
-    """Return the text about running members, with the answer first."""
+    """Return the text of a verification, with the answer first."""
     word = found.word.upper()
     colour = "green" if found.code == 0 else "yellow" if found.code == 5 else "red"
     plain = wrapped(f"{word}: {clean(found.sentence)}")
@@ -235,7 +235,7 @@ def _item(line: str) -> str:
 
 
 def wrapped(text: str, first: str = "", indent: str = "") -> str:
-    """Return the text in lines of `WIDTH`; a word that is longer stays whole."""
+    """Return the text in lines of `WIDTH` characters; a longer word is not broken."""
     return textwrap.fill(
         text,
         WIDTH,
@@ -254,7 +254,7 @@ def _order(place: Place) -> str:
 
 
 def _frames(place: Place, behind: int) -> str:
-    """Return how many frames are missing; of a store that may lack committed ones, nothing."""
+    """Return how many frames are missing; "" for none, or if committed frames may be missing."""
     return f", {_count(behind, 'frame')} behind the latest" if place.covers and behind > 0 else ""
 
 
@@ -263,9 +263,9 @@ def _count(count: int, what: str) -> str:
 
 
 def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
-    """Return how the stores stand to each other: clusters, chains, how far each is behind.
+    """Return how the stores compare: clusters, chains, and how far each store is behind.
 
-    The verdict is as `pick` has it: a store that is called the latest here may not be proven so.
+    The verdict is that of `pick`, so the latest store need not be proven to be the latest.
     """
     parts = [judgement_text(judgement, is_brief=True)]
     for each in group([found.candidate for found in stores]):

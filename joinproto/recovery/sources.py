@@ -1,4 +1,4 @@
-"""From the words of a command line to the findings: directories here, .info files from afar."""
+"""Read the stores that a command line names: local directories, and files of other machines."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ DIRECTORIES_SHOWN_MAX = 8
 
 
 def this_host() -> str:
-    """Return the name of this machine, as messages show it."""
+    """Return the name of this machine for messages."""
     return platform.node() or "unknown"
 
 
 @frozen(kw_only=True)
 class Sources:
-    """Everything that was named, looked at once.
+    """All stores that were named, read once.
 
-    `stores`: each under a name of its own.  `notes`: the omissions, with reasons.
+    `stores`: with different names.  `notes`: what was not counted or not examined, with reasons.
     """
 
     stores: tuple[Found, ...]
@@ -52,11 +52,12 @@ def look(
     command: str = "pick",
     files: JournalFileSystem = REAL,
 ) -> Sources:
-    """Return the findings in these directories and .info files (`-`: standard input).
+    """Return the findings in these directories, .info files and packs (`-`: standard input).
 
-    `command`: of `recover`, the one to type again where a directory holds several stores. Problems
-    of a store are part of the findings.  Raises `StoreError` for an .info file that is not whole,
-    `UsageProblem` for a position of no store.
+    `kind`: the format, None to detect it.  `positions`: values of `--position`.  `host`: the name
+    of this machine, if it has no good one.  `command`: the command of `recover` to type again if a
+    directory holds several stores.  Problems of a store are part of the findings.  Raises
+    `StoreError` for a file that is not whole, `UsageProblem` for a wrong path or position.
     """
     here = host or this_host()
     recovered = _positions(positions)
@@ -97,7 +98,7 @@ def look(
 
 
 def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ...]:
-    """Return the store of each; equal names with equal bytes are one store, others are two."""
+    """Return the stores; two with the same name are one store if they have the same bytes."""
     found: dict[str, Found] = {}
     for raw, source in raws:
         one = read(raw)
@@ -106,7 +107,7 @@ def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ..
             if (before.digest, before.in_use) == (raw.digest, raw.in_use):
                 notes.append(f"{one.name} is given twice, and counted once")
                 continue
-            # Two machines of one name, or one store at two times: it is unknown which.
+            # Two machines with the same name, or one store at two times: it is unknown which.
             again = len([name for name in found if name.startswith(one.name)]) + 1
             origin = f"from {source}" if source and source != "-" else f"number {again}"
             one = evolve(one, label=f"{one.name} ({origin})")
@@ -123,12 +124,12 @@ def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
     except (OSError, ValueError):
-        return False  # its problem is reported where it is opened
+        return False  # the problem is reported later, when the path is opened
 
 
 def _near(path: Path) -> str:
-    """Return where stores are, if not at this path; "" if nothing tells."""
-    above = Path(os.path.abspath(path)).parent  # noqa: PTH100  as it was typed
+    """Return a hint at stores next to this path, "" if there are none."""
+    above = Path(os.path.abspath(path)).parent  # noqa: PTH100  links are not followed
     stores = stores_inside(above)
     if not stores:
         return ""
@@ -136,9 +137,9 @@ def _near(path: Path) -> str:
 
 
 def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
-    """Raise `UsageProblem` for a directory that holds stores, or .info files, and is no store.
+    """Raise `UsageProblem` for a directory that is no store but holds stores or .info files.
 
-    The command that helps has its contents in its place, and the other words as they are.
+    The error names the command with these stores or files in place of the directory.
     """
     path = Path(word)
     inside = stores_inside(path) or tuple(sorted(path.glob("*.info"))) or _deeper(path)
@@ -168,7 +169,7 @@ def _require_no_parent(word: str, words: Sequence[str], command: str) -> None:
 
 
 def _closed_in(path: Path) -> list[str]:
-    """Return the directories in this one that may be stores, and are not for this user."""
+    """Return the names of directories in `path` that this user may not read."""
     return [
         shown(one.name)
         for one in sorted(path.iterdir())
@@ -177,7 +178,7 @@ def _closed_in(path: Path) -> list[str]:
 
 
 def _deeper(path: Path) -> tuple[Path, ...]:
-    """Return the stores in the directories that lie in `path`: it is two levels too high."""
+    """Return the stores two levels below `path`."""
     try:
         inside = sorted(one for one in path.iterdir() if one.is_dir() and not one.is_symlink())
     except OSError:
@@ -186,7 +187,7 @@ def _deeper(path: Path) -> tuple[Path, ...]:
 
 
 def _require_not_inside(word: str, words: Sequence[str], command: str) -> None:
-    """Raise `UsageProblem` for a directory that is a part of a store, and is none itself."""
+    """Raise `UsageProblem` for a directory that is only a part of a store."""
     path = Path(os.path.realpath(word))
     for above in list(path.parents)[:LEVELS_MAX]:
         if above.parent != above and above in stores_inside(above.parent):
@@ -197,11 +198,11 @@ def _require_not_inside(word: str, words: Sequence[str], command: str) -> None:
 
 
 _OUTPUT = {"collect": " > NAME.info", "plan": " -o plan.json"}
-"""Where the output of these commands goes."""
+"""What these commands need at the end, so that their output goes to a file."""
 
 
 def _again(command: str, words: Sequence[str], word: str, stores: Iterable[Path]) -> str:
-    """Return the command to type again, with these stores in the place of `word`."""
+    """Return the command to type again, with `stores` in place of `word`."""
     instead = [typed(str(one)) for one in stores]
     given = [one for each in words for one in (instead if each == word else [typed(each)])]
     return f"joinproto recover {command} {' '.join(given)}{_OUTPUT.get(command, '')}"
@@ -220,7 +221,7 @@ def _key(word: str) -> str:
 
 
 def _positions(positions: Sequence[str]) -> dict[str, bytes]:
-    """Return the values of `--position DIR=SEQNO`; SEQNO may be a file with a log."""
+    """Return the values of `--position DIR=SEQNO` by directory; SEQNO may be a log file."""
     found: dict[str, bytes] = {}
     for text in positions:
         word, equals, value = text.rpartition("=")

@@ -1,7 +1,8 @@
 """The verdict about directories of PostgreSQL: which has all that the others have, which forked.
 
-A client's answers depend on `synchronous_commit` and on which server was the primary: no file says
-that.  So it is about the log alone: a directory that has all that each other one has is the latest.
+What a client was told depends on `synchronous_commit` and on which server was the primary, and no
+file shows these.  So the verdict is about the log alone: a directory that has the whole log of each
+other directory is the latest.
 
 Source: PostgreSQL, `pg_rewind`; "Timelines" in its manual.
 """
@@ -27,7 +28,10 @@ MORE = "it may have a part of the log that is in no directory here"
 
 
 def judged(stores: Sequence[Found], *, nodes: int | None) -> Judged:
-    """Return the verdict about directories of PostgreSQL.  `nodes`: how many there are."""
+    """Return the verdict about directories of PostgreSQL.
+
+    `nodes`: how many nodes there are, None if not known.  Raises `UsageProblem` for more stores.
+    """
     if nodes is not None and len(stores) > nodes:
         raise UsageProblem(
             f"--nodes {nodes}, and {len(stores)} directories are given",
@@ -106,7 +110,7 @@ def _has_all(control: Control, read: Sequence[tuple[Found, Control]]) -> bool:
 
 
 def _twins(read: Sequence[tuple[Found, Control]]) -> list[Found]:
-    """Return directories of one server: they have data that no two servers write alike."""
+    """Return directories that share data which two servers never write alike."""
     times = Counter(mark for _, control in read for mark in {*control.marks})
     return [one for one, control in read if any(times[mark] > 1 for mark in control.marks)]
 

@@ -1,7 +1,7 @@
-"""Options that change nothing for the stores that were given: each is named, with the reason.
+"""Find options that change nothing for the given stores, and say why.
 
-An operator who types `--nodes 3` for etcd believes that it was counted.  The meaning of an option
-depends on the kind of store, so it is checked once the stores were read.  No I/O.
+An operator who types `--nodes 3` for etcd believes that it was used.  The meaning of an option
+depends on the format of the stores, so this is checked after the stores were read.  No I/O.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ NAMES: Mapping[Format, str] = {
 
 @frozen
 class _Option:
-    """`used_by`: kinds of store whose verdict it can change.  `why`: of the others, why not."""
+    """An option.
+
+    `used_by`: formats whose verdict it can change.  `why`: why it does not for other formats.
+    """
 
     used_by: frozenset[Format]
     why: str
@@ -52,7 +55,7 @@ _LOST = _Option(
     "a lost node of {kind} is judged like one that is not here",
 )
 _SUPPLIED = (Format.JOINPROTO, Format.STANDBY)
-"""Kinds in which a member that is called lost, and whose store is here, changes nothing."""
+"""Formats for which `--lost` of a member whose store is here changes nothing."""
 _MEMBERS_SHOWN = 12
 
 
@@ -66,7 +69,7 @@ def unused(
 ) -> tuple[str, ...]:
     """Return a sentence for each option that changes nothing, with the reason.
 
-    Of stores of no known kind nothing is said.
+    Return () if no store has a known format.
     """
     kinds = {one.format for one in stores if one.format is not None}
     if not kinds:
@@ -88,7 +91,7 @@ def unused(
 
 
 def takes_lost(kinds: Collection[Format | None]) -> bool:
-    """Return whether `--lost` can change the verdict about stores of one of these kinds."""
+    """Return whether `--lost` can change the verdict about stores of one of these formats."""
     known = {kind for kind in kinds if kind is not None}
     return not known or bool(known & _LOST.used_by)
 
@@ -126,7 +129,7 @@ def _listed(known: Collection[str]) -> str:
 
 
 def _members(stores: Sequence[Found]) -> frozenset[str]:
-    """Return all names that these stores have for members; empty: not all of them are known."""
+    """Return all names of members in these stores; empty if not all names are known."""
     found: set[str] = set()
     for one in stores:
         found |= {one.member} if one.member else set()

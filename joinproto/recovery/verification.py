@@ -1,16 +1,16 @@
-"""After the restart: is it one cluster again?  The verdict on running members' answers.  No I/O.
+"""After the restart: do the members form one cluster again?  The verdict on their answers.  No I/O.
 
-From the top; the first that holds is the answer.
+The first case that holds gives the exit code.
 
-    no member answers                                        1
-    two of those that were asked are of two clusters      3
-    their stores, or what they serve, are two branches    4
-    one does not answer, or does not serve clients        5
+    no member answers                                     1
+    two of the asked members are of two clusters          3
+    their stores, or their views, are on two branches     4
+    a member does not answer, or does not serve clients   5
     they serve in two views of one chain                  5   one of them is a step behind
-    else                                                  0   it runs
+    otherwise                                             0   the cluster runs
 
-An active member speaks for the whole view: it serves only after every member of the view was ready
-in it.  So one that is asked can be enough; it cannot report the present state of the others.
+One active member can be enough, because it serves only after every member of its view was ready in
+it.  But it does not report the present state of the other members.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from joinproto.recovery.words import typed
 
 @frozen(kw_only=True)
 class AskedMember:
-    """One member that was asked.  `live`: None if it did not answer, and `problem` says why.
+    """One member that was asked.  `live`: None if it did not answer; then `problem` says why.
 
-    `store`: of its data directory.  `mark`: the newest entry in the store's history that permits a
-    restart, None if there is none.
+    `store`: the store in its data directory.  `mark`: the newest entry in the store's history that
+    permits a restart, None if there is no such entry.
     """
 
     node: NodeFile
@@ -55,14 +55,16 @@ class AskedMember:
 
     @property
     def lineage(self) -> Lineage | None:
-        """Return the chain on its disk, None if that cannot be read."""
+        """Return the chain on the member's disk, None if it cannot be read."""
         return None if self.store.record is None else self.store.record.lineage
 
 
 @frozen(kw_only=True)
 class Verification:
-    """The result of a verification.  `verdict`: None if the cluster runs or no member answers;
-    `missing`: members that take no part.
+    """The result of a verification.
+
+    `verdict`: None if the cluster runs or no member answers.  `missing`: electors that do not
+    answer or are not in the newest view, each with the reason.
     """
 
     asked: tuple[AskedMember, ...]
@@ -76,7 +78,7 @@ class Verification:
 
     @property
     def word(self) -> str:
-        """Return the answer as one word or two."""
+        """Return the answer in one or two words."""
         if self.verdict is not None:
             return "not yet" if self.verdict is Verdict.UNPROVEN else self.verdict.value
         return "no answer" if self.code else "runs"
@@ -167,7 +169,7 @@ def _apart(asked: Sequence[AskedMember]) -> str:
 
 
 def _forked(asked: Sequence[AskedMember]) -> str:
-    """Return the evidence that two of them are on different branches, "" if there is none."""
+    """Return the evidence that two members are on different branches, "" if there is none."""
     for one, other in combinations(asked, 2):
         if one.lineage is None or other.lineage is None:
             continue
@@ -234,7 +236,7 @@ def _lines(item: AskedMember) -> Iterator[str]:
 
 
 def _of_mark(item: AskedMember, mark: Mapping[str, Any]) -> str:
-    """Return the fate of the permission to restart that this store was given."""
+    """Return a line on the permission to restart in this store, and whether it was used."""
     by = f"{mark.get('what')} of {mark.get('when', 'an unknown time')} by {mark.get('who', '?')}"
     said = f"{item.name}: the {by}, from view {short(str(mark.get('tip')))}"
     lineage = item.lineage or Lineage()

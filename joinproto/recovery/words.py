@@ -1,4 +1,4 @@
-"""Words of a command line, as they are shown and as they are typed again; and lists of words."""
+"""Texts of a command line, for messages and for typing them again; and lists of words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joinproto.codec.marks import Written
 Key = TypeVar("Key")
 
 WORDS_MAX = 8
-"""Directories and files of a command that are typed again; more are only counted."""
+"""How many directories and files of a command are repeated; if there are more, only a count."""
 
 COLLECT = "joinproto recover collect DIR > NAME.info"
 
@@ -26,19 +26,19 @@ def _printable(text: str) -> str:
 
 
 Shown = Annotated[str, Written(str, str, _printable)]
-"""A text that messages repeat: nothing in it that a terminal obeys."""
+"""A text that messages repeat: it has no control characters, which a terminal would obey."""
 
 
 def typed(word: str) -> str:
-    """Return the word as it is typed in a shell, in one readable line."""
+    """Return the word quoted for a shell, in one readable line."""
     if word.isprintable():
         return quote(word)
-    # Characters that cannot be printed are written as bash reads them.
+    # Characters that cannot be printed are escaped for bash.
     return f"$'{''.join(_escaped(char, quotes=True) for char in word)}'"
 
 
 def given(words: Sequence[str]) -> str:
-    """Return the stores of a command as they are typed again."""
+    """Return the stores of a command, quoted for a shell."""
     if len(words) > WORDS_MAX:
         return f"[the same {len(words)} directories and files]"
     return " ".join(map(typed, words)) or "DIR..."
@@ -62,12 +62,12 @@ def grouped(pairs: Iterable[tuple[Key, str]]) -> dict[Key, list[str]]:
 
 
 def collect_on(hosts: str) -> str:
-    """Return how the stores of these hosts are supplied."""
+    """Return the advice for supplying the stores of these hosts."""
     return f"on {hosts}: {COLLECT}; then pick again, with those files too"
 
 
 def shown(text: str) -> str:
-    """Return a text in one line, with nothing in it that a terminal obeys."""
+    """Return a text in one line, with control characters escaped."""
     if text.isprintable():
         return text
     return "".join(_escaped(char, quotes=False) for char in text)

@@ -1,10 +1,10 @@
-"""Doing: the only file of the recovery tool that writes to a store.
+"""Write to a joinproto store: no other file of the recovery tool does so.
 
     apply    lock, compare with the plan, keep the former file, write the mark
-    undo     lock, look that nothing followed, take the mark back
+    undo     lock, check that no view followed, take the mark back
 
-Each is one write of the store's own kind (`joinproto.store.handle`), so after a crash at
-any moment the store is as before or as after, and the same command finishes the work.
+Each does one ordinary write of the store (`joinproto.store.handle`).  So after a crash at any
+moment the store is as before or as after it, and the same command finishes the work.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Stale(JoinprotoError):
 
 
 class Outcome(Enum):
-    """The findings and the changes."""
+    """What a writing command did."""
 
     DONE = "done"
     DONE_BEFORE = "done before"
@@ -63,9 +63,7 @@ class Outcome(Enum):
 
 @frozen(kw_only=True)
 class Done:
-    """The changes made.  `said`: one sentence for each.  `backup`: the path of the former
-    metadata.
-    """
+    """The result of a command.  `said`: sentences; `backup`: the path of the former metadata."""
 
     outcome: Outcome
     said: tuple[str, ...]
@@ -73,9 +71,9 @@ class Done:
 
 
 def check(plan: Plan, *, host: str, files: JournalFileSystem = REAL) -> Done | None:
-    """Return the changes if the plan was applied before, None if it can be applied now.
+    """Return the result if the plan was applied before, None if it can be applied now.
 
-    Changes nothing.  Raises `Stale`, or `StoreError`.
+    `host`: the name of this machine.  Changes nothing.  Raises `Stale`, or `StoreError`.
     """
     path = Path(plan.step.path)
     raw = gather(path, host=host, kind=Format.JOINPROTO, files=files)
@@ -108,17 +106,16 @@ def check(plan: Plan, *, host: str, files: JournalFileSystem = REAL) -> Done | N
 
 
 def beside(plan: Plan, host: str) -> tuple[Input, ...]:
-    """Return the plan's other stores that lie on this machine, to be looked at again."""
+    """Return the plan's other stores on this machine, which are read again before a write."""
     return tuple(one for one in plan.inputs if one.host == host and one.path != plan.step.path)
 
 
 def apply(
     plan: Plan, *, host: str, made: Mapping[str, str], files: JournalFileSystem = REAL
 ) -> Done:
-    """Carry out the plan, and return once it is on the disk.
+    """Carry out the plan durably; this may be repeated at any time.
 
-    `made`: by which person, when, why, with which tool; for the history.  May be repeated at any
-    time.
+    `made`: who, when, why and with which tool, for the history.  Raises as `check` does.
     """
     done = check(plan, host=host, files=files)
     path = Path(plan.step.path)
@@ -126,7 +123,7 @@ def apply(
         _make_durable(path, files)
         return done
     with _codes(), open_store(path, files=files) as store:
-        # Once more under the lock: a member may have run in between.
+        # Check again with the lock, because a member may have run since the first check.
         raw = _require_target_same(plan, files)
         backup = _keep(path, backup_name(plan), raw, files)
         store.write_contents(_written(plan, store, made))
@@ -142,9 +139,9 @@ def apply(
 def undo(
     path: Path, *, host: str, made: Mapping[str, str], files: JournalFileSystem = REAL
 ) -> Done:
-    """Undo the writes of `apply`, and return once that is on the disk.
+    """Take back what `apply` wrote, durably.
 
-    A mark can be taken back until a successor of its tip has been accepted; a forced
+    A mark can be taken back until a successor of its tip has been accepted, and a forced
     restart until the store has been used.  Raises `Stale` after that.
     """
     require_reachable(gather(path, host=host, kind=Format.JOINPROTO, files=files))
@@ -163,7 +160,7 @@ def undo(
 
 @contextmanager
 def _codes() -> Iterator[None]:
-    """Give the errors of a write the exit codes of this tool."""
+    """Change the exit codes of errors of a write to those of the recovery tool."""
     try:
         yield
     except StoreInUse as error:
@@ -192,7 +189,7 @@ def last_permission(contents: Contents) -> Mapping[str, Any] | None:
 
 def _done_before(plan: Plan, found: Found) -> Done | None:
     contents = contents_of(found)
-    # A member that has a record was read as a whole.
+    # A store with a record was read as a whole.
     assert contents is not None
     entry = last_permission(contents)
     if entry is None or entry.get("plan") != plan.hash:
@@ -232,9 +229,10 @@ def _require_target(plan: Plan, found: Found) -> None:
 
 
 def _require_target_same(plan: Plan, files: JournalFileSystem) -> bytes:
-    """Return the target's metadata, which is as it was, as is all else that was read of it."""
+    """Return the target's metadata; raises `Stale` if the target changed since the plan."""
     step = plan.step
-    # Machines of one name may have a store at one path each; which one is here, its bytes say.
+    # Two machines with the same name may have stores at the same path.  The bytes show which
+    # store is here.
     known = [one for one in plan.inputs if (one.host, one.path) == (step.host, step.path)]
     raw = gather(Path(step.path), host=step.host, kind=Format.JOINPROTO, files=files)
     _require_given(step.path, raw)
@@ -242,7 +240,7 @@ def _require_target_same(plan: Plan, files: JournalFileSystem) -> bytes:
     digest = sha256(data).hexdigest()
     now = [_again(one, raw) for one in known]
     is_same = not known or any(
-        # An apply that was interrupted wrote the present one in the place of the one before.
+        # An interrupted apply may have copied the present generation over the one before.
         one in (then, evolve(then, previous=digest))
         for one, then in zip(now, known, strict=True)
     )
@@ -252,7 +250,7 @@ def _require_target_same(plan: Plan, files: JournalFileSystem) -> bytes:
 
 
 def _require_given(name: str, raw: Raw) -> None:
-    """Raise `StoreUnreadable` if the disk gave an error instead of the content."""
+    """Raise `StoreUnreadable` if the disk returned an error instead of the content."""
     for number, why in raw.refusals:
         if number not in ABSENT:
             raise StoreUnreadable(
@@ -261,7 +259,7 @@ def _require_given(name: str, raw: Raw) -> None:
 
 
 def _again(one: Input, raw: Raw) -> Input:
-    """Return `one` as it is now that `raw` was read, with the position that was given for it."""
+    """Return the input for the present contents `raw`, with the position given for `one`."""
     return Input.of(one.name, evolve(raw, recovered=one.recovered.encode("latin-1")))
 
 
@@ -273,7 +271,10 @@ def _stale(name: str, why: str = "", more: str = "") -> Stale:
 
 
 def _is_taken_back(record: StoreRecord, entry: Mapping[str, Any]) -> bool:
-    """Return whether a mark stands there no more: two may have been written, and one taken back."""
+    """Return whether the mark of `entry` is gone, although the tip did not change.
+
+    Two plans may have written the same mark, and one of them was undone.
+    """
     tip = None if record.tip is None else str(record.tip.id)
     return entry["what"] == "mark" and record.mark is None and tip == entry.get("tip")
 
@@ -291,8 +292,8 @@ def _undone(path: Path, store: Store, entry: Mapping[str, Any]) -> StoreRecord:
             "  nothing was changed",
             next="start the members; the restart has begun",
         )
-    # Once the store was used, others may know the forced view; then taking it back here
-    # would make two chains.
+    # After the store was used, other members may know the forced view.  Taking it back here would
+    # then make two chains.
     is_unused = str(store.generation) == entry.get("generation")
     if tip is None or not is_unused or record.position != tip.position:
         raise Stale(
@@ -338,8 +339,8 @@ def _forced(path: str, record: StoreRecord, force: Force) -> StoreRecord:
 
 
 def _make_durable(path: Path, files: JournalFileSystem) -> None:
-    # Applied, and killed before the fsync of the directory.  The next run reads the mark from
-    # memory and says that it is done; then the power fails, and there is no mark.
+    # Otherwise: an apply is killed before the fsync of the directory.  The next apply reads the
+    # mark from memory and reports success.  Then the power fails, and there is no mark.
     folder = open_folder(files, path)
     try:
         Record(files, folder, path / FOLDER, KIND).make_durable()
@@ -354,11 +355,11 @@ def _make_durable(path: Path, files: JournalFileSystem) -> None:
 
 
 def _keep(path: Path, name: str, data: bytes, files: JournalFileSystem) -> str:
-    """Keep the former metadata next to the new one; whole under its name, or not there."""
+    """Write the former metadata into a backup file, whole or not at all; return its path."""
     folder = open_folder(files, path)
     try:
         if name not in files.names(folder):
-            # A name that the next opening of the store removes, should this not end.
+            # After a crash the next opening of the store removes a temporary file of this name.
             replace(files, folder, name, data, Progress(), shows=False, beside=CURRENT)
         files.sync_directory(folder)
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Directories of other brokers: read, never written."""
+"""Readers of other brokers' directories; they never write."""

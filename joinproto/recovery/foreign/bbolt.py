@@ -1,7 +1,8 @@
-"""bbolt, the file in which etcd keeps its keys: a few buckets of it, and never the whole.
+"""bbolt, the file in which etcd keeps its keys: only a few buckets of it are read.
 
-Two pages of metadata, of which the one with the higher transaction and the right checksum counts;
-below its root a tree of pages.  Other pages have no checksum: damage in them shows by chance only.
+The file begins with two pages of metadata.  Of those with the right checksum, the page with the
+higher transaction counts; it names the root of a tree of pages.  Other pages have no checksum, so
+damage in them is only noticed by chance.
 
 Source: go.etcd.io/bbolt (`page.go`, `db.go`, `bucket.go`).
 """
@@ -33,7 +34,7 @@ ITEMS_MAX = 100_000
 
 @frozen
 class Database:
-    """An open file.  `page`: bytes of a page; `root`: page of the root bucket; `pages`: in use."""
+    """An open file.  `page`: bytes a page; `root`: page of the root bucket; `pages`: in use."""
 
     tree: Tree
     name: str
@@ -55,9 +56,7 @@ class Database:
         return cls(tree, name, page, root, pages)
 
     def bucket(self, name: bytes) -> bytes | int | None:
-        """Return a bucket: its page, or the bucket itself where it is small; None if there is
-        none.
-        """
+        """Return the page of a bucket, the bytes of a small bucket, or None if there is none."""
         for key, value, is_bucket in self._items(self.root, first=name):
             if key == name and is_bucket:
                 root, _ = BUCKET.unpack_from(value)
@@ -65,7 +64,7 @@ class Database:
         return None
 
     def items(self, bucket: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and values of a bucket; at most `ITEMS_MAX`."""
+        """Yield keys and values of a bucket; raises `NotAsWritten` after `ITEMS_MAX` keys."""
         place = self.bucket(bucket)
         for at, (key, value, _) in enumerate(() if place is None else self._items(place)):
             if at == ITEMS_MAX:
@@ -73,7 +72,7 @@ class Database:
             yield key, value
 
     def last(self, bucket: bytes) -> bytes | None:
-        """Return the last key of a bucket, None if it has none."""
+        """Return the last key of a bucket, None if it has no key."""
         place = self.bucket(bucket)
         depth = 0
         while place is not None:
@@ -124,7 +123,10 @@ class Database:
 
 
 def _meta(head: bytes, size: int) -> tuple[int, int, int, int] | None:
-    """Return transaction, page size, root page and pages in use, of the metadata at this place."""
+    """Return transaction, page size, root page and pages in use from the metadata at `size`.
+
+    None if this page of metadata is not valid.
+    """
     data = head[size + META_BYTES : size + META_BYTES + META.size]
     if len(data) < META.size:
         return None
@@ -136,7 +138,7 @@ def _meta(head: bytes, size: int) -> tuple[int, int, int, int] | None:
 
 
 def fnv64a(data: bytes) -> int:
-    """Return the checksum of metadata."""
+    """Return the checksum of a page of metadata (FNV-1a, 64 bits)."""
     found = 0xCBF29CE484222325
     for byte in data:
         found = ((found ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF

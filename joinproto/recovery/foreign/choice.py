@@ -1,7 +1,7 @@
-"""The broker's own choice among such stores, why it may be wrong, and the evidence that settles it.
+"""What the broker itself would choose, why that may be wrong, and which evidence settles it.
 
-Said where nothing is proven: the operator may have to start something all the same, and the
-fact that is missing stands in a log with a date.
+This is said if nothing is proven: the operator may have to start a node anyway, and a log with
+dates may have the missing fact.
 
 Source: Qpid 0.18 (`Cluster.cpp`: the lines of its log), Galera 26.4, RabbitMQ 3.10; qpid.md for
 the store that stays clean while it runs alone.
@@ -16,7 +16,7 @@ from joinproto.recovery.found import Format, Found, State
 
 
 def broker_would(stores: Sequence[Found]) -> str:
-    """Return it in three sentences, "" for stores of none of these brokers."""
+    """Return the broker's choice in three sentences, "" for stores of other brokers."""
     kinds = {one.format for one in stores} - {None}
     if kinds == {Format.QPID}:
         return _qpid(stores)
@@ -54,9 +54,9 @@ def _qpid(stores: Sequence[Found]) -> str:
 
 
 def _galera(stores: Sequence[Found]) -> str:
-    # As the server does (Galera 26.4.23, by doing): by the mark alone; a file that does not exist
-    # or says nothing is no mark of 0, and so is one without the line.  A file that it may not open
-    # stops it.
+    # The server decides by the mark alone (Galera 26.4.23, tried out).  A missing file, an empty
+    # file and a file without the line all count as safe.  The server stops if it may not open the
+    # file.
     marked = [one for one in stores if one.fact("safe_to_bootstrap") in ("1", "not there")]
     blank = [one.name for one in marked if one.fact("uuid") == NULL_UUID]
     safe = [one.name for one in marked if one.name not in blank]

@@ -1,5 +1,4 @@
-"""CRC-32C (Castagnoli), which etcd, PostgreSQL and Kafka put next to their bytes; `zlib` has
-none.
+"""CRC-32C (Castagnoli), the checksum of etcd, PostgreSQL and Kafka; `zlib` does not have it.
 
 Source: RFC 3720, appendix B.4.
 """
@@ -12,7 +11,7 @@ from functools import cache
 
 POLYNOMIAL = 0x82F63B78
 SHORT_BYTES = 256
-"""Below this the large tables are not worth their making."""
+"""For fewer bytes the large tables are not worth computing."""
 
 
 @cache
@@ -28,7 +27,7 @@ def _bytes() -> array[int]:
 
 @cache
 def _words() -> tuple[array[int], array[int]]:
-    """Return the values of two bytes after four more bytes, and after two more."""
+    """Return two tables for a word of four bytes: for its first two bytes, and for its last two."""
     short = _bytes()
 
     def on(value: int) -> int:
@@ -39,7 +38,7 @@ def _words() -> tuple[array[int], array[int]]:
 
 
 def crc32c(data: bytes | memoryview, crc: int = 0) -> int:
-    """Return the checksum of `data`, behind bytes whose checksum is `crc`."""
+    """Return the checksum of bytes with the checksum `crc` followed by `data`."""
     crc ^= 0xFFFFFFFF
     rest = memoryview(data)
     if len(rest) >= SHORT_BYTES and sys.byteorder == "little":

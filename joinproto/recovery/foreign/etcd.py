@@ -1,11 +1,11 @@
 """etcd 3.4 to 3.6: the log, the newest snapshot, and a little of the database.
 
     member/wal, member/snap/*.snap   see `etcd_wal.py`
-    member/snap/db                   the keys: the last entry that is in it, the last revision, the
-                                     members' names, the release
+    member/snap/db                   the database of keys: the last entry in it, the last revision,
+                                     the members' names, the release
 
-3.4 and 3.5 were read as the real programs wrote them; 3.6 writes the same files, with more fields
-in the database, by its source.
+Directories written by the real 3.4 and 3.5 were read.  By its source, 3.6 writes the same files,
+with more fields in the database.
 
 Source: etcd 3.4.23, 3.5.16, 3.5.30; `server/mvcc/buckets`, `server/etcdserver/bootstrap.go` of 3.6.
 """
@@ -25,7 +25,7 @@ from joinproto.recovery.found import Fact, Found, Raw, State
 from joinproto.recovery.raft_facts import RaftFacts, Term
 
 NAMES = ("etcd facts",)
-"""The contents of a `Raw` in place of the files, which are too large."""
+"""The file with the facts, which a `Raw` has in place of the large files."""
 
 SIGNS = ("member",)
 GLOBS = ("member/wal/*.wal", "member/snap/*.snap", "member/snap/db")
@@ -34,7 +34,7 @@ DATABASE = f"{etcd_wal.SNAP}/db"
 LOCKED = (DATABASE,)
 REVISION_BYTES = 17
 FIRST_REVISION = 1
-"""Of a database without keys."""
+"""The revision of a database without keys."""
 COMPACTED = (b"scheduledCompactRev", b"finishedCompactRev")
 FOUNDED = (
     "has the entries alone that each founder writes by itself: it never heard of another one, or"
@@ -42,7 +42,7 @@ FOUNDED = (
 )
 NEWEST = (3, 6)
 TERMS_MAX = 256
-"""The newest terms that are kept, to compare logs by."""
+"""How many of the newest terms are kept, to compare logs."""
 
 
 def is_here(tree: Tree) -> bool:
@@ -56,7 +56,7 @@ def digest(tree: Tree) -> bytes:
 
 
 def facts_of(tree: Tree) -> RaftFacts:
-    """Return the facts of a data directory; `damaged` holds its error."""
+    """Return the facts of a data directory; `damaged` says what is wrong with it."""
     log, why = etcd_wal.read_log(tree)
     facts = filled(
         RaftFacts,
@@ -92,7 +92,7 @@ def _with_database(tree: Tree, facts: RaftFacts) -> RaftFacts:
     base = Database.open(tree, DATABASE)
     meta = dict(base.items(b"meta"))
     applied = meta.get(b"consistent_index", b"")
-    # A compaction removes keys that were deleted, the last one, too; it leaves its own revision.
+    # A compaction removes deleted keys, perhaps also the last key.  So its revision counts, too.
     counted = [meta.get(name, b"") for name in COMPACTED] + [base.last(b"key") or b""]
     revisions = [int.from_bytes(one[:8], "big") for one in counted if len(one) >= REVISION_BYTES]
     release = dict(base.items(b"cluster")).get(b"clusterVersion", b"")
@@ -116,7 +116,7 @@ def _named(member: tuple[bytes, bytes]) -> tuple[str, str]:
 
 
 def released(text: str) -> tuple[int, ...]:
-    """Return the first two numbers of a release, (0,) where it is not known."""
+    """Return the first two numbers of a release, (0,) if it is not known."""
     parts = text.split(".")[:2]
     return tuple(int(one) for one in parts if one.isascii() and one.isdigit()) or (0,)
 

@@ -1,16 +1,16 @@
 """etcd's write-ahead log and its snapshots, 3.4 to 3.6: one Raft group, one member.
 
-    member/wal/SEQ-INDEX.wal   records, 8 bytes of length before each, filled up to 8 bytes; a
-                               checksum over all records before it in each; 64 MB are reserved
+    member/wal/SEQ-INDEX.wal   records: 8 bytes of length before each, filled up to 8 bytes; each
+                               has a checksum over all records up to it; 64 MB are reserved
     member/snap/TERM-INDEX.snap   a checksum, then the snapshot with its voters
 
-Read as etcd reads it when it starts: from the newest snapshot that is whole and of which the log
-knows.  Stricter in this: a field that etcd never writes, a term or a commit that goes back, and
-anything behind the end of the log is damage, as the type of a record is under no checksum.
+The log is read as etcd reads it at its start: from the newest whole snapshot on.  This reader is
+stricter than etcd, because no checksum covers the type of a record: a field that etcd never writes,
+a term or a commit that goes back, and anything after the end of the log count as damage.
 
 A power failure leaves a last record that is cut off, and etcd drops it.  A disk that lost synced
-data leaves the same, so such a log does not count.  A log that was cut off between two records is
-seen by its size; one that was overwritten with zeros from there on is not.
+data leaves the same, so such a log does not count.  If a log was cut off between two records, its
+size shows this; if it was overwritten with zeros from there on, nothing shows it.
 
 Source: etcd 3.4.23 and 3.6 (`server/storage/wal/{decoder,wal,repair}.go`, `walpb`, `raftpb`,
 `snapshotter.go`).
@@ -47,7 +47,7 @@ ADD, REMOVE, UPDATE, LEARN = range(4)
 
 
 class Record(IntEnum):
-    """The kind of a record, as etcd numbers it."""
+    """The kind of a record, with etcd's number."""
 
     METADATA = 1
     ENTRY = 2
@@ -58,7 +58,7 @@ class Record(IntEnum):
 
 @frozen
 class Change:
-    """An entry that changes the membership.  `changes`: kind, as etcd numbers it, and member."""
+    """An entry that changes the membership.  `changes`: etcd's number of the kind, and member."""
 
     index: int
     term: int
@@ -69,8 +69,8 @@ class Change:
 class Log:
     """The facts of the log, as far as it was read.
 
-    `start`: the newest snapshot that is whole; index 0: there is none, the log has all.  `terms`:
-    first entry and number of each term.
+    `start`: the newest whole snapshot; its index is 0 if there is none.  `mark`: the last snapshot
+    that the log names.  `terms`: first entry and number of each term.
     """
 
     start: Configuration
@@ -90,7 +90,7 @@ class Log:
     _seen: int = 0
 
     def take(self, kind: int, crc: int, data: bytes) -> None:
-        """Take a record; raises `NotAsWritten`."""
+        """Add the facts of a record; raises `NotAsWritten`."""
         if kind == Record.CHECKSUM:
             if data or (self.crc and self.crc != crc):
                 raise NotAsWritten("the checksum of a file before this one is another")
@@ -144,7 +144,7 @@ class Log:
                 raise NotAsWritten(f"more than {CHANGES_MAX} changes of members")
 
     def _earlier(self, index: int, term: int) -> None:
-        """Take an entry that the snapshot has, too: its term is compared, and nothing else."""
+        """Add an entry up to the snapshot: only its term is used."""
         if index > self._seen + 1:
             self._before.clear()
         add_term(self._before, index, term)
@@ -152,10 +152,10 @@ class Log:
 
     @property
     def all_terms(self) -> list[tuple[int, int]]:
-        """Return the first entry and the number of each term, from the first entry that is here.
+        """Return the first entry and the number of each term, from the first entry in the log on.
 
-        Entries before the snapshot count only if they lead to it: a member that was sent the
-        snapshot may have had others.
+        Entries up to the snapshot count only if the last of them is the snapshot's entry, because a
+        member that was sent the snapshot may have had other entries.
         """
         first = self.terms[:1]
         if not self.start.index or not first or first[0] != (self.start.index, self.start.term):
@@ -183,7 +183,7 @@ class Log:
 
     @property
     def is_founding(self) -> bool:
-        """Return whether it has the founders' entries alone, of term 1, before any election."""
+        """Return whether the log has only the founders' entries, of term 1, without an election."""
         return (
             not self.start.index
             and 0 < self.last_index == len(self.changes)
@@ -192,7 +192,7 @@ class Log:
 
     @property
     def configurations(self) -> Iterator[Configuration]:
-        """Yield the voters, from the snapshot or the founding on."""
+        """Yield the configurations, from the snapshot or the founding on."""
         voters, learners = self.start.voters, self.start.learners
         if self.start.index:
             yield self.start
@@ -209,7 +209,7 @@ class Log:
             one = Configuration(
                 index=change.index, term=change.term, voters=voters, learners=learners
             )
-            # The founders write one entry for each, all committed from the beginning.
+            # At the founding there is an entry for each founder, and all are committed at once.
             if not self.start.index and change.index == at and change.term == 1:
                 founding = one
                 continue
@@ -251,12 +251,12 @@ def read_log(tree: Tree) -> tuple[Log, str]:
 
 
 def has_no_log(tree: Tree) -> bool:
-    """Return whether there is no file of a log."""
+    """Return whether the directory has no file of a log."""
     return not any(map(SEGMENT.fullmatch, tree.names(WAL)))
 
 
 def _segments(tree: Tree, index: int) -> list[str]:
-    """Return the files that etcd reads, from the one with the entries after the snapshot."""
+    """Return the files that etcd reads, from the file with the snapshot's next entry on."""
     found = [match for name in tree.names(WAL) if (match := SEGMENT.fullmatch(name))]
     if not 0 < len(found) <= SEGMENTS_MAX:
         raise NotAsWritten(f"{WAL}: has {len(found)} files")
@@ -311,13 +311,16 @@ def _record(data: bytes) -> tuple[int, int, bytes]:
 
 
 def is_torn(data: bytes, at: int) -> bool:
-    """Return whether a record at this place lacks sectors, as etcd sees it."""
+    """Return whether a part of a record in one sector has only zeros; etcd calls it torn then.
+
+    `at`: the place of `data` in the file.
+    """
     begins = [0, *range(-at % SECTOR_BYTES or SECTOR_BYTES, len(data), SECTOR_BYTES)]
     return any(not any(data[one:end]) for one, end in zip(begins, [*begins[1:], None], strict=True))
 
 
 def _snapshot(tree: Tree) -> Configuration:
-    """Return the newest snapshot that is whole, as etcd chooses it; raises `NotAsWritten`."""
+    """Return the newest whole snapshot, which etcd would choose; raises `NotAsWritten`."""
     found = [match for name in tree.names(SNAP) if (match := SNAPSHOT.fullmatch(name))]
     why = ""
     for match in sorted(found, key=lambda one: one[0], reverse=True):

@@ -1,7 +1,7 @@
-"""Erlang terms in the external format: cut into their parts, and never made into values as a whole.
+"""Erlang terms in the external format: they are cut into parts, and never decoded as a whole.
 
-A term is its bytes, without the first one (131).  Every function raises `NotAsWritten` for bytes
-that are no such term; the cost is in proportion to the bytes, however deep it is.
+A term is given as its bytes, without the first byte (131).  Every function raises `NotAsWritten`
+for bytes that are no such term.  The cost is proportional to the bytes, however deep the term is.
 
 Source: OTP, "External Term Format".
 """
@@ -24,7 +24,7 @@ def is_tuple(term: bytes) -> bool:
 
 
 def parts_of(term: bytes, least: int = 1) -> list[bytes]:
-    """Return the elements of a tuple, `least` or more, each as its bytes."""
+    """Return the elements of a tuple with at least `least` elements, each as its bytes."""
     if term[:1] == b"h":
         count, at = number(term, 1, 1), 2
     elif term[:1] == b"i":
@@ -55,14 +55,14 @@ def _elements(term: bytes, count: int, at: int) -> list[bytes]:
 
 
 def atom(term: bytes) -> bytes:
-    """Return the name of an atom, nothing for other terms."""
+    """Return the name of an atom, b"" for other terms."""
     tag = term[:1]
     if tag in (b"d", b"v"):
         return term[3:]
     return term[2:] if tag in (b"s", b"w") else b""
 
 
-# tag -> (bytes of a count, bytes for each, bytes besides): for terms without parts.
+# tag -> (bytes of a count, bytes for each counted item, further bytes): terms without parts.
 _PLAIN = {
     97: (0, 0, 1),  # small integer
     98: (0, 0, 4),  # integer
@@ -79,7 +79,7 @@ _PLAIN = {
     110: (1, 1, 1),  # large integer
     111: (4, 1, 1),
 }
-# tag -> (bytes of a count, terms for each, terms besides): for terms of others.
+# tag -> (bytes of a count, terms for each counted item, further terms): terms with parts.
 _NESTED = {
     104: (1, 1, 0),  # tuple
     105: (4, 1, 0),
@@ -87,13 +87,13 @@ _NESTED = {
     116: (4, 2, 0),  # map
     113: (0, 0, 3),  # exported function
 }
-# tag -> bytes after the node's name: processes, ports.
+# tag -> bytes after the node's name, for processes and ports, and for references.
 _NAMED = {103: 9, 88: 12, 102: 5, 89: 8, 120: 12}
 _REFERENCES = {114: 1, 90: 4}
 
 
 def end_of(term: bytes, at: int) -> int:
-    """Return where the term that begins at `at` ends; raises `NotAsWritten`."""
+    """Return the place after the term that begins at `at`; raises `NotAsWritten`."""
     left = 1
     while left:
         tag = number(term, at, 1)
@@ -135,7 +135,7 @@ def pairs_of(term: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def integer(term: bytes) -> int:
-    """Return a number that is not negative."""
+    """Return the value of an integer that is not negative."""
     match term[:1]:
         case b"a":
             return number(term, 1, 1)

@@ -2,20 +2,20 @@
 
     grastate.dat    uuid: the history (which cluster).  seqno: 0 or more: stopped in order at
                     this position; -1: it runs, or crashed.  safe_to_bootstrap: 1: last to leave
-    gvwstate.dat    the last primary view, which node this was in it, and the others; removed by a
+    gvwstate.dat    the last primary view: this node's name in it, and the others'; removed by a
                     stop in order.  A node gets a new my_uuid at every start
-    galera.cache    the last write-sets with their numbers (`gcache.py`): whether two nodes have one
-                    history
+    galera.cache    the last write-sets with their numbers (`gcache.py`), which show whether two
+                    nodes have one history
 
-After a crash the position is in the data; the server tells it (`mariadbd --wsrep-recover`),
-and the operator hands it on: a number, `<uuid>:<number>`, or the text of the server's log.
+After a crash only the data has the position.  The server prints it (`mariadbd --wsrep-recover`),
+and the operator supplies it: a number, `<uuid>:<number>`, or the text of the server's log.
 
-The number of a view orders nothing by itself: it begins again when a cluster is founded
-from one node.  But a view tells which nodes continued: if y was with x in x's last view and has a
-later one without x, then x was not last.
+The number of a view alone does not order stores, because it begins again when a cluster is founded
+from one node.  But a view shows which nodes continued: if y was with x in x's last view and has a
+later view without x, then x was not last.
 
-Galera takes a missing or a damaged file for safe.  Here it is unknown; with a position that has
-its uuid the node counts as one that was killed.
+Galera takes a missing or a damaged state file for safe.  Here such a node's state is unknown,
+unless the operator supplies a position with its uuid; then it counts as a node that was killed.
 
 Source: recovery, "Foreign formats"; Galera 26.4, seen on real nodes (`tools/fixtures`).
 """
@@ -40,8 +40,8 @@ VERSION = re.compile(r"^version: *([0-9]{1,6})\.([0-9]{1,6}) *$", re.MULTILINE)
 NEWEST = (2, 1)
 NUMBER = re.compile(r"-1|[0-9]{1,19}")
 POSITION = re.compile(rf"({UUID.pattern}):(-1|[0-9]{{1,19}})")
-# the part from "," on is MariaDB's own id of the transaction. MariaDB and older servers write
-# "WSREP: Recovered position", Percona's "[WSREP] Recovered".
+# MariaDB and older servers write "WSREP: Recovered position", Percona's "[WSREP] Recovered
+# position".  After the number MariaDB may write "," and its own id of the transaction.
 RECOVERED = re.compile(
     rf"(?:WSREP:|\[WSREP\]) Recovered position:? *({UUID.pattern}):(-1|[0-9]{{1,19}})(?![0-9])"
 )
@@ -71,9 +71,9 @@ class View:
 
     @property
     def member(self) -> str:
-        """Return this node's name in the view, "" if it is not in it.
+        """Return this node's name in the view, "" if the node is not in it.
 
-        A start in vain leaves the view and counts the fourth group of `my_uuid` up.
+        A failed start does not change the view, but increases the fourth group of `my_uuid`.
         """
         if self.my_uuid in self.members:
             return self.my_uuid
@@ -126,14 +126,14 @@ def read(raw: Raw) -> Found:
             problems[0] += f"; its version {version} is newer than is known here (2.1)"
             return Found.of(raw, State.NEWER, *problems)
     if saved is None and recovered is not None and recovered.uuid:
-        # The server reads both from its rows, as after a kill.
+        # The server also finds uuid and position in its data, as after a kill.
         saved = SavedState(uuid=recovered.uuid, seqno=-1, is_safe=None)
     elif saved is not None and saved.is_safe is None:
         problems.append(f"{STATE}: no line safe_to_bootstrap: of an old version, or cut off")
     try:
         view = None if raw.file(VIEW).data is None else view_of(raw.file(VIEW))
     except NotAsWritten as error:
-        # It only helps a group to form again by itself (pc.recovery): the data do not need it.
+        # The file only helps nodes to form a group again by themselves (pc.recovery).
         problems.append(f"{error}; it shows nothing: remove it, some versions do not start with it")
     if why := raw.file(VIEW).problem:
         problems.append(f"{VIEW}: {why}; it shows nothing")
@@ -141,10 +141,10 @@ def read(raw: Raw) -> Found:
         state = State.UNREADABLE if raw.file(STATE).is_absent else State.CORRUPT
         facts = _facts(None, view, recovered)
         return Found.of(raw, state, *problems, facts=facts)
-    # A view that cannot be read is one all the same: the node was not stopped in order.
+    # Even a view that cannot be read shows that the node was not stopped in order.
     is_open = not raw.file(VIEW).is_absent
     problems += _contradictions(saved, view, recovered, is_open=is_open)
-    # A node that is refused because it is ahead loses its history in this file, and keeps its rows.
+    # A node that others refuse because it is ahead loses the uuid in this file, but keeps its data.
     cluster = "" if saved.uuid == NULL_UUID else saved.uuid
     has_rows = not cluster and recovered is not None and recovered.uuid != ""
     if has_rows and recovered is not None:
@@ -179,7 +179,7 @@ def read(raw: Raw) -> Found:
 
 
 def not_last(stores: Sequence[Found]) -> tuple[str, ...]:
-    """Return the stores that were not last, by the view files alone, a sentence each."""
+    """Return a sentence for each store that was not last, by the view files alone."""
     known = [(store, view) for store in stores if (view := _primary(store)) is not None]
     found = []
     for one, mine in known:
@@ -201,7 +201,7 @@ def not_last(stores: Sequence[Found]) -> tuple[str, ...]:
 
 
 def has_state_file(raw: Raw) -> bool:
-    """Return whether the node has a state file that says its history."""
+    """Return whether the node has a whole state file, which names its history."""
     try:
         saved_state(raw.file(STATE))
     except NotAsWritten:
@@ -210,7 +210,7 @@ def has_state_file(raw: Raw) -> bool:
 
 
 def _newer_version(file: RawFile) -> str:
-    """Return the version of a state file if it is newer than is known, else ""."""
+    """Return the version of a state file if it is newer than the known versions, else ""."""
     said = VERSION.search((file.data or b"").decode("utf-8", "replace"))
     return f"{said[1]}.{said[2]}" if said and (int(said[1]), int(said[2])) > NEWEST else ""
 
@@ -222,8 +222,8 @@ def saved_state(file: RawFile) -> SavedState:
     """Return the contents of `grastate.dat`; raises `NotAsWritten`."""
     text = text_of(file)
     found: dict[str, str] = {}
-    # Rewritten in place and padded with blanks: text after the last line is cut off, or of an older
-    # content.
+    # Galera rewrites the file in place and pads it with blanks.  So other text after the last
+    # newline was cut off, or is older.
     *lines, rest = text.replace("\r\n", "\n").split("\n")  # Galera reads CRLF, too
     if rest.strip(" "):
         raise NotAsWritten(f"{file.name}: ends within the line {shown(rest)}: cut off")
@@ -278,7 +278,7 @@ def view_of(file: RawFile) -> View:
 def recovered_position(given: bytes) -> Recovered | None:
     """Return the position that the operator supplied, None if none; raises `NotAsWritten`.
 
-    Of a log with several such lines the last one counts.
+    If a log has several lines with a position, the last line counts.
     """
     text = given.decode("utf-8", "replace").strip()
     if not text:
@@ -319,7 +319,7 @@ def _number(file: RawFile, text: str) -> int:
 
 def _state(saved: SavedState, *, is_open: bool) -> State:
     if saved.uuid == NULL_UUID:
-        # A new node's file looks the same as the one of a node that was being copied to.
+        # The file of a new node looks the same as that of a node that was being copied to.
         return State.UNFINISHED
     # A node that was stopped in order no longer has a view.
     is_clean = saved.seqno >= 0 and not is_open and saved.is_safe is not None
@@ -327,7 +327,7 @@ def _state(saved: SavedState, *, is_open: bool) -> State:
 
 
 def _position(saved: SavedState, recovered: Recovered | None, *, is_open: bool) -> int | None:
-    """Return how far the data are, None if nothing says it or two things say it differently."""
+    """Return how far the data are, None if it is unknown or if two sources contradict."""
     if saved.uuid == NULL_UUID:
         return None
     is_of_another = recovered is not None and recovered.uuid not in ("", saved.uuid)
@@ -340,15 +340,15 @@ def _position(saved: SavedState, recovered: Recovered | None, *, is_open: bool) 
 def _stopped_last(saved: SavedState, view: View | None, *, is_open: bool) -> bool:
     if saved.uuid == NULL_UUID:
         return False
-    # A mark alongside a view with others in it was made by hand; of a view that it had alone, the
-    # mark may be gone.
+    # If the view has other members, a mark was made by hand.  If the node was alone in the view,
+    # the mark may be missing.
     if view is not None:
         return view.is_primary and len(view.members) == 1
     return saved.is_safe is True and saved.seqno >= 0 and not is_open
 
 
 def _may_be_last(saved: SavedState, view: View | None) -> bool:
-    """Return whether it may have been alone: without its view, only a mark of 0 denies that."""
+    """Return whether the node may have been alone; without a view, only a mark of 0 excludes it."""
     is_shown = view is not None and view.is_primary
     return saved.uuid != NULL_UUID and not is_shown and saved.is_safe is not False
 

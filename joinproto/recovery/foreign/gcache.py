@@ -1,17 +1,18 @@
 """Galera's cache of write-sets: which transaction has which number on this node.
 
     galera.cache    a ring of the last write-sets, each with its number and its bytes, which are the
-                    same on every node but for a few in their header
+                    same on every node except for a few bytes in the header
 
-A number alone does not tell two histories apart: a node that was forced to go on counts on from
-where it was, as the others do.  Where two nodes have the same write-set under one number, their
-histories are the same up to it; where they have two, they are not.
+A number alone does not distinguish two histories: a node that was forced to continue counts on from
+its own number, and so do the others.  If two nodes have the same write-set under one number, their
+histories are the same up to there.  If they have different ones, the histories are different.
 
 The file is as large as its ring (128 MiB), so only a digest of it is kept: for each number eight
-bytes of a hash.  Only buffers in one piece from the beginning of the ring are read, and of a node
-that was stopped in order those from its oldest one on.  So of a node that was killed after the ring
-was full, the newest ones; the rest of an older lap after them begins within a buffer. Where two
-digests have no number in common, they show nothing.
+bytes of a hash.  Buffers are read from the beginning of the ring on, up to the first bytes that are
+no buffer.  If the node was stopped in order, the file names the oldest buffer, and buffers are read
+from there, too.  If it was killed after the ring was full, only the newest write-sets are found,
+because the rest of the older lap begins in the middle of a buffer.  Two digests without a common
+number show nothing.
 
 Source: galera 26.4 (`gcache_rb_store.cpp`, `gcache_bh.hpp`), seen on real nodes.
 """
@@ -27,9 +28,9 @@ from joinproto.durable.filesystem import JournalFileSystem
 
 FILE = "galera.cache"
 DIGEST = "galera.cache digest"
-"""The contents of a `Raw` in place of the file: entries of `ENTRY`, by number."""
+"""The file that a `Raw` has in place of the cache: entries of `ENTRY`, sorted by number."""
 
-BEGIN = 1_280  # behind the text and the ring's own header
+BEGIN = 1_280  # after the text and the ring's header
 TEXT_BYTES = 1_024
 HEADER = struct.Struct("<qQIHbb")  # number, context, size with this header, flags, store, type
 ENTRY = struct.Struct("<q8s")
@@ -40,7 +41,7 @@ HEAD_LEAST = 64
 
 
 def digest_of(files: JournalFileSystem, file: int) -> bytes:
-    """Return the digest of an open cache; raises `OSError`."""
+    """Return the digest of an open cache, b"" if it has another form; raises `OSError`."""
     size = files.size(file)
     text = files.read_at(file, 0, TEXT_BYTES)
     if not text.startswith(b"Version: "):
@@ -68,10 +69,10 @@ def _buffers(files: JournalFileSystem, file: int, at: int, end: int) -> Iterator
 
 
 def _common(body: bytes) -> bytes:
-    """Return a write-set without the parts that each node writes into it itself.
+    """Return a write-set without the parts of its header that differ from node to node.
 
-    That is in its header: how many before it it depends on (two bytes), as far as this node still
-    knew them, and the checksum of the header (its last eight).
+    These are two bytes that say on which former write-sets it depends, as far as the node still
+    knew them, and the checksum of the header (its last eight bytes).
     """
     size = body[2] if len(body) > HEAD_LEAST and body[:1] == b"G" else 0
     if not HEAD_LEAST <= size <= len(body):
@@ -80,6 +81,6 @@ def _common(body: bytes) -> bytes:
 
 
 def history_in(digest: bytes) -> Mapping[int, bytes]:
-    """Return number to hash; an entry that is cut off is left out."""
+    """Return the hash for each number in a digest; an entry that is cut off is left out."""
     whole = digest[: len(digest) - len(digest) % ENTRY.size]
     return dict(ENTRY.iter_unpack(whole))

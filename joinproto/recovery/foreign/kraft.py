@@ -1,16 +1,15 @@
-"""Kafka's controllers (KRaft): the metadata log, the voters, and whose directory it is.
+"""Kafka's controllers (KRaft): the metadata log, its voters, and the node of a directory.
 
     meta.properties                        cluster, node, and since 3.7 the directory's own id
     __cluster_metadata-0/quorum-state      the last epoch and vote; voters, if they are fixed
     __cluster_metadata-0/OFFSET.log        batches, each with its epoch and a checksum
-    __cluster_metadata-0/OFFSET-EPOCH.checkpoint   a snapshot: what is before it is committed
+    __cluster_metadata-0/OFFSET-EPOCH.checkpoint   a snapshot: everything before it is committed
 
-Voters are in control records of the log: the voters themselves (since 3.9) with the ids of their
-directories, or those that elected a leader.  A directory whose id is none of them was formatted
-again: it is no voter, although its node is one.  So is one that has nothing, where voters have no
-ids.
+Control records of the log have the voters: since 3.9 with the ids of their directories, or else
+those at the election of a leader.  If a node votes with another directory's id, this directory was
+formatted again, and does not vote.  A directory with nothing in its log does not vote either.
 
-An index is an offset and one: the log of a new directory ends at 0.
+An index is an offset plus one, so the log of a new directory ends at index 0.
 
 Source: Kafka 3.3 to 4.1 (`FileQuorumStateStore`, `QuorumStateData.json`, `DefaultRecordBatch`,
 `ControlRecordType`, `VotersRecord.json`, `LeaderChangeMessage.json`, `Snapshots`).
@@ -70,10 +69,10 @@ def digest(tree: Tree) -> bytes:
 
 @define
 class Log:
-    """The facts of the metadata log, as far as it was read.  `end`: the offset after its last
-    record.
+    """The facts of the metadata log, as far as it was read.
 
-    `voting`: the voters, with directories; `fixed`: those that elected the last leader.
+    `end`: the offset after the last record.  `voting`: the voters with directories.  `fixed`: the
+    voters at the election of the last leader.
     """
 
     end: int = 0
@@ -83,7 +82,7 @@ class Log:
     batches: int = 0
 
     def take(self, head: bytes, rest: bytes) -> None:
-        """Take a batch; raises `NotAsWritten`."""
+        """Add the facts of a batch; raises `NotAsWritten`.  `rest`: its bytes after `head`."""
         first, _, epoch, magic, checksum, attributes, delta, *_, count = HEAD.unpack(head)
         if magic != 2 or crc32c(rest, crc32c(head[CHECKED_AT:])) != checksum:
             raise NotAsWritten("a checksum is wrong")
@@ -103,7 +102,7 @@ class Log:
 
 
 def facts_of(tree: Tree) -> RaftFacts:
-    """Return the facts of a directory; raises `NotAsWritten` if it does not name its owner."""
+    """Return the facts of a directory; raises `NotAsWritten` if it does not name its node."""
     said = _properties(tree)
     node, own = said.get("node.id", ""), said.get("directory.id", "")
     if not node.isdecimal() or not said.get("cluster.id"):
@@ -164,7 +163,7 @@ def _properties(tree: Tree) -> Mapping[str, str]:
 
 
 def _state(tree: Tree) -> tuple[frozenset[str], int, str]:
-    """Return voters that are fixed, the last epoch, and the vote in it."""
+    """Return the fixed voters, the last epoch, and the vote in this epoch."""
     size = tree.size(STATE)
     if size is None:
         raise NotAsWritten(f"{STATE}: is not there: it may have voted, and forgot it")
@@ -181,7 +180,7 @@ def _state(tree: Tree) -> tuple[frozenset[str], int, str]:
 
 
 def _read(tree: Tree, log: Log) -> int:
-    """Read the newest snapshot and the log behind it; return up to where all is committed."""
+    """Read the newest snapshot and the log after it; return the offset of the snapshot."""
     names = tree.names(FOLDER)
     snapshots = [match for name in names if (match := CHECKPOINT.fullmatch(name))]
     committed = 0
@@ -250,13 +249,13 @@ def _records(data: bytes, count: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Return the signed number at this place, and where the next one begins."""
+    """Return the signed number at `at`, and the place after it."""
     found, at = varint(data, at)
     return (found >> 1) ^ -(found & 1), at
 
 
 def _voting(voters: Iterator[str], index: int, epoch: int) -> Configuration:
-    """Return the voters from a control record on."""
+    """Return the configuration of a control record."""
     try:
         found = frozenset(voters)
     except (struct.error, IndexError):
@@ -267,7 +266,7 @@ def _voting(voters: Iterator[str], index: int, epoch: int) -> Configuration:
 
 
 def _leader(value: bytes) -> Iterator[str]:
-    """Yield the voters of which a leader was elected; with their directories since version 1."""
+    """Yield the voters at the election of a leader; with directories since version 1."""
     (version,) = struct.unpack_from(">h", value)
     count, at = varint(value, 6)
     for _ in range(count - 1):
@@ -292,7 +291,7 @@ def _voters(value: bytes) -> Iterator[str]:
 
 
 def _tags(value: bytes, at: int) -> int:
-    """Return the tags after the fields, which later versions may have added."""
+    """Return the place after the tagged fields at `at`, which later versions may have added."""
     count, at = varint(value, at)
     for _ in range(count):
         _, at = varint(value, at)
@@ -302,7 +301,7 @@ def _tags(value: bytes, at: int) -> int:
 
 
 def _id(data: bytes) -> str:
-    """Return an id as Kafka shows it."""
+    """Return an id in the form in which Kafka shows it."""
     if len(data) < 16:
         raise NotAsWritten("an id is cut off")
     return base64.urlsafe_b64encode(data).decode().rstrip("=")

@@ -1,17 +1,17 @@
-"""Mnesia's tables as they lie on a node's disk: which definitions a node has.
+"""Mnesia's tables on a node's disk: which definitions the node has.
 
     TABLE.DCD       a table as it was when it was last written whole
-    TABLE.DCL       what changed since: {{Table, Key}, Record, Op}
+    TABLE.DCL       the changes since: {{Table, Key}, Record, Op}
     PREVIOUS.LOG,   transactions that are in no table's file yet: `commit` with its changes, and
-    LATEST.LOG      `decision` for those that asked other nodes first
+    LATEST.LOG      `decision` for transactions that asked other nodes first
 
-Each is a log of Erlang's `disk_log`: four bytes of magic, four that say whether it was closed, then
-for each term its size, four bytes of magic and the term in the external format.  Bytes after the
-last whole term are of a write that did not end.  Mnesia drops it without a word; here it condemns
-the file, because a loss by a bad disk looks the same, and may be much.
+Each file is a log of Erlang's `disk_log`: four bytes of magic, four that say whether it was closed,
+then for each term its size, four bytes of magic and the term in the external format.  Bytes after
+the last whole term belong to an unfinished write.  Mnesia drops them silently.  Here the file
+counts as damaged, because a bad disk leaves the same, and may have lost much.
 
-A record is never decoded: only its place, and those of its parts, in the bytes are found.  Tables
-are taken as sets.
+A record is never decoded: only the places of its parts in the bytes are found.  Tables are treated
+as sets.
 
 Source: OTP 25 (`disk_log_1.erl`, `mnesia_log.erl`, `erl_ext_dist`), RabbitMQ 3.10 on Debian 12.
 """
@@ -50,13 +50,13 @@ NOT_DEFINED = {"rabbit_node_maintenance_states"}
 MAGIC, ITEM_MAGIC = bytes((1, 2, 3, 4)), bytes((98, 87, 76, 65))
 OPENED, CLOSED = bytes((6, 7, 8, 9)), bytes((99, 88, 77, 11))
 QUEUE_LASTS = 6
-"""Of `amqqueue`: the tag, name, durable, auto_delete, exclusive_owner, arguments."""
+"""Fields of `amqqueue` that count: tag, name, durable, auto_delete, exclusive_owner, arguments."""
 HASHED_FROM = 65_528
-"""A term of this many bytes has an MD5 in front of it."""
+"""A term of this many bytes or more has an MD5 before it."""
 
 
 def names_in(entries: Collection[str]) -> tuple[str, ...]:
-    """Return the files of a directory that are read here."""
+    """Return the names of Mnesia's files in a directory."""
     tables = (
         name
         for name in entries
@@ -68,8 +68,8 @@ def names_in(entries: Collection[str]) -> tuple[str, ...]:
 
 
 def definitions_in(files: Mapping[str, bytes]) -> Definitions:
-    """Return the definitions in these files, by their names; raises `NotAsWritten`."""
-    # A start renames the log before it writes another, and a kill may come between.
+    """Return the definitions in these files (names to contents); raises `NotAsWritten`."""
+    # A start renames the log before it writes a new one, and a kill may happen in between.
     if not files.get(LATEST) and not files.get(PREVIOUS):
         raise NotAsWritten(f"{LATEST}: is {'empty' if LATEST in files else 'not there'}")
     tables = _Tables()
@@ -100,9 +100,7 @@ def definitions_in(files: Mapping[str, bytes]) -> Definitions:
 
 
 def definitions_of(files: Sequence[RawFile]) -> tuple[Definitions | None, str]:
-    """Return the definitions in the tables, or the reason why there are none; neither if no table
-    exists.
-    """
+    """Return the definitions in the tables, or None and the reason, "" if no table exists."""
     here = {file.name: file for file in files if file.name.endswith((WHOLE, CHANGES, ".LOG"))}
     refused = [f"{name}: {file.problem}" for name, file in here.items() if file.problem]
     refused += [f"{name}: is not there" for name in ALWAYS if name not in here]
@@ -131,7 +129,7 @@ class _Tables:
             self.own.add(hashed)
 
     def change(self, parts: list[bytes]) -> None:
-        """Take `{{Table, Key}, Record, Op}`."""
+        """Apply a change: the parts of `{{Table, Key}, Record, Op}`."""
         table, key, *_ = external.parts_of(parts[0], 2)
         name, op = external.atom(table), external.atom(parts[2])
         if not name.startswith(b"rabbit_") or name.decode("utf-8", "replace") in NOT_DEFINED:
@@ -150,7 +148,7 @@ class _Tables:
             raise NotAsWritten(f"a change of Mnesia's that is not known: {op!r}")
 
     def transact(self, terms: list[bytes]) -> None:
-        """Take the transactions of a log; those that are not decided yet are in doubt."""
+        """Apply the transactions of the logs; those that are not decided yet are in doubt."""
         committed = set()
         entries = [external.parts_of(term) for term in terms]
         counted = [
@@ -164,7 +162,8 @@ class _Tables:
         for parts in counted:
             if external.atom(parts[0]) != b"commit":
                 continue
-            # Behind its node and decision: tables in memory, on disc too, on disc only.
+            # After the node and the decision there are changes of tables in memory, then in memory
+            # and on disc, then on disc only.
             changes = [change for part in parts[4:6] for change in external.items_of(part)]
             if external.is_tuple(parts[2]):
                 asked = external.parts_of(parts[2], 2)
@@ -178,8 +177,8 @@ class _Tables:
 def _lasting(table: bytes, record: bytes) -> bytes:
     """Return the parts of a record that no node changes by itself.
 
-    Of a queue: its name, the declared properties, and its arguments.  The rest says which node
-    leads it and which ones have copies, and it is written again at each node that comes or goes.
+    For a queue these are its name, the declared properties and its arguments.  The rest says which
+    nodes lead it and have copies; it is written again when a node comes or goes.
     """
     return (
         b"".join(external.parts_of(record)[:QUEUE_LASTS])
@@ -189,7 +188,7 @@ def _lasting(table: bytes, record: bytes) -> bytes:
 
 
 def _is_of_a_new_node(table: bytes, key: bytes) -> bool:
-    """Return whether RabbitMQ itself defines this on a node that is new."""
+    """Return whether RabbitMQ itself makes this definition on a new node."""
     match table:
         case b"rabbit_durable_exchange":
             return b"amq." in key or key.endswith(bytes(4))
@@ -203,7 +202,7 @@ def _is_of_a_new_node(table: bytes, key: bytes) -> bool:
 
 
 def keys_of_queue(vhost: str, queue: str) -> frozenset[bytes]:
-    """Return the keys of a queue among the definitions, in both forms of an atom."""
+    """Return the keys that a queue may have in the definitions: atoms have two forms."""
     texts = vhost.encode(), queue.encode()
     names = [b"m" + len(one).to_bytes(4, "big") + one for one in texts]
     found = set()
@@ -224,7 +223,7 @@ def _hash(data: bytes) -> bytes:
 def _terms(name: str, data: bytes) -> Iterator[bytes]:
     """Yield the terms of a log, without their first byte (131); raises `NotAsWritten`."""
     if not data and name == LATEST:
-        return  # a kill right after it was made
+        return  # the node was killed right after it created the file
     if data[:4] != MAGIC or data[4:8] not in (OPENED, CLOSED):
         raise NotAsWritten(f"{name}: is no log of Erlang's")
     at = 8

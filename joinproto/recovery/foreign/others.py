@@ -1,10 +1,10 @@
-"""Directories of other programs, recognised by files that only they have: named, not judged.
+"""Directories of programs that joinproto cannot read: they are recognised, and not judged.
 
-A directory that is not read is not broken: it is never called corrupt, and no advice says to give
-it up.  The first entry of `OTHERS` that fits names the program.
+Such a directory may be whole, so it is never called corrupt, and no advice says to give it up.  The
+first entry of `OTHERS` that fits names the program.
 
-Source: the programs' own documents; NATS 2.9, Redis 7.0, ZooKeeper 3.8 and MariaDB 10.11 as they
-write them.
+Source: the programs' own documents; directories written by NATS 2.9, Redis 7.0, ZooKeeper 3.8 and
+MariaDB 10.11.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from attrs import frozen
 
 @frozen
 class Other:
-    """A program; the names that its directory has, and must not have; `advice` for its operator."""
+    """A program, and the names that its directory must have (`has`) and must not have (`lacks`)."""
 
     name: str
     has: frozenset[str]
@@ -84,11 +84,11 @@ UNKNOWN_PROGRAM = Other(
 NOT_DATA = frozenset({"lost+found"})
 
 TELLING = frozenset[str]().union(*(one.has | one.lacks for one in OTHERS))
-"""All names that tell one from another."""
+"""All names by which a program is recognised."""
 
 
 def other_in(entries: Collection[str]) -> Other | None:
-    """Return the owner of a directory, None if it is empty."""
+    """Return the program that wrote a directory with these names, None if it is empty."""
     names = frozenset(entries)
     known = (one for one in OTHERS if one.has <= names and not one.lacks & names)
     return next(known, UNKNOWN_PROGRAM if names else None)

@@ -1,19 +1,19 @@
-"""PostgreSQL 12 to 18: which history of the log a directory is on, and where its log ends.
+"""PostgreSQL 12 to 18: the history of timelines that a directory is on, and where its log ends.
 
     global/pg_control          a checksum over: system identifier, state, last checkpoint, timeline,
-                               how far a standby has to go before it is consistent
+                               how far a standby must go before it is consistent
     pg_wal/TIMELINE.history    the timelines before this one, and where each was left
     pg_wal/TIMELINE..SEGMENT   the log: followed from the last checkpoint, record by record, to the
-                               last one whose checksum is right
+                               last record whose checksum is right
 
 Two directories of one system have a common beginning.  It ends where one of them left a timeline on
-which the other one continued: the fork point.  A directory whose log ends before it is behind the
-other one; one that goes beyond has records that the other lacks.  Two standbys of one primary that
-are promoted each by itself number their timelines alike; `pg_rewind` takes them for one, and here
-the first records tell.
+which the other one continued: the fork point.  A directory whose log ends before the fork point is
+behind the other one; a directory whose log goes beyond it has records that the other lacks.  If two
+standbys of one primary are both promoted, their new timelines have the same number.  `pg_rewind`
+takes these for one timeline; here the first records on them distinguish the two.
 
-Versions 15, 17 and 18 were read as the real programs wrote them, the others by their source; on
-x86 and ARM.
+Directories written by the real versions 15, 17 and 18 were read, on x86 and ARM.  The other
+versions are read by their source.
 
 Source: PostgreSQL, `catalog/pg_control.h`, `access/xlogrecord.h`, `xlog_internal.h`,
 `pg_rewind.c` (`findCommonAncestorTimeline`), `timeline.c`.
@@ -45,9 +45,9 @@ CONTROL, PID = "global/pg_control", "postmaster.pid"
 VERSIONS = {1201: "12", 1300: "13 to 16", 1700: "17", 1800: "18"}
 OLDEST, NEWEST = 12, 18
 CONTROL_BYTES = 8192
-CHECKSUMS_AT = (292, 288)  # of 18, and of those before
-ANY_CHECKSUM_AT = range(512 - 4, 64, -4)  # of a version that is not known
-HEAD_BYTES = 40  # of a page, at most: a place behind a record may be before it
+CHECKSUMS_AT = (292, 288)  # the places in version 18 and in older versions
+ANY_CHECKSUM_AT = range(512 - 4, 64, -4)  # possible places in an unknown version
+HEAD_BYTES = 40  # longest head of a page; the end of a record may be before or after it
 STATES = (
     "starting up",
     "shut down",
@@ -65,7 +65,7 @@ TIMELINES_MAX, HISTORY_BYTES_MAX = 10_000, 4 << 20
 
 @frozen(kw_only=True)
 class Stretch:
-    """A timeline from one place in the log to another; of the last, to the end of the log."""
+    """A timeline from one place in the log to another; the last timeline goes to the log's end."""
 
     timeline: Annotated[int, "its number"]
     begin: Annotated[int, "where it begins"]
@@ -127,7 +127,7 @@ def facts_of(tree: Tree) -> Control:
         raise NotAsWritten(f"{CONTROL}: files of the log have {segment} bytes")
     names = tree.names("")
     ran_in, run = _pid_file(tree)
-    # Only a primary writes such a file; a base backup that was never started has a copy of it.
+    # Only a primary writes these states; a base backup that was never started has a copy.
     is_own = state in OF_A_PRIMARY and MARKS[2] not in names
     control = Control(
         ran_in=ran_in,
@@ -161,7 +161,7 @@ def facts_of(tree: Tree) -> Control:
     last = stretches[-1]
     if last.begin and not last.birth and walks[-1].is_there(last.begin):
         faults.append(f"{WAL}: timeline {last.timeline} does not begin at {place(last.begin)}")
-    # A standby continues to the end of its log, and leaves the timeline only there.
+    # A standby reads its log to the end before it leaves a timeline, so no later files can follow.
     if before and any(one > last.begin // segment for one in walks[-1].written(before[-1][0])):
         faults.append(f"{WAL}: timeline {before[-1][0]} goes on behind {place(last.begin)}")
     damaged = faults[0] if faults else ""
@@ -169,7 +169,7 @@ def facts_of(tree: Tree) -> Control:
 
 
 def _checksum(data: bytes, places: Sequence[int]) -> str:
-    """Return the checksum at the first of these places where it is right; "": at none."""
+    """Return the checksum at the first of these places where it is right, "" if it never is."""
     for at in places:
         found = data[at : at + 4]
         if len(found) == 4 and crc32c(data[:at]) == int.from_bytes(found, "little"):
@@ -178,13 +178,13 @@ def _checksum(data: bytes, places: Sequence[int]) -> str:
 
 
 def _release(tree: Tree) -> int:
-    """Return the release that the directory is of, 0 if it does not say so."""
+    """Return the release that the directory names, 0 if it names none."""
     said = tree.read(RELEASE, 0, 16).split() if tree.size(RELEASE) else []
     return int(said[0]) if said and re.fullmatch(rb"[0-9]{2,3}", said[0]) else 0
 
 
 def _not_known(data: bytes, version: int, release: int) -> Control:
-    """Return that another release wrote this; raises `NotAsWritten` if it is damaged."""
+    """Return the facts of a directory of an unknown release; raises `NotAsWritten` if damaged."""
     is_whole = bool(_checksum(data, ANY_CHECKSUM_AT))
     if not (data and release > NEWEST) and not (is_whole and version not in VERSIONS):
         raise NotAsWritten(f"{CONTROL}: {'its checksum is wrong' if data else 'is not there'}")
@@ -198,16 +198,16 @@ def _not_known(data: bytes, version: int, release: int) -> Control:
 
 
 def _pid_file(tree: Tree) -> tuple[str, tuple[str, ...]]:
-    """Return in which directory a server left its pid file, and a mark of that run."""
+    """Return the directory that the server's pid file names, and a mark of that run."""
     size = tree.size(PID)
     data = tree.read(PID, 0, min(size, 4096)) if size else b""
-    # Process, directory, start, port, sockets, address, a key made of the directory's inode.
+    # The lines: process, directory, start, port, sockets, address, a key with an inode in it.
     lines = data.decode("utf-8", "replace").splitlines()
     return (lines[1], (f"run {crc32c(data):08x}",)) if len(lines) >= 7 else ("", ())
 
 
 def _history(tree: Tree, timeline: int) -> list[tuple[int, int]]:
-    """Return the timelines before this one, and where each was left."""
+    """Return the timelines before `timeline`, and where each was left."""
     if timeline == 1:
         return []
     name = f"{WAL}/{timeline:08X}.history"
@@ -262,7 +262,7 @@ def _told(raw: Raw, control: Control) -> Found:
 
 
 def _copied(raw: Raw, control: Control) -> str:
-    """Return that this is a copy of a server's directory, where its pid file names another."""
+    """Return a warning if the pid file names another directory, so that this is a copy; else ""."""
     if control.ran_in in ("", raw.path):
         return ""
     return (
@@ -283,7 +283,7 @@ def control_of(found: Found) -> Control | None:
 
 
 def place(at: int) -> str:
-    """Return a place in the log as PostgreSQL writes it."""
+    """Return a place in the log in PostgreSQL's form."""
     return f"{at >> 32:X}/{at & 0xFFFFFFFF:X}"
 
 
@@ -293,10 +293,10 @@ def lineage(control: Control) -> str:
 
 @frozen
 class Parting:
-    """The relation of two directories: equal up to `at` on `timeline`, then different bytes.
+    """The relation of two directories: their logs are equal up to `at` on `timeline`.
 
-    `left`: where the first of them left this timeline, which is the fork point; None if neither
-    did.
+    `left`: where one of them left this timeline, the fork point; None if neither did.  `mine`,
+    `theirs`: how many bytes of log each has after `at`.
     """
 
     timeline: int
@@ -307,13 +307,13 @@ class Parting:
 
 
 def _differ(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Return whether the first records of two timelines are others; the shorter one may be cut."""
+    """Return whether the first records of two timelines differ, as far as both have them."""
     both = min(len(mine), len(theirs))
     return mine[:both] != theirs[:both]
 
 
 def parting(one: Control, other: Control) -> Parting | None:
-    """Return where the histories of two directories part, None if they have no beginning alike."""
+    """Return where the histories of two directories part, None without a common beginning."""
     common: Parting | None = None
     for mine, theirs in zip(one.history, other.history, strict=False):
         if (mine.timeline, mine.begin) != (theirs.timeline, theirs.begin):

@@ -1,7 +1,7 @@
 """PostgreSQL's log (`pg_wal`), followed from one record to the next, on one timeline after another.
 
-A file is a segment of the log, a row of pages of 8 kB; each page begins with a head that names its
-place.  A record has its length, the place of the record before it, and a checksum.
+A file is a segment of the log and consists of pages of 8 kB.  Each page begins with a head that
+names its place.  A record has its length, the place of the record before it, and a checksum.
 
 Source: PostgreSQL, `access/xlogrecord.h`, `xlog_internal.h`, `xlogreader.c`.
 """
@@ -25,15 +25,18 @@ BIRTH_RECORDS, PAGE_BYTES, PAGES_AHEAD = 4, 8192, 64
 
 
 class _Overwritten(Exception):
-    """A page tells that the record before it was given up after a crash, and the log continues."""
+    """A page says that the record before it was given up after a crash, and the log continues."""
 
 
 class _Over(NotAsWritten):
-    """The log ends here as a crash leaves it: the rest of a record is not there."""
+    """The log ends as after a crash: the rest of a record, or the next page, is missing."""
 
 
 class Walk:
-    """The log, from one record to the next."""
+    """The log, from one record to the next.
+
+    `timelines`: number of each timeline, and where it begins.  `checksum`: of the last record.
+    """
 
     def __init__(
         self, tree: Tree, segment: int, system: str, timelines: Sequence[tuple[int, int]]
@@ -49,11 +52,11 @@ class Walk:
         self.checksum = 0
 
     def end(self, at: int) -> tuple[int, str, bool]:
-        """Return where the last whole record behind this one ends, why, and if that is damage.
+        """Return where the last whole record after `at` ends, why, and whether that is damage.
 
-        The server writes whole pages, blank behind the last record; so anything else in its page,
-        or a whole record behind a bad one, was written and is lost.  A record that continues in a
-        page that was never written is left by a crash.
+        The server writes whole pages, with zeros after the last record.  So other bytes in the rest
+        of the page, or a whole record after a bad one, show that records are lost.  A crash leaves
+        a record that continues in a page that was never written; this is no damage.
         """
         before = 0
         while True:
@@ -69,7 +72,7 @@ class Walk:
             before, at = start, following
 
     def _goes_on(self, bad: int) -> bool:
-        """Return whether a whole record lies behind the end."""
+        """Return whether there is a whole record after the place `bad`."""
         at = bad
         for _ in range(PAGES_AHEAD):
             page = self._peek(at, PAGE_BYTES - at % PAGE_BYTES)
@@ -87,7 +90,7 @@ class Walk:
         return False
 
     def written(self, timeline: int) -> Iterator[int]:
-        """Yield the number of each file of a timeline that was not only reserved."""
+        """Yield the segment's number for each file of a timeline that has been written to."""
         per = (1 << 32) // self.segment
         for name in self.names:
             if re.fullmatch(f"{timeline:08X}[0-9A-F]{{16}}", name):
@@ -97,7 +100,7 @@ class Walk:
                     yield number
 
     def is_there(self, at: int) -> bool:
-        """Return whether the log still has this place."""
+        """Return whether the log has the byte at this place."""
         return bool(self._peek(at, 1))
 
     def _peek(self, at: int, count: int) -> bytes:
@@ -107,8 +110,9 @@ class Walk:
             return b""
 
     def birth(self, begin: int, end: int) -> str:
-        """Return the mark that distinguishes this timeline from another of the same number and
-        beginning.
+        """Return the checksums of a timeline's first records, "" if they are gone.
+
+        They distinguish it from another timeline of the same number and beginning.
         """
         found: list[str] = []
         at = begin
@@ -121,7 +125,10 @@ class Walk:
         return " ".join(found)
 
     def _record(self, at: int, before: int) -> tuple[int, int]:
-        """Return where a record begins, and where the one behind it may begin."""
+        """Return where the record at `at` begins, and where the next record may begin.
+
+        `before`: where the former record began, 0 if that is not checked.
+        """
         at = self._first(at)
         head, _ = self._bytes(at, 4)
         (size,) = struct.unpack("<I", head)
@@ -139,11 +146,11 @@ class Walk:
         return at, -(-following // 8) * 8
 
     def _first(self, at: int) -> int:
-        """Return the place of a record that begins at the beginning of a page."""
+        """Return the place of a record; at the beginning of a page it is after the page's head."""
         return at if at % PAGE_BYTES else at + self._head(at, 0)
 
     def _bytes(self, at: int, count: int) -> tuple[bytes, int]:
-        """Return the bytes of a record, which may go over several pages, and where they end."""
+        """Return `count` bytes of a record, which may be on several pages, and the place after."""
         found = bytearray()
         while len(found) < count:
             if at % PAGE_BYTES == 0:
@@ -155,14 +162,14 @@ class Walk:
         return bytes(found), at
 
     def _head(self, at: int, rest: int) -> int:
-        """Return how long the head of a page is; `rest`: bytes of a record that continues in it."""
+        """Return the length of a page's head; `rest`: bytes of a record that continue on it."""
         _, info, timeline, place, left = PAGE.unpack(self._read(at, PAGE.size))
         is_long = at % self.segment == 0
         if place != at or bool(info & 2) is not is_long or timeline > self.timelines[-1][0]:
             raise _Over("no page follows")
         if info & 8 and rest and info & 1 == 0:
             raise _Overwritten(at + (40 if is_long else 24))
-        # Where only the first bytes of a record were read, the rest is not asked for.
+        # `left` may be larger than `rest`, because perhaps only a record's first bytes are read.
         if bool(info & 1) is not bool(rest) or left < rest:
             raise _Over("the next page does not go on with the record")
         if is_long and struct.unpack("<Q", self._read(at + 24, 8))[0] != self.system:

@@ -1,4 +1,4 @@
-"""Protocol Buffers, as far as etcd writes them: numbers and bytes, each field's last value.
+"""Protocol Buffers, as far as etcd uses them: numbers and bytes; a field's last value counts.
 
 Source: protobuf.dev, "Encoding".
 """
@@ -14,7 +14,7 @@ Value = int | bytes
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number at this place, and where the next one begins."""
+    """Return the number at `at`, and the place after it; raises `NotAsWritten`."""
     number = 0
     for shift, byte in enumerate(data[at : at + VARINT_BYTES_MAX]):
         number |= (byte & 127) << (7 * shift)
@@ -43,11 +43,14 @@ def fields(data: bytes) -> Iterator[tuple[int, Value]]:
 
 
 class Message(dict[int, Value]):
-    """Fields by their number.  A field of another kind, or that is not known, is refused."""
+    """Values of fields by field number.  Fields of another kind and unknown fields are refused."""
 
     @classmethod
     def read(cls, data: bytes, numbers: str, texts: str = "") -> Message:
-        """Return a message; `numbers`, `texts`: the digits of such fields."""
+        """Return a message; raises `NotAsWritten`.
+
+        `numbers`, `texts`: the fields that may have numbers or bytes, as "1 2 3".
+        """
         found = cls()
         for field, value in fields(data):
             known = numbers if isinstance(value, int) else texts

@@ -4,13 +4,14 @@
     0.6            cluster/cluster.uuid and cluster/shutdown.uuid, without a newline;
                    some builds of early 2010 add cluster/config.seq, a decimal number
 
-A null shutdown-id (all zeros) is a dirty store, any other a clean one.  These ids are random:
-equality is all there is.  So of several dirty stores nothing says which is the latest, and
-two clean ones with different ids are not the same.  `config.seq` counts the changes of
-membership: it orders, but equal numbers do not mean equal data, and nothing says who else
-was there.
+A store with a null shutdown-id (all zeros) is dirty, any other is clean.  The ids are random, so
+only equality means something.  So nothing shows which of several dirty stores is the latest, and
+two clean stores with different ids have different data.  `config.seq` counts the changes of
+membership.  It orders stores, but equal numbers do not mean equal data, and no file names the other
+members.
 
-Source: recovery, "Foreign formats"; `joinproto/reference/qpid/store_status.py` for its life.
+Source: recovery, "Foreign formats"; `joinproto/reference/qpid/store_status.py` for how Qpid uses
+the status.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ SEQUENCE = re.compile(r"[0-9]{1,19}")
 
 def read(raw: Raw) -> Found:
     """Return the contents of the status files; never raises, whatever the bytes are."""
-    # Next to a `store.status` the older files do not count.
+    # If there is a `store.status`, the older files do not count.
     is_new = not raw.file(STATUS).is_absent
     files = [raw.file(name) for name in ((STATUS,) if is_new else OLD)]
     if said := tuple(f"{file.name}: {file.problem}" for file in files if file.problem):
@@ -58,8 +59,8 @@ def read(raw: Raw) -> Found:
 def _new(raw: Raw) -> Found:
     file = raw.file(STATUS)
     lines = text_of(file).split("\n")
-    # Without its last newline it may have been cut off; only right after a whole id is that
-    # without harm.
+    # Without its last newline the file may have been cut off.  This is harmless only after a whole
+    # id.
     if lines[-1] == "":
         lines.pop()
     if len(lines) < 2:

@@ -1,17 +1,17 @@
 """RabbitMQ with Mnesia (up to 4.2): the nodes of a cluster, and those that ran when one stopped.
 
     cluster_nodes.config         {AllNodes, DiscNodes}.
-    nodes_running_at_shutdown    the nodes that ran, kept up to date while this one runs
-    force_load                   there: at its next start this node waits for no member
+    nodes_running_at_shutdown    the running nodes, kept up to date while this node runs
+    force_load                   if it exists, this node waits for no other at its next start
 
 The lists are the same whether a node was stopped or killed, so no store is ever clean.
 There is no cluster id: `clustered` groups nodes of which one counts the other as a member.
 
-A start that was cut off leaves a trap.  A node that comes up and finds another first writes down
-the view of *that one*, itself not included; if it dies while it waits, its own list is gone.  So a
-list without the node itself says nothing about when it stopped.
+An interrupted start may overwrite the list.  A node that starts and finds another node first writes
+the list of *that* node, without itself.  If it dies while it waits, its own list is gone.  So a
+list without the node itself says nothing about when the node stopped.
 
-The node's own name is nowhere in the text files: it is the name of the directory.
+The node's own name is not in the text files; it is the name of the directory.
 
 Source: recovery, "Foreign formats"; RabbitMQ 3.10, seen on real nodes (`tools/fixtures`).
 """
@@ -38,7 +38,7 @@ FORCE = "force_load"
 NAMES = (CLUSTER, RUNNING, FORCE)
 
 more = mnesia.names_in
-"""The files of Mnesia's tables; a directory without them says less."""
+"""Names the files of Mnesia's tables, which a directory may lack."""
 GLOBS = (
     mnesia.PREVIOUS,
     mnesia.LATEST,
@@ -50,9 +50,7 @@ GLOBS = (
 
 @frozen(kw_only=True)
 class NodeFiles:
-    """The contents of the files.  `node`: "" if not known; `running`: None if the file does not
-    say.
-    """
+    """The contents of the three files.  `node`: "" if not known; `listed`: the running nodes."""
 
     node: str
     members: tuple[str, ...]
@@ -66,7 +64,7 @@ class NodeFiles:
 
     @property
     def running(self) -> frozenset[str] | None:
-        """Return the nodes that ran when this one stopped, None if its list does not say that."""
+        """Return the nodes that ran when this node stopped, None if its own list is gone."""
         return frozenset(self.listed) if self.node in self.listed else None
 
 
@@ -95,13 +93,13 @@ def read(raw: Raw) -> Found:
     definitions, unread = (None, "") if said.is_ram else mnesia.definitions_of(raw.files)
     return Found.of(
         raw,
-        # A ram node has nothing on its disc that anybody could start from.
+        # A ram node has no data on its disc from which a cluster could start.
         State.EMPTY if said.is_ram else State.DIRTY,
         *_problems(raw, said),
         unread,
         *broken,
         member=said.node,
-        # With the ram nodes: while one of them ran on, a disc node could come and go.
+        # Ram nodes count, because a disc node could start and stop while a ram node ran.
         last_view=None if ran is None else LastView(members=ran),
         stopped_last=ran == frozenset({said.node}),
         node=_node(said, definitions, is_damaged=unread != ""),
@@ -111,7 +109,7 @@ def read(raw: Raw) -> Found:
 
 
 def _listed(raw: Raw) -> tuple[str, ...]:
-    """Return the members that the lists name, () where they cannot be read."""
+    """Return the members that the lists name, () if the lists cannot be read."""
     try:
         return said_by(raw).members
     except NotAsWritten:
@@ -119,7 +117,7 @@ def _listed(raw: Raw) -> tuple[str, ...]:
 
 
 def said_by(raw: Raw) -> NodeFiles:
-    """Return the contents of the two files; raises `NotAsWritten`."""
+    """Return the contents of the lists; raises `NotAsWritten`."""
     cluster, running = raw.file(CLUSTER), raw.file(RUNNING)
     match term_of(cluster):
         case Tuple((List() as all_nodes, List() as disc_nodes)):
@@ -147,9 +145,9 @@ def said_by(raw: Raw) -> NodeFiles:
 def wait_graphs(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple[WaitGraph, ...]:
     """Return the wait graph of each cluster among these stores, the largest cluster first.
 
-    Stores that cannot be read, do not say which node they are, or are there twice are left
-    out: of two copies it is unknown which one the node went on with.  `gone`: nodes whose
-    disc is lost for good.
+    Stores that cannot be read, or whose node is unknown, are left out.  If there are two copies of
+    a node's store, its list does not count, because it is unknown with which copy the node
+    continued.  `gone`: nodes whose disc is lost for good.
     """
     lists = [store.node for store in stores if store.node is not None]
     names = [item.name for item in lists]
@@ -163,7 +161,7 @@ def wait_graphs(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple
 
 
 def refused(stores: Sequence[Found]) -> tuple[str, ...]:
-    """Return the nodes that count another as a member that does not count them, in words."""
+    """Return a sentence for each node that counts another node which does not count it."""
     lists = {store.node.name: store.node for store in stores if store.node is not None}
     return tuple(
         f"{one} counts {other} as a member, and {other} does not count {one}: it was forgotten, or"
@@ -177,8 +175,8 @@ def refused(stores: Sequence[Found]) -> tuple[str, ...]:
 def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
     """Return the stores with their `cluster`: the first name among nodes that belong together.
 
-    A node that was forgotten counts others that do not count it; it belongs to their cluster.  With
-    Khepri two belong together if each was once a member with the other.
+    A node that was removed from a cluster still counts its members, so it belongs to this cluster.
+    With Khepri two nodes belong together if each was once a member with the other.
     """
     stores = nodes.clustered(stores)
     stores = _without_blank(stores)
@@ -191,12 +189,12 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
 
 
 def _without_blank(stores: Sequence[Found]) -> tuple[Found, ...]:
-    """Return the stores, a node that was reset or began again as one that has nothing.
+    """Return the stores; a node that was reset or began again becomes an empty store.
 
-    It lists itself alone and has only the definitions that RabbitMQ makes for a new node.  Where
-    its tables were not read, it is taken for one only with the stores of a cluster.  Alone, it may
-    be a cluster of one node, or a new node that was killed before it had tables: then nothing is
-    known.
+    Such a node lists itself alone and has only the definitions that RabbitMQ makes for a new node.
+    If its tables were not read, it counts as reset only next to stores of a larger cluster.
+    Otherwise it may be a cluster of one node, or a new node that was killed before it had tables,
+    and its state is unknown.
     """
     several = any(store.node is not None and len(store.node.members) > 1 for store in stores)
     return tuple(
@@ -252,7 +250,8 @@ def _node(said: NodeFiles, definitions: Definitions | None, *, is_damaged: bool)
 def told(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple[tuple[str, ...], str]:
     """Return the texts about the wait graphs of these stores, and the advice.
 
-    The advice is about the largest cluster; nodes that it does not count are reset.
+    The advice is about the largest cluster, and says to reset nodes that this cluster does not
+    count.  `gone`: nodes whose disc is lost for good.
     """
     graphs = wait_graphs(stores, gone=gone)
     here = {waiting.node for graph in graphs for waiting in graph.waits}
@@ -300,7 +299,7 @@ def _names(file: RawFile, listed: List) -> tuple[str, ...]:
 
 def _own_name(raw: Raw, members: Sequence[str]) -> str:
     name = PurePosixPath(raw.path).name
-    # Ra calls its folders by the node's name; after a rename there are two.
+    # Ra's folders have the node's name; after the node was renamed there are two folders.
     inside = nodes.named_in(raw) & {*members} or {*members}
     for each in (name, raw.called):
         if each in inside:

@@ -1,4 +1,4 @@
-"""The common part of the foreign readers: bytes to texts, terms and facts; display of bad bytes."""
+"""What the foreign readers share: turn bytes into texts, terms and facts, and show bad bytes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 Facts = TypeVar("Facts")
 
 TEXT_BYTES_MAX = 1 << 20
-"""These files have some hundred bytes; a cluster of thousands of nodes stays below this."""
+"""These files have some hundred bytes, and even for thousands of nodes less than this."""
 
 SHOWN_MAX = 60
-"""Characters of a wrong value that are shown."""
+"""How many characters of a wrong value are shown."""
 
 ESCAPES = re.compile(r"(?:[^\\]|\\['\\])*")
 """A text in which only a quote or a backslash is escaped, as in names of nodes."""
@@ -30,19 +30,19 @@ NULL_UUID = "00000000-0000-0000-0000-000000000000"
 
 
 class NotAsWritten(Exception):
-    """A file has another form than its broker writes, or the system refused to give it.
+    """A file has another form than its broker writes, or the system could not read it.
 
     The message is for the operator.
     """
 
     @property
     def errno(self) -> int | None:
-        """Return the system's error, None if it gave the file."""
+        """Return the system's error number, None if the system could read the file."""
         return getattr(self.__cause__, "errno", None)
 
 
 def text_of(file: RawFile) -> str:
-    """Return the content of a file that is there; raises `NotAsWritten`.
+    """Return the content of a file that exists; raises `NotAsWritten`.
 
     All of these formats are plain ASCII, so any other byte is damage.
     """
@@ -64,13 +64,16 @@ def text_of(file: RawFile) -> str:
 
 
 def shown(value: str) -> str:
-    """Return a value from a file in quotes, without control characters, cut if long."""
+    """Return a value from a file in quotes, with control characters escaped, cut if long."""
     cut = value if len(value) <= SHOWN_MAX else value[:SHOWN_MAX] + "..."
     return ascii(cut)
 
 
 def matched(pattern: re.Pattern[str], file: RawFile, text: str, what: str) -> str:
-    """Return a text of a file that must be such a thing; raises `NotAsWritten`."""
+    """Return a text of a file if it matches `pattern`; else raise `NotAsWritten`.
+
+    `what`: words for the pattern.
+    """
     if pattern.fullmatch(text) is None:
         raise NotAsWritten(f"{file.name}: {shown(text)} is not {what}")
     return text
@@ -94,12 +97,12 @@ def term_of(file: RawFile) -> Term:
 
 
 def packed(facts: Any) -> bytes:
-    """Return the facts of large files as they are carried in place of the files."""
+    """Return facts as the bytes that are carried in place of large files."""
     return ascii_line(encoded(facts))
 
 
 def unpacked(kind: type[Facts], data: bytes) -> Facts:
-    """Return facts that were carried; raises `NotAsWritten`."""
+    """Return the facts in the bytes of `packed`; raises `NotAsWritten`."""
     try:
         found: Facts = read_as(kind, parsed(data))
     except Malformed as error:

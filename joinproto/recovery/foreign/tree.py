@@ -1,8 +1,8 @@
-"""A directory with large files, of which a reader asks for pieces: never a whole file in memory.
+"""A directory with large files: a reader asks for pieces, so no whole file is in memory.
 
 A reader of such a format is a pure function from a `Tree` to its facts.  The facts go into a
-`RawFile` as JSON, because gigabytes are not carried to another machine; tests give bytes
-(`Bytes`).
+`RawFile` as JSON, because gigabytes are not carried to another machine.  Tests use a `Tree` of
+bytes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Tree(Protocol):
     """Files below a directory; names are relative, with `/`.  Each call raises `NotAsWritten`."""
 
     def names(self, folder: str) -> Sequence[str]:
-        """Return the names in a folder, sorted; none if it is missing."""
+        """Return the names in a folder, sorted; [] if it is missing."""
 
     def size(self, name: str) -> int | None:
-        """Return how many bytes a file has, None if it is not there."""
+        """Return how many bytes a file has, None if it is missing."""
 
     def read(self, name: str, at: int, count: int) -> bytes:
         """Return `count` bytes from `at`, fewer at the end of the file."""
@@ -36,7 +36,7 @@ class Tree(Protocol):
 
 @contextmanager
 def inside(files: JournalFileSystem, directory: int, folder: str) -> Iterator[int]:
-    """Give a folder below an open directory, "": the directory itself; raises `OSError`."""
+    """Open a folder below an open directory; "" gives the directory itself; raises `OSError`."""
     opened: list[int] = []
     try:
         for part in filter(None, folder.split("/")):
@@ -49,7 +49,7 @@ def inside(files: JournalFileSystem, directory: int, folder: str) -> Iterator[in
 
 @define
 class OnDisk:
-    """Files below an open directory.  Links are refused, nothing is written and nothing locked."""
+    """Files below an open directory.  Links are refused; no file is written or locked."""
 
     files: JournalFileSystem
     directory: int
@@ -94,27 +94,27 @@ class OnDisk:
 
 
 def pieces(tree: Tree, name: str, at: int, end: int) -> Iterator[bytes]:
-    """Yield the bytes of a file between two places, a piece at a time."""
+    """Yield the bytes of a file from `at` to `end`, in pieces."""
     while at < end and (piece := tree.read(name, at, min(PIECE_BYTES, end - at))):
         yield piece
         at += len(piece)
 
 
 def is_blank(tree: Tree, name: str, at: int, end: int) -> bool:
-    """Return whether there are zeros only."""
+    """Return whether a file has only zeros from `at` to `end`."""
     return all(piece == BLANK[: len(piece)] for piece in pieces(tree, name, at, end))
 
 
 def reader(
     kind: type[Facts], program: str, name: str, told: Callable[[Raw, Facts], Found]
 ) -> Callable[[Raw], Found]:
-    """Return the `read` of a format of which a `Raw` carries facts, in the file `name`.
+    """Return the function `read` for a format whose facts a `Raw` carries in the file `name`.
 
-    `told`: their digest.  `program`: whose directory it is.
+    `told`: makes a `Found` of the facts.  `program`: the program's name, for messages.
     """
 
     def read(raw: Raw) -> Found:
-        """Return the collected contents of a directory; never raises, whatever the bytes are."""
+        """Return the meaning of the collected facts; never raises, whatever the bytes are."""
         file = raw.file(name)
         if file.data is None:
             said = file.problem or f"no data of {program} is here"

@@ -8,7 +8,7 @@ from joinproto.pick.wait_graph import Start, WaitGraph
 
 
 def lines(graph: WaitGraph, *, besides: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the text of one wait graph; `besides`: nodes whose lists are in another."""
+    """Return lines about one wait graph; `besides`: nodes whose lists are in another graph."""
     found = [
         f"{item.node} waits for {and_(item.waits_for)}"
         if item.waits_for
@@ -63,13 +63,13 @@ def _why(graph: WaitGraph) -> str:
 
 
 def advised(graph: WaitGraph) -> str:
-    """Return how the nodes are started, "" where that is not known."""
+    """Return the advice how to start the nodes, "" if that is not known."""
     last, later = and_(graph.last), and_(graph.later)
     stages = "; then ".join(and_(stage) for stage in graph.order)
     force = ""
     if graph.force and graph.order:
         force = f"rabbitmqctl -n {graph.order[0][0]} force_boot, and this order: {stages}"
-    # A node that is not here may have been forced to start after all others.
+    # A node whose list is not here may have been forced to start after all others.
     kept = (
         f"what is defined here is kept (what {and_(graph.unheard)} had is not known)"
         if graph.unheard

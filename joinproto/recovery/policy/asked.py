@@ -1,7 +1,7 @@
 """The questions of a search to a policy, and the verdict on all answers together.
 
-A policy knows its question and nothing else.  So where two states lead to one question, it has to
-answer both alike: a founder is safe for a question if it is safe in every state that leads to it.
+A policy knows only its question.  So if two states lead to the same question, it gives both the
+same answer, and a founder is safe for a question only if it is safe in all states that lead to it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from joinproto.recovery.found import Found
 from joinproto.recovery.policy.question import ASKS, REFUSE, WAIT, Question
 
 TRUTHS_MAX = 50
-"""States kept for each question, to compare the policy's answers for them."""
+"""How many states are kept for each question, to compare the policy's answers in them."""
 
 
 @frozen(kw_only=True)
 class StateQuestion:
     """A question in one state of the world.
 
-    `found`: the stores in it as the reader gives them, for policies in this process.  `safe`:
-    answers that lose nothing in this state.  `truth`: makes the same question with every node's
-    store in it; `blank`: with an empty store in the place of each that is unknown.  Both are of
-    interest only where the policy chose a node, and the first where its choice is not safe: of two
-    stores that are equally good either may be chosen.
+    `found`: the stores in the question as the reader gives them, for policies in this process.
+    `safe`: answers that lose nothing in this state.  `truth`: makes the same question with the
+    stores of all nodes.  `blank`: makes the same question with an empty store for each unknown
+    node.  `blank` is used only if the policy chose a node, and `truth` only if this choice is not
+    safe, because either of two equally good stores may be chosen.
     """
 
     question: Question
@@ -40,9 +40,10 @@ class StateQuestion:
 
 @define
 class Record:
-    """One question over all states that were found to lead to it.
+    """One question, for all states up to now that lead to it.
 
-    `safe`: answers that are safe in all of them.
+    `safe`: answers that are safe in all these states.  `truths`: for states in which the answer
+    does harm, the question with all stores.
     """
 
     question: Question
@@ -60,10 +61,10 @@ Policy = Callable[[StateQuestion], str | None]
 
 
 class Questioner:
-    """Puts questions to a policy, each distinct one once, and caches the answers.
+    """Asks a policy each distinct question once, and caches the answers.
 
-    `asks`: the kinds of question that it is asked.  `failure`: its error; a search reports that in
-    words of its own.
+    `asks`: the kinds of question that the policy knows.  `failure`: the policy's error, because a
+    search reports errors in a text of its own.
     """
 
     def __init__(self, policy: Policy, asks: Collection[str] = ASKS) -> None:
@@ -96,7 +97,7 @@ class Questioner:
 
 @frozen(kw_only=True)
 class Answers:
-    """The answers of a policy, in sum."""
+    """The totals of a policy's answers."""
 
     questions: Annotated[Count, "distinct ones"]
     answers: Annotated[Mapping[str, int], "kind of question and answer to how often"]

@@ -1,11 +1,12 @@
-"""The program that answers: started once, asked line by line, each distinct question once.
+"""Run a policy's program: it is started once, and asked each distinct question once.
 
-A program reads a question from its standard input, a line, writes its answer, a line, and reads the
-next.  One that answers a single question and ends, or that answers only when its input ends, is
-started again for each question.  `stdbuf`, where it is installed, has C programs such as `jq` write
-each line at once.  A program's standard error is shown if it fails.
+A program reads a question from its standard input, one line, writes its answer, one line, and reads
+the next question.  A program that ends after one question, or that answers only when its input
+ends, is started again for each question.  If `stdbuf` is installed, it makes C programs such as
+`jq` write each line at once.  A program's standard error is shown if it fails.
 
-A policy that hangs, one that dies and one that gives two answers to one question are told apart.
+Different errors are reported for a policy that hangs, that dies, or that gives two answers to one
+question.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from joinproto.recovery.policy.question import ASKS, Question
 
 SECONDS = 5.0
 PATIENCE = 6
-"""This many times the seconds are given to a program that computes, or waits for a processor."""
+"""By this factor a program gets more time if it computes, or waits for a processor."""
 AGAIN_SINGLE = 200
 ANSWER_BYTES_MAX = 65_536
 TAIL_BYTES = 600
 
 
 class PolicyFailed(UsageProblem):
-    """A policy that gives no answer that counts; `how`: in which way."""
+    """A policy does not give a valid answer; `how`: in which way."""
 
     def __init__(
         self, how: Literal["hangs", "dies", "differs", "malformed"], message: str, *, next: str
@@ -56,7 +57,7 @@ def command_of(policy: str) -> tuple[str, ...]:
     """
     path = Path(policy)
     if path.suffix == ".py" and path.is_file():
-        # As a text: it may lie in an archive, where no file of it can be run.
+        # The source of `serve` is passed as text, because the package may be in an archive.
         return (sys.executable, "-c", inspect.getsource(serve), str(path))
     if path.is_file():
         if not os.access(path, os.X_OK):
@@ -74,7 +75,7 @@ def command_of(policy: str) -> tuple[str, ...]:
 def asks_of(policy: str, seconds: float = SECONDS) -> tuple[str, ...]:
     """Return the questions that a policy knows: for a Python file, those it has functions for.
 
-    Of any other program that is `choose-founder` alone.  Raises `PolicyFailed` for a Python file
+    For any other program it is only `choose-founder`.  Raises `PolicyFailed` for a Python file
     that cannot be run, or that has no function for any question.
     """
     if not policy.endswith(".py") or not Path(policy).is_file():
@@ -106,9 +107,9 @@ def asks_of(policy: str, seconds: float = SECONDS) -> tuple[str, ...]:
 
 
 def work_of(group: int) -> tuple[bool, int]:
-    """Return whether a process of the group runs or waits for a processor or a disk; and its CPU.
+    """Return whether a process of the group runs or waits for a processor or a disk, and CPU time.
 
-    In ticks of the system; (False, 0) on a system without /proc.
+    The CPU time is that of all its processes, in ticks; (False, 0) on a system without /proc.
     """
     is_busy, ticks = False, 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -121,7 +122,7 @@ def work_of(group: int) -> tuple[bool, int]:
 
 
 def unbuffered(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command with line-buffered standard output, where `stdbuf` is installed."""
+    """Return the command with line-buffered standard output, if `stdbuf` is installed."""
     stdbuf = shutil.which("stdbuf")
     if stdbuf is None or shutil.which(command[0]) is None:
         return command
@@ -129,9 +130,9 @@ def unbuffered(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Program:
-    """A policy that runs.
+    """A running policy.
 
-    `seconds`: how long one answer may take.  `starts`: processes that were started.
+    `seconds`: how long one answer may take.  `starts`: how many processes were started.
     """
 
     def __init__(self, command: Sequence[str], *, seconds: float = SECONDS) -> None:
@@ -144,7 +145,7 @@ class Program:
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._read = b""
-        # CPU that its processes had used at the last look, in ticks.
+        # CPU time of its processes at the last check, in ticks.
         self._used = -1
 
     def __enter__(self) -> Program:
@@ -157,7 +158,7 @@ class Program:
     def answer(self, question: Question) -> str | None:
         """Return the policy's answer; None if it does not know the question.
 
-        Raises `PolicyFailed`, and `UsageProblem` where it cannot be started.
+        Raises `PolicyFailed`, or `UsageProblem` if it cannot be started.
         """
         line = question.line
         if line not in self.answers:
@@ -166,10 +167,10 @@ class Program:
         return self.answers[line]
 
     def ask_again(self) -> None:
-        """Ask a second process all questions, in another order; raises `PolicyFailed`.
+        """Ask a second process all questions in another order; raises `PolicyFailed`.
 
-        An answer may depend on the question alone, and not on earlier questions.  A program that is
-        started for each question is asked `AGAIN_SINGLE` of them.
+        An answer must depend on the question alone, and not on earlier questions.  A program that
+        is started for each question is asked at most `AGAIN_SINGLE` of them.
         """
         self._stop()
         lines = sorted(self._questions, key=lambda line: crc32(line.encode()))
@@ -188,7 +189,7 @@ class Program:
     def _asked(self, question: Question, line: str) -> str | None:
         text = self._exchange(line)
         if text is None and not self._is_single:
-            # It answers one question and ends, or waits for the end of its input, as `jq` does.
+            # The program answers one question and ends, or waits for the end of its input.
             self._is_single = True
             text = self._exchange(line)
         if text is None:
@@ -209,7 +210,7 @@ class Program:
             ) from None
 
     def _exchange(self, line: str) -> bytes | None:
-        """Return the line that answers; None if none comes in time, or the program is over."""
+        """Return the line of the answer; None if none came in time, or if the program ended."""
         self._refuse_surplus()
         if self._process is not None and self._process.poll() is not None:
             self._refuse_death(self._process)
@@ -249,7 +250,7 @@ class Program:
         return answer
 
     def _seconds_left(self, began: float, process: subprocess.Popen[bytes]) -> float:
-        """Return how long to wait on; a program that is at work when its time is up gets more."""
+        """Return how long to wait further; a program that works after its time is up gets more."""
         passed = time.monotonic() - began
         if passed < self.seconds:
             self._used = -1
@@ -259,9 +260,7 @@ class Program:
         return self.seconds / 10 if is_at_work and passed < PATIENCE * self.seconds else 0.0
 
     def _refuse_surplus(self) -> None:
-        """Refuse lines that a program wrote without a question: they would answer the next
-        question.
-        """
+        """Raise `PolicyFailed` for output without a question: it would answer the next question."""
         process = self._process
         if process is None or process.stdout is None:
             return
@@ -277,7 +276,7 @@ class Program:
             )
 
     def _refuse_death(self, process: subprocess.Popen[bytes]) -> None:
-        """Refuse a program that ended as one that failed, whatever it had answered."""
+        """Raise `PolicyFailed` if a program ended with an error, whatever it answered before."""
         try:
             code = process.wait(self.seconds)
         except subprocess.TimeoutExpired:
@@ -302,10 +301,14 @@ class Program:
         except BlockingIOError:
             return left
         except BrokenPipeError:
-            return b""  # it may have answered without reading to the end
+            return b""  # the program may answer without reading all of its input
 
     def _last_words(self, process: subprocess.Popen[bytes]) -> bytes | None:
-        """Return the last output of a program that ended, None if it wrote none and ended well."""
+        """Return the last output of a program that ended; None if there was none.
+
+        Raises `PolicyFailed` if it failed, or if it was started for this question only and gave no
+        answer.
+        """
         self._refuse_death(process)
         said = self._read.strip()
         self._stop()
@@ -330,7 +333,7 @@ class Program:
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
                 bufsize=0,
-                # So that its child processes end with it.
+                # A new session, so that its child processes can be ended with it.
                 start_new_session=True,
             )
         except OSError as error:

@@ -22,7 +22,7 @@ FIXED: Mapping[str, tuple[str, ...]] = {
     "may-i-start": ("found", "join", WAIT, REFUSE),
     "may-i-remove": ("yes", "no", WAIT),
 }
-"""The answers to each question, alongside the name of a node (`choose-founder` alone)."""
+"""The answers to each question, besides the name of a node (for `choose-founder` only)."""
 
 
 @frozen(kw_only=True)
@@ -42,15 +42,15 @@ class Question:
 
     @cached_property
     def line(self) -> str:
-        """Return it as one line of JSON, without its end."""
+        """Return the question as one line of JSON, without a newline."""
         return json.dumps(encoded(self), separators=(",", ":"))
 
     def answer_of(self, text: str) -> str | None:
-        """Return the answer in a line of the policy's output; None if it does not know the
-        question.
+        """Return the answer in a line of the policy's output.
 
-        A string of JSON, or a plain word.  A node is named by its host, its member or the name of
-        its store; its host is returned.  Raises `ValueError`, whose text names the expected value.
+        None (JSON's null) means that the policy does not know the question.  An answer is a JSON
+        string, or a plain word.  A node may be named by its host, its member or its store's name;
+        its host is returned.  Raises `ValueError`, whose text names the expected values.
         """
         said = _said(text)
         if said is None or said in FIXED[self.ask]:

@@ -1,4 +1,4 @@
-"""A policy's answer for real stores, alongside the verdict of `recover pick`."""
+"""A policy's answer for real stores, to compare with the verdict of `recover pick`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from joinproto.recovery.schema import OtherPolicy
 def asked_of(policy: str, judgement: Judgement) -> OtherPolicy:
     """Ask the program `policy` about the stores of a judgement; raises `PolicyFailed`.
 
-    Copies of several nodes on one machine are called by their directories.
+    If several stores are on one machine, each is named by its directory instead of its host.
     """
     stores = tuple(map(store_told, judgement.stores))
     if len({store.host for store in stores}) < len(stores):

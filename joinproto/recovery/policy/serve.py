@@ -1,9 +1,9 @@
-"""A Python file with functions, as a policy: `python serve.py FILE` answers line by line.
+"""Run a Python file with functions as a policy: `python serve.py FILE` answers line by line.
 
 `python serve.py FILE --asks` prints a JSON list of the questions for which FILE has functions.
 
-`choose_founder(facts)`, `may_i_start(facts)` and `may_i_remove(facts)` get a question as JSON reads
-it, and return the answer, a string.  If a function is missing, the policy does not know that
+`choose_founder(facts)`, `may_i_start(facts)` and `may_i_remove(facts)` get the decoded JSON of a
+question, and return the answer, a string.  If a function is missing, the policy does not know this
 question.  Standard output is for the answers; output of the functions goes to standard error.
 """
 

@@ -1,9 +1,9 @@
-"""DETS: the objects of a table of Erlang's on disk, as a repair after a crash finds them.
+"""DETS, Erlang's tables on disk: their objects are found as by a repair after a crash.
 
-A header, then areas of a power of two bytes.  One that is in use begins with its size and a magic
-word, and holds the objects of one slot, each with its size.  A table that was not closed lacks its
-lists of free areas, and an object may be in two areas at once; there is no checksum.  So all areas
-in use are taken, and the caller decides between several objects of one key.
+A file has a header, then areas whose sizes are powers of two.  An area in use begins with its size
+and a magic word, and has the objects of one slot, each with its size.  A table that was not closed
+lacks its lists of free areas, and an object may be in two areas; there is no checksum.  So the
+objects of all areas in use are returned, and the caller must choose among objects with one key.
 
 Bounds: files of at most `BYTES_MAX` bytes.
 """
@@ -18,10 +18,10 @@ from joinproto.recovery.foreign.text import NotAsWritten
 BYTES_MAX = 64 << 20
 COOKIE, VERSION, CLOSED = 0x00ABCDEF, 9, 1
 BASE = 0x138 + 4 * 256
-"""Behind the header and the pointers to the parts of the array of segments."""
+"""The place after the header and the pointers to the parts of the array of segments."""
 ACTIVE = (0x12345678).to_bytes(4, "big")
 STEP = 16
-"""Areas lie at multiples of this from the base."""
+"""The distance of an area from `BASE` is a multiple of this."""
 
 
 def objects_in(name: str, data: bytes) -> Iterator[bytes]:

@@ -1,8 +1,9 @@
-"""The folders of Ra on a node's disk: opened for reading only, and made into one digest each.
+"""The folders of Ra on a node's disk: they are only read, and a digest is made of each.
 
-A write-ahead log may have half a gigabyte, and it holds messages, so only the digests that `log.py`
-made of these files are carried.  Nothing is locked; a link in the place of a file is refused, but
-for segments: those that Ra compacts are replaced by links, and hold nothing behind the snapshot.
+A write-ahead log may have half a gigabyte, and it has messages, so only the digests that `log.py`
+makes of these files are carried.  No file is locked.  A link in place of a file is refused, but a
+segment that is a link is skipped: Ra replaces compacted segments by links, and these have no
+entries after the snapshot.
 """
 
 from __future__ import annotations
@@ -35,23 +36,21 @@ GLOBS = tuple(
         "*/snapshots/*/snapshot.dat",
     )
 )
-"""The files to read, as shell patterns."""
+"""Shell patterns of the files that are read."""
 CONFIG = "config"
 FLAGS = "feature_flags"
 BESIDE = f"-{FLAGS}"
-"""The key of the list of feature flags in a `Raw`, and the suffix of its file next to the
-directory.
-"""
+"""Suffix of the file with the feature flags next to the directory; a `Raw` calls it `FLAGS`."""
 DIGEST = " digest"
 HEXADECIMAL = re.compile("[0-9a-fA-F]*")
 UNREAD = f"Ra's files{DIGEST}"
-"""The key of a digest, and of one that the system refused."""
+"""The name in a `Raw` of a digest that could not be made; names of digests end in `DIGEST`."""
 
 
 def digests(tree: Tree) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of a digest for each Ra system in a node's directory.
 
-    Raises `NotAsWritten` where another user may read the files, or a folder cannot be listed.
+    Raises `NotAsWritten` if this user may not read the files, or if a folder cannot be listed.
     """
     for system in SYSTEMS:
         for node in _names(tree, system) or ():
@@ -62,12 +61,12 @@ def digests(tree: Tree) -> Iterator[tuple[str, bytes]]:
 
 
 def says_more(digest: bytes | None) -> bool:
-    """Return whether a digest has a log in it, or says why there is none."""
+    """Return whether a digest has a log or a problem in it, or could not be made."""
     return digest is None or digest not in {packed(RaSystem(one)) for one in SYSTEMS}
 
 
 def _names(tree: Tree, folder: str) -> Sequence[str] | None:
-    """Return the names in a folder, None if it is something else."""
+    """Return the names in a folder, None if it is a file or a link."""
     try:
         return tree.names(folder)
     except NotAsWritten as error:
@@ -98,7 +97,7 @@ def _system(tree: Tree, system: str, folder: str, names: Sequence[str]) -> RaSys
 
 
 def _refused(error: NotAsWritten) -> str:
-    """Return the error of a file; raises it again if another user may read the file."""
+    """Return the text of an error; raise the error again if this user may not read the file."""
     if error.errno in DENIED:
         raise error
     return str(error)
@@ -116,7 +115,7 @@ def _read(tree: Tree, system: str, folder: str, there: Sequence[str]) -> RaSyste
             continue
         config, made = _log(tree, inside, names)
         if config.node != node:
-            # `config` has no checksum, but Ra calls this folder by the node's name.
+            # `config` has no checksum, but the folder has the node's name.
             wrong = f"{inside}/{CONFIG}: is of {config.node}, and lies under {node}"
             made.problem = made.problem or wrong
             config = evolve(config, node=node)
@@ -135,7 +134,7 @@ def _read(tree: Tree, system: str, folder: str, there: Sequence[str]) -> RaSyste
 
 
 def _log(tree: Tree, folder: str, names: Sequence[str]) -> tuple[Config, Log]:
-    """Return a log as far as it is in its own folder; a damaged file is the log's problem."""
+    """Return a log with the entries in its own folder; a damaged file becomes its `problem`."""
     data = _bytes_of(tree, f"{folder}/{CONFIG}", bytes_max=members.CONFIG_BYTES_MAX)
     config = members.config_in(f"{folder}/{CONFIG}", data)
     found = Log()
@@ -158,16 +157,15 @@ def _log(tree: Tree, folder: str, names: Sequence[str]) -> tuple[Config, Log]:
 
 
 def _by_number(names: Sequence[str], ending: str) -> list[str]:
-    """Return the files of this ending in their order: 4.3 writes more digits, and renames them."""
+    """Return the files with this ending by number; RabbitMQ 4.3 renames them to longer numbers."""
     found = [name for name in names if name.endswith(ending)]
     return sorted(found, key=lambda name: (len(name.lstrip("0")), name.lstrip("0")))
 
 
 def _start(tree: Tree, folder: str, found: Log) -> int:
-    """Begin the log behind its newest snapshot that is whole; return the index that a damaged one
-    stood for, 0 if none is damaged.
+    """Begin the log after its newest whole snapshot; return a damaged snapshot's index, 0 if none.
 
-    A kill leaves one that was being written; then the entries that it stands for are still there.
+    A kill may leave an unfinished snapshot; then the entries that it would replace still exist.
     """
     damaged = 0
     for name in reversed(_names(tree, f"{folder}/snapshots") or ()):

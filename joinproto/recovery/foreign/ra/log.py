@@ -1,8 +1,8 @@
 """The logs of one Ra system on one node, put together from all of its files.
 
-Segments come first, then the write-ahead logs, each in the order of their numbers: the entry that
-was written last is the last one of its log, as for Ra itself.  An entry with an index that was
-there replaces it and all behind it.
+Segments are read first, then the write-ahead logs, each in the order of their numbers.  So the
+entry that was written last is read last, as by Ra itself.  An entry with an index that the log
+already has replaces this entry and all later ones.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ _CONFIGURATIONS = Written(
 
 @frozen(kw_only=True)
 class GroupLog:
-    """The log of one group on one node.  `prints`: for a few entries their index, term, and a hash
-    that is the same on every node.  `system`: `quorum` or `coordination`.
+    """The log of one group on one node.
+
+    `prints`: for a few entries their index, term, and a hash that is the same on every node.
     """
 
     system: Annotated[str, "quorum or coordination"]
@@ -81,15 +82,13 @@ class GroupLog:
         }.get(self.group, self.group)
 
     def raft(self, name: str) -> RaftLog:
-        """Return it as the verdict about a group wants it; `name`: of the store."""
+        """Return the log in the form for a verdict about the group; `name`: of the store."""
         return filled(RaftLog, self, name=name, member=self.node)
 
 
 @frozen
 class RaSystem:
-    """The logs of one Ra system on a node.  `problem`: the reason why none of them counts; "" if
-    they do.
-    """
+    """The logs of one Ra system on a node.  `problem`: why none of them counts, "" if they do."""
 
     system: Annotated[str, "quorum or coordination"]
     logs: Annotated[tuple[GroupLog, ...], "one for each group"] = ()
@@ -98,7 +97,11 @@ class RaSystem:
 
 @define
 class Log:
-    """One log while its entries are read, from the oldest to the newest."""
+    """One log while its entries are read, from the oldest to the newest.
+
+    `base`, `last`: index and term of its snapshot's last entry, and of its last entry.  `torn`: why
+    the end of the last file is not whole.  `problem`: why the log does not count.
+    """
 
     base: tuple[int, int] = (0, 0)
     configurations: list[Configuration] = field(factory=list)
@@ -109,16 +112,16 @@ class Log:
     problem: str = ""
 
     def start_from(self, term: int, configuration: Configuration) -> None:
-        """Begin behind a snapshot, or with the first members at index 0."""
+        """Begin after a snapshot, or with the first members at index 0."""
         self.base = self.last = (configuration.index, term)
         self.configurations = [configuration]
         self.terms = [self.base] if configuration.index else []
 
     def take(self, name: str, entry: Entry) -> None:
-        """Take the next entry; an entry that cannot follow is a problem."""
+        """Add the next entry; if entries before it are missing, set `problem`."""
         index = entry.index
         if index <= self.base[0] and index > 0:
-            return  # it is in the snapshot, too
+            return  # the snapshot has this entry, too
         if index > self.last[0] + 1:
             self.problem = f"{name}: entries {self.last[0] + 1} to {index - 1} are not there"
             return
@@ -149,9 +152,7 @@ class MetaRow:
 
 
 def meta_in(data: bytes) -> Mapping[bytes, MetaRow]:
-    """Return the row of `meta.dets` for each log; of several rows of one log the highest
-    numbers.
-    """
+    """Return the row of `meta.dets` for each log; several rows give the highest numbers."""
     found: dict[bytes, MetaRow] = {}
     for row in dets.objects_in(META, data):
         parts = external.parts_of(row, 4)
@@ -169,7 +170,7 @@ def meta_in(data: bytes) -> Mapping[bytes, MetaRow]:
 
 
 def names_in(data: bytes) -> Mapping[str, frozenset[bytes]]:
-    """Return the logs that `names.dets` names for each group; one, unless it is damaged."""
+    """Return the ids of the logs that `names.dets` names for each group: one unless damaged."""
     found: dict[str, frozenset[bytes]] = {}
     for row in dets.objects_in(NAMES, data):
         parts = external.parts_of(row, 2)
@@ -190,10 +191,9 @@ def together(
     meta: Mapping[bytes, MetaRow],
     names: Mapping[str, frozenset[bytes]],
 ) -> tuple[GroupLog, ...]:
-    """Return the logs of a system, each with all that its files say of it."""
+    """Return the logs of a system, with the facts of all files."""
     named = {uid for uids in names.values() for uid in uids}
-    # The remains of a queue that was deleted and declared again does not count alongside the new
-    # one.
+    # If a queue was deleted and declared again, the old queue's log is left out.
     live = {config.group for config in configs if config.uid in named}
     return tuple(
         _whole(system, config, logs.get(config.uid, Log()), meta.get(config.uid), names)
@@ -237,9 +237,9 @@ def _whole(
 
 
 def fed(logs: Mapping[bytes, Log], name: str, entries: Iterable[Entry]) -> str:
-    """Give entries to their logs; returns why the end of the file is not whole, "" if it is.
+    """Add entries to their logs; return why the end of their file is not whole, "" if it is.
 
-    Entries of a group that was deleted have no log any more, and are left out.
+    Entries of a deleted group have no log, and are left out.
     """
     steps = iter(entries)
     while True:

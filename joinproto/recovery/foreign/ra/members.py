@@ -1,4 +1,4 @@
-"""The members of a Raft group of Ra, as commands, snapshots and configurations name them."""
+"""The members of a Raft group of Ra, read from commands, snapshots and configurations."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _OF_A_QUEUE = re.compile(r"queue '(.*)' in vhost '(.*)'", re.DOTALL)
 
 @frozen
 class Config:
-    """`UID/config`: of this member when it was made.  `queue`, `vhost`: "" for a group that is no
-    queue.
+    """`UID/config`: the configuration of this member when it was created.
 
-    `made`: when, in milliseconds since 1970, of a first member of a queue; 0: it was added later,
-    or is of no queue.  All first members of a queue are made by one node, in one moment.
+    `queue`, `vhost`: "" if the group is not a queue.  `made`: when a first member of a queue was
+    created, in milliseconds since 1970; 0 for later members and other groups.  One node creates all
+    first members of a queue at one moment.
     """
 
     uid: bytes
@@ -42,7 +42,7 @@ class Config:
 
 
 def config_in(name: str, data: bytes) -> Config:
-    """Return a member's configuration: Erlang's text, of which only this part is read."""
+    """Return a member's configuration from its Erlang text; raises `NotAsWritten`."""
     text = data[:CONFIG_BYTES_MAX].decode("utf-8", "replace")
     uid, own, first = _UID.search(text), _ID.search(text), _FIRST.search(text)
     if not text.rstrip().endswith("}.") or uid is None or own is None or first is None:
@@ -69,7 +69,7 @@ def _plain(atom: str) -> str:
 
 
 def change_in(name: str, command: bytes, *, index: int, term: int) -> Configuration | None:
-    """Return the members from an entry on; None if the entry only begins like a change of them."""
+    """Return the members from an entry on, None if the command does not change the members."""
     try:
         parts = external.parts_of(command, 3)
         if external.atom(parts[0]) != b"$ra_cluster_change":
@@ -80,7 +80,7 @@ def change_in(name: str, command: bytes, *, index: int, term: int) -> Configurat
 
 
 def configuration_of(term_: bytes, *, index: int, term: int) -> Configuration:
-    """Return the members in a list of them, or in a map with the role of each."""
+    """Return the members in an Erlang list, or in a map with the role of each member."""
     if term_[:1] == b"t":
         listed = external.pairs_of(term_)
     else:
@@ -106,7 +106,7 @@ def server_of(term: bytes) -> str:
 
 
 def _is_voter(peer: bytes) -> bool:
-    """Return whether a member votes: one that says nothing does (`voter_status`, `membership`)."""
+    """Return whether a member votes (`voter_status`, `membership`); without these it does."""
     if peer[:1] != b"t":
         return True
     for key, value in external.pairs_of(peer):

@@ -1,11 +1,11 @@
 """The contents of a node's Ra files: with Mnesia the messages of its queues, with Khepri all data.
 
-From 3.13 on a node has a log of Khepri in any case.  While Mnesia counts, that log is of the node
-alone, and nothing of RabbitMQ's is in it.  The feature flag `khepri_db` moves the metadata: the
-nodes' logs become one group, the tables are copied, the flag is written on each node to
-NODE-feature_flags, next to its directory, and then Mnesia's files are deleted.  A node goes by its
-own flag.  So where both are there the flags decide; without that file it is Mnesia, if its lists
-name other nodes and the log does not; else nothing here says it.
+From 3.13 on each node has a log of Khepri.  While Mnesia is used, this log has only the node itself
+as a member, and no metadata.  The feature flag `khepri_db` moves the metadata: the nodes' logs
+become one group, the tables are copied, the flag is written on each node to NODE-feature_flags,
+next to its directory, and then Mnesia's files are deleted.  Each node obeys its own flag.  So if a
+directory has both, the flags decide.  Without the file of flags, Mnesia is used if its lists name
+other nodes and the log does not; otherwise it is unknown which is used.
 
 Source: RabbitMQ 3.13 to 4.3, `rabbit_khepri` (`khepri_db_migration_enable`, `.._post_enable`),
 `rabbit_env`; seen on real nodes of 4.0.5 and 4.3.6.
@@ -34,9 +34,7 @@ NONE = "no log of the metadata is among Ra's files"
 
 
 def raft_of(raw: Raw) -> tuple[tuple[RaSystem, ...], tuple[str, ...]]:
-    """Return the logs in the digests of Ra's files, and the reason why one of them is
-    unreadable.
-    """
+    """Return the logs in the digests of Ra's files, and why some digests cannot be read."""
     found, broken = [], []
     for file in raw.files:
         if not file.name.endswith(DIGEST):
@@ -52,7 +50,7 @@ def raft_of(raw: Raw) -> tuple[tuple[RaSystem, ...], tuple[str, ...]]:
 
 
 def named_in(raw: Raw) -> frozenset[str]:
-    """Return the nodes after which Ra's folders are called: a node calls them by its own name."""
+    """Return the names of the nodes in the names of Ra's folders."""
     return frozenset(
         file.name.removesuffix(DIGEST).partition("/")[2]
         for file in raw.files
@@ -61,9 +59,9 @@ def named_in(raw: Raw) -> frozenset[str]:
 
 
 def of_node(raft: tuple[RaSystem, ...], node: str) -> tuple[RaSystem, ...]:
-    """Return the logs, those of another node's name as damaged: a node that was renamed has them.
+    """Return the logs; those of another node's name, which a renamed node has, become damaged.
 
-    Ra's folder is called by the name that the node has now, so it does not find its former data.
+    Ra uses the folder with the node's present name, so it does not find the former logs.
     """
     if not node:
         return raft
@@ -92,7 +90,7 @@ def _metadata(raft: tuple[RaSystem, ...]) -> GroupLog | None:
 
 
 def is_khepri(raw: Raw, metadata: GroupLog, listed: Collection[str]) -> bool | None:
-    """Return whether a node with Mnesia's files uses this log, None if no file shows it.
+    """Return whether a node with Mnesia's files uses this log of Khepri, None if unknown.
 
     `listed`: the nodes that Mnesia's lists name.
     """
@@ -109,7 +107,7 @@ def is_khepri(raw: Raw, metadata: GroupLog, listed: Collection[str]) -> bool | N
 
 
 def without_khepri(raft: tuple[RaSystem, ...]) -> tuple[RaSystem, ...]:
-    """Return the logs of a node whose metadata are in Mnesia: without the one that is not used."""
+    """Return the logs without that of Khepri, for a node whose metadata are in Mnesia."""
     return tuple(
         evolve(each, logs=tuple(log for log in each.logs if (each.system, log.group) != KHEPRI))
         for each in raft
@@ -161,7 +159,7 @@ def of_khepri(
 
 
 def merged(groups: Iterable[set[str]]) -> list[set[str]]:
-    """Return the groups, those that have a name in common as one."""
+    """Return the groups, after merging groups that have a name in common."""
     found: list[set[str]] = []
     for group in groups:
         joined = [other for other in found if other & group]
@@ -170,15 +168,17 @@ def merged(groups: Iterable[set[str]]) -> list[set[str]]:
 
 
 def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
-    """Return the stores, those with Khepri with their `cluster`: the first of nodes that know
-    each other, by any of the members that their logs name."""
+    """Return the stores; those with Khepri get their `cluster`: the first name among their nodes.
+
+    Two nodes belong to one cluster if the logs of both name the other as a member.
+    """
     knows: dict[str, set[str]] = {}
     for store in stores:
         log = _metadata(store.raft)
         if store.node is None and log is not None:
             named = knows.setdefault(log.node, {log.node})
             named.update(*(one.voters | one.learners for one in log.configurations))
-    # A node that is not here is known only by others' records of it.
+    # A node whose store is not here belongs to the nodes that name it.
     together = merged(
         {node} | {one for one in named if node in knows.get(one, {node})}
         for node, named in sorted(knows.items())
@@ -193,7 +193,7 @@ def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
 
 
 def groups(stores: Sequence[Found]) -> Table | None:
-    """Return the verdicts about the Raft groups of these nodes; None if they have none."""
+    """Return the verdicts about the Raft groups of these nodes; None if they have no groups."""
     known = [one for one in stores if one.raft and one.state.is_readable]
     defined = [
         one.node.definitions.values.keys()

@@ -1,10 +1,11 @@
 """A segment of Ra: entries of one log that are in no write-ahead log any more.
 
-    RASG, version (2 bytes), how many entries there is room for (2)
+    RASG, version (2 bytes), the number of entries for which there is room (2)
     index: for each entry its index (8), term (8), offset (8; version 1: 4), size (4), CRC-32 or 0
-    data: one after another, in the index's order
+    data: of one entry after another, in the same order
 
-An index that goes back replaces the former entries.  The data are written before the index.
+An entry whose index is not larger than that before replaces former entries.  The data are written
+before the index.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ OFFSET_BYTES = {1: 4, 2: 8}
 
 
 def entries_in(name: str, uid: bytes, file: Window) -> Generator[Entry, None, str]:
-    """Yield the entries of a file; returns why its end is not whole, "" if it is."""
+    """Yield the entries of a file; return why its end is not whole, "" if it is."""
     head = file.at(0, HEADER)
     if head[:4] != MAGIC or len(head) < HEADER:
         if not any(head):

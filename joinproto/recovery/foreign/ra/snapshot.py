@@ -1,9 +1,9 @@
-"""A snapshot of Ra: which entries it stands for, and which were the members.
+"""A snapshot of Ra: which entries it replaces, and the members.
 
     RASN, version (1 byte), CRC-32 of all that follows, size of the meta data (4), meta data, state
 
-The state is not read but for its checksum.  The meta data are a map with `index`, `term` and
-`cluster`, a list of members or a map by them.
+The state is only read for the checksum.  The meta data are a map with `index`, `term` and
+`cluster`, which is a list of members, or a map from members to their roles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEADER = 13
 
 
 def snapshot_in(name: str, file: Window) -> tuple[int, Configuration]:
-    """Return the term of the last entry in it, and its members with that index."""
+    """Return the term of the snapshot's last entry, and the members at this entry's index."""
     head = file.at(0, HEADER)
     if head[:4] != MAGIC or len(head) < HEADER or head[4] != VERSION:
         raise NotAsWritten(f"{name}: is no snapshot of Ra, or of another version")

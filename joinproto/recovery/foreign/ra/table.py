@@ -1,15 +1,16 @@
-"""The nodes of a RabbitMQ cluster, Raft group by Raft group: which of them has the latest log.
+"""For each Raft group of a RabbitMQ cluster: which nodes have the latest log.
 
-Each group (a quorum queue, the metadata of Khepri) has voters of its own, so each has a verdict of
-its own (`joinproto/pick/raft.py`): "b is best for 311 of 312 queues; q17 only on c".
+Each group (a quorum queue, the metadata of Khepri) has its own voters, so each has its own verdict
+(`joinproto/pick/raft.py`): "b is best for 311 of 312 queues; q17 only on c".
 
-Two logs of one group have the same entry under one index and term.  Where they have two, they are
-logs of two queues of one name, or a store was put back: nothing is proven.
+Two logs of one group have the same entry under one index and term.  If they have different entries,
+they are logs of two queues with one name, or a store was put back, and nothing is proven.
 
-A queue that is deleted and declared again under its name, while a node is away, leaves an older log
-there; that log may have more entries, and a snapshot in the place of those that would differ.  The
-first members of a queue are made in one moment.  So a later one began again, and has no voice; but
-where a majority of first members may have been made later, the older logs are of another queue.
+If a queue is deleted and declared again under its name while a node is away, an older log stays on
+that node.  This log may have more entries, and a snapshot in place of the entries that would
+differ.  But all first members of a queue are created at one moment.  So a first member that was
+created later began again, and does not count.  If a majority of the first members may have been
+created later, the older logs may belong to another queue.
 
 Source: Ongaro, 3.5 (Log Matching); RabbitMQ, `rabbit_quorum_queue` (`ra_machine_config`).
 """
@@ -31,14 +32,14 @@ KHEPRI = ("coordination", "rabbitmq_metadata")
 SHOWN_MAX = 20
 MOMENT_MS = 1_000
 PLAIN = " _-./:@"
-"""Characters that a term and a shell take as they are, besides letters and digits."""
+"""Characters, besides letters and digits, that need no escape in an Erlang text."""
 
 
 @frozen(kw_only=True)
 class Row:
-    """One group: its logs by the name of their store, the verdict, and which nodes are best.
+    """One group: its logs by the name of their store, and the verdict.
 
-    `conflict`: two logs that contradict each other, in words.
+    `conflict`: words about logs that contradict each other, "" if there are none.
     """
 
     system: str
@@ -70,7 +71,7 @@ class Row:
 
 @frozen(kw_only=True)
 class Table:
-    """All groups, and the problems of whole systems, by node."""
+    """All groups.  `problems`: sentences about nodes' Ra systems that cannot be read."""
 
     rows: tuple[Row, ...]
     problems: tuple[str, ...] = ()
@@ -99,7 +100,7 @@ class Table:
 
     @property
     def doubt(self) -> str:
-        """Return the unproven part, in a sentence."""
+        """Return the first reason why something is not proven, "" if there is none."""
         if self.problems:
             return f"{self.problems[0]}."
         if not (doubts := self._doubts()):
@@ -110,7 +111,7 @@ class Table:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the table in sentences, the best node first."""
+        """Return the table in sentences: problems, the best node, doubts, damaged logs."""
         if not self.rows:
             return self.problems
         return (*self.problems, *self._best(), *self._doubts(), *self._damaged())
@@ -177,7 +178,7 @@ class Table:
                 node = alone if alone in row.best else row.best[0]
                 by_node.setdefault(node, []).append(row)
         steps = [_standalone(row) for row in forced if row.is_khepri]
-        # A node that is started alone leaves all others out: they join it with nothing.
+        # After one node is started alone, all others must join it with empty directories.
         elsewhere = {node: by_node.pop(node) for node in sorted(by_node) if alone not in ("", node)}
         steps += [_shrunk(node, rows) for node, rows in sorted(by_node.items())]
         steps += [
@@ -193,7 +194,7 @@ def table(
 ) -> Table:
     """Return the verdicts about the groups of these stores, by the stores' names.
 
-    `is_defined`: whether a queue is still defined; the log of one that is not is left out.
+    `is_defined`: whether a queue is still defined; logs of other queues are left out.
     """
     groups: dict[tuple[str, str, str, str], dict[str, GroupLog]] = {}
     problems = []
@@ -205,7 +206,7 @@ def table(
                 if not log.queue or is_defined(log):
                     key = (system.system, log.vhost, log.queue or log.group, log.group)
                     known = groups.setdefault(key, {})
-                    # A node that was renamed has two; the one that it had before does not count.
+                    # A node that was renamed may have two logs; its former log does not count.
                     if name not in known or known[name].damaged:
                         known[name] = log
     rows = []
@@ -218,7 +219,10 @@ def table(
 
 
 def _of_one_queue(logs: Mapping[str, GroupLog]) -> tuple[Mapping[str, GroupLog], str]:
-    """Return the logs, those that began again as damaged; and why they may be of two queues."""
+    """Return the logs, with those that began again as damaged, and why there may be two queues.
+
+    The second result is "" if all logs that count are of one queue.
+    """
     first = [log for log in logs.values() if log.made and not log.damaged]
     since = min((log.made for log in first), default=0)
     later = [log for log in first if log.made - since > MOMENT_MS]
@@ -243,7 +247,7 @@ def _of_one_queue(logs: Mapping[str, GroupLog]) -> tuple[Mapping[str, GroupLog],
 
 
 def _time(made: int) -> str:
-    """Return a moment in words (UTC); of one that no clock shows its number."""
+    """Return a moment (milliseconds since 1970) as date and time in UTC, if it has such a form."""
     try:
         return f"{datetime.fromtimestamp(made / 1000, UTC):%Y-%m-%d %H:%M:%S}"
     except (OverflowError, ValueError, OSError):
@@ -280,7 +284,7 @@ def _doubt(row: Row) -> str:
 
 
 def _standalone(row: Row) -> str:
-    """Return how the metadata are cut down to one node, and the loss by that."""
+    """Return how to reduce the metadata's group to one node, and what is lost by that."""
     node = row.best[0]
     return (
         f"start {node} alone; while it waits for a majority, five minutes: rabbitmqctl -n"
@@ -290,10 +294,7 @@ def _standalone(row: Row) -> str:
 
 
 def _shrunk(node: str, rows: Sequence[Row]) -> str:
-    """Return how queues are cut down to one node, and the loss by that.
-
-    One command for all of them.
-    """
+    """Return one command that reduces queues to one node, and what is lost by that."""
     shrink = "rabbit_quorum_queue:force_shrink_member_to_current_member"
     names = [(_binary(row.any_log.vhost), _binary(row.any_log.queue)) for row in rows]
     code = f"{shrink}({names[0][0]}, {names[0][1]})."
@@ -324,7 +325,7 @@ def _given_up(node: str, rows: Sequence[Row]) -> str:
 
 
 def _binary(text: str) -> str:
-    """Return a text as an Erlang term, wherever it comes from."""
+    """Return any text as an Erlang binary."""
     plain = "".join(
         char if char in PLAIN or (char.isascii() and char.isalnum()) else f"\\x{{{ord(char):x}}}"
         for char in text

@@ -1,13 +1,13 @@
 """A write-ahead log of Ra: the newest entries of all logs of a node, one record after another.
 
     RAWA, version (1 byte)
-    record: 1 bit: nothing before this entry counts any more (it follows a snapshot);
-            1 bit: 0: the log's name follows; 22 bits: a number that stands for it in this file;
-            [size (2), name]; Adler-32 of the rest behind the next word, or 0; size of the data (4);
+    record: 1 bit: no earlier entry counts any more (this entry follows a snapshot);
+            1 bit: 0: the log's name follows; 22 bits: the number of this log in this file;
+            [size (2), name]; Adler-32 of index, term and data, or 0; size of the data (4);
             index (8); term (8); data
 
-A file that was allocated ahead ends in zeros.  Bytes behind the last whole record were never
-synced, if a crash cut it off; that it was a crash is not to be seen, so it is told.
+A file that was allocated in advance ends in zeros.  A crash may leave a part of a record at the
+end, which was never synced.  But a bad disk may leave the same, so the end is reported.
 
 Bounds: a command that changes members has at most `COMMAND_BYTES_MAX` bytes.
 """
@@ -28,7 +28,7 @@ FIXED = 24
 COMMAND_BYTES_MAX = 1 << 20
 CHANGE = b"$ra_cluster_change"
 CHANGE_WITHIN = 32
-"""A command that changes members names itself within its first bytes."""
+"""A command that changes members has the word `CHANGE` within this many bytes."""
 ZEROS = 13
 
 
@@ -36,8 +36,8 @@ ZEROS = 13
 class Entry:
     """One entry of the log `uid`.
 
-    `command`: its data, of one that changes members.  `print`: of few entries, a number that is the
-    same for one entry on every node (`print_of`).
+    `command`: its data, if it may change members, else b"".  `print`: for a few entries a number
+    that is the same on every node (`print_of`), else None.
     """
 
     uid: bytes
@@ -48,7 +48,7 @@ class Entry:
 
 
 def entries_in(name: str, file: Window) -> Generator[Entry, None, str]:
-    """Yield the entries of a file; returns why its end is not whole, "" if it is."""
+    """Yield the entries of a file; return why its end is not whole, "" if it is."""
     head = file.at(0, HEADER)
     if head[:4] != MAGIC or len(head) < HEADER:
         raise NotAsWritten(f"{name}: is no write-ahead log of Ra")
@@ -90,7 +90,7 @@ def entries_in(name: str, file: Window) -> Generator[Entry, None, str]:
 
 
 def entry_of(name: str, file: Window, entry: Entry, at: int, size: int) -> Entry:
-    """Return an entry with the counted part of its data, which is `size` bytes from `at` on."""
+    """Return an entry with `command` and `print` from its data: `size` bytes from `at` on."""
     command, prints = b"", None
     if CHANGE in file.at(at + 1, min(size, CHANGE_WITHIN)):
         if size > COMMAND_BYTES_MAX:
@@ -104,7 +104,7 @@ def entry_of(name: str, file: Window, entry: Entry, at: int, size: int) -> Entry
 
 
 def print_of(data: bytes) -> int:
-    """Return a number for an entry's data: the same in whatever order its maps were written."""
+    """Return a number for an entry's data, which does not depend on the order in its maps."""
     return adler32(bytes(sorted(data)), 1)
 
 

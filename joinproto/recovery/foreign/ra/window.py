@@ -1,4 +1,4 @@
-"""The bytes of a file, in stretches: constant memory, however large the file is."""
+"""The bytes of a file, read in pieces: it needs constant memory, however large the file is."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from attrs import define
 STRETCH = 1 << 20
 
 Read = Callable[[int, int], bytes]
-"""(at, count) -> these bytes of the file, fewer at its end."""
+"""Returns bytes of the file by place and count, fewer at its end."""
 
 
 @define
 class Window:
-    """A file of `size` bytes, of which one stretch is kept."""
+    """A file of `size` bytes, of which one piece is kept in memory."""
 
     read: Read
     size: int
@@ -22,7 +22,7 @@ class Window:
     _kept: bytes = b""
 
     def at(self, begin: int, count: int) -> bytes:
-        """Return `count` bytes from `begin` on, fewer at the end; at most `STRETCH`."""
+        """Return `count` bytes, at most `STRETCH`, from `begin` on; fewer at the file's end."""
         assert count <= STRETCH
         offset = begin - self._begin
         if offset < 0 or offset + count > len(self._kept):
@@ -35,7 +35,10 @@ class Window:
     def checksum(
         self, begin: int, count: int, *, by: Callable[[bytes, int], int], before: int
     ) -> int | None:
-        """Return the checksum of a stretch of any size; None if the file ends in it."""
+        """Return the checksum of `count` bytes from `begin` on; None if the file ends before.
+
+        `by`: computes it, from a piece and the value before; `before`: the first value.
+        """
         while count:
             piece = self.at(begin, min(count, STRETCH))
             if not piece:
