@@ -313,7 +313,7 @@ class ReplicatedLog:
         self.updates.start(update)
 
     def serve_update(self, update: ServeUpdate) -> None:
-        """Do nothing in advance: each request of the joiner is checked when it comes."""
+        """Do nothing ahead: each request of the joiner is checked when it comes."""
 
     @property
     def deadline(self) -> float | None:
