@@ -1,4 +1,4 @@
-"""Asking the tool: in this process, with a directory's contents before and after."""
+"""Run the tool in this process, and compare a directory's contents before and after."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ask(capsys: pytest.CaptureFixture[str], *words: object) -> Done:
 
 
 def ask_json(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, Any]:
-    """Run it with --json; return the exit code and the object."""
+    """Run `joinproto recover` with --json; return the exit code and the object."""
     done = ask(capsys, *words, "--json")
     return done.code, done.object
 

@@ -1,9 +1,9 @@
-"""Directories of stores, drawn in a few letters; the chains are those of `pictures.py`.
+"""Directories of stores, described by a few letters; the chains are those of `pictures.py`.
 
     lay(tmp_path, "F C1:ab", a="C1 C1.6", b="C1 C1.5", c="F F.5 of F")
 
-For each member: the view it held, its position, and with `of` a chain of its own; `-` is
-none.  Further words: `unfinished`, `marked`, `accepted=X` (a view of the next chain).
+For each member: the view it held, its position, and after `of` a chain of its own; `-` means no
+view or position.  Further words: `unfinished`, `marked`, `accepted=X` (a view of the next chain).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.join.pictures import lineage, position, views
 
 
 def record(member: str, text: str, chain: str) -> StoreRecord:
-    """Return the record that `text` draws, of the store of `member`."""
+    """Return the record that `text` describes, for the store of `member`."""
     words, _, own = text.partition(" of ")
     chain = (own or chain).replace("-", "")
     held, at, *more = (*words.split(), "-")[:2] + tuple(words.split()[2:])
@@ -51,7 +51,7 @@ def lay(folder: Path, chain: str, **members: str) -> dict[str, Path]:
 
 
 def put(path: Path, member: str, what: StoreRecord, *, cluster_name: str = "") -> Path:
-    """Make one store, as a member would."""
+    """Make one store in the way of a member."""
     path.mkdir(parents=True)
     name = cluster_name or pictures.CLUSTER_NAME
     create_store(path, what, member=member, cluster_name=name).close()

@@ -1,8 +1,8 @@
 """A small cluster of real members: their disks are values, everything else may fail.
 
-Nothing is decided here.  The host performs the actions of `Member.poll`.  A frame is written with
-the position in one piece, and is acknowledged when every member of its view has it, which the
-ledger counts.
+The members decide everything.  The host performs the actions of `Member.poll`.  A frame and the
+position are written in one step.  A frame is acknowledged when every member of its view has it,
+which the ledger counts.
 
     life = Life("abc", wait_for=2)
     life.start("a"), ...; life.settle()      the members found the cluster
@@ -35,14 +35,14 @@ from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
 
 ROUNDS_IDLE = 4
-"""Rounds without progress after which nothing more is expected: each backs off once."""
+"""After this many rounds without progress no more is expected: each member has backed off once."""
 
 Written = tuple[ViewId, int]
 
 
 @define
 class Envelope:
-    """A message on its way: of the protocol, or a frame, or a source's whole data."""
+    """A message on its way: a message of the protocol, a frame, or a source's whole data."""
 
     sender: str
     to: str
@@ -68,8 +68,8 @@ class Life:
 
     `electors`: members that may vote; "": all.
 
-    `acknowledged`: frames that every member of their view had durably, in the order in which
-    that happened.
+    `acknowledged`: frames that every member of their view had durably, in the order of their
+    acknowledgement.
     """
 
     names: str
@@ -94,7 +94,7 @@ class Life:
     # -- possible events ------------------------------------------------------------------------
 
     def start(self, name: str) -> None:
-        """Start a member from its disk; without effect if it runs."""
+        """Start a member from its disk, if it does not run."""
         if name in self.members:
             return
         self.lives += 1
@@ -123,7 +123,7 @@ class Life:
                 self.perform(name)
 
     def kill(self, name: str) -> None:
-        """End a process; the others notice when `settle` looks."""
+        """End a member's process; the others notice this in `settle`."""
         if self.members.pop(name, None) is None:
             return
         self.envelopes = [one for one in self.envelopes if name not in (one.sender, one.to)]
@@ -133,7 +133,7 @@ class Life:
                 self.perform(other)
 
     def part(self, *sides: str) -> None:
-        """Split the network; without sides: heal it."""
+        """Split the network into these sides; without sides, heal it."""
         before = {
             (one, other)
             for one in self.members
@@ -180,7 +180,7 @@ class Life:
         self.perform(name)
 
     def write(self) -> bool:
-        """Write a frame as a client, where one is served; return whether one was."""
+        """Write a frame as a client if a member serves; return whether a member did."""
         for name in sorted(self.members):
             member = self.members[name]
             tip = member.view
@@ -197,7 +197,7 @@ class Life:
         return False
 
     def settle(self, *, rounds_max: int = 100) -> None:
-        """Deliver everything and advance the time, until that changes nothing."""
+        """Deliver all messages and advance the time, until nothing changes any more."""
         idle = 0
         for _ in range(rounds_max):
             before = self._progress()
@@ -243,7 +243,7 @@ class Life:
         if member.source != sender or tip is None or tip.id != data.view:
             return
         if member.phase is Phase.UPDATING and data.position != tip.position:
-            # The source has gone on: take its data up to where the view starts.
+            # The source has later frames: take its data only up to the view's start.
             cut = 0 if tip.position is None else tip.position.seq
             frames = tuple(one for one in data.frames if one[1] <= cut)
             data = DataSent(data.view, tip.position, frames)
@@ -265,19 +265,19 @@ class Life:
         return [name for name in sorted(self.members) if self.members[name].is_serving]
 
     def lost(self, name: str) -> list[Written]:
-        """Return the acknowledged frames that this store does not have: the slow definition."""
+        """Return the acknowledged frames that this store does not have, by the slow definition."""
         return [one for one in self.acknowledged if one not in self.frames[name]]
 
 
 @frozen
 class Host:
-    """The ports for a batch of the member `name`."""
+    """The ports that perform a batch of the member `name`."""
 
     life: Life
     name: str
 
     def close(self, why: Closing) -> None:
-        """Do nothing: the phase says which member serves."""
+        """Do nothing, because the phase shows which member serves."""
 
     def persist(self, record: StoreRecord) -> None:
         self.life.persist(self.name, record)
@@ -305,7 +305,7 @@ class Host:
 
 
 def alive(life: Life, names: Iterable[str]) -> None:
-    """Start these members, and let them come to rest."""
+    """Start these members, and let them settle."""
     for name in names:
         life.start(name)
     life.settle()

@@ -1,4 +1,4 @@
-"""Directories as nodes leave them: metadata that says where the frames are, and a journal."""
+"""Directories like those that nodes leave: metadata that names the journal, and the journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.recovery.disks import record
 
 
 def of_node(path: Path, text: str, chain: str, *runs: tuple[str, int]) -> Path:
-    """Make the directory of the node `path.name`; this many frames of each view, one by one."""
+    """Make the directory of the node `path.name`; `runs`: how many frames of each view it has."""
     path.mkdir(parents=True)
     what = record(path.name, text, chain)
     create_store(path, what, member=path.name, cluster_name="cluster", frames=FILE).close()
@@ -23,7 +23,7 @@ def of_node(path: Path, text: str, chain: str, *runs: tuple[str, int]) -> Path:
 
 
 def drop(path: Path, keep: int) -> None:
-    """Make a node drop its first frames, and keep the last ones; all of its files are left."""
+    """Make a node drop its first frames, and keep the last `keep`; all its files stay."""
     disk = open_disk(path, path.name, "cluster")
     try:
         keeping = Keeping(snapshot_every=1, keep_frames=keep, before_dropping=disk.before_dropping)
@@ -39,7 +39,7 @@ def drop(path: Path, keep: int) -> None:
 
 
 def append(path: Path, chain: str, *runs: tuple[str, int]) -> None:
-    """Write frames into a journal, made where there is none."""
+    """Write frames into a journal, which is created if it does not exist."""
     drawn = views(chain)
     journal = Journal.open(path)
     try:

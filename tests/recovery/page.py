@@ -1,7 +1,7 @@
 """The generated parts of docs/recovery.md: the picture and the example.
 
-A block stands between `<!-- recover: NAME -->` and `<!-- end -->`.  `pytest tests/recovery
---rewrite` writes them again; a test compares.
+A block is between `<!-- recover: NAME -->` and `<!-- end -->`.  `pytest tests/recovery --rewrite`
+writes all blocks again; a test compares them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "recovery.md"
 BLOCK = re.compile(r"(<!-- recover: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 DATA = "/var/lib/broker"
 NAME = "orders"
-"""Of the cluster."""
+"""The cluster's name."""
 
 Ask = Callable[..., Done]
 
 
 def regenerate(text: str, folder: Path, run: Ask) -> str:
-    """Return the page with every block written again; the example is run in `folder`."""
+    """Return the page with every block made again; the example runs in `folder`."""
     made = {"picture": picture(), "example": example(folder, run)}
 
     def block(found: re.Match[str]) -> str:
@@ -42,7 +42,7 @@ def regenerate(text: str, folder: Path, run: Ask) -> str:
 
 
 def picture() -> str:
-    """Return the table of verdicts as questions in words, asked from the top."""
+    """Return the table of verdicts as a picture of questions, which are asked from the top."""
     lines, arrows = ["```mermaid", "block-beta", "    columns 3"], list[str]()
     for at, case in enumerate(verdicts().cases):
         verdict = case.outcome.value.upper()
@@ -71,7 +71,7 @@ def example(folder: Path, run: Ask) -> str:
         _shown(run, folder, "pick", *every),
         _shown(run, folder, "plan", *every, "-o", "plan.json", tail=9),
     ]
-    # The same on `b` itself: only the names of places differ.
+    # The same plan, made on `b` itself: only the names of places differ.
     here = run("plan", *map(str, disks.values()), "-o", str(folder / "here.json"))
     digest = re.findall(r"plan      (\w{64})", here.out)[0]
     shown = re.findall(r"plan      (\w{64})", parts[-1])[0]

@@ -1,6 +1,6 @@
-"""Missing paths, forbidden ones, and errors of the disk: each is reported as such.
+"""Missing paths, forbidden paths and errors of the disk: each is reported as what it is.
 
-Exit codes: 2 another path or other rights, 1 the disk gave an error, 9 a write failed.
+Exit codes: 2 another path or other rights are needed, 1 the disk gave an error, 9 a write failed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _three(folder: Path) -> list[Path]:
 def test_a_path_that_is_not_there_is_2_and_not_corrupt(
     command: str, where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its neighbours that are stores are named."""
+    """The message names stores next to the path."""
     paths = _three(tmp_path)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     more = ("-o", tmp_path / "plan") if command == "plan" else ()
@@ -60,7 +60,7 @@ def test_a_path_that_is_not_there_is_2_and_not_corrupt(
 
 
 def test_undo_of_what_is_not_there_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As with every command."""
+    """The exit code is the same for all commands."""
     done = ask(capsys, "undo", tmp_path / "mistyped")
 
     assert 2 == done.code
@@ -71,7 +71,7 @@ def test_undo_of_what_is_not_there_is_2(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_directory_of_stores_names_those_in_it(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And the next line can be typed as it is."""
+    """The command in the line `next` can be typed as it is."""
     folder = tmp_path / "my brokers"
     paths = _three(folder)
 
@@ -89,7 +89,7 @@ def test_a_directory_of_stores_names_those_in_it(
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A folder that every user reaches."""
+    """Give a folder that every user can reach."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder
@@ -114,7 +114,7 @@ LOCKED = ["b", "b/joinproto/store.meta", "b/joinproto/store.lock", "b/frames.log
 @pytest.mark.needs("root", "nobody may run joinproto")
 @pytest.mark.parametrize("what", LOCKED)
 def test_a_file_that_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> None:
-    """It is not corrupt: nobody knows."""
+    """It is not called corrupt, because its content is unknown."""
     paths = [of_node(shared / name, "F -", "F", ("F", 2)) for name in "abc"]
     for path in shared.rglob("*"):
         path.chmod(0o755)
@@ -130,7 +130,7 @@ def test_a_file_that_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> 
 
 @pytest.mark.needs("root", "nobody may run joinproto")
 def test_a_directory_of_stores_names_those_that_this_user_may_not_read(shared: Path) -> None:
-    """Otherwise the next line has two stores, and one is forgotten."""
+    """Otherwise the line `next` would name two stores, and the third would be forgotten."""
     for name in "abc":
         of_node(shared / name, "F -", "F", ("F", 2))
     for path in shared.rglob("*"):
@@ -146,7 +146,7 @@ def test_a_directory_of_stores_names_those_that_this_user_may_not_read(shared: P
 
 @pytest.mark.needs("root", "nobody may run joinproto")
 def test_a_user_who_may_only_read_is_told_so_when_it_writes(shared: Path) -> None:
-    """2, with sudo; nothing is written."""
+    """The exit code is 2, the advice is sudo, and nothing is written."""
     path = of_node(shared / "a", "F -", "F", ("F", 2))
     for each in shared.rglob("*"):
         each.chmod(0o755)
@@ -165,7 +165,7 @@ def test_a_user_who_may_only_read_is_told_so_when_it_writes(shared: Path) -> Non
 
 
 class _Bad(RealFileSystem):
-    """A disk that gives an error for one name."""
+    """A disk that returns an error for one name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -183,7 +183,7 @@ class _Bad(RealFileSystem):
 
 @pytest.mark.parametrize("name", ["store.meta", "store.lock", "frames.log", "joinproto"])
 def test_an_error_of_the_disk_is_named_as_that(name: str, tmp_path: Path) -> None:
-    """Unreadable, and neither corrupt nor absent."""
+    """The store is unreadable, and neither corrupt nor absent."""
     path = of_node(tmp_path / "a", "F -", "F", ("F", 2))
 
     (found,) = look([str(path)], files=_Bad(name)).stores
@@ -198,7 +198,7 @@ def test_an_error_of_the_disk_is_named_as_that(name: str, tmp_path: Path) -> Non
 def test_a_write_ends_with_9_where_the_disk_gives_errors(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """EIO, whichever file it is."""
+    """The disk returns EIO for one file, whichever it is."""
     path = of_node(tmp_path / "a", "F -", "F", ("F", 2))
     assert 0 == ask(capsys, "plan", "--unproven", path, "-o", tmp_path / "p").code
     plan = load((tmp_path / "p").read_bytes(), name="p")
@@ -217,7 +217,7 @@ def test_a_write_ends_with_9_where_the_disk_gives_errors(
 @pytest.mark.needs("strace", "ptrace")
 @pytest.mark.parametrize("call", ["openat", "read,pread64", "getdents64,flock"])
 def test_the_real_command_names_every_error_of_the_kernel(call: str, tmp_path: Path) -> None:
-    """EIO in each call that touches the store, one after the other: named, and never a bug (10)."""
+    """Each call that touches the store returns EIO once: it is named, and never a bug (10)."""
     paths = [of_node(tmp_path / "a", "F -", "F", ("F", 2))]
     command = [sys.executable, "-B", "-m", "joinproto", "recover", "pick", *map(str, paths)]
 
@@ -294,7 +294,7 @@ FOLDERS = ["two words", 'a\'b "c"', "$HOME;`id`", "\x1b[31mred", "-dash"]
     "folder", ["new\nline", *(pytest.param(name, marks=pytest.mark.landing) for name in FOLDERS)]
 )
 def test_the_next_command_can_be_typed(folder: str, tmp_path: Path) -> None:
-    """From pick to undo, by the line `next` of each; and a name says nothing to the terminal."""
+    """From pick to undo, by each line `next`; and names cannot control a terminal."""
     top = tmp_path / folder
     top.mkdir()
     _three(top)
@@ -338,7 +338,7 @@ def test_the_next_command_can_be_typed(folder: str, tmp_path: Path) -> None:
 def test_a_name_cannot_forge_a_line_of_the_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A directory that is called like an answer."""
+    """A directory has a name that looks like an answer."""
     top = tmp_path / "x\nPROVEN: all is well\nnext: rm"
     top.mkdir()
     paths = _three(top)

@@ -1,6 +1,6 @@
-"""An orderly shutdown, and the one clean store is lost: the others hold what was acknowledged.
+"""An orderly shutdown, and the only clean store is lost: the others have what was acknowledged.
 
-Source: recovery, "Commands"; join protocol, 3.4 (a RESTART behind a CLOSE).
+Source: recovery, "Commands"; join protocol, 3.4 (a RESTART after a CLOSE).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.store.inspection import inspect
 def _planned_and_applied(
     bus: Bus, folder: Path, capsys: pytest.CaptureFixture[str], *words: str
 ) -> None:
-    """Stop all, plan over what is left, apply it, and put what was written below the members."""
+    """Stop all members, plan and apply with the stores that are left, and give them to members."""
     for name in "abc":
         bus.crash(name)
     left = {name: put(folder / name, name, bus.disks[name].record) for name in "bc"}
@@ -42,7 +42,7 @@ def _planned_and_applied(
 def test_with_the_clean_store_lost_a_plan_lets_the_others_go_on(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Their logs have what was acknowledged, and more is written behind it."""
+    """Their logs have what was acknowledged, and new frames follow it."""
     bus = closed_with_a_tail()
     assert all(host.serves is None for host in bus.hosts.values())
 

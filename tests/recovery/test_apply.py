@@ -57,7 +57,7 @@ def _record(path: Path) -> StoreRecord:
 def test_a_plan_marks_the_latest_store_and_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The mark names its tip; position, held and promises stay (protocol 3.4)."""
+    """The mark names the store's tip; position, held and promises stay (protocol 3.4)."""
     disks = _disks(tmp_path)
     before = _record(disks["b"])
     file, plan = _planned(tmp_path, capsys, *disks.values())
@@ -86,7 +86,7 @@ def test_planning_changes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_without_a_file_the_plan_is_only_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same words, and what writes it down."""
+    """The output has the same plan, and the command that writes it into a file."""
     disks = _disks(tmp_path)
     before = snapshot(tmp_path)
 
@@ -101,7 +101,7 @@ def test_without_a_file_the_plan_is_only_printed(
 def test_equal_stores_give_an_equal_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The hash covers the inspected and the written data, not for time or person."""
+    """The hash covers the inspected and the written data, not the time or the person."""
     disks = _disks(tmp_path)
 
     _, one = _planned(tmp_path, capsys, *disks.values(), "--why", "this")
@@ -115,7 +115,7 @@ def test_equal_stores_give_an_equal_plan(
 def test_a_plan_applied_twice_writes_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Idempotent: the second time nothing changes, exit 0."""
+    """Apply is idempotent: the second time nothing changes, and the exit code is 0."""
     disks = _disks(tmp_path)
     file, plan = _planned(tmp_path, capsys, *disks.values())
     agreed = ("apply", file, "--yes", "--plan-hash", plan.hash)
@@ -130,7 +130,7 @@ def test_a_plan_applied_twice_writes_once(
 
 
 def test_the_former_metadata_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Keeps the former metadata as a backup, whole."""
+    """Apply keeps the whole former metadata as a backup."""
     disks = _disks(tmp_path)
     former = (disks["b"] / "joinproto" / "store.meta").read_bytes()
     file, plan = _planned(tmp_path, capsys, *disks.values())
@@ -145,7 +145,7 @@ def test_the_former_metadata_is_kept(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_store_that_changed_makes_the_plan_stale(
     which: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """7: bound by hash to what was inspected, the picked store and the others."""
+    """7: the plan is bound by a hash to all inspected stores, not only to the picked one."""
     disks = _disks(tmp_path)
     file, plan = _planned(tmp_path, capsys, *disks.values())
     with open_store(disks[which]) as store:
@@ -160,7 +160,7 @@ def test_a_store_that_changed_makes_the_plan_stale(
 def test_a_plan_that_was_changed_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its hash is of what it says."""
+    """The plan's hash covers its content."""
     disks = _disks(tmp_path)
     file, plan = _planned(tmp_path, capsys, *disks.values())
     tree = json.loads(file.read_text())
@@ -176,7 +176,7 @@ def test_a_plan_that_was_changed_is_refused(
 def test_without_a_terminal_it_asks_for_yes_and_a_hash(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """8: refuses without a terminal; 7: a hash that is not the plan's."""
+    """8: without a terminal; 7: with a hash that is not the plan's."""
     disks = _disks(tmp_path)
     file, _ = _planned(tmp_path, capsys, *disks.values())
     before = snapshot(tmp_path)
@@ -190,7 +190,7 @@ def test_without_a_terminal_it_asks_for_yes_and_a_hash(
 
 
 def test_a_plan_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An older plan may be in somebody's hands."""
+    """A person may still use the older plan."""
     disks = _disks(tmp_path)
     file, _ = _planned(tmp_path, capsys, *disks.values())
 
@@ -200,7 +200,7 @@ def test_a_plan_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_store_in_use_is_not_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """6: a running member."""
+    """6: a member runs on it."""
     disks = _disks(tmp_path)
     file, plan = _planned(tmp_path, capsys, *disks.values())
 
@@ -211,7 +211,7 @@ def test_a_store_in_use_is_not_marked(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_plan_says_where_it_belongs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On another machine: the message names the host and the path."""
+    """Applied on another machine, the message names the host and the path."""
     disks = _disks(tmp_path)
     file, plan = _planned(tmp_path, capsys, *disks.values())
     disks["b"].rename(tmp_path / "gone")
@@ -229,7 +229,7 @@ def test_the_plan_says_where_it_belongs(tmp_path: Path, capsys: pytest.CaptureFi
 def test_clean_and_unproven_stores_get_no_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Clean: nothing to do, 0.  Unproven: 5, and nothing is written."""
+    """Clean: 0, because there is nothing to do.  Unproven: 5, and nothing is written."""
     clean = lay(tmp_path / "one", "F X@F.5", a="F F.5", b="F F.5")
     alone = lay(tmp_path / "two", "F", a="F F.5", b="F F.5")
 
@@ -243,7 +243,7 @@ def test_clean_and_unproven_stores_get_no_plan(
 def test_an_unproven_plan_needs_the_operators_word_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--unproven` when it is planned, and again when it is applied."""
+    """`--unproven` is needed for `plan`, and again for `apply`."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.5")
     file, plan = _planned(tmp_path, capsys, *disks.values(), "--unproven")
 
@@ -257,7 +257,7 @@ def test_an_unproven_plan_needs_the_operators_word_twice(
 def test_mark_clean_is_plan_and_apply_for_one_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same checks: alone it is proven only where it was alone."""
+    """The checks are the same: one store is proven only if its member was alone in the view."""
     view = found(
         members=seats("a"),
         electors=seats("a"),
@@ -281,7 +281,7 @@ def test_mark_clean_is_plan_and_apply_for_one_directory(
 def test_mark_clean_marks_with_the_hash_it_showed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For scripts: run it once for the hash, look, run it again with it."""
+    """For scripts: the first run shows the hash, and the second run gives it."""
     disks = _disks(tmp_path)
     _, plan = _planned(tmp_path, capsys, disks["b"], "--unproven")
 
@@ -304,7 +304,7 @@ def _marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[st
 def test_undo_takes_the_mark_back_and_keeps_promises(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A voter that forgets lets one view have two successors: only the mark goes."""
+    """Only the mark is removed: if a voter forgets promises, a view may get two successors."""
     disks, _ = _marked(tmp_path, capsys)
     with open_store(disks["b"]) as store:
         store.write(evolve(store.record, promised=Ballot(9, "x")))
@@ -324,7 +324,7 @@ def test_undo_takes_the_mark_back_and_keeps_promises(
 def test_undo_is_refused_once_a_successor_was_accepted(
     learned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Until a successor of the mark has been accepted; after that it tells, and changes nothing."""
+    """After a successor of the mark was accepted, undo says so, and changes nothing."""
     disks, _ = _marked(tmp_path, capsys)
     later = f"{CHAIN} R:ab"
     view = views(later)["R"]
@@ -346,7 +346,7 @@ def test_undo_is_refused_once_a_successor_was_accepted(
 def test_a_history_that_was_changed_is_noticed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Hash-chained: an entry that was changed or taken out shows."""
+    """The hashes form a chain: a changed or removed entry is noticed."""
     disks, _ = _marked(tmp_path, capsys)
     ask(capsys, "undo", disks["b"])
     with open_store(disks["b"]) as store:
@@ -364,7 +364,7 @@ def test_a_history_that_was_changed_is_noticed(
 def test_a_forced_plan_begins_anew_and_says_unproven(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """plan --electors: forced, says unproven, needs its own confirmation."""
+    """plan --electors says "unproven", and needs a confirmation of its own."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
     file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
 
@@ -382,7 +382,7 @@ def test_a_forced_plan_begins_anew_and_says_unproven(
 def test_a_forced_plan_is_undone_only_while_unused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Others may know the forced view as soon as the store was used."""
+    """After the store was used, other members may know the forced view."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
     before = _record(disks["a"])
     file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
@@ -398,7 +398,7 @@ def test_a_forced_plan_is_undone_only_while_unused(
 def test_a_forced_store_that_was_used_is_not_undone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A member that starts on it writes `held` first of all."""
+    """A member that starts on the store first writes `held`."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
     file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
     ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash, "--unproven")
@@ -428,11 +428,11 @@ def test_fewer_electors_than_n_must_say_their_n(
 
 
 class _Killed(BaseException):
-    """The process ends here."""
+    """Stands for the end of the process."""
 
 
 class _Ends(RealFileSystem):
-    """Counts calls; `at`: which one does not happen any more.  `error`: it fails.
+    """Counts calls; the call number `at` ends the process instead, or fails with `error`.
 
     `writes_only`: count only changes of the disk.
     """
@@ -463,7 +463,7 @@ class _Ends(RealFileSystem):
         return asked
 
     def die(self) -> None:
-        """End the process: its files are closed, its locks are gone."""
+        """End the process: its files are closed, and its locks are released."""
         for file in tuple(self.open):
             RealFileSystem.close(self, file)
 
@@ -477,7 +477,7 @@ def _count(action: Callable[[RealFileSystem], object]) -> int:
 def test_apply_may_be_interrupted_between_any_two_system_calls(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Either as before or as after; and the same command finishes the work."""
+    """The store is as before or as after, and the same command finishes the work."""
     disks = _disks(tmp_path / "0")
     _, plan = _planned(tmp_path, capsys, *disks.values())
     before = _record(disks["b"])
@@ -512,7 +512,7 @@ def test_apply_may_be_interrupted_between_any_two_system_calls(
 def test_undo_may_be_interrupted_between_any_two_system_calls(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Either marked or not, never anything else."""
+    """The store is marked or not marked, never anything else."""
     disks = _disks(tmp_path / "0")
     _, plan = _planned(tmp_path, capsys, *disks.values())
     writing.apply(plan, host="here", made=MADE)
@@ -538,7 +538,7 @@ def test_undo_may_be_interrupted_between_any_two_system_calls(
 def test_a_disk_that_fails_at_any_call_is_a_named_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """9: write error, with the state on disk named; never an error of Python's own."""
+    """9: a write error that names the state on disk; never an unexpected Python error."""
     disks = _disks(tmp_path / "0")
     _, plan = _planned(tmp_path, capsys, *disks.values())
     before = _record(disks["b"])

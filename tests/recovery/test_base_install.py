@@ -1,4 +1,4 @@
-"""`joinproto recover` from the base install alone, on hundreds of stores, on read-only disks.
+"""`joinproto recover` with only the base install, on hundreds of stores, on read-only disks.
 
 Source: issue "recover": from the base install, without NumPy, Z3 or Spark; on read-only mounts;
 on copies carried from other machines; on hundreds of stores.
@@ -32,7 +32,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def base_files(name: str, found: dict[str, Path] | None = None) -> dict[str, Path]:
-    """Return the importable files of a distribution and of those it needs: name to place."""
+    """Return the importable files of a distribution and its dependencies, with their places."""
     found = {} if found is None else found
     there = distribution(name)
     if there.name != "joinproto":
@@ -48,13 +48,13 @@ def base_files(name: str, found: dict[str, Path] | None = None) -> dict[str, Pat
         try:
             base_files(needed, found)
         except ModuleNotFoundError:
-            continue  # for another version of Python
+            continue  # a dependency for another version of Python
     return found
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return how to run `recover` in an environment with the base install, offline."""
+    """Return a function that runs `recover` in an environment with the base install, offline."""
     place = tmp_path_factory.mktemp("base")
     venv.create(place / "env", with_pip=False)
     (site,) = (place / "env" / "lib").glob("python*/site-packages")
@@ -79,7 +79,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Return hundreds of directories of one cluster; three of them are its members'."""
+    """Return hundreds of directories of one cluster, three of which are its members'."""
     top = tmp_path_factory.mktemp("stores")
     what = record("a", "C29 F.5", CHAIN)
     paths = []
@@ -94,7 +94,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_hundreds_of_stores_are_compared(run: Run, stores: list[Path]) -> None:
-    """One question, from directories or from collected files."""
+    """One command compares all, from directories or from collected files."""
     verdicts = []
     for command in ("inspect", "compare", "pick"):
         done = run(command, "--json", *stores)
@@ -107,7 +107,7 @@ def test_hundreds_of_stores_are_compared(run: Run, stores: list[Path]) -> None:
 
 
 def test_everything_that_an_operator_does(run: Run, stores: list[Path], tmp_path: Path) -> None:
-    """collect, pick, plan, apply, undo, mark-clean; and what needs more says so."""
+    """collect, pick, plan, apply, undo, mark-clean work; commands that need an extra say so."""
     files = []
     for path in stores[:3]:
         files.append(tmp_path / f"{path.name}.info")
@@ -130,7 +130,7 @@ def test_everything_that_an_operator_does(run: Run, stores: list[Path], tmp_path
 
 
 def test_a_node_is_asked_without_what_a_node_needs(run: Run, tmp_path: Path) -> None:
-    """verify: the person who looks after the restart may not have the extra `run`."""
+    """verify: the person who checks the restart may not have the extra `run`."""
     config = tmp_path / "node.toml"
     config.write_text('member = "a"\ncluster = "c"\ndata = "a"\nelectors = ["a"]\n')
 
@@ -142,7 +142,7 @@ def test_a_node_is_asked_without_what_a_node_needs(run: Run, tmp_path: Path) -> 
 
 @pytest.mark.needs("unshare", "root", "mounts")
 def test_on_disks_that_are_mounted_read_only(run: Run, stores: list[Path], tmp_path: Path) -> None:
-    """All that look; and what would write says what is in the way."""
+    """All reading commands work, and a writing command says why it cannot write."""
     at = tmp_path / "mount"
     at.mkdir()
     script = (

@@ -1,4 +1,4 @@
-"""A plan is bound to all that its verdict rested on: whatever of it changes makes it stale.
+"""A plan is bound to all evidence of its verdict: each change of the evidence makes it stale.
 
 Source: recovery, "plan ... bound by hash to what was inspected"; 7: the plan is stale.
 """
@@ -61,7 +61,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 def test_whatever_changed_since_the_plan_makes_it_stale(
     change: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The picked store's journal included; nothing is written."""
+    """This includes the picked store's journal.  Nothing is written."""
     disks = _three(tmp_path / "disks")
     code, planned = ask_json(capsys, "plan", *disks.values(), "-o", tmp_path / "plan")
     assert (0, "b") == (code, load((tmp_path / "plan").read_bytes(), name="plan").step.member)
@@ -70,7 +70,7 @@ def test_whatever_changed_since_the_plan_makes_it_stale(
 
     done = ask(capsys, "apply", tmp_path / "plan", "--yes", "--plan-hash", planned["plan"]["hash"])
 
-    # The store that it writes to is not there at all: perhaps its disk is not mounted.
+    # The store to write to is missing: perhaps its disk is not mounted.
     expected = 1 if (change, name) == ("no directory", "b") else 7
     assert expected == done.code, done.err
     assert "next: " in done.err
@@ -80,7 +80,7 @@ def test_whatever_changed_since_the_plan_makes_it_stale(
 def test_nothing_changed_and_it_is_applied(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Else the test above would prove nothing."""
+    """Otherwise the test above would prove nothing."""
     disks = _three(tmp_path / "disks")
     _, planned = ask_json(capsys, "plan", *disks.values(), "-o", tmp_path / "plan")
 
@@ -92,7 +92,7 @@ def test_nothing_changed_and_it_is_applied(
 def test_a_plan_with_positions_that_were_given_is_applied(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They are a part of what it rests on, and of what is read again."""
+    """The positions are a part of the evidence, and are used again when the stores are read."""
     disks = lay(tmp_path / "disks", "F", a="F F.5", b="F F.4", c="F F.4")
     given = ("--position", f"{disks['b']}=9", "--position", f"{disks['c']}=7")
     words = ("plan", *disks.values(), *given, "-o", tmp_path / "plan")

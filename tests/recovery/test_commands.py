@@ -1,4 +1,4 @@
-"""The commands as a person and a script meet them: codes, JSON, processes, terminals.
+"""The commands as a person or a script uses them: exit codes, JSON, processes, terminals.
 
 Source: recovery, "Commands", exit codes, `--json`; issue "recover", "Must show".
 """
@@ -75,7 +75,7 @@ def test_every_command_prints_one_object_as_the_schema_says(
 
 
 def test_a_failure_is_an_error_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As with every command of joinproto."""
+    """The object has the same form for every command of joinproto."""
     code, said = ask_json(capsys, "apply", tmp_path / "nothing")
 
     assert (1, 1) == (code, said["error"]["code"])
@@ -97,7 +97,7 @@ def test_a_failure_is_an_error_object(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_bad_command_line_is_2(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """2 usage."""
+    """2: wrong usage."""
     assert 2 == ask(capsys, *words).code
 
 
@@ -107,7 +107,7 @@ def test_a_bad_command_line_is_2(
 def test_files_from_three_machines_give_the_same_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """collect carries the bytes: everything is judged again where they arrive."""
+    """collect carries the bytes, and the other machine judges everything again."""
     paths = _three(tmp_path)
     files = []
     for path in paths:
@@ -128,7 +128,7 @@ def test_files_from_three_machines_give_the_same_verdict(
 def test_a_plan_made_afar_is_applied_where_the_store_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the machine that holds the picked store; what is elsewhere is said not to be seen."""
+    """apply runs on the machine of the picked store, and names stores that it cannot see."""
     paths = _three(tmp_path)
     files = []
     for path in paths:
@@ -148,7 +148,7 @@ def test_a_plan_made_afar_is_applied_where_the_store_is(
 def test_an_info_file_that_was_cut_off_is_refused(
     keep: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """1: a loss on the way shows."""
+    """1: a loss on the way is noticed."""
     text = ask(capsys, "collect", _three(tmp_path)[0]).out
     (tmp_path / "a.info").write_text(text[: int(len(text) * keep)])
 
@@ -179,7 +179,7 @@ def test_a_full_disk_is_a_write_error(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_an_info_file_that_was_changed_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The checksum is over everything, the host's name too."""
+    """The checksum covers everything, including the host's name."""
     text = ask(capsys, "collect", "--host", "one", _three(tmp_path)[0]).out
     (tmp_path / "a.info").write_text(text.replace('"one"', '"two"'))
 
@@ -202,7 +202,7 @@ def test_an_info_file_from_standard_input(
 
 
 class _ReadOnly(RealFileSystem):
-    """A disk that takes nothing."""
+    """A disk that refuses all writes."""
 
     def __getattribute__(self, name: str) -> object:
         if name in (
@@ -234,7 +234,7 @@ def test_looking_asks_the_disk_for_nothing_but_reading(tmp_path: Path) -> None:
 
 
 def test_real_commands_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Contents, names and modification times of the whole directory."""
+    """Contents, names and modification times of the whole directory stay the same."""
     paths = _three(tmp_path)
     (tmp_path / "a" / "joinproto" / "store.lock").unlink()
     before = snapshot(tmp_path)
@@ -273,7 +273,7 @@ def test_a_read_only_mount_will_do(tmp_path: Path) -> None:
 
 
 def _typed(words: list[str], text: str) -> tuple[int, str]:
-    """Run a command at a terminal of its own, type `text`; return its code and what it said."""
+    """Run a command at a terminal of its own, type `text`; return its exit code and output."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(ROOT)
@@ -299,7 +299,7 @@ def _typed(words: list[str], text: str) -> tuple[int, str]:
 def test_the_operator_types_the_name_of_the_cluster(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Shows what changes, asks for the cluster's name; 8: declined."""
+    """apply shows what changes, and asks for the cluster's name; 8: declined."""
     paths = [str(path) for path in _three(tmp_path)]
     plan = str(tmp_path / "plan.json")
     assert 0 == ask(capsys, "plan", *paths, "-o", plan).code
@@ -351,7 +351,7 @@ def test_any_bytes_are_judged(data: bytes) -> None:
     )
 )
 def test_any_payload_with_a_right_checksum_is_judged(tree: object) -> None:
-    """Whole, and still not a store: another program wrote it."""
+    """The file is whole, but another program wrote it."""
     data = seal(Envelope(3, json.dumps(tree).encode()))
 
     assert not _judged(data).state.is_readable
@@ -380,7 +380,7 @@ def test_a_store_that_was_changed_field_by_field_is_judged(tmp_path: Path) -> No
             break
         readable += _judged(seal(Envelope(2, json.dumps(changed).encode()))).state.is_readable
 
-    # Some fields may have another value: a store id, a nonce nobody hashed, a mark.
+    # Some fields may have another value: a store id, a nonce that is in no hash, a mark.
     assert 0 < readable < 300
 
 
@@ -395,7 +395,7 @@ def test_a_store_that_was_changed_field_by_field_is_judged(tmp_path: Path) -> No
     )
 )
 def test_any_info_file_is_refused_or_read(data: bytes) -> None:
-    """A file from somewhere: never a traceback."""
+    """Whatever the file has, there is no traceback."""
     from joinproto.errors import StoreError
 
     try:
@@ -407,7 +407,7 @@ def test_any_info_file_is_refused_or_read(data: bytes) -> None:
 
 
 def test_an_info_file_with_a_right_checksum_and_wrong_fields_is_refused() -> None:
-    """Whole, and still not one of ours."""
+    """The file is whole, but `collect` did not write it."""
     from joinproto.errors import StoreError
 
     malformed: tuple[object, ...] = ("x", [1], [{}], [{"path": 1}], [{"path": "a", "files": 3}])
@@ -423,7 +423,7 @@ def test_an_info_file_with_a_right_checksum_and_wrong_fields_is_refused() -> Non
 def test_names_from_a_disk_cannot_command_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Codes that a terminal obeys are not printed, wherever they come from."""
+    """Control characters are not printed, wherever they come from."""
     raw = Raw(
         path="/x\x1b[2J",
         host="h\x07",
@@ -444,7 +444,7 @@ def test_names_from_a_disk_cannot_command_a_terminal(
 
 
 def test_help_is_there_at_once() -> None:
-    """`joinproto recover --help` in under 0.4 seconds of CPU: without a second package."""
+    """`joinproto recover --help` imports few packages, for less than 0.4 seconds of CPU."""
     done = run_apart("recover", "--help", python=("-X", "importtime"))
     modules = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.err.splitlines()}
 
@@ -465,7 +465,7 @@ def test_picking_needs_the_base_install_only(tmp_path: Path) -> None:
 
 
 def test_each_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    """The next thing to type."""
+    """The example can be typed next."""
     for name in COMMANDS:
         done = ask(capsys, name, "--help")
 
@@ -474,7 +474,7 @@ def test_each_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str
 
 
 def test_hundreds_of_stores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hundreds of stores are one question; how long 300 take is measured, not tested."""
+    """One command takes hundreds of stores; how long 300 take is measured, not tested."""
     chain = "F " + " ".join(f"C{number}" for number in range(1, 10))
     raws = []
     for number in range(300):
@@ -505,8 +505,8 @@ def test_hundreds_of_stores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_recovered_positions_decide_among_galera_nodes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Files that all say -1: unproven; with 8, 8 and 6 recovered, the first two tie, once it is
-    said that there are no others."""
+    """With -1 in all files nothing is proven.  With the positions 8, 8 and 6, and --nodes 3, the
+    first two tie."""
     nodes = [DATA / "galera-killed-in-turn" / name for name in ("n1", "n2", "n3")]
     positions = [
         word
@@ -525,7 +525,7 @@ def test_recovered_positions_decide_among_galera_nodes(
 def test_the_next_step_with_other_brokers_can_be_taken(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A command for Galera, an order for RabbitMQ; not where else to read."""
+    """It is a command for Galera and an order for RabbitMQ, not a reference to documents."""
     galera = sorted((DATA / "galera-killed-in-turn").glob("n?"))
     rabbits = sorted((DATA / "rabbitmq-stopped-in-turn").glob("*@*"))
 
@@ -556,7 +556,7 @@ def test_stores_of_other_brokers_are_never_written(
 def test_a_store_that_did_not_hear_of_the_end_is_not_called_clean(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It has every frame; that the cluster was stopped in order stands in the other one only."""
+    """It has every frame, but only the other store knows of the orderly stop."""
     places = lay(tmp_path, "F X@F.5", a="F F.5", b="F F.5 of F")
 
     _, said = ask_json(capsys, "pick", *places.values())

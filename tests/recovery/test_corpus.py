@@ -1,4 +1,4 @@
-"""The corpus: the contents of the disks, the verdict, the exit code.
+"""The corpus: contents of disks, with the expected verdict and exit code.
 
 Source: ecosystem, 1.4; recovery, "Verdicts of `pick`" and the exit codes.
 """
@@ -25,7 +25,7 @@ CURRENT = Path("joinproto") / "store.meta"
 
 @frozen
 class Drawn:
-    """Stores, and the expected verdict on them.  `chain`: what each knows, unless it says else."""
+    """Stores, and the expected verdict.  `chain`: of each store that has no chain of its own."""
 
     chain: str
     stores: dict[str, str]
@@ -133,7 +133,7 @@ CORPUS = {
 def test_the_verdict_on_drawn_stores(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each set of stores has its verdict, its latest stores, what is missing, its exit code."""
+    """Each set of stores has its verdict, latest stores, missing stores and exit code."""
     drawn = CORPUS[name]
     disks = lay(tmp_path, drawn.chain, **drawn.stores)
     before = snapshot(tmp_path)
@@ -151,7 +151,7 @@ def test_the_verdict_on_drawn_stores(
 def test_the_verdict_does_not_depend_on_the_order(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Equal stores, equal verdict: the order on the command line tells nothing."""
+    """The order on the command line has no effect."""
     drawn = CORPUS[name]
     disks = list(lay(tmp_path, drawn.chain, **drawn.stores).values())
 
@@ -184,7 +184,7 @@ def test_the_text_says_verdict_evidence_and_next(
 def test_one_cluster_of_two_can_be_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Several groups: exit 3 unless --cluster names one."""
+    """Several clusters: exit code 3, unless --cluster names one."""
     disks = lay(tmp_path, "F1", a="F1 F1.5", b="F1 F1.5", c="F1 F1.4", x="F2 F2.5 of F2")
     _, groups = ask_json(capsys, "pick", *disks.values())
     signature = groups["groups"][0]["cluster"]
@@ -198,7 +198,7 @@ def test_one_cluster_of_two_can_be_named(
 def test_a_copied_directory_is_named_and_no_plan_is_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same member of the same cluster twice is a copy or a backup; both paths named."""
+    """Two stores of one member are a copy or a backup; both paths are named."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.5", c="F F.4")
     shutil.copytree(disks["b"], tmp_path / "copy")
 
@@ -217,7 +217,7 @@ def test_a_copied_directory_is_named_and_no_plan_is_made(
 def test_the_same_directory_twice_is_counted_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A directory and a link to it, or its .info file, are no copies."""
+    """A link to a directory, or its .info file, is not a copy."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.5", c="F F.4")
     (tmp_path / "link").symlink_to(disks["a"])
     collected = ask(capsys, "collect", disks["b"])
@@ -247,7 +247,7 @@ def test_comparing_shows_where_two_branches_part(
 def test_comparing_says_who_is_behind_by_how_much(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Groups by cluster, lineage, who is ahead by how much; unproven is no failure here."""
+    """Clusters, chains and how far each store is; an unproven verdict is no failure here."""
     disks = lay(tmp_path, "F C1 C2", a="C2 C2.6", b="F F.5 of F", x="F2 F2.5 of F2")
 
     some = ask(capsys, "compare", disks["a"], disks["b"])
@@ -262,7 +262,7 @@ def test_comparing_says_who_is_behind_by_how_much(
 def test_a_store_lost_for_good_changes_the_advice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--lost` proves nothing; the next command is another one."""
+    """`--lost` proves nothing, but changes the next command."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
 
     code, tail = ask_json(capsys, "pick", "--lost", "c", *disks.values())
@@ -307,7 +307,7 @@ def test_a_file_of_no_length_is_corrupt(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_file_cut_off_anywhere_is_never_readable(tmp_path: Path) -> None:
-    """Truncated at every byte: not one of them says anything."""
+    """A file that is truncated at any byte gives no facts."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     whole = (path / CURRENT).read_bytes()
     raw = gather(path, host="here")
@@ -321,7 +321,7 @@ def test_a_file_cut_off_anywhere_is_never_readable(tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_is_never_believed(tmp_path: Path) -> None:
-    """Every bit flipped: the store is damaged, newer or foreign, and says nothing."""
+    """With any bit flipped, the store is damaged, newer or foreign, and gives no facts."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     whole = (path / CURRENT).read_bytes()
     raw = gather(path, host="here")
@@ -361,7 +361,7 @@ def test_a_newer_version_is_not_called_corrupt(
 def test_a_damaged_store_is_shown_field_by_field(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Corrupt: never repaired in silence; a field-by-field view of what can be read."""
+    """A corrupt store is never repaired silently; `inspect` shows the fields it can read."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     file = path / CURRENT
     data = file.read_bytes()
@@ -377,7 +377,7 @@ def test_a_damaged_store_is_shown_field_by_field(
 def test_damage_that_does_not_matter_is_reported_and_does_not_matter(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A member that left long ago cannot change the answer; the damage is named all the same."""
+    """A member that left long ago cannot change the answer, but its damage is named."""
     disks = lay(tmp_path, "F C1:ab@F.5", a="C1 C1.6", b="C1 C1.7", c="F F.5 of F")
     (disks["c"] / CURRENT).write_bytes(b"")
 
@@ -390,7 +390,7 @@ def test_damage_that_does_not_matter_is_reported_and_does_not_matter(
 def test_a_leftover_temporary_file_is_shown_and_stays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A write that did not end: the store is what it was before."""
+    """After an unfinished write the store is as before."""
     disks = _three(tmp_path)
     left = disks["a"] / "joinproto" / "store.meta.0123456789abcdef.tmp"
     left.write_bytes(b"half")
@@ -440,7 +440,7 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(
 def test_a_store_in_use_needs_no_recovery(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A running broker (lock held) is exit 6."""
+    """If a broker runs (it holds the lock), the exit code is 6."""
     disks = _three(tmp_path)
 
     with open_store(disks["b"]):
@@ -465,7 +465,7 @@ def test_no_store_and_no_directory_are_no_empty_stores(
 
 
 def test_a_lock_that_cannot_be_looked_at_is_reported(tmp_path: Path) -> None:
-    """Whether it is open is then not known, which is a problem and no answer."""
+    """Then it is unknown whether the store is open, which is a problem and no answer."""
     path = put(tmp_path / "a", "a", record("a", "F F.5", "F"))
     lock = path / "joinproto" / "store.lock"
     lock.unlink()
@@ -478,7 +478,7 @@ def test_a_lock_that_cannot_be_looked_at_is_reported(tmp_path: Path) -> None:
 
 
 def test_looking_raises_nothing_for_what_is_on_a_disk(tmp_path: Path) -> None:
-    """`gather` and `read` answer; what is wrong is part of what was found."""
+    """`gather` and `read` return problems as a part of their result."""
     (tmp_path / "joinproto").mkdir()
     (tmp_path / "joinproto" / "store.meta").mkdir()
 

@@ -1,7 +1,7 @@
-"""After a loss of power at any moment of apply and undo: marked or not, and what was said holds.
+"""After a loss of power during apply or undo the store is marked or not, and reports stay true.
 
-The same enumeration as for the store itself (`tests/store/crashes.py`), over sequences of
-promises, plans that are applied, and marks that are taken back.
+The enumeration is that for the store itself (`tests/store/crashes.py`), over sequences of
+promises, applied plans, and marks that are taken back.
 
 Source: recovery, "The metadata on disk".
 """
@@ -34,7 +34,7 @@ MADE = {"who": "an operator", "when": "now"}
 
 @frozen
 class Step:
-    """`what`: promise, apply or undo.  `kill_in`: changing operations until the process ends."""
+    """`what`: promise, apply or undo.  `kill_in`: after how many changes the process ends."""
 
     what: str
     kill_in: int | None = None
@@ -80,7 +80,7 @@ def _take(step: Step, path: Path, plan: Plan | None, files: Recording) -> Plan |
     except Killed:
         files.die()
         if step.what == "apply" and plan is not None:
-            # The same command again, straight after: what it says must hold.
+            # The same command again, immediately: its report must stay true.
             writing.apply(plan, host="h", made=MADE, files=files)
             files.diary.append(Legal(frozenset({after})))
     finally:
@@ -121,23 +121,23 @@ steps = st.lists(
 @settings(max_examples=30)
 @given(steps)
 def test_after_a_crash_it_is_marked_or_it_is_not(drawn: list[Step]) -> None:
-    """Either the old record or the new one; and a reported change is done."""
+    """The store has the old record or the new one, and a reported change is not lost."""
     assert run(drawn, Recording()).bad is None
 
 
 @pytest.mark.parametrize("kill_in", range(20))
 def test_an_apply_that_was_killed_and_repeated_holds(kill_in: int) -> None:
-    """The second run may find the mark in memory only, and must not just believe it."""
+    """The second run may find the mark in memory only, so it must make it durable."""
     assert run([Step("apply", kill_in)], Recording()).bad is None
 
 
 def test_a_missing_fsync_is_found() -> None:
-    """An enumeration that finds nothing anywhere would prove nothing."""
+    """An enumeration that never finds anything would prove nothing."""
     assert run([Step("apply")], WithoutDirectorySync()).bad is not None
 
 
 def test_of_two_marks_the_second_undo_finds_none() -> None:
-    """One undo takes back the mark of both; it was told that the restart had begun."""
+    """One undo takes back both marks; the second undo once said that the restart had begun."""
     steps = [Step("apply"), Step("apply"), Step("undo"), Step("undo")]
 
     assert run(steps, Recording()).bad is None

@@ -1,4 +1,4 @@
-"""The journal as the recovery tool reads it: what a member would find, and nothing is changed."""
+"""The recovery tool finds in a journal what a member would find, and changes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHAIN = "F C1:ab@F.2"
 
 
 def write(path: Path, *runs: tuple[str, int], size: int = 5) -> None:
-    """Write frames: this many of each view, named as in `CHAIN`."""
+    """Write frames; `runs`: a view's name in `CHAIN`, and how many frames of this view."""
     drawn = views(CHAIN)
     journal = Written.open(path)
     try:
@@ -49,7 +49,7 @@ def look(path: Path) -> Journal | None:
 
 
 def as_member(path: Path) -> object:
-    """Return a member's findings in a copy: the runs, or that it must not start."""
+    """Return the runs that a member finds in a copy, or that it must not start."""
     with TemporaryDirectory() as name:
         copy = Path(shutil.copytree(path, Path(name) / "copy"))
         try:
@@ -66,7 +66,7 @@ def as_member(path: Path) -> object:
 def test_it_says_what_a_member_finds(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The size of the pieces in which it is read makes no difference."""
+    """The result does not depend on the size of the pieces in which the journal is read."""
     monkeypatch.setattr(frames, "CHUNK_BYTES", chunk)
     write(tmp_path, ("F", 2), ("C1", 30), size=70)
     before = snapshot(tmp_path)
@@ -82,7 +82,7 @@ def test_it_says_what_a_member_finds(
 @settings(deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_damaged_journal_is_judged_as_a_member_judges_it(seed: int) -> None:
-    """Cut off, with bytes changed, or with something behind it: torn, or corrupt."""
+    """A journal that is cut off, changed or followed by other bytes is torn or corrupt."""
     random = Random(seed)
     with TemporaryDirectory() as name:
         path = Path(name)
@@ -102,7 +102,7 @@ def test_a_damaged_journal_is_judged_as_a_member_judges_it(seed: int) -> None:
 
         expected = as_member(path)
         if found is None:
-            # Not ours by its first bytes; a member would begin again, and lose what it knew of.
+            # By its first bytes it is no journal.  A member would begin again, and lose all frames.
             assert expected in ((), "corrupt")
         else:
             assert expected == ("corrupt" if found.problem else found.runs)
@@ -111,7 +111,7 @@ def test_a_damaged_journal_is_judged_as_a_member_judges_it(seed: int) -> None:
 def test_the_journal_says_where_a_store_ends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The metadata is written now and then; both of them here say frame 2."""
+    """The metadata is written only now and then; in both stores here it says frame 2."""
     disks = lay(tmp_path, CHAIN, a="C1 F.2", b="C1 F.2", c="F F.1 of F")
     write(disks["a"], ("F", 2), ("C1", 3))
     write(disks["b"], ("F", 2), ("C1", 5))
@@ -149,7 +149,7 @@ def test_frames_that_the_metadata_knows_of_and_are_gone(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A member refuses such a store, so it is none to restart from."""
+    """A member refuses such a store, so no restart may begin from it."""
     disks = lay(tmp_path, CHAIN, a="C1 F.2", b="C1 F.2")
     write(disks["a"], *runs)
 
@@ -197,7 +197,7 @@ HARM = {"removed": _remove, "its first 16 bytes zeroed": _zero, "a link in its p
 def test_no_store_is_good_that_its_member_refuses(
     harm: str, story: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The verdict reads what the node would read: never PROVEN, CLEAN or TIE where it refuses."""
+    """The verdict is never PROVEN, CLEAN or TIE if the node refuses the latest store."""
     at = "F.3" if "X" in story else "-"
     paths = [of_node(tmp_path / name, f"F {at}", story, ("F", 3)) for name in "abc"]
     before, _ = ask_json(capsys, "pick", *paths)
@@ -217,7 +217,7 @@ def test_no_store_is_good_that_its_member_refuses(
 def test_where_another_member_has_a_journal_one_that_has_none_lost_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Directories of earlier versions do not say where their frames are."""
+    """Metadata of earlier versions does not say where the frames are."""
     disks = lay(tmp_path, "F", a="F -", b="F -", c="F -")
     for path in disks.values():
         write(path, ("F", 3))
@@ -233,7 +233,7 @@ def test_where_another_member_has_a_journal_one_that_has_none_lost_it(
 def test_the_directory_of_a_broker_that_keeps_its_frames_elsewhere_is_read_by_its_metadata(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of any other broker only the metadata is read."""
+    """For other brokers only the metadata is read."""
     disks = lay(tmp_path, "F", a="F F.5", b="F F.4", c="F F.4")
 
     code, said = ask_json(capsys, "pick", *disks.values())
@@ -244,7 +244,7 @@ def test_the_directory_of_a_broker_that_keeps_its_frames_elsewhere_is_read_by_it
 def test_the_metadata_of_a_store_without_its_journal_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`inspect` is the next step that `pick` names for it: its member, and what it promised."""
+    """`pick` names `inspect` as the next step; it shows the store's member and promises."""
     path = of_node(tmp_path / "a", "F -", "F", ("F", 3))
     (path / FILE).unlink()
 

@@ -34,7 +34,7 @@ def raw(data: bytes) -> Raw:
 
 
 def test_the_carried_store_equals_the_one_read() -> None:
-    """Byte by byte."""
+    """Each byte is the same."""
     carried = [raw(b""), raw(bytes(range(256)) * 50), Raw(path="/y", host="h", format=None)]
 
     text = info.write(carried, tool="0")
@@ -47,7 +47,7 @@ def test_the_carried_store_equals_the_one_read() -> None:
 def test_an_archive_is_called_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str
 ) -> None:
-    """To collect again does not help: the directories are in it."""
+    """The advice is to unpack the archive, because collecting again does not help."""
     path = tmp_path / "stores.tar"
     with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
         archive.add(__file__)
@@ -60,7 +60,7 @@ def test_an_archive_is_called_so(
 
 
 def test_the_text_of_an_info_file_never_changes() -> None:
-    """It is bound by its hash, and other versions read it."""
+    """The text has a hash, and other versions read it."""
     file = RawFile("absent", problem="why", modified=5.5, errno=3)
     first = evolve(
         raw(b""),
@@ -115,7 +115,7 @@ def test_a_field_that_is_not_what_it_must_be_is_named_damage(key: str, value: ob
 
 
 def packed_again(data: bytes) -> bytes:
-    """Return an .info file with other packed bytes in it, and a right checksum."""
+    """Return an .info file with these packed bytes in it, and a right checksum."""
     tree = json.loads(info.write([raw(b"")], tool="0"))
     tree["stores"][0]["files"][0]["data"] = base64.b64encode(data).decode()
     tree.pop("sha256")
@@ -145,7 +145,7 @@ def test_an_info_file_that_cannot_be_unpacked_is_refused(
 def test_a_file_that_is_too_large_is_called_that(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not cut off in silence, and then called damaged."""
+    """It is not cut off silently and then called damaged."""
     path = tmp_path / "a.info"
     path.write_text(ask(capsys, "collect", lay(tmp_path, "F", a="F F.5")["a"]).out)
     monkeypatch.setattr(sources, "INFO_BYTES_MAX", 100)

@@ -1,7 +1,7 @@
-"""Killed at every write, or without power at any moment: the tool says how far it came.
+"""After a kill at any write, or a loss of power at any moment, the tool says what was done.
 
 `test_crash_states.py` shows that the store is as before or as after.  Here the operator asks
-which of the two it is, and what must be done: the answer must be right in every state.
+which of the two it is, and what to do next.  The answer must be right in every state.
 
 Source: recovery, "The metadata on disk"; issue "recover", "Must show".
 """
@@ -31,7 +31,7 @@ from tests.store.recording import Killed, Legal, Recording, WithoutDirectorySync
 MADE = {"who": "an operator", "when": "now"}
 FIRST = record("a", "F F.5", "F")
 MOMENTS = 40
-"""More changing operations than apply or undo has; see the tests that count them."""
+"""More than the number of changes by apply or undo; `test_every_moment_is_tried` checks this."""
 
 
 def made(path: Path, files: Recording) -> Plan:
@@ -64,11 +64,11 @@ def says(path: Path) -> str:
 MARKED = "a restart from the tip is permitted"
 
 
-# -- killed, and the machine continues -----------------------------------------------------------
+# -- the process is killed, and the machine continues --------------------------------------------
 
 
 def killed(action: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool]:
-    """Do it, killed after this many operations; return whether it came to its end before."""
+    """Do apply or undo, killed after `kill_in` changes; return whether it ended before that."""
     files = Recording()
     plan = made(path, files)
     if action == "undo":
@@ -91,7 +91,7 @@ def killed(action: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool
 def test_an_apply_that_was_killed_is_told_from_one_that_was_not(
     kill_in: int, tmp_path: Path
 ) -> None:
-    """Marked or not: inspect, pick, and the same command again agree on it."""
+    """inspect, pick and the same command again agree on whether the store is marked."""
     plan, files, ended = killed("apply", kill_in, tmp_path)
     before = (tmp_path / "joinproto" / "store.meta").read_bytes()
 
@@ -108,7 +108,7 @@ def test_an_apply_that_was_killed_is_told_from_one_that_was_not(
     contents = contents_of(look(tmp_path))
     assert contents is not None
     assert 1 == len(contents.history)
-    # The backup is the metadata as it was, whichever process wrote it.
+    # The backup is the former metadata, whichever process wrote it.
     kept = (tmp_path / "joinproto" / backup_name(plan)).read_bytes()
     assert is_marked or before == kept
     assert [] == [one.name for one in (tmp_path / "joinproto").glob("*.tmp")] or is_marked
@@ -118,7 +118,7 @@ def test_an_apply_that_was_killed_is_told_from_one_that_was_not(
 def test_an_undo_that_was_killed_is_told_from_one_that_was_not(
     kill_in: int, tmp_path: Path
 ) -> None:
-    """The mark stands or it does not; and the same command again takes it back, or has nothing."""
+    """The mark exists or not, and the same command again takes it back or has nothing to do."""
     plan, files, ended = killed("undo", kill_in, tmp_path)
 
     is_marked = says(tmp_path) == MARKED
@@ -129,14 +129,14 @@ def test_an_undo_that_was_killed_is_told_from_one_that_was_not(
     assert "none" == says(tmp_path)
     with open_store(tmp_path) as store:
         assert FIRST == store.record
-    # A mark that was taken back can be given again, with a plan of the store as it is now.
+    # After undo the store can be marked again, but only with a new plan.
     with pytest.raises(writing.Stale):
         writing.check(plan, host="h")
 
 
 @pytest.mark.parametrize("action", ["apply", "undo"])
 def test_every_moment_is_tried(action: str, tmp_path: Path) -> None:
-    """Beyond the last one nothing is killed; before the first nothing has happened."""
+    """The first kill is before any change, and the last one after all changes."""
     ends = []
     for kill_in in range(MOMENTS):
         path = tmp_path / str(kill_in)
@@ -146,16 +146,16 @@ def test_every_moment_is_tried(action: str, tmp_path: Path) -> None:
 
     assert (False, action == "undo") == ends[0]
     assert (True, action == "apply") == ends[-1]
-    # At some moment it is done, and the process does not know it yet.
+    # At some moment the change is done, and the process does not know this yet.
     assert (False, action == "apply") in ends
 
 
-# -- without power -----------------------------------------------------------------------------
+# -- a loss of power ---------------------------------------------------------------------------
 
 
 @frozen
 class Told:
-    """The report about a state: `mark`, and the finding of `apply`."""
+    """What the tool reports about a state: `mark`, and the result of `apply`."""
 
     mark: str
     is_done: bool
@@ -165,7 +165,7 @@ BEFORE, AFTER = Told("none", False), Told(MARKED, True)
 
 
 class Asking(Judge):
-    """Looks at a state with the tool, which changes nothing, instead of opening it."""
+    """Inspects a state with the tool, which changes nothing, instead of opening the store."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class Asking(Judge):
     def _opened(self, files: Files | None) -> object:
         if files is None:
             return None
-        # In the same place, as the plan names it.
+        # At the path that the plan names.
         path = Path(self.plan.step.path)
         rmtree(path / "joinproto", ignore_errors=True)
         lay(path, dict(files))
@@ -190,7 +190,7 @@ class Asking(Judge):
 
 
 def lost(files: Recording, path: Path) -> object:
-    """Return the first state after a loss of power during apply in which the tool is wrong."""
+    """Return the first state after a loss of power during apply that the tool reports wrongly."""
     files.diary.append(Legal(frozenset({None, BEFORE, State.NONE, State.CORRUPT})))
     plan = made(path, files)
     files.diary.append(Legal(frozenset({BEFORE, AFTER})))
@@ -200,11 +200,11 @@ def lost(files: Recording, path: Path) -> object:
 
 
 def test_after_a_loss_of_power_the_tool_says_which_it_is(tmp_path: Path) -> None:
-    """In every state that a disk may keep of it; and what was said to be done is done."""
+    """This holds in every state that a disk may have; and a reported change is not lost."""
     assert lost(Recording(), tmp_path) is None
 
 
 @pytest.mark.parametrize("recorder", [WithoutFileSync, WithoutDirectorySync])
 def test_an_unsynced_write_is_found(recorder: type[Recording], tmp_path: Path) -> None:
-    """An enumeration that finds nothing anywhere would prove nothing."""
+    """An enumeration that never finds anything would prove nothing."""
     assert lost(recorder(), tmp_path) is not None

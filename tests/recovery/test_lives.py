@@ -1,4 +1,4 @@
-"""Stores made by real members that really died: pick, apply, and the cluster comes back.
+"""Stores of real members that died: after pick and apply, the cluster serves again.
 
 Source: issue "recover", "Must show"; recovery, verdict 4; protocol, 3.4 (RESTART, the mark).
 """
@@ -46,7 +46,7 @@ def _ended(order: tuple[str, ...]) -> Life:
         for _ in range(2):
             life.write()
             life.settle()
-        # One more, that does not arrive everywhere.
+        # One more frame, which does not reach every member.
         life.write()
         life.kill(name)
         life.settle()
@@ -57,7 +57,7 @@ def _ended(order: tuple[str, ...]) -> Life:
 def test_the_right_store_is_picked_and_the_cluster_restarts(
     order: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Three members, every order of death: nothing that was acknowledged is lost."""
+    """Three members, every order of death: no acknowledged frame is lost."""
     life = _ended(order)
     paths = lay_down(life, tmp_path)
     alive(life, NAMES)
@@ -84,7 +84,7 @@ def test_the_right_store_is_picked_and_the_cluster_restarts(
 
 
 def test_two_marks_make_one_restart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The mark permits, never chooses: the right store, the wrong one, or both, all is well."""
+    """A mark only permits: in the right store, the wrong one, or both, no data is lost."""
     life = _ended(("c", "a", "b"))
     paths = lay_down(life, tmp_path)
     for path in paths:
@@ -119,7 +119,7 @@ def _hash(plan: Path) -> str:
 def test_two_forced_beginnings_refuse_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two operators force two stores: two successors of one view, and the members say so."""
+    """Two operators force two stores, so one view has two successors, and the members say so."""
     life = _ended(("c", "a", "b"))
     lay_down(life, tmp_path)
     for name in "ab":
@@ -190,7 +190,7 @@ def test_an_accepted_stop_needs_no_mark(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def _closing() -> Life:
-    """Return a cluster that died while its stop was accepted and learned by none."""
+    """Return a cluster that died when its stop was accepted, but no member had learned of it."""
     for deliveries in range(1, 60):
         life = Life(NAMES)
         alive(life, NAMES)
@@ -212,7 +212,7 @@ def _closing() -> Life:
 def test_a_wiped_disk_is_a_stranger_and_proves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Same member, another store: every member *with its store* must be supplied."""
+    """It is the same member with another store, and the evidence needs the former store."""
     life = _ended(("c", "b", "a"))
     life.disks["b"] = StoreRecord(store_id="another")
     paths = lay_down(life, tmp_path)

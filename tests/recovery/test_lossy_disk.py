@@ -1,8 +1,8 @@
-"""A real file system that loses unsynced data: ext4 in a file that is copied meanwhile.
+"""A real file system that loses unsynced data: ext4 in a file that is copied at each moment.
 
-What ext4 has not sent to its disk is not in the file, so a copy of it is what is left when
-the power fails at that moment: its journal is replayed when the copy is mounted.  It loses
-less than `tests/store/crashes.py` believes of a disk, and nobody here has made it.
+Data that ext4 has not sent to its disk is not in the file.  So a copy of the file is what a loss of
+power would leave at that moment; ext4's journal is replayed when the copy is mounted.  It loses
+less than `tests/store/crashes.py` assumes, but it is not our own model of a disk.
 
 Source: recovery, "The metadata on disk": "a FUSE file system that loses what was not synced".
 """
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.soak("stores"), pytest.mark.needs("/usr/sbin/mkfs.ext4
 
 @define
 class Disk:
-    """A file with a file system in it, mounted; `copies`: the file at each moment."""
+    """A file with a mounted file system in it; `copies`: the file at each moment."""
 
     image: Path
     mount: Path
@@ -44,7 +44,7 @@ class Disk:
     last: str = ""
 
     def copy(self) -> None:
-        """Store the disk that a loss of power would leave now, if it is a new one."""
+        """Keep the disk that a loss of power would leave now, if it differs from the others."""
         data = self.image.read_bytes()
         digest = sha256(data).hexdigest()
         if digest != self.last:
@@ -85,7 +85,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 class Copying(RealFileSystem):
-    """Copies the disk after each thing that is done to it."""
+    """Copies the disk after each change."""
 
     def __init__(self, disk: Disk) -> None:
         self.disk = disk
@@ -126,7 +126,7 @@ class NeverSynced(Copying):
 
 
 def found_in(copy: Path, data: Path) -> str:
-    """Return the tool's finding about the mark on this copy."""
+    """Return what the tool reports about the mark on this copy."""
     at = copy.with_name("again")
     mount(copy, at)
     try:
@@ -148,7 +148,7 @@ def planned(disk: Disk) -> tuple[Plan, Path]:
 
 
 def test_after_a_loss_of_power_the_store_is_as_before_or_as_after(disk: Disk) -> None:
-    """At every moment of apply and of undo; and what was said to be done is done."""
+    """This holds at every moment of apply and undo; and a reported change is not lost."""
     plan, path = planned(disk)
 
     writing.apply(plan, host="h", made=MADE, files=Copying(disk))
@@ -167,7 +167,7 @@ def test_after_a_loss_of_power_the_store_is_as_before_or_as_after(disk: Disk) ->
 
 
 def test_unsynced_data_is_lost(disk: Disk) -> None:
-    """The disk does lose: otherwise the test above would show nothing."""
+    """If this disk did not lose data, the test above would prove nothing."""
     plan, path = planned(disk)
 
     writing.apply(plan, host="h", made=MADE, files=NeverSynced(disk))

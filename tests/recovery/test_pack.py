@@ -1,4 +1,4 @@
-"""Packs: a shell script reads stores where no Python of ours runs; `recover` reads the pack."""
+"""Packs: a shell script reads stores on machines without joinproto; `recover` reads the pack."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OF_OURS = Path(__file__).parent / "written" / "0.1.0"
 
 
 def packed(tmp_path: Path, *directories: Path, code: int = 0) -> Path:
-    """Return the pack of these directories; no variable of the environment is there."""
+    """Return the pack of these directories; the script runs without environment variables."""
     script, made = tmp_path / "joinproto-pack.sh", tmp_path / "all.pack"
     script.write_text(pack_script.script())
     with made.open("wb") as output:
@@ -41,7 +41,7 @@ def nodes() -> list[Path]:
 
 
 def test_a_pack_says_what_the_directories_say(tmp_path: Path) -> None:
-    """Of every format, every byte of every file that is read, and the path on that machine."""
+    """For every format, it has every byte of every file that is read, and the original path."""
     galera = [path for path in sorted(DATA.glob("galera-*/*")) if path.is_dir()]
     qpid = tmp_path / "a broker" / "qpid"
     (qpid / "cluster").mkdir(parents=True)
@@ -59,7 +59,7 @@ def test_a_pack_says_what_the_directories_say(tmp_path: Path) -> None:
 
 
 def test_a_store_of_ours_in_a_pack_may_be_open(tmp_path: Path) -> None:
-    """A script cannot see a lock, and says so; what the store says is the same."""
+    """A script cannot see a lock, and says so; the store's facts are the same."""
     found = look([str(packed(tmp_path, OF_OURS / "a"))])
 
     (other,) = look([str(OF_OURS / "a")]).stores
@@ -69,7 +69,7 @@ def test_a_store_of_ours_in_a_pack_may_be_open(tmp_path: Path) -> None:
 
 
 def said(tmp_path: Path, *words: str | Path) -> tuple[int, str, str]:
-    """Return how the script ends, and what it prints."""
+    """Return the script's exit code, and what it prints."""
     (tmp_path / "joinproto-pack.sh").write_text(pack_script.script())
     command = ["/bin/sh", "joinproto-pack.sh", *map(str, words)]
     done = subprocess.run(
@@ -79,7 +79,7 @@ def said(tmp_path: Path, *words: str | Path) -> tuple[int, str, str]:
 
 
 def test_the_script_alone_says_what_it_is_for(tmp_path: Path) -> None:
-    """The directory to give, and the use of the pack."""
+    """It says which directory to give, and how to use the pack."""
     code, out, err = said(tmp_path)
 
     assert (2, "") == (code, out)
@@ -88,7 +88,7 @@ def test_the_script_alone_says_what_it_is_for(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_a_file_that_is_read_is_not_packed_as_blank(tmp_path: Path) -> None:
-    """The directory above the data, for one: it names what is there.  A blank disk is packed."""
+    """For example the directory above the data: its names are listed.  A blank disk is packed."""
     (tmp_path / "all" / "db1").mkdir(parents=True)
     (tmp_path / "blank" / "lost+found").mkdir(parents=True)
 
@@ -110,7 +110,7 @@ def test_a_store_of_ours_whose_files_are_gone_is_no_blank_disk(tmp_path: Path) -
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    """As on the machine itself."""
+    """The result is the same as on the machine itself."""
     shutil.copytree(DATA / "galera-stopped-in-turn" / "n1", tmp_path / "a")
     (tmp_path / "a" / "grastate.dat").rename(tmp_path / "elsewhere")
     (tmp_path / "a" / "grastate.dat").symlink_to(tmp_path / "elsewhere")
@@ -123,7 +123,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_a_temporary_folder_may_lie_below_a_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it does on some systems: a link above is none of the pack's."""
+    """On some systems it does; a link above the folder is not a part of the pack."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "link"))
@@ -147,7 +147,7 @@ def test_the_script_refuses_what_it_cannot_pack(tmp_path: Path, given: tuple[str
 
 
 def test_the_script_refuses_what_it_may_not_read(tmp_path: Path) -> None:
-    """Silence would pass for a file that does not exist: a FIFO stands for all that is no file."""
+    """A silent omission would look like a missing file.  A FIFO is an example of such a file."""
     (tmp_path / "a").mkdir()
     subprocess.run(["mkfifo", str(tmp_path / "a" / "grastate.dat")], check=True)
 
@@ -155,7 +155,7 @@ def test_the_script_refuses_what_it_may_not_read(tmp_path: Path) -> None:
 
 
 def test_the_checksum_is_that_of_cksum() -> None:
-    """A file may come in stretches."""
+    """The checksum may be computed in pieces."""
     for data in (b"", b"joinproto\n", bytes(range(256)) * 300):
         done = subprocess.run(["cksum"], input=data, capture_output=True, check=True)
         register = pack.checksum(data[7:], pack.checksum(data[:7]))
@@ -167,7 +167,7 @@ def test_the_checksum_is_that_of_cksum() -> None:
 
 
 def test_a_pack_that_is_not_whole_is_refused(tmp_path: Path) -> None:
-    """Cut off at any place, and any byte changed: never a store that was not packed."""
+    """Cut off at any place, or with any byte changed, a pack never gives a wrong store."""
     made = packed(tmp_path, nodes()[0])
     whole = made.read_bytes()
     contents = {file.data for one in look([str(made)]).stores for file in one.raw.files}
@@ -181,7 +181,7 @@ def test_a_pack_that_is_not_whole_is_refused(tmp_path: Path) -> None:
             pack.read(io.BytesIO(whole[:at]), name="x")
         assert refused.value.next
         with suppress(StoreError):
-            # Names have no checksum: the host's, that of the path, of a file.
+            # Names have no checksum: of the host, the path or a file.
             for raw in pack.read(io.BytesIO(bytes(changed)), name="x"):
                 assert {file.data for file in raw.files} <= contents | {None}
 
@@ -206,7 +206,7 @@ def test_a_directory_with_large_files_is_packed_too(tmp_path: Path, name: str) -
 
 
 def test_packs_may_stand_one_behind_the_other(tmp_path: Path) -> None:
-    """As `cat` puts them; what is behind them and is no pack is refused."""
+    """`cat` makes such a file; other bytes after the packs are refused."""
     both = b"".join(packed(tmp_path, one).read_bytes() for one in nodes()[:2])
 
     (tmp_path / "both.pack").write_bytes(both)

@@ -19,7 +19,7 @@ from tests.recovery.page import PAGE, regenerate
 def test_the_generated_parts_are_fresh(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], rewrite: bool
 ) -> None:
-    """Written again by `pytest tests/recovery --rewrite`."""
+    """`pytest tests/recovery --rewrite` writes them again."""
 
     def run(*words: str) -> Done:
         return ask(capsys, *words)
@@ -44,7 +44,7 @@ def test_every_exit_code_is_explained() -> None:
 def test_the_output_fits_a_terminal_of_80_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """At three in the morning it may be a console; only a command to type is as long as it is."""
+    """At three in the morning it may be a console.  Only a command to type may be longer."""
     files = []
     for name, path in lay(
         tmp_path, "F C1:ab@F.5", a="C1 C1.6", b="C1 C1.7", c="F F.5 of F"
@@ -69,7 +69,7 @@ def test_the_output_fits_a_terminal_of_80_columns(
 def test_hundreds_of_stores_are_not_typed_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The next command says which, without repeating them."""
+    """The next command refers to them without repeating all names."""
     names = "abcdefghij"
     paths = lay(tmp_path, f"F:{names}", **dict.fromkeys(names, "F F.5"))
 

@@ -55,7 +55,7 @@ MARK = evolve(PLAN, step=evolve(STEP, force=None, accepted="w"))
     ],
 )
 def test_a_plan_comes_back_and_its_hash_never_changes(plan: Plan, expected: str) -> None:
-    """A person who agrees to a hash agrees to that plan, whichever version reads it."""
+    """A person who agrees to a hash agrees to one plan, whichever version reads it."""
     text = dump(plan)
 
     assert expected == plan.hash
@@ -109,7 +109,7 @@ def test_a_field_that_is_not_what_it_must_be_is_named_damage(way: str, value: ob
 
 @pytest.mark.parametrize("key", ["host", "member", "accepted", "force"])
 def test_only_fields_that_may_be_absent_may_be_left_out(key: str) -> None:
-    """Only `force` of a step; and then the hash is not of what is left."""
+    """Only `force` of a step may be absent, and then the hash is not that of the rest."""
     tree = json.loads(dump(PLAN))
     del tree["step"][key]
     why = "is not as it was made" if key == "force" else "lacks a field"

@@ -1,4 +1,4 @@
-"""The progress of reading: on standard error, late, and never where a program reads."""
+"""The progress of reading: on standard error, after a while, and never for a program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
 
 
 def _read(place: Path, stream: io.StringIO, *, tick: float) -> str:
-    """Read a file of three pieces, while each look at the clock takes `tick` seconds."""
+    """Read a file in three pieces; each look at the clock advances it by `tick` seconds."""
     (place / "wal").write_bytes(bytes(3 << 20))
     clock = count(0.0, tick)
     files = progress.Progress(stream, lambda: next(clock))
@@ -37,7 +37,7 @@ def test_reading_that_is_short_says_nothing(tmp_path: Path) -> None:
 
 
 def test_reading_that_takes_long_says_the_file_and_how_much_of_it_was_read(tmp_path: Path) -> None:
-    """In place on a terminal, and taken off at the end."""
+    """On a terminal the line is updated in place, and removed at the end."""
     first, second, after, end = _read(tmp_path, Terminal(), tick=0.8).split("\r")[1:]
 
     assert first == "reading wal: 2.1 of 3.1 MB; 2.1 MB read in all"
@@ -54,7 +54,7 @@ def test_elsewhere_than_on_a_terminal_lines_are_rare(tmp_path: Path) -> None:
 def test_the_commands_show_it_where_it_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Standard error is no terminal here; standard output is the same with it and without."""
+    """Standard error is no terminal here.  Standard output is the same with and without it."""
     monkeypatch.setattr(progress, "AFTER_SECONDS", 0.0)
     monkeypatch.setitem(progress.EVERY_SECONDS, False, 0.0)
     store = written(member("b"), tmp_path / "b")

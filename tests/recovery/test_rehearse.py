@@ -50,7 +50,7 @@ def put(folder: Path, life: Life) -> list[Path]:
     return [put_one(folder / name, name, life.disks[name]) for name in life.names]
 
 
-# -- the stores, made smaller ------------------------------------------------------------------
+# -- smaller stores for the search -------------------------------------------------------------
 
 
 def judged(records: dict[str, StoreRecord]) -> Pick:
@@ -71,9 +71,7 @@ def judged(records: dict[str, StoreRecord]) -> Pick:
 @settings(deadline=None)
 @given(lives)
 def test_smaller_stores_are_judged_as_the_real_ones(steps: Steps) -> None:
-    """The omitted frames make no difference: not to `pick`, and not to the order of any two
-    stores.
-    """
+    """The omitted frames change neither the verdict of `pick` nor the order of two stores."""
     life = live(steps)
     real = dict(life.disks)
     if not any(one.tip for one in real.values()):
@@ -103,7 +101,7 @@ def test_smaller_stores_are_judged_as_the_real_ones(steps: Steps) -> None:
 
 
 def test_a_long_history_is_one_beginning() -> None:
-    """Views that all have, and their hundreds of frames, are not searched again and again."""
+    """Common views and their hundreds of frames are not searched again and again."""
     views = [f"C{at}@C{at - 1}.{at * 100}" for at in range(2, 60)]
     chain = " ".join(["F", "C1@F.100", *views])
     scene = scene_of(
@@ -121,7 +119,7 @@ def test_a_long_history_is_one_beginning() -> None:
 
 
 def test_a_frame_that_every_member_of_a_view_has_may_have_been_acknowledged() -> None:
-    """a and b were in the view without c: what both have counts, whatever c has."""
+    """a and b were in the view without c, so what both have counts, whatever c has."""
     scene = scene_of(
         {
             "a": record("a", "C1 C1.7", "F C1:ab@F.5"),
@@ -130,12 +128,12 @@ def test_a_frame_that_every_member_of_a_view_has_may_have_been_acknowledged() ->
         }
     )
 
-    # 4 of F in all three, 6 of the next view in both of its members.
+    # Frame 4 of F is in all three stores, frame 6 of the next view in those of both members.
     assert [4, 6] == sorted(scene.real[frame.seq] for frame in scene.kept)
 
 
 def test_stores_that_went_apart_long_ago_are_not_searched() -> None:
-    """The oldest would be updated anyway."""
+    """The member with the oldest store would be updated anyway."""
     chain = "F " + " ".join(f"C{at}" for at in range(1, 60))
 
     with pytest.raises(UsageProblem, match="more than can be searched"):
@@ -151,7 +149,7 @@ def test_stores_that_went_apart_long_ago_are_not_searched() -> None:
 def test_each_choice_says_what_follows(
     order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a mark no member continues; with one they do, and lose nothing, whichever it is."""
+    """Without a mark no member continues.  With any mark they continue, and lose no frame."""
     paths = put(tmp_path, died(order))
     before = snapshot(tmp_path)
 
@@ -175,7 +173,7 @@ def test_each_choice_says_what_follows(
 def test_a_clean_cluster_restarts_without_a_mark(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """P2: then a mark is of no use, and does no harm."""
+    """P2: then a mark has no effect."""
     life = died("")
     for member in list(life.members.values()):
         member.shutdown_cluster(life.now)
@@ -193,7 +191,7 @@ def test_a_clean_cluster_restarts_without_a_mark(
 @searches
 @pytest.mark.landing
 def test_too_few_stores_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """I1: one of three electors begins nothing, marked or not."""
+    """I1: one of three electors cannot begin, marked or not."""
     paths = put(tmp_path, died("abc"))
 
     done = ask(capsys, "rehearse", paths[2])
@@ -208,7 +206,7 @@ def test_too_few_stores_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_a_search_that_was_stopped_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """5: not searched is not safe."""
+    """5: what was not searched is not called safe."""
     paths = put(tmp_path, died("abc"))
 
     done = ask(capsys, "rehearse", "--max-states", "50", *paths)
@@ -221,7 +219,7 @@ def test_a_search_that_was_stopped_says_so(
 @searches
 @pytest.mark.landing
 def test_a_frame_that_can_be_lost_is_found() -> None:
-    """A claim that cannot fail proves nothing: here more was acknowledged than all had."""
+    """A claim that cannot fail proves nothing.  Here a frame counts that not all members had."""
     from joinproto.cli.rehearse.search import choices, rehearse
 
     life = died("c")
@@ -258,7 +256,7 @@ def test_stores_that_cannot_be_rehearsed_are_refused(
 
 
 def test_it_says_which_extra_it_needs(tmp_path: Path) -> None:
-    """11 an extra is missing."""
+    """11: an extra is missing."""
     paths = put(tmp_path, died("abc"))
     without = (
         "import sys; sys.modules['numpy'] = None; from joinproto.__main__ import main;"

@@ -1,4 +1,4 @@
-"""One directory in several spellings is one store; files of two brokers in one are refused."""
+"""One directory in several spellings is one store; a directory of two brokers is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.recovery.disks import lay
 def test_one_directory_in_several_spellings_is_one_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A copy would be no answer, and this is none."""
+    """Two copies of a store would prove nothing, but this is one directory."""
     paths = lay(tmp_path, "F", a="F F.5", b="F F.4", c="F F.4")
     (tmp_path / "link").symlink_to(paths["a"])
     monkeypatch.chdir(paths["a"])
@@ -30,7 +30,7 @@ def test_one_directory_in_several_spellings_is_one_store(
 def test_files_collected_through_a_link_and_not_are_one_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The link is followed where the file is made, so it need not be known where it arrives."""
+    """`collect` follows the link, so the other machine need not know of it."""
     paths = lay(tmp_path, "F", a="F F.5", b="F F.4", c="F F.4")
     (tmp_path / "link").symlink_to(paths["a"])
     files = []
@@ -46,7 +46,7 @@ def test_files_collected_through_a_link_and_not_are_one_store(
 def test_a_write_through_a_link_is_done_at_its_target(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """mark-clean and undo, as the look before them."""
+    """mark-clean and undo follow the link, as reading does."""
     path = lay(tmp_path, "F", a="F F.5")["a"]
     (tmp_path / "link").symlink_to(path)
     plan = ("plan", "--unproven", tmp_path / "link", "-o", tmp_path / "plan.json")
@@ -64,7 +64,7 @@ def _outcome(answer: tuple[int, dict[str, str]]) -> tuple[int, str]:
 
 
 def test_a_node_of_rabbitmq_behind_a_link_keeps_its_name(tmp_path: Path) -> None:
-    """Its name is only in the name of its directory: of the link, where that is a disk."""
+    """Only the directory's name has the node's name: if a link leads to a disk, the link's."""
     real = tmp_path / "disk-1"
     real.mkdir()
     (real / "cluster_nodes.config").write_text("{[a@h,b@h],[a@h,b@h]}.\n")
@@ -80,7 +80,7 @@ def test_a_node_of_rabbitmq_behind_a_link_keeps_its_name(tmp_path: Path) -> None
 def test_a_store_alongside_the_files_of_another_broker_is_the_operators_choice(
     other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """2, both named: whose frames lie there cannot be told from here."""
+    """2: both formats are named, because it is unknown which of them counts."""
     path = lay(tmp_path, "F", a="F F.5")["a"]
     (path / other).parent.mkdir(exist_ok=True)
     (path / other).write_text("\n")

@@ -1,6 +1,6 @@
-"""The real command `apply`, whose system calls fail, or that is killed in one of them.
+"""The real command `apply`: a system call of it fails, or it is killed in one.
 
-Nothing of joinproto is replaced: the kernel's answer fails.
+No code of joinproto is replaced; strace makes the call fail.
 
 Source: recovery, "The metadata on disk"; issue "recover", "Must show".
 """
@@ -42,8 +42,8 @@ def _traced(
     agreed = ["--yes", "--unproven", "--plan-hash", digest]
     command = [sys.executable, "-B", "-m", "joinproto", "recover", "apply", str(plan), *agreed]
     return subprocess.run(
-        # Without a filter each of the thousands of calls of a start stops for nothing, but
-        # strace 6.1 injects no signal under one.
+        # With a filter strace does not stop the process for thousands of other calls, but strace
+        # 6.1 cannot inject a signal with a filter.
         ["strace", "-f", *(() if kills else ("--seccomp-bpf",)), "-qq", *words, *command],
         cwd=ROOT,
         capture_output=True,
@@ -53,7 +53,7 @@ def _traced(
 
 
 def _calls(folder: Path) -> list[tuple[str, int]]:
-    """Return the calls from the first look at the store on, numbered over the whole process."""
+    """Return the calls from the first access to the store on, numbered over the whole process."""
     path, plan, digest = _prepared(folder)
     log = folder / "log"
     done = _traced(plan, digest, "-o", str(log), "-e", f"trace={','.join(CALLS)}")
@@ -65,7 +65,7 @@ def _calls(folder: Path) -> list[tuple[str, int]]:
         if match is None or match[1] not in counted:
             continue
         counted[match[1]] += 1
-        # Python's own files in between are its own matter.
+        # Accesses to Python's own files do not count.
         is_ours = str(path) in line or (found and ".py" not in line and "/usr" not in line)
         if is_ours:
             found.append((match[1], counted[match[1]]))
@@ -76,7 +76,7 @@ def _calls(folder: Path) -> list[tuple[str, int]]:
 def test_apply_is_whole_whatever_call_fails(
     tmp_path: Path, fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Marked or not, never anything else; and the same command finishes the work."""
+    """The store is marked or not, and the same command finishes the work."""
     points = _calls(tmp_path / "first")
     assert {name for name, _ in points} >= {"openat", "write", "fsync", "renameat", "flock"}
     codes: dict[int, list[object]] = {}

@@ -1,6 +1,6 @@
 """Unused or wrong words on an operator's command line: each is reported.
 
-Source: recovery, "Exit codes"; an option that changes nothing is named, never dropped in silence.
+Source: recovery, "Exit codes"; an option that changes nothing is named, not ignored silently.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ COMMANDS = {
 def test_a_directory_of_stores_leads_to_the_same_command_with_the_stores(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`collect` of a parent once said `pick`; the other words of the command stay in it."""
+    """`collect` of a parent once named `pick`; the command's other words stay as they are."""
     shutil.copytree(DATA / "galera-killed-together", tmp_path / "all")
     inside = [str(tmp_path / "all" / name) for name in ("n1", "n2", "n3")]
 
@@ -128,7 +128,7 @@ def test_a_collected_store_is_not_collected_again(
 def test_undo_leaves_alone_what_apply_never_writes_into(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2 as of `plan` and `mark-clean`, not 1, which is for a damaged store."""
+    """The exit code is 2, as with `plan` and `mark-clean`; 1 is for a damaged store."""
     (other,) = postgresql(tmp_path)[:1]
     kept = DATA / "galera-killed-together"
 
@@ -147,7 +147,7 @@ def test_undo_leaves_alone_what_apply_never_writes_into(
 def test_an_empty_file_is_said_to_be_empty(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A shell leaves such a file where `collect > a.info` failed."""
+    """A shell leaves such a file if `collect > a.info` fails."""
     (tmp_path / "a.info").touch()
 
     done = ask(capsys, "pick", tmp_path / "a.info")
@@ -161,7 +161,7 @@ def test_an_empty_file_is_said_to_be_empty(
 def test_a_store_that_cannot_be_read_leads_to_an_option_that_counts(
     kind: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of Galera it once named `--lost`, which then was said to change nothing."""
+    """For Galera the advice once named `--lost`, which changes nothing there."""
     if kind != "ours":
         shutil.copytree(DATA / kind, tmp_path / "all")
         stores = [tmp_path / "all" / name for name in ("n1", "n2", "n3")]
@@ -196,7 +196,7 @@ def test_a_part_of_a_data_directory_is_2_and_the_directory_is_named(
 def test_a_part_of_a_node_of_rabbitmq_is_no_node(
     part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`quorum/a@localhost` is called like a node, and is none."""
+    """`quorum/a@localhost` has a node's name, but is not a node's directory."""
     node = real(tmp_path)["a@localhost"]
 
     done = ask(capsys, "inspect", node / part)
@@ -232,7 +232,7 @@ def test_an_empty_directory_may_be_a_disk_that_is_not_mounted(
 def test_a_node_of_rabbitmq_is_known_by_its_files_whatever_its_directory_is_called(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A copy of c called otherwise is another store of c; called like b, it is not b's."""
+    """A copy of c is a store of c, whether its directory has another name or b's."""
     nodes = real(tmp_path / "nodes")
     copy, false = tmp_path / "copy-of-c", tmp_path / "b@localhost"
     for place in (copy, false):

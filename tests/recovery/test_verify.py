@@ -1,4 +1,4 @@
-"""After the restart: one cluster again, or what is in the way; asked of real sockets and nodes.
+"""After the restart: `verify` asks real sockets and nodes whether they are one cluster again.
 
 Source: recovery, "Commands", exit codes.
 """
@@ -30,7 +30,7 @@ Answers = Callable[[Path, bytes], None]
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
-    """Return how to let a socket give one answer to any client, within a minute."""
+    """Return a function that makes a socket which gives one answer to all clients."""
     monkeypatch.setattr(live, "SECONDS", 60.0)
     open_sockets = []
     threads = []
@@ -63,7 +63,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
 
 
 def configured(folder: Path, name: str, *, cluster: str = "cluster") -> Path:
-    """Write a node's configuration alongside its data directory."""
+    """Write a node's configuration next to its data directory."""
     path = folder / f"{name}.toml"
     path.write_text(
         f'member = "{name}"\ncluster = "{cluster}"\ndata = "{name}"\n'
@@ -100,7 +100,7 @@ def lay_initial() -> str:
 
 @pytest.fixture
 def three(tmp_path: Path, answers: Answers) -> Callable[..., list[Path]]:
-    """Return how to make three nodes; what they answer can be changed, None if no answer."""
+    """Return a function that makes three nodes; its arguments change answers, None: no answer."""
     lay(tmp_path, CHAIN, a="R F.5", b="R F.5", c="R F.5")
 
     def make(**said: dict[str, Any] | None) -> list[Path]:
@@ -150,7 +150,7 @@ def test_each_answer(
     three: Callable[..., list[Path]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """From the top: what holds first is said, in one sentence, with its exit code."""
+    """The first case that holds is reported, in one sentence, with its exit code."""
     files = three(**said)
 
     done = ask(capsys, "verify", *words(files))
@@ -169,7 +169,7 @@ def test_each_answer(
 def test_one_that_serves_speaks_for_its_view(
     three: Callable[..., list[Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It serves only after all were ready; how the others are now, it cannot say."""
+    """It serves only after all were ready, but does not know the others' present state."""
     files = three(b=None, c=None)
 
     done = ask(capsys, "verify", "--config", files[0])
@@ -181,7 +181,7 @@ def test_one_that_serves_speaks_for_its_view(
 def test_stores_on_two_branches_are_found(
     tmp_path: Path, answers: Answers, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two beginnings that were forced: each serves, and neither is wrong by itself."""
+    """Two beginnings were forced; each serves, and each alone looks right."""
     lay(tmp_path, "F", a="R1 F.5 of F R1:ab", b="R1 F.5 of F R1:ab", c="R2 F.5 of F R2:bc")
     files = [configured(tmp_path, name) for name in "abc"]
     for name, number in (("a", 2), ("b", 2), ("c", 3)):
@@ -198,7 +198,7 @@ def test_stores_on_two_branches_are_found(
 def test_nothing_is_changed_by_asking(
     three: Callable[..., list[Path]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not even a file for a lock."""
+    """Not even a lock file is made."""
     files = three()
     before = snapshot(tmp_path)
 
@@ -221,7 +221,7 @@ def test_nothing_is_changed_by_asking(
 def test_a_file_that_is_no_configuration_is_2(
     text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The field is named."""
+    """The message names the field."""
     path = tmp_path / "node.toml"
     path.write_text(text)
 
@@ -257,7 +257,7 @@ def test_a_path_that_is_no_node_is_reported_so(tmp_path: Path, answers: Answers)
 def test_a_node_that_hangs_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was stopped, and its socket takes connections all the same."""
+    """A stopped process answers nothing, but its socket still accepts connections."""
     monkeypatch.setattr(live, "SECONDS", 0.05)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.fspath(tmp_path / "hangs"))
@@ -277,7 +277,7 @@ values = st.recursive(
 
 @given(key=st.sampled_from([*status("a")]), value=values)
 def test_any_answer_is_a_status_or_a_sentence(key: str, value: object) -> None:
-    """Any listener gets a status or a sentence, and no traceback."""
+    """Whatever a listener answers, the result is a status or a sentence, and no traceback."""
     try:
         found = live._said(json.dumps({**status("a"), key: value}).encode())
     except (KeyError, TypeError, ValueError):
@@ -296,7 +296,7 @@ def test_any_answer_is_a_status_or_a_sentence(key: str, value: object) -> None:
 def test_a_cluster_that_was_killed_is_recovered_and_verified(
     order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of it: collect, pick, plan, apply, start, verify; and nothing acknowledged is lost."""
+    """collect, pick, plan, apply, start, verify: no acknowledged frame is lost."""
     from tools.faults.clients import Connection
     from tools.faults.nodes import Fleet, until
 
@@ -315,7 +315,7 @@ def test_a_cluster_that_was_killed_is_recovered_and_verified(
         stores = [fleet[name].data for name in "abc"]
 
         _, picked = ask_json(capsys, "pick", *stores)
-        # Where it is only in the journal, too.
+        # The position may be in the journal only.
         assert {1} == {one["seq"] for one in picked["stores"] if one["name"] in picked["latest"]}
         _, planned = ask_json(capsys, "plan", *stores, "-o", tmp_path / "plan.json")
         agreed = ("--yes", "--plan-hash", planned["plan"]["hash"])

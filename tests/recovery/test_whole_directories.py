@@ -1,8 +1,8 @@
-"""Whole data directories, harmed at random: `pick` never says more than the node then does.
+"""Whole data directories with random damage: `pick` never claims more than the node finds.
 
-A node opens a copy of each directory by `open_disk`, as `joinproto node` does.  What it refuses
-is never the latest of a verdict that is proven, clean or a tie; what the tool calls readable it
-opens, with the same last frame.  And nothing is changed by looking.
+A node opens a copy of each directory by `open_disk`, as `joinproto node` does.  A directory that
+the node refuses is never the latest of a verdict that is proven, clean or a tie.  The node opens
+each directory that the tool calls readable, with the same last frame.  Reading changes nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ INDEX, SNAPSHOT, FLOOR = Path("frames.index"), Path("frames.snapshot"), Path("fr
 FILES = (Path(FILE), META, BEFORE, LOCK, INDEX, SNAPSHOT, FLOOR, Path(FILE))
 SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
-# A disk in memory: a node syncs what it opens, and two thousand are opened.
+# A disk in memory, because a node syncs what it opens, and two thousand directories are opened.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
@@ -93,7 +93,7 @@ BASES: tuple[Callable[[Path], None], ...] = (
 
 
 def _harm(random: Random, folder: Path) -> str:
-    """Damage a directory as disks, copies or people do; return the kind of damage."""
+    """Damage a directory like disks, copies or people do; return the kind of damage."""
     victim, other = random.choice("abc"), random.choice("abc")
     file = folder / victim / random.choice(FILES)
     if not file.exists() or file.is_symlink() or not file.is_file():
@@ -138,7 +138,7 @@ def _harm(random: Random, folder: Path) -> str:
 
 
 def _rewrite(random: Random, file: Path, *, of: str) -> None:
-    """Change the metadata, with a right checksum."""
+    """Change the metadata, and give it a right checksum."""
     if not file.is_file():
         return
     found = unseal(file.read_bytes())
@@ -156,7 +156,7 @@ def _rewrite(random: Random, file: Path, *, of: str) -> None:
 
 
 def _as_node(found: Found, path: Path) -> str | int | None:
-    """Return where a node begins on a copy of this directory, or why it does not."""
+    """Return the last frame with which a node starts on a copy, or why it does not start."""
     copy = path.with_name(f"{path.name}-copy")
     shutil.copytree(path, copy, symlinks=True, copy_function=_copied)
     try:
@@ -182,7 +182,7 @@ def _copied(source: str, target: str) -> str:
 
 
 def _round(seed: int, base: Path) -> tuple[Judgement | None, int]:
-    """Harm the directories, judge them, and compare with nodes; return the verdict and refusals."""
+    """Damage directories, and compare the verdict with nodes; return verdict and refusals."""
     random = Random(seed)
     with TemporaryDirectory(dir=MEMORY) as name:
         folder = Path(shutil.copytree(base, Path(name) / "disks"))
@@ -230,7 +230,7 @@ def _fuzz(seeds: range) -> tuple[Counter[str], int]:
 
 
 def test_pick_never_says_more_than_the_node_then_does() -> None:
-    """A hundred of the two thousand below."""
+    """This does a hundred of the two thousand rounds below."""
     verdicts, refused = _fuzz(range(100))
 
     assert refused > 10
@@ -239,7 +239,7 @@ def test_pick_never_says_more_than_the_node_then_does() -> None:
 
 @pytest.mark.landing
 def test_two_thousand_times_pick_never_says_more_than_the_node_then_does() -> None:
-    """Journal, index, snapshots, metadata, lock; and each verdict that such harm allows is met."""
+    """The damage is in all kinds of files, and each verdict that it allows occurs."""
     verdicts, refused = _fuzz(range(2_000))
 
     assert refused > 500

@@ -1,7 +1,7 @@
-"""Files of earlier versions are read, or refused by name with the next step.
+"""Files of earlier versions are read, or refused with their name and the next step.
 
 `written/0.1.0`: three nodes of that version, `c` killed with -9 after five frames, `a` and `b`
-after eight; their directories, what it collected of them, and the plan that it made.
+after eight; their directories, their collected files, and a plan, all written by that version.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def disks(tmp_path: Path) -> dict[str, Path]:
 def test_its_directories_are_read(
     disks: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The end of each, and the latest."""
+    """The end of each store and the latest store are found."""
     code, said = ask_json(capsys, "pick", *disks.values())
 
     assert (0, "tie", ["a", "b"]) == (code, said["verdict"], names(said["latest"]))
@@ -34,7 +34,7 @@ def test_its_directories_are_read(
 
 
 def test_its_directories_are_opened(disks: dict[str, Path]) -> None:
-    """By a node of this version."""
+    """A node of this version opens them."""
     seqs = []
     for name, path in disks.items():
         disk = open_disk(path, name, "demo")
@@ -48,7 +48,7 @@ def test_its_directories_are_opened(disks: dict[str, Path]) -> None:
 def test_a_journal_that_is_gone_from_one_of_them_is_missed(
     disks: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It did not write down where its frames are; the others' journals tell."""
+    """Version 0.1.0 did not write down where frames are, but the others' journals show it."""
     (disks["c"] / FILE).unlink()
 
     _, said = ask_json(capsys, "pick", *disks.values())
@@ -57,7 +57,7 @@ def test_a_journal_that_is_gone_from_one_of_them_is_missed(
 
 
 def test_its_collected_files_are_read(capsys: pytest.CaptureFixture[str]) -> None:
-    """From each machine, as the directories."""
+    """The files of all machines give the same result as the directories."""
     code, said = ask_json(capsys, "pick", *sorted(WRITTEN.glob("*.info")))
 
     assert (0, "tie") == (code, said["verdict"])
@@ -67,7 +67,7 @@ def test_its_collected_files_are_read(capsys: pytest.CaptureFixture[str]) -> Non
 def test_its_plan_is_refused_by_name_with_the_next_step(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It is not bound to the journal of the store that it names."""
+    """A plan of version 0.1.0 is not bound to the journal of its store."""
     done = ask(capsys, "apply", WRITTEN / "plan.json")
 
     assert 7 == done.code

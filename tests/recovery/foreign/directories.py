@@ -1,4 +1,4 @@
-"""Directories for the foreign readers: made from a few texts, or kept from real servers."""
+"""Directories for the foreign readers, made from a few texts, or kept from real servers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ DATA = Path(__file__).parent / "data"
 def said(
     kind: Format, files: Mapping[str, str | bytes], *, path: str = "store", recovered: str = ""
 ) -> Found:
-    """Return the findings of these files, none of which is on a disk."""
+    """Return the findings in these files, which are only in memory."""
     raw = Raw(
         path=path,
         host="h",
@@ -28,7 +28,7 @@ def said(
 
 
 def story(name: str, *, positions: bool = False) -> dict[str, Found]:
-    """Return the findings of a story's directories, by their names."""
+    """Return the findings in a story's directories, by the directories' names."""
     found = {}
     for directory in sorted(path for path in (DATA / name).iterdir() if path.is_dir()):
         log = directory / "recovered.log"

@@ -1,4 +1,4 @@
-"""Damage to files with bytes in them, drawn like that of disks, copies and people."""
+"""Random damage to files, like that by disks, copies and people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.histories.trees import Sparse
 LENGTHS = (1, 8, 64, 600)
 PAGE_BYTES = 512
 LIMITS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF)
-"""Values of a length at which readers go wrong."""
+"""Lengths at which readers often fail."""
 KINDS = (
     *("flip", "flip", "flip", "byte", "digit", "blank", "page", "noise", "cut", "drop", "copy"),
     *("swap", "repeat", "limit", "gone"),
@@ -18,9 +18,9 @@ KINDS = (
 
 
 def mutated(tree: Sparse, chance: random.Random, names: str = ".") -> tuple[str, str, Sparse]:
-    """Return the mutation of one file of a directory, the file, and the directory after it.
+    """Mutate one file of a directory; return the mutation, the file's name and the new directory.
 
-    `names`: a pattern with which the names of the files begin that may be changed.
+    `names`: a pattern; only files whose names begin with it are changed.
     """
     files = [name for name, data in tree.files.items() if data and re.match(names, name)]
     name = chance.choice(sorted(files))

@@ -1,4 +1,4 @@
-"""Files of Ra: those of three real nodes, and others made byte by byte."""
+"""Files of Ra: kept from real nodes, or made byte by byte."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from joinproto.recovery.foreign.ra.folders import BESIDE
 from tests.recovery.foreign.directories import DATA
 
 REAL = DATA / "ra" / "three.pack.xz"
-"""RabbitMQ 3.10.8.  q1 was cut down to a and b, c came back, it was purged, and a and b have a
-snapshot; c was killed before the last messages of q2; q3 was declared a moment before the others
-were killed; q4 is of b and c alone."""
+"""RabbitMQ 3.10.8.  q1 was reduced to a and b, c came back, q1 was purged, and a and b have a
+snapshot; c was killed before the last messages of q2; q3 was declared a moment before a and b were
+killed; q4 has only the members b and c."""
 MNESIA = DATA / "ra" / "mnesia-4.0.pack.xz"
 """RabbitMQ 4.0.5 with its metadata in Mnesia, copied while it ran; q2 was declared last, and is not
-in `names.dets` yet.  Each node has a log of Khepri of its own, which is not used."""
+in `names.dets` yet.  Each node has its own log of Khepri, which is not used."""
 KHEPRI = DATA / "ra" / "khepri-4.0.pack.xz"
-"""The same three, once the flag `khepri_db` was enabled; 100 messages in each queue; then killed.
-`rabbitmq-diagnostics metadata_store_status` and `rabbitmq-queues quorum_status` said before that
-that all had entry 74 of the metadata and entry 106 of q0, in term 1, applied."""
+"""The same three nodes after the flag `khepri_db` was enabled, with 100 messages in each queue;
+then they were killed.  Before, `rabbitmq-diagnostics metadata_store_status` and `rabbitmq-queues
+quorum_status` said that all nodes had applied entry 74 of the metadata and 106 of q0, in term 1."""
 KHEPRI_4_3 = DATA / "ra" / "khepri-4.3.pack.xz"
-"""Three nodes of RabbitMQ 4.3.6, the same way: entry 103 of the metadata, and 106 of q0."""
+"""Three nodes of RabbitMQ 4.3.6, made the same way: entry 103 of the metadata, and 106 of q0."""
 FORCED = DATA / "ra" / "forced-4.0.pack.xz"
-"""They were started and stopped in order.  A copy of c was then started alone by
-`rabbit_khepri:force_shrink_member_to_current_member` and the same of each queue, as
-force_standalone_khepri_boot and the last line say it; it had all 300 messages, and was killed."""
+"""The three nodes of 4.0.5 were started and stopped in order.  A copy of c was then made the only
+member by `rabbit_khepri:force_shrink_member_to_current_member` and the same for each queue, as the
+advice says; it had all 300 messages, and was killed."""
 NODES = ("a@localhost", "b@localhost", "c@localhost")
 
 
 def real(place: Path, kept: Path = REAL) -> dict[str, Path]:
-    """Lay the real nodes out below `place`; return their directories."""
+    """Copy the real nodes' directories to `place`; return the directories."""
     (place / "all").mkdir(parents=True)
     data = lzma.decompress(kept.read_bytes())
     laid = pack._Laying(io.BytesIO(data), "real", place / "all")
@@ -92,7 +92,7 @@ def command(group: str, nodes: Sequence[str], learners: Sequence[str] = ()) -> b
 # -- files -----------------------------------------------------------------------------------------
 
 Record = tuple[bytes, int, int, bytes]
-"""uid, index, term, data."""
+"""Uid, index, term and data of an entry."""
 
 
 def wal(records: Iterable[Record], *, checksums: bool = True) -> bytes:
@@ -169,7 +169,7 @@ def node(
 ) -> Path:
     """Write the directory of a node with one group; its entries are in a write-ahead log.
 
-    `made`: when, of a queue.  `before`: a snapshot of the entries before these.
+    `made`: when its queue was created.  `before`: a snapshot of the entries before `entries`.
     """
     folder, uid = place / name / system / name, f"UID{group[-3:]}"
     (folder / uid / "snapshots").mkdir(parents=True)

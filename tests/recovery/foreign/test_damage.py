@@ -1,4 +1,4 @@
-"""For any bytes: a sentence, never a traceback, and never clean without reason."""
+"""For any bytes a reader gives a sentence, no traceback, and never "clean" without reason."""
 
 import os
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def is_fit_to_print(found: Found) -> bool:
 def test_cut_off_at_every_byte_it_says_the_same_or_less(
     kind: Format, files: dict[str, bytes], path: str
 ) -> None:
-    """All that it said, where only white space is missing; else damage."""
+    """If only white space is missing, it says the same; otherwise it reports damage."""
     all_said = facts(said(kind, files, path=path))
 
     for name, data in files.items():
@@ -53,7 +53,7 @@ def test_cut_off_at_every_byte_it_says_the_same_or_less(
             assert is_fit_to_print(found)
             if data[size:].strip():
                 assert found.state in (State.CORRUPT, State.DIRTY), (name, size)
-                # A view that is cut off is none, and takes nothing of the rest away.
+                # A view file that is cut off has no effect on the other facts.
                 is_view = name == "gvwstate.dat" and found.last_view is None
                 assert State.CORRUPT == found.state or is_view or b"safe_to" in data[size:]
             else:
@@ -89,7 +89,7 @@ def test_with_every_bit_flipped_it_prints_and_no_dirty_store_gets_clean(
 def test_any_bytes_get_a_sentence(
     kind: Format, contents: list[bytes | None], recovered: bytes, path: str
 ) -> None:
-    """No traceback, and nothing that harms a terminal."""
+    """There is no traceback, and no control character."""
     names = reader_of(kind).NAMES
     files = {n: data for n, data in zip(names, contents, strict=False) if data is not None}
 
@@ -107,7 +107,7 @@ PIECES = ["[", "]", "{", "}", ",", ".", "a@h", "'b@h'", "'", "\\", "%", "\n", " 
     st.lists(st.sampled_from(PIECES)).map("".join), st.lists(st.sampled_from(PIECES)).map("".join)
 )
 def test_terms_made_of_pieces_get_a_sentence_or_a_meaning(cluster: str, running: str) -> None:
-    """Nearer to the right text than any bytes are."""
+    """These texts are more like right texts than random bytes are."""
     files = {"cluster_nodes.config": cluster, "nodes_running_at_shutdown": running}
 
     found = said(Format.RABBITMQ, files, path="a@h")
@@ -118,7 +118,7 @@ def test_terms_made_of_pieces_get_a_sentence_or_a_meaning(cluster: str, running:
 
 @pytest.mark.parametrize(("kind", "files", "path"), SAMPLES)
 def test_a_huge_file_is_not_believed(kind: Format, files: dict[str, bytes], path: str) -> None:
-    """White space without end is what some of these formats would even permit."""
+    """Some of these formats would even permit endless white space."""
     for name, data in files.items():
         found = said(kind, {**files, name: data + b" " * (2 << 20)}, path=path)
 
@@ -130,7 +130,7 @@ def test_a_huge_file_is_not_believed(kind: Format, files: dict[str, bytes], path
 def test_reading_a_directory_changes_nothing_in_it(
     kind: Format, files: dict[str, bytes], path: str, tmp_path: Path
 ) -> None:
-    """Contents, names and times; found by itself, without `--format`."""
+    """Contents, names and times stay the same; the format is detected without `--format`."""
     directory = tmp_path / path
     for name, data in files.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ def test_reading_a_directory_changes_nothing_in_it(
 def test_a_path_that_is_no_file_is_unreadable(
     kind: Format, files: dict[str, bytes], path: str, what: str, tmp_path: Path
 ) -> None:
-    """Links are not followed; nothing is waited for."""
+    """Links are not followed, and the reader does not wait for a pipe."""
     directory = tmp_path / path
     for name, data in files.items():
         file = directory / name

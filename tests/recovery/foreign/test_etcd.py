@@ -1,8 +1,8 @@
-"""etcd's directories, as it wrote them: the facts of each, and the proofs of several.
+"""Directories that etcd wrote: the facts of each, and verdicts about several.
 
-`data/etcd-away`: three members of 3.4.23, a snapshot after each 20 entries; b was killed after 30
-writes, a and c after 12 more, of which the last is in both logs, acknowledged, and in no commit
-that is written.  Kept by `python -m tools.histories.trees`.
+`data/etcd-away`: three members of 3.4.23, with a snapshot after each 20 entries.  b was killed
+after 30 writes, a and c after 12 more.  The last write is in both logs and was acknowledged, but no
+written commit has it.  Kept by `python -m tools.histories.trees`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def judged(*stores: Found, lost: tuple[str, ...] = ()) -> Judgement:
 
 
 def written(tree: Sparse, to: Path) -> Path:
-    """Write a directory, blanks as holes."""
+    """Write a directory, with holes for zeros."""
     for name, data in tree.files.items():
         path = to / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def test_a_majority_proves_the_latest_and_a_lagging_member_is_none() -> None:
 
 
 def test_force_new_cluster_is_not_advised_where_it_drops_what_was_acknowledged() -> None:
-    """It keeps what the store knows to be committed: 49 of 50, and the 50th was acknowledged."""
+    """It keeps only entries that the store knows to be committed: 49 of 50 acknowledged ones."""
     together = judged(found("b"), found("c"))
     alone = judged(found("c"), lost=("a", "b"))
     whole = found("c")
@@ -184,30 +184,30 @@ def test_a_directory_without_a_log_is_no_store(
     ("name", "verdict", "latest", "assumed"),
     [
         ("cut-1064", "tie", "bc", ()),
-        # An old copy of c was put back.  With all stores that shows: too few have what b knows to
-        # be committed.  Of b and c alone it shows in no file, and the last entry was on a and c.
+        # An old copy of c was put back.  All three stores show this, because too few have what b
+        # knows to be committed.  b and c alone do not, and the last entry was on a and c.
         ("old-copy-1048", "unproven", "a", (("b", "c"),)),
         ("replaced-1066", "proven", "b", ()),
         ("wiped-back-1067", "proven", "a", ()),
-        # Of etcd 3.5.16.  a and b were restored from one snapshot, c from a later one: of a and b
-        # alone that shows in no file.  a was upgraded from 3.4, b and c were not.
-        # d was a learner, and made a voter.
+        # etcd 3.5.16.  a and b were restored from one snapshot, c from a later one; a and b alone
+        # do not show this.  a was upgraded from 3.4, b and c were not.
+        # d was a learner, and became a voter.
         ("wiped-back-2007", "tie", "ab", ()),
         ("restored-apart-3100", "diverged", "", (("a", "b"),)),
         ("upgraded-3100", "tie", "ac", ()),
         ("learner-3102", "tie", "bc", ()),
-        # b was forced, and a and c continued, in terms of the same numbers: their beginnings
-        # differ.
+        # b was forced, and a and c continued, in terms with the same numbers, which begin at
+        # different entries.
         ("forced-3114", "diverged", "", (("a", "c"), ("b",))),
-        # b was started alone by force, and a and c continued: where both sides are given that
-        # shows.
+        # b was started alone by force, and a and c continued.  This shows if both sides are
+        # given.
         ("forced-1102", "diverged", "", (("a", "c"), ("b",))),
     ],
 )
 def test_no_verdict_about_a_history_is_wrong(
     name: str, verdict: str, latest: str, assumed: tuple[tuple[str, ...], ...]
 ) -> None:
-    """Of real clusters and of all subsets of their stores: `python -m tools.histories etcd`."""
+    """Real clusters, with all subsets of their stores: `python -m tools.histories etcd`."""
     [(_, history)] = kept(DATA / "etcd-histories" / name)
 
     said = list(judged_all(history))
@@ -297,8 +297,8 @@ def test_a_lost_node_is_a_member_whose_store_is_not_here(name: str, why: str) ->
 
 
 def test_a_member_that_was_founded_again_has_no_voice() -> None:
-    """Real stores: b was killed while a and c acknowledged 61 keys, all were ended, c was wiped and
-    started with the words of the founding.  With b it was a majority, and b was called proven."""
+    """Real stores: b was killed while a and c acknowledged 61 keys, all were stopped, c was wiped
+    and founded again.  b and c were once taken for a majority, and b was called proven."""
     a, b, c = (
         found(name, loaded((DATA / "etcd-founded" / f"{name}.tree").read_text("utf-8")))
         for name in "abc"
@@ -316,8 +316,8 @@ def restored(name: str) -> Found:
 
 
 def test_stores_that_were_restored_from_two_snapshots_are_two_branches() -> None:
-    """By etcdutl 3.5.16, n3 from a snapshot with three keys more.  Their new logs are the same, and
-    so n1 and n3 were called a tie."""
+    """etcdutl 3.5.16 restored them, n3 from a snapshot with three more keys.  Their new logs are
+    the same, so n1 and n3 were once called a tie."""
     said = judged(restored("n1"), restored("n3"))
     same = judged(restored("n1"), evolve(restored("n1"), path="/n2"))
 
@@ -332,7 +332,7 @@ def test_stores_that_were_restored_from_two_snapshots_are_two_branches() -> None
     [(50, 43, False), (50, 44, True), (48, 41, False), (48, 40, True), (40, 33, False)],
 )
 def test_an_entry_makes_at_most_one_revision(applied: int, revision: int, parted: bool) -> None:
-    """`a` has revision 41 at entry 48."""
+    """Store `a` has revision 41 at entry 48."""
     one, other = found("a"), found("c")
     assert other.raft_log is not None
     facts = evolve(other.raft_log, applied=applied, revision=revision)
@@ -347,8 +347,8 @@ def test_an_entry_makes_at_most_one_revision(applied: int, revision: int, parted
     [("3.4.23", 13, "3.4.0"), ("3.5.16", 14, "3.5.0"), ("3.5.30", 14, "3.5.0")],
 )
 def test_a_compaction_takes_no_revision_back(release: str, applied: int, cluster: str) -> None:
-    """Five puts, four deletions, and a compaction of all: each member said revision 10.  3.4 keeps
-    no key of it, and `etcdctl snapshot status` says 2."""
+    """After five puts, four deletions and a compaction, each member said revision 10.  With 3.4 no
+    key has this revision, and `etcdctl snapshot status` says 2."""
     tree = loaded((DATA / "etcd-compacted" / f"{release}.tree").read_text("utf-8"))
     facts = etcd.facts_of(tree)
 
@@ -362,7 +362,7 @@ def test_a_compaction_takes_no_revision_back(release: str, applied: int, cluster
 
 
 def test_a_member_that_has_nothing_in_its_log_is_not_called_corrupt() -> None:
-    """Of etcd 3.5.16: c was wiped and started again under its old name, and had nothing yet."""
+    """etcd 3.5.16: c was wiped and started again under its old name, and has no entry yet."""
     [(place, _)] = kept(DATA / "etcd-histories" / "wiped-back-2007")
 
     alone, both = (

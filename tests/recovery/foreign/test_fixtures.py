@@ -1,4 +1,4 @@
-"""The stories can be played again, and the files say the same again."""
+"""The stories can be played again, and then the files have the same facts."""
 
 from pathlib import Path
 
@@ -12,17 +12,17 @@ from tools.fixtures.story import Story, tell
 
 
 def ignore(_: str) -> None:
-    """Say nothing."""
+    """Ignore a line of output."""
 
 
 def test_every_story_was_played_and_kept() -> None:
-    """The fixtures in data/ are those of the script, each with its story.txt."""
+    """The fixtures in data/ are those of the script, and each has its story.txt."""
     assert sorted(rabbitmq.STORIES) == stories("rabbitmq")
     assert sorted(galera.STORIES) == stories("galera")
 
 
 def test_a_story_keeps_the_files_and_says_what_was_done(tmp_path: Path) -> None:
-    """A file that does not exist is said, too; an earlier telling is replaced."""
+    """The story also names missing files, and replaces an earlier story."""
     (tmp_path / "one" / "old").mkdir(parents=True)
     (tmp_path / "state").write_bytes(b"1 \n")
     told = Story("one", "About it.", ("server 1.0",), ignore)
@@ -41,7 +41,7 @@ def test_a_story_keeps_the_files_and_says_what_was_done(tmp_path: Path) -> None:
 @pytest.mark.soak("rabbitmq")
 @pytest.mark.needs("rabbitmq-server")
 def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
-    """Killed in turn: about half a minute."""
+    """They are killed one after the other; this takes about half a minute."""
     name = "rabbitmq-killed-in-turn"
 
     tell(rabbitmq, name, ignore).write(tmp_path)
@@ -53,7 +53,7 @@ def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
 @pytest.mark.soak("rabbitmq")
 @pytest.mark.needs("mariadbd", galera.PROVIDER)
 def test_real_galera_nodes_leave_the_same_state_again(tmp_path: Path) -> None:
-    """Stopped in turn: about half a minute; the ids are new each time."""
+    """They are stopped one after the other, in about half a minute; the ids are new each time."""
     name = "galera-stopped-in-turn"
 
     tell(galera, name, ignore).write(tmp_path)

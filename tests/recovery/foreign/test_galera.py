@@ -1,4 +1,4 @@
-"""Galera's state files: by example, and as real servers left them."""
+"""Galera's state files: examples, and files of real servers."""
 
 import pytest
 
@@ -33,11 +33,11 @@ def node(state: str, view: str | None = None, *, recovered: str = "", path: str 
     return said(Format.GALERA, files, recovered=recovered, path=path)
 
 
-# -- by example ----------------------------------------------------------------------------
+# -- examples ------------------------------------------------------------------------------
 
 
 def test_stopped_in_order_is_clean_at_its_position() -> None:
-    """A seqno of 0 or more, and no view file."""
+    """It has a seqno of 0 or more, and no view file."""
     found = node(grastate(seqno=7, safe=1))
 
     assert (State.CLEAN, 7, HISTORY) == (found.state, found.seq, found.cluster)
@@ -46,7 +46,7 @@ def test_stopped_in_order_is_clean_at_its_position() -> None:
 
 
 def test_a_crashed_node_is_dirty_and_its_position_unknown() -> None:
-    """-1; the sentence says how the position is found."""
+    """Its seqno is -1, and the sentence says how to find the position."""
     found = node(grastate(), gvwstate(A, B))
 
     assert (State.DIRTY, None, A) == (found.state, found.seq, found.member)
@@ -66,7 +66,7 @@ def test_a_crashed_node_is_dirty_and_its_position_unknown() -> None:
     ],
 )
 def test_a_position_can_be_supplied(recovered: str) -> None:
-    """A number, a position, or a log; of several lines the last one counts."""
+    """A number, a position, or a log, of which the last line with a position counts."""
     found = node(grastate(), gvwstate(A, B), recovered=recovered)
 
     assert 12 == found.seq
@@ -86,7 +86,7 @@ def test_a_position_can_be_supplied(recovered: str) -> None:
 def test_a_position_that_does_not_fit_counts_for_nothing(
     state: str, recovered: str, problem: str
 ) -> None:
-    """Two things that say it differently say nothing."""
+    """If two sources contradict, neither is believed."""
     found = node(state, recovered=recovered)
 
     assert any(problem in line for line in found.problems)
@@ -95,7 +95,7 @@ def test_a_position_that_does_not_fit_counts_for_nothing(
 
 
 def test_a_mark_alongside_a_view_with_others_shows_nothing() -> None:
-    """Galera writes safe_to_bootstrap: 1 only where no other node is left."""
+    """Galera writes safe_to_bootstrap: 1 only if no other node is left."""
     assert node(grastate(safe=1), gvwstate(A)).stopped_last
     by_hand = node(grastate(safe=1), gvwstate(A, B))
 
@@ -104,14 +104,14 @@ def test_a_mark_alongside_a_view_with_others_shows_nothing() -> None:
 
 
 def test_a_position_alongside_a_view_is_of_the_time_before() -> None:
-    """It was stopped in order, started again, and crashed: never clean."""
+    """The node was stopped in order, started again, and crashed, so it is not clean."""
     found = node(grastate(seqno=7), gvwstate(A, B))
 
     assert (State.DIRTY, None) == (found.state, found.seq)
 
 
 def test_a_node_without_a_history_is_never_picked() -> None:
-    """New, or being copied to: both look the same."""
+    """It is new, or was being copied to; both look the same."""
     found = node(grastate(uuid=NULL_UUID, safe=1))
 
     assert (State.UNFINISHED, "") == (found.state, found.cluster)
@@ -129,7 +129,7 @@ def test_a_node_without_a_history_is_never_picked() -> None:
     ],
 )
 def test_a_damaged_view_shows_nothing_and_takes_nothing_away(view: str, problem: str) -> None:
-    """The data do not need it; that it was there says that the node was not stopped in order."""
+    """The data do not need it; but the file shows that the node was not stopped in order."""
     found = node(grastate(seqno=7, safe=1), view, recovered="9")
 
     assert (State.DIRTY, 9, None) == (found.state, found.seq, found.last_view)
@@ -160,7 +160,7 @@ def test_a_file_that_galera_does_not_write_is_corrupt(state: str, problem: str) 
 
 
 def test_a_state_file_of_a_later_version_is_newer_and_not_corrupt() -> None:
-    """What is merely unknown is never called corrupt."""
+    """An unknown file is not called corrupt."""
     later = grastate().replace("2.1", "2.2") + "epoch: 7\n"
 
     found = node(later)
@@ -171,14 +171,14 @@ def test_a_state_file_of_a_later_version_is_newer_and_not_corrupt() -> None:
 
 
 def test_a_missing_state_file_alongside_a_view_is_unreadable() -> None:
-    """Galera would take it for safe to found a cluster from."""
+    """Galera would found a cluster from this node."""
     found = said(Format.GALERA, {"gvwstate.dat": gvwstate(A)})
 
     assert State.UNREADABLE == found.state
 
 
 def test_a_node_that_lost_its_state_file_counts_by_its_recovered_position() -> None:
-    """The server reads history and number from its rows; without them it is not given up."""
+    """The server finds both in its data.  Without them the node still counts as unreadable."""
     cache = {gcache.DIGEST: ""}
     cut = node(grastate()[:60], recovered=f"{HISTORY}:12")
 
@@ -195,7 +195,7 @@ def test_a_node_that_lost_its_state_file_counts_by_its_recovered_position() -> N
 
 
 def test_without_the_line_safe_to_bootstrap_it_is_not_clean() -> None:
-    """It is of an old version, or cut off; the position is whole."""
+    """The file is of an old version, or cut off, but the position is whole."""
     found = node(grastate(seqno=7, safe=None))
 
     assert (State.DIRTY, 7) == (found.state, found.seq)
@@ -226,7 +226,7 @@ def test_the_numbers_of_views_alone_show_nothing() -> None:
     assert all(item.last_view is None or item.last_view.number is None for item in (old, new))
 
 
-# -- as real servers left them -------------------------------------------------------------
+# -- files of real servers -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_the_numbers_of_views_alone_show_nothing() -> None:
 def test_with_the_positions_the_right_ones_are_picked(
     name: str, verdict: Verdict, latest: list[str]
 ) -> None:
-    """The story says which node was last; see story.txt next to the files."""
+    """story.txt, next to the files, says which node was last."""
     found = story(name, positions=True)
 
     picked = pick([item.candidate for item in found.values()])
@@ -264,7 +264,7 @@ def test_the_view_files_alone_show_that_the_third_was_not_last() -> None:
 
 
 def test_after_a_new_start_the_later_view_has_the_smaller_number() -> None:
-    """Why `LastView.number` stays empty."""
+    """This is why `LastView.number` stays empty."""
     found = story("galera-started-again")
 
     numbers = {

@@ -1,4 +1,4 @@
-"""Galera's cache: whether two nodes have one history, whatever their numbers."""
+"""Galera's cache shows whether two nodes have one history, whatever their numbers are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.recovery.foreign.test_galera import A, B, C, grastate, gvwstate
 
 
 def ring(*frames: tuple[int, bytes]) -> bytes:
-    """Return a cache with these write-sets, with something under way between them."""
+    """Return a cache with these write-sets, and an unfinished buffer between them."""
     found = b"Version: 2\nGID: x\nsynced: 0\n".ljust(BEGIN, b"\0")
     for number, content in ((-1, b"state"), *frames):
         size = HEADER.size + len(content)
@@ -28,7 +28,7 @@ def ring(*frames: tuple[int, bytes]) -> bytes:
 
 
 def frames(last: int, *, fork: int = 10**6) -> bytes:
-    """Return the write-sets 1 to `last`; from `fork` on they are others."""
+    """Return the write-sets 1 to `last`; from `fork` on they are of another history."""
     return ring(
         *((n, f"{'other' if n >= fork else 'frame'} {n}".encode()) for n in range(1, last + 1))
     )
@@ -63,7 +63,7 @@ def test_the_digest_has_each_number_once(tmp_path: Path) -> None:
 
 
 def test_of_a_full_ring_the_newest_lap_is_read(tmp_path: Path) -> None:
-    """The last buffer ends within one of the lap before, whose rest is no header."""
+    """The last buffer ends within a buffer of the lap before, whose rest is no header."""
     old = frames(40)
     lap = [(n, f"frame {n}".encode()) for n in range(41, 52)]
     new = ring((-1, b"of another size"), *lap).rstrip(b"\0")
@@ -77,12 +77,12 @@ def test_of_a_full_ring_the_newest_lap_is_read(tmp_path: Path) -> None:
 
     assert [*range(41, 52)] == sorted(stores[0].history or ())
     assert (Verdict.PROVEN, True) == (with_b.verdict, with_b.latest[0].endswith("/a"))
-    # None of the numbers of c is left: nothing shows that the histories are one.
+    # None of c's numbers is left, so nothing shows that the histories are one.
     assert Verdict.UNPROVEN is without_b.verdict
 
 
 def test_an_order_of_numbers_is_proven_by_one_history(tmp_path: Path) -> None:
-    """b stopped at 5, a continued alone to 9, and was killed: its view has none of b's."""
+    """b stopped at 5; a continued alone to 9, and was killed; b is not in a's last view."""
     a = laid(tmp_path, "a", cache=frames(9), view=gvwstate(A, mine=A))
     b = laid(tmp_path, "b", cache=frames(5), seqno=5)
 
@@ -93,7 +93,7 @@ def test_an_order_of_numbers_is_proven_by_one_history(tmp_path: Path) -> None:
 
 
 def test_two_histories_are_never_ordered(tmp_path: Path) -> None:
-    """Both say that they stopped last or are behind; from 6 on they have other write-sets."""
+    """Whatever they say about their stop, from 6 on they have different write-sets."""
     a = laid(tmp_path, "a", cache=frames(12, fork=6), seqno=12, safe="1")
     b = laid(tmp_path, "b", cache=frames(9), seqno=9)
 
@@ -104,7 +104,7 @@ def test_two_histories_are_never_ordered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cache", [b"", b"Version: 2\n", b"no cache at all" * 100])
 def test_a_damaged_cache_proves_nothing(tmp_path: Path, cache: bytes) -> None:
-    """Whole, it might show two histories: a damaged file must not lead to a better verdict."""
+    """The whole cache might show two histories, so damage must not improve the verdict."""
     a = laid(tmp_path, "a", cache=cache, seqno=7, safe="1")
     b = laid(tmp_path, "b", cache=frames(5), seqno=5)
 
@@ -114,7 +114,7 @@ def test_a_damaged_cache_proves_nothing(tmp_path: Path, cache: bytes) -> None:
 
 
 def test_where_no_cache_was_collected_the_numbers_count(tmp_path: Path) -> None:
-    """As people paste them: `grastate.dat` alone."""
+    """People may supply only `grastate.dat`."""
     for name, seqno, safe in (("a", 7, "1"), ("b", 5, "0")):
         (Path(laid(tmp_path, name, cache=b"", seqno=seqno, safe=safe)) / "galera.cache").unlink()
     names = [str(tmp_path / name) for name in "ab"]
@@ -142,7 +142,7 @@ def test_views_without_a_node_in_common_are_two_sides(tmp_path: Path) -> None:
 
 
 def test_a_cache_that_shows_nothing_leaves_the_numbers_without_meaning(tmp_path: Path) -> None:
-    """Seen on real nodes: b was forced to found after a had stopped with more, and counted on."""
+    """Seen on real nodes: a stopped with more, b was forced to found, and continued to count."""
     a = laid(tmp_path, "a", cache=frames(9), seqno=9)
     b = laid(tmp_path, "b", cache=ring(), view=gvwstate(B, mine=B), safe="1")
 
@@ -155,7 +155,7 @@ def test_a_cache_that_shows_nothing_leaves_the_numbers_without_meaning(tmp_path:
 def test_a_node_without_its_cache_is_named_as_not_examined(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its number orders it as far as is known, and may be of another history."""
+    """Its number orders it as far as known, but may belong to another history."""
     a = laid(tmp_path, "a", cache=frames(9), seqno=9, safe="1")
     b = laid(tmp_path, "b", cache=frames(5), seqno=5)
     (tmp_path / "b" / "galera.cache").unlink()

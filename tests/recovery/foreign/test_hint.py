@@ -7,7 +7,7 @@ from joinproto.recovery.gather import hint, reader_of
 
 
 def test_each_format_has_a_reader() -> None:
-    """The names of a reader; see found.py."""
+    """Each reader has the names that found.py describes."""
     assert all(reader_of(kind).NAMES and callable(reader_of(kind).read) for kind in Format)
 
 
@@ -22,6 +22,6 @@ def test_each_format_has_a_reader() -> None:
     ],
 )
 def test_a_near_miss_gets_a_hint(entries: list[str], said: str) -> None:
-    """One level too high or too low."""
+    """The directory is one level too high or too low."""
     assert said in hint(entries)
     assert bool(said) == bool(hint(entries))

@@ -1,6 +1,6 @@
 """Histories of real clusters whose truth is known, stored as the collected files of their stores.
 
-Each was judged wrongly once, or is a right proof that must stay one.  `tools/histories` plays more.
+Each was judged wrongly once, or has a right proof that must stay.  `tools/histories` plays more.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from tools.histories.kept import kept, laid_out
 HISTORIES = DATA / "histories"
 
 FULL = {
-    # All killed under writes: each lost what it had not written yet, and the one with most is
-    # proven.
+    # All were killed during writes.  Each lost what it had not written yet, and the node with the
+    # most is proven.
     "rabbitmq-killed-together-4005": (Verdict.PROVEN, {"b"}),
     "rabbitmq-killed-4006": (Verdict.PROVEN, {"a"}),
-    # One was reset, or its disk was wiped and it began again: it is no rival of the others.
+    # One node was reset, or its disk was wiped and it began again; it has nothing that others lack.
     "rabbitmq-reset-4028": (Verdict.PROVEN, {"b"}),
     "rabbitmq-blank-4025": (Verdict.UNPROVEN, {"b"}),
     # An older copy of a directory was put back; its list says that it ran with the others.
     "rabbitmq-old-copy-4026": (Verdict.UNPROVEN, {"c"}),
-    # One that was not last was forced, and wrote.
+    # A node that was not last was forced, and then wrote.
     "rabbitmq-forced-4022": (Verdict.UNPROVEN, {"a", "c"}),
     "rabbitmq-majority-4020": (Verdict.UNPROVEN, {"b", "c"}),
     "rabbitmq-back-4010": (Verdict.PROVEN, {"b"}),
-    # Two of five were forced by hand alongside the majority of three.
+    # Two of five were forced by hand while the majority of three ran.
     "galera-forced-five-713": (Verdict.DIVERGED, set()),
-    # One history of write-sets on all: the order of their numbers is proven.
+    # All have one history of write-sets, so the order of their numbers is proven.
     "galera-power-725": (Verdict.PROVEN, {"db3"}),
     "galera-cut-730": (Verdict.CLEAN, {"db2"}),
 }
@@ -48,7 +48,7 @@ def short(names: tuple[str, ...]) -> set[str]:
 
 @pytest.mark.parametrize("name", FULL)
 def test_no_verdict_about_a_real_history_is_wrong(name: str) -> None:
-    """Of all stores and of every subset of them: against what each store has when it is started."""
+    """All stores, and every subset of them, are compared with what each store has when started."""
     [(_, history)] = kept(HISTORIES / name)
 
     found = list(judged(history))
@@ -58,7 +58,7 @@ def test_no_verdict_about_a_real_history_is_wrong(name: str) -> None:
 
 
 def test_no_queue_of_a_real_history_is_proven_by_a_log_without_its_messages() -> None:
-    """Of every subset: b was killed under writes, and the directory of c went back to a copy."""
+    """This holds for every subset.  b was killed during writes, and c was put back from a copy."""
     [(_, history)] = kept(DATA / "ra" / "copy-1301")
 
     found = list(quorum.judged(history))
@@ -71,7 +71,7 @@ def test_no_queue_of_a_real_history_is_proven_by_a_log_without_its_messages() ->
 def test_no_other_command_says_more_than_pick(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`inspect` judges nothing, `compare` says what `pick` says, and what writes refuses."""
+    """`inspect` gives no verdict, `compare` has that of `pick`, and writing commands refuse."""
     stores = sorted((HISTORIES / name).glob("*.info"))
     code, picked = ask_json(capsys, "pick", *stores)
     text = ask(capsys, "pick", *stores)
@@ -96,13 +96,13 @@ def test_no_other_command_says_more_than_pick(
 
 
 DAMAGES = [
-    # A table or a log that is not whole says nothing, and neither do the lists alongside it.
+    # If a table or a log is not whole, it proves nothing, and neither do the node's lists.
     ("rabbitmq-majority-4020", "b@localhost/rabbit_durable_queue.DCD", "zeros"),
     ("rabbitmq-majority-4020", "c@localhost/rabbit_durable_exchange.DCD", "gone"),
     ("rabbitmq-old-copy-4026", "c@localhost/rabbit_runtime_parameters.DCD", "zeros"),
     ("rabbitmq-forced-4022", "c@localhost/rabbit_user.DCD", "cut"),
     ("rabbitmq-forced-4022", "c@localhost/LATEST.LOG", "gone"),
-    # Both forced nodes lose what shows that they were forced.
+    # Both forced nodes lose the file that shows that they were forced.
     ("galera-forced-five-713", "db1/gvwstate.dat db3/gvwstate.dat", "cut"),
     ("galera-forced-five-713", "db1/gvwstate.dat db3/gvwstate.dat", "gone"),
 ]
@@ -112,7 +112,7 @@ DAMAGES = [
 def test_a_damaged_file_proves_nothing_that_the_whole_one_did_not(
     name: str, files: str, how: str, tmp_path: Path
 ) -> None:
-    """Each of these led to a proof once, of what was unproven with the whole files."""
+    """Each of these once led to a proof, although the whole files prove nothing."""
     [(_, history)] = kept(HISTORIES / name)
     whole = laid_out(history, tmp_path)
     nodes = tuple(sorted(whole.stores))

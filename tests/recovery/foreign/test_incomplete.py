@@ -1,7 +1,7 @@
-"""A set of stores that is not whole is never proven nor clean, whichever broker wrote it.
+"""A set of stores that is not complete is never proven nor clean, whichever broker wrote it.
 
-Where nothing is proven the sentence says what the broker itself would do, why that may be
-wrong, and which fact would settle it.
+If nothing is proven, the sentence says what the broker itself would do, why that may be wrong, and
+which fact would settle it.
 
 Source: Skeen 1985 (all must be supplied); qpid.md, traps 4 and 8; Galera's own documents (two
 that were alone cannot be ordered by their numbers).
@@ -70,7 +70,7 @@ HARM: dict[str, Callable[[Path], None]] = {
 
 
 def _qpid(folder: Path) -> Path:
-    """Make three brokers that were stopped together; by hand, from the documented layout."""
+    """Make the files of three brokers that were stopped together, by the documented layout."""
     for name in "abc":
         (folder / name / "cluster").mkdir(parents=True)
         text = f"{CLUSTER}\n{SHUTDOWN}\n"
@@ -98,7 +98,7 @@ ALL = ["qpid", *stories("galera"), *stories("rabbitmq")]
 def test_a_store_that_cannot_be_read_leaves_the_others_neither_proven_nor_clean(
     name: str, harm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Unknown is never clean; each node of each story in its turn."""
+    """Unknown is never clean; each node of each story is damaged in turn."""
     whole = _told(tmp_path / "whole", name)
     for victim in sorted(path.name for path in whole.iterdir() if path.is_dir()):
         folder = Path(shutil.copytree(whole, tmp_path / victim))
@@ -118,7 +118,7 @@ def test_a_store_that_cannot_be_read_leaves_the_others_neither_proven_nor_clean(
 def test_a_node_that_the_others_count_and_that_is_missing_proves_nothing(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also one that stopped first: forced to start after the others, only its own list tells."""
+    """Even if it stopped first: only its own list shows whether it was forced to start later."""
     nodes = sorted(path for path in (DATA / name).iterdir() if path.is_dir())
     for victim in nodes:
         rest = [path for path in nodes if path != victim]
@@ -151,7 +151,7 @@ def test_a_node_of_the_last_view_that_is_missing_proves_nothing(
 def test_a_lost_node_of_rabbitmq_changes_what_can_be_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It proves nothing; the last line is the order all the same."""
+    """It proves nothing, but the last line is the order in which to start."""
     nodes = [DATA / "rabbitmq-stopped-in-turn" / f"{name}@localhost" for name in "bc"]
 
     code, said = ask_json(capsys, "pick", *nodes, "--lost", "a@localhost")
@@ -177,7 +177,7 @@ def test_of_a_broker_that_lists_no_nodes_the_operator_says_how_many_there_are(
     assert "--nodes N" in " ".join(unsaid.out.split())
 
 
-# -- Galera: two that were alone -----------------------------------------------------------------
+# -- Galera: two nodes that were alone -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_of_a_broker_that_lists_no_nodes_the_operator_says_how_many_there_are(
 def test_two_that_were_alone_are_never_ordered_not_even_by_positions(
     other: object, seqno: int
 ) -> None:
-    """One of them may have been forced: each has what the other one lacks."""
+    """One of them may have been forced, and each may have what the other one lacks."""
     for mine in (
         node(grastate(safe=0), gvwstate(A, mine=A), recovered=str(seqno), path="a"),
         node(grastate(seqno=seqno, safe=1), path="a"),
@@ -207,7 +207,7 @@ def test_two_that_were_alone_are_never_ordered_not_even_by_positions(
 
 
 def test_a_node_that_was_alone_and_has_less_was_not_last() -> None:
-    """The others went on without it, or it was forced."""
+    """The others continued without it, or it was forced."""
     alone = node(grastate(safe=1), gvwstate(A, mine=A), recovered="5", path="a")
     others = [
         node(grastate(), gvwstate(B, C, mine=mine), recovered="9", path=mine) for mine in (B, C)
@@ -219,7 +219,7 @@ def test_a_node_that_was_alone_and_has_less_was_not_last() -> None:
 
 
 def test_a_node_without_a_history_leaves_the_others_unproven() -> None:
-    """New, or blank since its disk was: what it had is not known."""
+    """It is new, or its disk was wiped; what it had is unknown."""
     blank = node(grastate(uuid=NULL_UUID, safe=1), path="a")
     clean = [node(grastate(seqno=5), path="b"), node(grastate(seqno=7, safe=1), path="c")]
     whole = pick([one.candidate for one in clean])
@@ -229,13 +229,13 @@ def test_a_node_without_a_history_leaves_the_others_unproven() -> None:
     assert (Verdict.CLEAN, Verdict.UNPROVEN) == (whole.verdict, found.verdict)
 
 
-# -- Qpid: clean, and yet perhaps not the latest ---------------------------------------------------
+# -- Qpid: a clean store may not be the latest -----------------------------------------------------
 
 
 def test_qpid_would_start_from_the_clean_store_and_that_may_be_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says what it would choose, why that may be wrong, and which log line settles it."""
+    """It says what Qpid would choose, why that may be wrong, and which log line settles it."""
     _qpid(tmp_path)
     (tmp_path / "b" / "cluster" / "store.status").write_text(f"{CLUSTER}\n{NULL_UUID}\n")
 

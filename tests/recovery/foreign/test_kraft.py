@@ -1,6 +1,6 @@
-"""Directories of Kafka's controllers, written here by the formats in its source.
+"""Directories of Kafka's controllers, written by the tests in the format of Kafka's source.
 
-No real Kafka could be had (PyPI, npm and Debian have none), so nothing here was written by one.
+No real Kafka was available (PyPI, npm and Debian have none), so none of them is a real directory.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def test_a_majority_proves_the_latest_controller() -> None:
 
 
 def test_a_directory_that_was_formatted_twice_is_recognised_and_no_voter() -> None:
-    """Its node is a voter, with another directory; what that had it has forgotten."""
+    """Its node is a voter with another directory, whose data this directory lacks."""
     used = controller(3, [FOUNDING, *DATA], epoch=1, times=1)
     blank, again = found(AGAIN), found(used)
 

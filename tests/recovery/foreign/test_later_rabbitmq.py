@@ -46,7 +46,7 @@ def mnesia(tmp_path: Path) -> Mapping[str, Path]:
 
 
 def test_a_log_of_khepri_alongside_mnesia_does_not_count(mnesia: Mapping[str, Path]) -> None:
-    """Every node has one from 3.13 on, of itself alone."""
+    """From 3.13 on every node has one, with itself as the only member."""
     said = judged(*mnesia.values())
 
     assert [State.DIRTY] * 3 == [one.state for one in said.stores]
@@ -60,7 +60,7 @@ def test_a_log_of_khepri_alongside_mnesia_does_not_count(mnesia: Mapping[str, Pa
 def test_without_the_flags_the_lists_say_that_mnesia_counts(
     mnesia: Mapping[str, Path], name: str
 ) -> None:
-    """They name nodes with which Khepri's log was never joined."""
+    """The lists name nodes that are not members in Khepri's log."""
     before = found(mnesia[name])
     flags(mnesia[name]).unlink()
 
@@ -72,7 +72,7 @@ def test_without_the_flags_the_lists_say_that_mnesia_counts(
 
 
 def test_the_flag_says_that_khepri_counts(mnesia: Mapping[str, Path]) -> None:
-    """It is written before Mnesia's files are deleted, so a kill leaves both."""
+    """The flag is written before Mnesia's files are deleted, so a kill may leave both."""
     flags(mnesia[A]).write_text("[feature_flags_v2,khepri_db].\n", "utf-8")
 
     after = found(mnesia[A])
@@ -84,7 +84,7 @@ def test_the_flag_says_that_khepri_counts(mnesia: Mapping[str, Path]) -> None:
 def test_a_node_of_which_nothing_says_which_counts_is_not_called_damaged(
     mnesia: Mapping[str, Path],
 ) -> None:
-    """A node by itself, whose flags were left behind."""
+    """It is a node without others, whose file of flags was not copied."""
     alone = mnesia[A]
     flags(alone).unlink()
     (alone / "cluster_nodes.config").write_text(f"{{['{A}'],['{A}']}}.\n", "utf-8")
@@ -100,7 +100,7 @@ def test_a_node_of_which_nothing_says_which_counts_is_not_called_damaged(
 
 
 def test_a_pack_has_the_flags(mnesia: Mapping[str, Path], tmp_path: Path) -> None:
-    """They lie next to the directory, and the script packs them as of the directory."""
+    """The file of flags is next to the directory, and the script packs it as a part of it."""
     import subprocess
 
     (tmp_path / "pack.sh").write_text(script(), "utf-8")
@@ -157,7 +157,7 @@ def test_logs_of_khepri_say_what_the_nodes_said(
 
 
 def test_the_minority_of_a_real_khepri_is_told_to_start_first(khepri: Mapping[str, Path]) -> None:
-    """The command reaches a node that was started, and waits; on 4.0.5 that brought all back."""
+    """The command works on a started node that waits; on 4.0.5 it brought back all data."""
     said = judged(khepri[C], lost=(A, B))
 
     assert said.next.startswith(f"start {C} alone; while it waits for a majority")
@@ -166,7 +166,7 @@ def test_the_minority_of_a_real_khepri_is_told_to_start_first(khepri: Mapping[st
 
 
 def test_a_node_that_was_started_alone_leaves_the_others_out(tmp_path: Path) -> None:
-    """They are of one cluster, and two of them would elect a leader of their own."""
+    """They are of one cluster, and two others would elect a leader of their own."""
     forced = real(tmp_path / "forced", ra_files.FORCED)
 
     said = judged(*forced.values())
@@ -179,7 +179,7 @@ def test_a_node_that_was_started_alone_leaves_the_others_out(tmp_path: Path) -> 
 def test_one_that_went_on_without_the_node_that_was_started_alone_is_not_passed_over(
     tmp_path: Path,
 ) -> None:
-    """Members are left out one by one, but by force: what the others have beyond may count."""
+    """Only force removes several members at once, so later entries of the others may count."""
     rest = [(at, 1, b"\x83x") for at in (6, 7)]
     both = [(at, 1, b"\x83y") for at in range(1, 6)]
     forced = [(6, 1, command("rabbitmq_metadata", [A])), (7, 2, b"\x83z")]
@@ -194,7 +194,7 @@ def test_one_that_went_on_without_the_node_that_was_started_alone_is_not_passed_
 
 
 def test_nodes_that_know_each_other_are_of_one_cluster(tmp_path: Path) -> None:
-    """c went away, and a was left out then; b and c do not begin with the same name any more."""
+    """c stopped, and then a was removed, so the first names in b's and c's logs differ."""
     both = [(at, 1, b"\x83y") for at in range(1, 6)]
     change = (6, 1, command("rabbitmq_metadata", [B, C]))
     a = node(tmp_path, A, entries=both)
@@ -219,7 +219,7 @@ def test_a_node_that_began_anew_is_of_another_cluster(tmp_path: Path) -> None:
 
 
 def test_files_come_by_their_numbers(tmp_path: Path) -> None:
-    """4.3 renames those of earlier releases to names with more digits, one by one."""
+    """4.3 renames the files of earlier releases to names with more digits, one by one."""
     a = node(tmp_path, A, entries=[(at, 1, b"\x83y") for at in range(1, 6)])
     folder = a / "coordination" / A
     (folder / "00000001.wal").rename(folder / "00000002.wal")
@@ -233,7 +233,7 @@ def test_files_come_by_their_numbers(tmp_path: Path) -> None:
 
 
 def test_of_very_many_terms_the_first_ones_are_not_known(tmp_path: Path) -> None:
-    """A term that is not known is compared with none."""
+    """An unknown term is not compared."""
     count = log_of.TERMS_MAX + 5
     a = node(tmp_path, A, entries=[(at, at, b"\x83y") for at in range(1, count + 1)], term=count)
 
@@ -244,7 +244,7 @@ def test_of_very_many_terms_the_first_ones_are_not_known(tmp_path: Path) -> None
 
 
 def test_a_queue_without_a_majority_among_those_that_start_is_cut_down(tmp_path: Path) -> None:
-    """History 2413: the members dropped b, and a queue of b and c alone could not be shrunk."""
+    """History 2413: the members dropped b, and a queue with only b and c has no majority now."""
     both = [(at, 1, b"\x83y") for at in range(1, 6)]
     change = (6, 1, command("rabbitmq_metadata", [A, C]))
     stores = [

@@ -1,4 +1,4 @@
-"""Mnesia's tables on disk: a node's definitions, and the relation of two nodes.
+"""Mnesia's tables on disk: a node's definitions, and how those of two nodes compare.
 
 Source: recovery, "Foreign formats"; the logs as OTP 25 writes them.
 """
@@ -73,7 +73,7 @@ def node(*terms: bytes, status: bytes = OPENED, **tables: bytes) -> Definitions:
 
 
 def test_tables_and_logs_are_taken_in_the_order_in_which_they_were_written() -> None:
-    """The table, what changed since, and the transactions that are in neither."""
+    """First the table, then its changes, then the transactions that are in neither."""
     found = node(
         commit(change("c"), change("a", "delete")),
         **{f"{TABLE}_dcd": log(record("a"), record("b")), f"{TABLE}_dcl": log(change("d"))},
@@ -95,7 +95,7 @@ def test_a_transaction_that_asked_others_counts_once_it_is_decided() -> None:
 
 
 def test_a_node_that_was_killed_first_lacks_what_the_other_wrote() -> None:
-    """Both acknowledged the same; a wrote its log later."""
+    """Both acknowledged the same changes, but a wrote its log later."""
     a = node(commit(change("x-1")))
     b = node(commit(change("x-1")), commit(change("x-2")))
 
@@ -103,7 +103,7 @@ def test_a_node_that_was_killed_first_lacks_what_the_other_wrote() -> None:
 
 
 def test_a_deleted_queue_is_not_missing() -> None:
-    """a still has what b deleted: b is the one that is later."""
+    """a still has what b deleted, so b is later."""
     a = node(commit(change("x-1")))
     b = node(commit(change("x-1")), commit(change("x-1", "delete")))
 
@@ -118,7 +118,7 @@ def test_two_values_under_one_key_are_beyond_each_other() -> None:
 
 @pytest.mark.parametrize("status", [OPENED, CLOSED])
 def test_an_incomplete_term_condemns_a_log(status: bytes) -> None:
-    """Mnesia drops it; a disk that cut off much more than the last write leaves the same."""
+    """Mnesia drops it; but a disk that lost much more than the last write leaves the same."""
     first = log(commit(change("a")), status=status)
     whole = log(commit(change("a")), commit(change("b")), status=status)
 
@@ -129,7 +129,7 @@ def test_an_incomplete_term_condemns_a_log(status: bytes) -> None:
 
 
 def test_an_empty_log_is_one_that_was_just_made() -> None:
-    """A dump renames the log and makes another; a kill may come between, and come then."""
+    """A dump renames the log and makes a new one; a kill may happen before or after that."""
     previous = {"PREVIOUS.LOG": log(commit(change("a")))}
 
     for files in (previous, {**previous, "LATEST.LOG": b""}):
@@ -145,7 +145,7 @@ def test_a_file_that_is_no_log_of_mnesia_is_refused(data: bytes) -> None:
 
 
 def test_the_definitions_of_a_new_node_are_not_its_own() -> None:
-    """The exchanges that RabbitMQ makes for each virtual host."""
+    """For example the exchanges that RabbitMQ makes for each virtual host."""
     assert 0 == node(commit(change(""), change("amq.direct"))).own
     assert 1 == node(commit(change("amq.direct"), change("orders"))).own
 

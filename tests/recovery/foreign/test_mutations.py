@@ -1,13 +1,13 @@
-"""Mutations of each format: no traceback, and no verdict that the changed bytes made false.
+"""Mutations of each format cause no traceback and no false verdict.
 
-Directories that real programs wrote (KRaft's: that its format says) are laid out, one file of one
-of them is changed, and every set of the stores with that one in it is judged, as `recover pick`
-does it.  A sure verdict is false if it was not sure before, or names a store that lacks what was
-acknowledged, or one that says something else than before the change.
+The directories were written by real programs (those of KRaft by its format).  One file of one
+directory is changed, and every set of the stores with this directory is judged as by `recover
+pick`.  A sure verdict is false if it was not sure before, or if it names a store that lacks what
+was acknowledged, or a store whose facts differ from those before the change.
 
-What no reader can see is let through, and only this: a file of plain text without a checksum that
-has the form in which its program writes it, and the end of a log that is cut off or blank from a
-record on (an older log looks the same).  Each format says which (`is_unseen`).
+Only changes that no reader can see are permitted: a plain text without a checksum that still has
+the form in which its program writes it, and a log that ends early, cut off or with zeros after a
+record (an older log looks the same).  `is_unseen` decides this for each format.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tests.recovery.foreign.directories import DATA
 from tests.recovery.foreign.mutations import mutated
 from tools.histories.trees import Sparse, kept, loaded
 
-# A disk in memory: each mutation writes a file, and etcd reserves 64 MB for one.
+# A disk in memory, because each mutation writes a file, and etcd reserves 64 MB for a file.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 WRITTEN = Path(__file__).parents[1] / "written" / "0.1.0"
 SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
@@ -52,11 +52,11 @@ Stores = Mapping[str, Sparse]
 
 @frozen(kw_only=True)
 class Form:
-    """A format.  `examples`: stores of a cluster each.
+    """A format.  `examples`: clusters' stores.
 
-    `nodes`: as `--nodes`, where no file says how many there are.  `is_unseen`: whether no reader
-    can see that a file was changed, given its name, and its bytes before and after.  `mutates`:
-    which files are changed.
+    `nodes`: the value of `--nodes`, if no file says how many nodes there are.  `is_unseen`: whether
+    no reader can see that a file was changed, from its name and its bytes before and after.
+    `mutates`: a pattern of the files that are changed.
     """
 
     examples: Callable[[], Sequence[Stores]]
@@ -98,7 +98,7 @@ def _kraft() -> Sequence[Stores]:
 
 
 def _is_shorter(before: bytes, after: bytes, ends: Sequence[int]) -> bool:
-    """Return whether a log ends earlier, behind a whole record, with zeros or nothing after it."""
+    """Return whether a log ends earlier, after a whole record, perhaps followed by zeros."""
     rest = after.rstrip(b"\0")
     return any(before[:end].rstrip(b"\0") == rest for end in ends)
 
@@ -137,7 +137,7 @@ def _unseen_in_kraft(name: str, before: bytes, after: bytes) -> bool:
 
 
 def _has_form(before: bytes, after: bytes) -> bool:
-    """Return whether a text has the words of another, whatever its numbers and names are."""
+    """Return whether a text has the same words as before, except for numbers and names."""
     form = re.escape(before.decode("ascii"))
     form = re.sub(r"[0-9a-f]{8}(?:\\-[0-9a-f]+){4}", "ID", form)
     form = re.sub(r"(?<==)[\w\\-]+", r"[\\w-]+", form)
@@ -149,9 +149,9 @@ def _has_form(before: bytes, after: bytes) -> bool:
 
 
 def _unseen_in_ra(name: str, before: bytes, after: bytes) -> bool:
-    """`config` is a text of Erlang terms without a checksum: a name in it may be another one.
+    """Return whether only names in `config`, a text without a checksum, changed.
 
-    But for the node's own, which its folder has as well.
+    A change of the node's own name is seen, because the folder has it, too.
     """
     one, other = (re.sub(rb"[\w-]+", b"x", data) for data in (before, after))
     own, changed = (re.findall(rb"id => \{[^}]*\}", data) for data in (before, after))
@@ -211,11 +211,10 @@ FORMS: Mapping[str, Form] = {
 
 
 def facts(found: Found) -> object:
-    """Return the facts of a store that decide which one is the latest."""
+    """Return the facts of a store that decide which store is the latest."""
     log = found.raft_log
     if log is not None:
-        # etcd itself takes the snapshot before one that is damaged, if the log continues from
-        # there.
+        # etcd itself uses the snapshot before a damaged one, if the log continues from there.
         voters = log.configurations[-1].voters if log.configurations else ()
         ends = log.last_term, log.last_index, log.commit
         return log.cluster, log.member, log.term, log.vote, *ends, voters
@@ -262,7 +261,7 @@ class Cluster:
 
     @contextmanager
     def changed(self, name: str, file: str, tree: Sparse) -> Iterator[Found]:
-        """Return the findings of a store whose file is that of `tree`."""
+        """Yield the findings in a store after its file was replaced by that of `tree`."""
         try:
             _put(self.place / name, file, tree)
             yield _read(self.place / name)
@@ -271,7 +270,7 @@ class Cluster:
 
     @property
     def complete(self) -> frozenset[str]:
-        """Return the stores that have all that a majority has; empty, where that says nothing."""
+        """Return the stores that have all that a majority has; empty if this has no meaning."""
         logs = {one.name: one.raft_log for one in self.found.values()}
         ends = {name: log.last_index for name, log in logs.items() if log is not None}
         if not ends:
@@ -306,7 +305,7 @@ def _judged(form: Form, stores: Sequence[Found]) -> Judgement:
 
 
 def false_in(before: Judgement, now: Judgement, changed: Found, was: Found, also: Cluster) -> str:
-    """Return why a verdict is false, "" if it is not."""
+    """Return why a verdict is false, "" if it is not false."""
     if now.verdict in SURE:
         latest = set(now.pick.latest)
         if before.verdict not in SURE:
@@ -327,7 +326,7 @@ def false_in(before: Judgement, now: Judgement, changed: Found, was: Found, also
 
 
 def mutate(kind: str, count: int, seed: int) -> tuple[list[str], Counter[str]]:
-    """Return the mutations that make a false verdict, and the number of each sort."""
+    """Return the mutations that make a false verdict, and how many there are of each sort."""
     form, chance = FORMS[kind], random.Random(f"{kind} {seed}")
     wrong, met = list[str](), Counter[str]()
     with tempfile.TemporaryDirectory(dir=MEMORY) as place:
@@ -352,8 +351,8 @@ def _judge_all(
 ) -> str:
     """Judge all sets with a changed store; return the sort of the change.
 
-    `damaged`: the store is.  `said`: it says something else, and no verdict is false by that.
-    `unseen`: a verdict is, as no reader can see the change.  `refused`: the command is.
+    `damaged`: the store is damaged.  `said`: its facts differ, but no verdict is false.  `unseen`:
+    a verdict is false, as no reader can see the change.  `refused`: the command is refused.
     """
     why = ""
     try:
@@ -389,7 +388,7 @@ def examples(kind: str) -> Sequence[Stores]:
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_no_mutation_makes_a_verdict_false(kind: str) -> None:
-    """Sixty of the two thousand below."""
+    """This tries sixty of the two thousand mutations below."""
     wrong, met = mutate(kind, 60, seed=1)
 
     assert [] == wrong

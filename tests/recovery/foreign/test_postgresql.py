@@ -1,9 +1,9 @@
-"""Directories of PostgreSQL, as it wrote them: where their logs end, and where two part.
+"""Directories that PostgreSQL wrote: where their logs end, and where two logs part.
 
-`data/postgresql-forked`, of 15: c, a standby, was stopped; a, the primary, continued; b, a standby
-of a, was promoted and continued, too; a was killed.  `pg_rewind` says: a and b "diverged at WAL
-location 0/4000348 on timeline 1"; of c and b the same place, and "no rewind required". Of the log,
-what is before the last checkpoint is blank.  Kept by `python -m tools.histories.trees`.
+`data/postgresql-forked`, of version 15: c, a standby, was stopped; a, the primary, continued; b, a
+standby of a, was promoted and continued, too; a was killed.  `pg_rewind` says that a and b
+"diverged at WAL location 0/4000348 on timeline 1", and about c and b the same place and "no rewind
+required".  The log before the last checkpoint is blank.  Kept by `python -m tools.histories.trees`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def judged(*stores: Found, nodes: int | None = None) -> Judgement:
 
 
 def test_a_directory_says_its_timelines_and_where_its_log_ends() -> None:
-    """As `pg_waldump` follows it; a was killed, so its end is nowhere but in the log."""
+    """`pg_waldump` finds the same; a was killed, so only its log shows the end."""
     ends = {name: postgresql.lineage(control(name)) for name in "abc"}
 
     assert ends == {
@@ -98,7 +98,7 @@ def test_nothing_is_proven_without_the_number_of_servers() -> None:
 
 
 def test_two_standbys_that_were_promoted_each_by_itself_are_two_timelines_of_one_number() -> None:
-    """`pg_rewind` takes them for one ("no rewind required")."""
+    """`pg_rewind` takes them for one timeline ("no rewind required")."""
     b = control("b")
     last = evolve(b.history[-1], end=b.end + 4096, birth="11111111 22222222")
     other = evolve(b, history=(b.history[0], last))
@@ -180,7 +180,7 @@ def record(link: int, data: bytes, *, info: int = 0) -> bytes:
 
 
 def test_the_log_goes_on_behind_a_file_that_was_left_early() -> None:
-    """`pg_switch_wal`: the next record is the first one of the next file, behind its head."""
+    """After `pg_switch_wal` the next record is the first one of the next file, after its head."""
     first, second = SMALL, 2 * SMALL
     data = bytearray(server("c").files["global/pg_control"])
     system = int.from_bytes(data[:8], "little")
@@ -209,7 +209,7 @@ def test_more_directories_than_nodes_are_refused() -> None:
 
 
 def test_a_server_that_runs_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its process works in the directory that it has open, and names itself there."""
+    """The server's process has this working directory, and its pid file is there."""
     written(server("a"), tmp_path)
     (tmp_path / "postmaster.pid").write_text(f"{os.getpid()}\n{tmp_path}\n")
 
@@ -222,9 +222,9 @@ PID = b"4711\n/var/lib/a\n1700000000\n5432\n/tmp\nlocalhost\n  5432001  32768\nr
 
 
 def test_two_directories_of_one_server_prove_nothing() -> None:
-    """An old state of a, and a later one: no two servers leave the same control file, or pid file.
+    """They are an old and a later state of a; two servers never leave equal control or pid files.
 
-    A base backup that was never started has the primary's control file, and is not the primary's.
+    A base backup that was never started has the primary's control file, but is another server's.
     """
     a = server("a")
     run = a.with_file("postmaster.pid", PID), server("c").with_file("postmaster.pid", PID)
@@ -239,7 +239,7 @@ def test_two_directories_of_one_server_prove_nothing() -> None:
 
 
 def test_a_copy_is_called_one_where_its_pid_file_names_another_directory() -> None:
-    """Of a server that ran meanwhile, files of several moments may be in it."""
+    """If the server ran during the copy, the copy may have files of several moments."""
     copied = found("a", server("a").with_file("postmaster.pid", PID))
     at_home = found("var/lib/a", server("a").with_file("postmaster.pid", PID))
 
@@ -249,7 +249,7 @@ def test_a_copy_is_called_one_where_its_pid_file_names_another_directory() -> No
 
 
 def test_a_standby_that_lacks_a_part_of_its_log_is_damaged() -> None:
-    """Its data files are whole only from 0/4000260 on; the log ends before, between two records."""
+    """Its data files are consistent only from 0/4000260 on, and its log ends before."""
     whole = server("c")
     segment = "pg_wal/000000010000000000000004"
     cut = Sparse({**whole.files, segment: whole.files[segment][:0x1F0]}, whole.sizes)
@@ -265,7 +265,7 @@ def test_a_standby_that_lacks_a_part_of_its_log_is_damaged() -> None:
 
 
 def of_version(version: int, *, at: int, release: str = "") -> Sparse:
-    """Return b's directory as another release might write it, with its checksum at this place."""
+    """Return b's directory as another release might write it, with the checksum at `at`."""
     data = bytearray(server("b").files["global/pg_control"][:288].ljust(at, b"\0"))
     data[8:12] = version.to_bytes(4, "little")
     data += crc32c(bytes(data)).to_bytes(4, "little")
@@ -325,8 +325,8 @@ LATER = {
 def test_directories_of_later_releases_are_read_as_their_own_programs_read_them(
     release: str,
 ) -> None:
-    """Of PostgreSQL 17.12 and 18.6, with data checksums: c, a standby, was stopped; b was promoted,
-    and continued, and a, too, until it was killed."""
+    """PostgreSQL 17.12 and 18.6, with data checksums: c, a standby, was stopped; b was promoted and
+    continued; a continued, too, until it was killed."""
     left, ends = LATER[release]
     trees = {
         name: loaded((DATA / f"postgresql-forked-{release}" / f"{name}.tree").read_text("utf-8"))
@@ -348,7 +348,7 @@ def test_directories_of_later_releases_are_read_as_their_own_programs_read_them(
 
 @pytest.mark.parametrize("release", LATER)
 def test_no_flip_in_a_later_release_moves_the_fork_point(release: str) -> None:
-    """In `pg_control`, and in the history of b: damage is said, or what is read is the same."""
+    """A flip in `pg_control` or in b's history is reported as damage, or changes no fact."""
     folder = DATA / f"postgresql-forked-{release}"
     b, c = (loaded((folder / f"{name}.tree").read_text("utf-8")) for name in "bc")
     whole, other = postgresql.facts_of(b), found("c", c)

@@ -18,7 +18,7 @@ def status(text: str, *, path: str = "store") -> Found:
 
 
 def test_a_shutdown_id_makes_it_clean() -> None:
-    """Two lines: cluster-id, shutdown-id."""
+    """The file has two lines: cluster-id and shutdown-id."""
     found = status(f"{CLUSTER}\n{SHUTDOWN}\n")
 
     assert State.CLEAN == found.state
@@ -27,7 +27,7 @@ def test_a_shutdown_id_makes_it_clean() -> None:
 
 
 def test_a_null_shutdown_id_makes_it_dirty_and_says_that_nothing_orders_it() -> None:
-    """Equality is all there is."""
+    """Ids can only be compared for equality."""
     found = status(f"{CLUSTER}\n{NULL_UUID}\n")
 
     assert State.DIRTY == found.state
@@ -53,7 +53,7 @@ def test_a_null_shutdown_id_makes_it_dirty_and_says_that_nothing_orders_it() -> 
     ],
 )
 def test_a_file_that_qpid_does_not_write_is_corrupt(text: str, problem: str) -> None:
-    """Never clean, and the sentence names the found text."""
+    """It is never clean, and the sentence names the text in it."""
     found = status(text)
 
     assert State.CORRUPT == found.state
@@ -76,7 +76,7 @@ def test_a_file_that_qpid_does_not_write_is_corrupt(text: str, problem: str) -> 
     ],
 )
 def test_the_layout_of_0_6(files: dict[str, str], state: State, seq: int | None) -> None:
-    """Two files of 36 bytes; some builds count the changes of membership."""
+    """There are two files of 36 bytes; some builds also count the changes of membership."""
     found = said(Format.QPID, {f"cluster/{name}": text for name, text in files.items()})
 
     assert state == found.state
@@ -99,7 +99,7 @@ def test_the_older_files_alongside_a_store_status_are_ignored_and_said() -> None
 
 
 def test_no_file_is_no_store() -> None:
-    """A broker would take it for empty; a wrong path looks the same."""
+    """A broker would take this for an empty store, but a wrong path looks the same."""
     found = said(Format.QPID, {})
 
     assert State.NONE == found.state
@@ -117,7 +117,7 @@ def test_no_file_is_no_store() -> None:
 def test_of_several_stores_only_equality_is_known(
     shutdowns: tuple[str, str], verdict: Verdict
 ) -> None:
-    """Two dirty ones: nothing says which is later."""
+    """Nothing shows which of two dirty stores is later."""
     found = [
         status(f"{CLUSTER}\n{last}\n", path=str(number)) for number, last in enumerate(shutdowns)
     ]

@@ -34,7 +34,7 @@ from tests.recovery.foreign.ra_files import NODES, command, node, real
 
 A, B, C = NODES
 MAJORITY_HAS = {"q1": 241, "q2": 45, "q4": 25}
-"""Of the real nodes: the last entry that a majority of each queue's voters has."""
+"""For each queue of the real nodes: the last entry that a majority of its voters has."""
 
 
 def judged(*directories: Path, lost: tuple[str, ...] = ()) -> Judgement:
@@ -50,7 +50,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 
 
 def test_the_files_of_real_nodes_say_where_each_log_ends(nodes: Mapping[str, Path]) -> None:
-    """Members come from the log, or from the snapshot that replaced it."""
+    """The members are in the log, or in the snapshot that replaced it."""
     found = {name: read(gather(path, host="h")).raft for name, path in nodes.items()}
 
     logs = {(one.queue, one.node): one for each in found.values() for s in each for one in s.logs}
@@ -93,7 +93,7 @@ def test_the_verdict_is_a_table_queue_by_queue(nodes: Mapping[str, Path]) -> Non
 
 
 def test_a_queue_is_proven_by_a_majority_of_its_own_voters(nodes: Mapping[str, Path]) -> None:
-    """q4 is of b and c, so a tells nothing of it; c lacks the last of q2, and b has it."""
+    """q4 has the members b and c, so a does not count; c lacks the last of q2, and b has it."""
     proven = {
         pair: {row.title: row.best for row in found.raft.rows if row.is_proven}
         for pair in combinations(NODES, 2)
@@ -118,7 +118,7 @@ def test_a_pack_says_the_same_of_the_logs(nodes: Mapping[str, Path], tmp_path: P
 
 
 def test_logs_of_a_node_that_was_renamed_do_not_count(tmp_path: Path) -> None:
-    """Its folder of Ra is called by the old name, and RabbitMQ looks for the new one."""
+    """Ra's folder has the old name, and RabbitMQ looks for a folder with the new name."""
     nodes, new = real(tmp_path), tmp_path / "d@localhost"
     nodes[B].rename(new)
     for each in (*(path for name, path in nodes.items() if name != B), new):
@@ -149,7 +149,7 @@ def systems(place: Path) -> tuple[RaSystem, ...]:
 
 
 def false_proofs(given: Mapping[str, tuple[RaSystem, ...]]) -> list[str]:
-    """Return the queues that are called proven by a store without the entries of a majority."""
+    """Return the queues that are called proven with a store that lacks entries of a majority."""
     found = []
     for some in (NODES, *combinations(NODES, 2)):
         verdict = table({name: given[name] for name in some}, is_defined=lambda _: True)
@@ -162,7 +162,7 @@ def false_proofs(given: Mapping[str, tuple[RaSystem, ...]]) -> list[str]:
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """Return a file with a bit flipped, a stretch overwritten, or its end cut off in a record."""
+    """Return a file with a bit flipped, some bytes overwritten, or its end cut off in a record."""
     at = chance.randrange(len(data))
     match chance.randrange(4):
         case 0 | 1:
@@ -194,7 +194,7 @@ def mutate(nodes: Mapping[str, Path], kind: str, count: int, place: Path, seed: 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage_proves_nothing_that_is_not_so(tmp_path: Path, kind: str) -> None:
-    """No traceback, and no store without what a majority has is called proven."""
+    """There is no traceback, and no store that lacks what a majority has is called proven."""
     assert [] == mutate(real(tmp_path), kind, 40, tmp_path, 1)
 
 
@@ -234,7 +234,7 @@ def test_a_file_that_was_allocated_ahead_ends_in_zeros() -> None:
 
 
 def test_a_part_cut_off_by_a_crash_or_damage_is_reported() -> None:
-    """The files do not show which it was."""
+    """The files do not show which of the two it was."""
     whole = ra_files.wal([record(1), record(2)])
     for size in range(len(ra_files.wal([record(1)])) + 1, len(whole)):
         assert ([(1, 1)], True) == (
@@ -244,7 +244,7 @@ def test_a_part_cut_off_by_a_crash_or_damage_is_reported() -> None:
 
 
 def test_a_record_that_is_not_as_it_was_written_ends_all() -> None:
-    """As Ra refuses to start, unless it is the last one."""
+    """Ra refuses to start, too, unless it is the last record."""
     whole = bytearray(ra_files.wal([record(1), record(2)]))
     whole[30] ^= 1
 
@@ -259,7 +259,7 @@ def test_a_gap_in_a_log_is_a_problem() -> None:
 
 
 def test_a_large_log_is_read_in_stretches() -> None:
-    """Several megabytes, of which one is here at a time."""
+    """Of several megabytes one is in memory at a time."""
     whole = ra_files.wal(record(at, data=b"\x83" + bytes(65_536)) for at in range(1, 101))
     asked = []
 
@@ -315,7 +315,7 @@ def test_a_majority_of_khepri_is_proven(tmp_path: Path) -> None:
 
 
 def test_the_minority_of_khepri_is_told_what_a_forced_boot_gives_up(tmp_path: Path) -> None:
-    """First the hosts that may still be reached; then the command, and what is lost by it."""
+    """The advice names hosts that may be reached, or the command and what is lost by it."""
     a = node(tmp_path, A, entries=entries(7), applied=5)
 
     found, given_up = judged(a), judged(a, lost=(B, C))
@@ -355,7 +355,7 @@ def test_a_queue_without_its_majority_is_shrunk(tmp_path: Path) -> None:
 
 
 def test_two_logs_that_contradict_each_other_prove_nothing(tmp_path: Path) -> None:
-    """Two queues of one name: Raft never has two entries under one index and term."""
+    """They are two queues with one name: Raft never has two entries under one index and term."""
     a = node(tmp_path, A, entries=entries(7))
     b = node(tmp_path, B, entries=[(at, 1, b"\x83other%d" % at) for at in range(1, 8)])
 
@@ -366,7 +366,7 @@ def test_two_logs_that_contradict_each_other_prove_nothing(tmp_path: Path) -> No
 
 
 def test_a_log_that_is_not_named_does_not_count(tmp_path: Path) -> None:
-    """RabbitMQ would start it again, and empty."""
+    """RabbitMQ would start the queue with an empty log."""
     a, b = (
         node(tmp_path, name, entries=entries(7), is_named=named)
         for name, named in ((A, True), (B, False))
@@ -376,7 +376,7 @@ def test_a_log_that_is_not_named_does_not_count(tmp_path: Path) -> None:
 
 
 def test_a_log_whose_config_names_another_node_does_not_count(tmp_path: Path) -> None:
-    """`config` has no checksum: a changed letter there made one voter more, and one less."""
+    """`config` has no checksum: a changed letter in it added a voter and removed another."""
     a, b = (node(tmp_path, name, entries=entries(7)) for name in (A, B))
     assert "proven" == judged(a, b).verdict.value
     (changed,) = b.glob("coordination/*/*/config")
@@ -409,15 +409,15 @@ def of_q(place: Path, name: str, count: int, *, made: int, data: str = "", base:
 
 
 def verdict_on(*directories: Path) -> tuple[bool, tuple[str, ...], str]:
-    """Return of the only queue whether it is proven, which nodes are best, and why not."""
+    """Return whether the only queue is proven, which nodes are best, and why it is not proven."""
     found = table({path.name: systems(path) for path in directories}, is_defined=lambda _: True)
     (row,) = found.rows
     return row.is_proven, row.best, " ".join(found.lines)
 
 
 def test_an_older_queue_of_that_name_is_no_proof(tmp_path: Path) -> None:
-    """c was away when q was deleted and declared again: its old log is longer, and its entries are
-    in a snapshot, so no number has two entries."""
+    """c was away when q was deleted and declared again.  Its old log is longer, and the old entries
+    are in a snapshot, so no index shows two different entries."""
     a, b = (of_q(tmp_path, name, 5, made=9_000_000, data="new") for name in (A, B))
     c = of_q(tmp_path, C, 300, made=1_000_000, data="old", base=290)
 
@@ -430,7 +430,7 @@ def test_an_older_queue_of_that_name_is_no_proof(tmp_path: Path) -> None:
 
 
 def test_a_log_that_began_anew_has_no_voice(tmp_path: Path) -> None:
-    """RabbitMQ makes the log of a node again that lost it; the first two are a majority without."""
+    """A node lost its log, and RabbitMQ made a new one; the other two nodes are a majority."""
     a, b = (of_q(tmp_path, name, 20, made=1_000_000 + at) for at, name in enumerate((A, B)))
     c = of_q(tmp_path, C, 21, made=9_000_000)
 
@@ -442,7 +442,7 @@ def test_a_log_that_began_anew_has_no_voice(tmp_path: Path) -> None:
 
 
 def test_a_log_without_any_entry_has_no_voice(tmp_path: Path) -> None:
-    """The disk of c was lost, and c was started: it may have had what a had acknowledged."""
+    """c's disk was lost, and c was started; its old log may have had what a acknowledged."""
     b, c = of_q(tmp_path, B, 20, made=1_000_000), of_q(tmp_path, C, 0, made=1_000_000)
 
     is_proven, _, said = verdict_on(b, c)
@@ -461,7 +461,7 @@ def test_learners_do_not_count(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read_are_not_corrupt_and_not_given_up(tmp_path: Path) -> None:
-    """Data that are merely unknown are never called so."""
+    """Data that cannot be read are unknown, and are never called corrupt or given up."""
     a = node(tmp_path, A, entries=entries(3))
     (a / "coordination" / A / "meta.dets").write_bytes(b"x" * 2000)
 
@@ -474,7 +474,7 @@ def test_files_that_cannot_be_read_are_not_corrupt_and_not_given_up(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["x'; touch /tmp/pwned; '", 'say "hi"\\\\', "häuser", "q.1-a_b"])
 def test_a_name_that_a_client_chose_is_one_word_of_a_command(name: str) -> None:
-    """Whoever may declare a queue chooses what stands in a line that an operator pastes."""
+    """A client that declares a queue chooses a name that an operator may paste into a shell."""
     term = table_of._binary(name)
 
     assert shlex.split(f"eval {typed(term)}") == ["eval", term]

@@ -1,4 +1,4 @@
-"""RabbitMQ's Mnesia directory: by example, and as real nodes left it."""
+"""RabbitMQ's Mnesia directory: examples, and directories of real nodes."""
 
 import pytest
 
@@ -19,11 +19,11 @@ def node(running: str, cluster: str = ABC, *, path: str = "a@h", **more: str) ->
     return said(Format.RABBITMQ, files, path=path)
 
 
-# -- by example ----------------------------------------------------------------------------
+# -- examples ------------------------------------------------------------------------------
 
 
 def test_of_two_clusters_whose_names_begin_alike_the_next_command_names_one() -> None:
-    """`rabbit@h`, as short ids are shown, is the beginning of both."""
+    """`rabbit@h`, the usual length of a short id, is the beginning of both names."""
     cluster = "{{[rabbit@host{0},rabbit@x{0}],[rabbit@host{0},rabbit@x{0}]}}."
     lone = [
         node(f"[rabbit@host{at}].", cluster.format(at), path=f"rabbit@host{at}") for at in (1, 2)
@@ -37,7 +37,7 @@ def test_of_two_clusters_whose_names_begin_alike_the_next_command_names_one() ->
 
 
 def test_a_list_says_which_nodes_ran() -> None:
-    """Stopped or killed looks the same, so it is never clean."""
+    """A stop and a kill leave the same list, so a node is never clean."""
     found = node("[a@h,c@h].\n", path="x/a@h")
 
     assert (State.DIRTY, "a@h") == (found.state, found.member)
@@ -47,12 +47,12 @@ def test_a_list_says_which_nodes_ran() -> None:
 
 
 def test_a_node_that_lists_only_itself_stopped_last() -> None:
-    """The one that waits for none."""
+    """This node waits for no other."""
     assert node("[a@h].").stopped_last
 
 
 def test_a_list_without_the_node_itself_says_nothing() -> None:
-    """A start that was cut off wrote down what another node saw."""
+    """An interrupted start wrote the list of another node."""
     found = node("[b@h].")
 
     assert found.last_view is None
@@ -62,7 +62,7 @@ def test_a_list_without_the_node_itself_says_nothing() -> None:
 
 @pytest.mark.parametrize("path", ["copy", ".", "", "d@h"])
 def test_a_directory_of_another_name_does_not_say_which_node_it_is(path: str) -> None:
-    """The name is in no text file."""
+    """No text file has the node's name."""
     found = node("[a@h].", path=path)
 
     assert ("", None, False) == (found.member, found.last_view, found.stopped_last)
@@ -70,12 +70,12 @@ def test_a_directory_of_another_name_does_not_say_which_node_it_is(path: str) ->
 
 
 def test_a_lone_node_is_known_whatever_its_directory_is_called() -> None:
-    """There is only one it can be."""
+    """Its lists name only one node."""
     assert "a@h" == node("[a@h].", "{[a@h],[a@h]}.", path="copy").member
 
 
 def test_a_ram_node_keeps_nothing() -> None:
-    """And those that it outlived say so."""
+    """Nodes that stopped before it report this."""
     cluster = "{[a@h,b@h],[a@h]}."
     ram, disc = node("[b@h].", cluster, path="b@h"), node("[a@h,b@h].", cluster)
 
@@ -126,7 +126,7 @@ def test_quoted_names_are_names() -> None:
 def test_a_file_that_rabbitmq_does_not_write_is_corrupt(
     cluster: str, running: str, problem: str
 ) -> None:
-    """The sentence names the file and the found text."""
+    """The sentence names the file and the text in it."""
     found = node(running, cluster)
 
     assert State.CORRUPT == found.state
@@ -135,14 +135,14 @@ def test_a_file_that_rabbitmq_does_not_write_is_corrupt(
 
 @pytest.mark.parametrize("name", ["cluster_nodes.config", "nodes_running_at_shutdown"])
 def test_one_file_without_the_other_is_unreadable(name: str) -> None:
-    """A missing file says nothing."""
+    """A missing file proves nothing."""
     text = {"cluster_nodes.config": ABC, "nodes_running_at_shutdown": "[a@h]."}[name]
 
     assert State.UNREADABLE == said(Format.RABBITMQ, {name: text}, path="a@h").state
 
 
 def test_of_two_copies_of_a_node_none_is_believed() -> None:
-    """The files do not show with which of them it continued."""
+    """The files do not show with which copy the node continued."""
     lists = [node("[a@h]."), node("[a@h,b@h,c@h].", path="old/a@h"), node("[b@h,c@h].", path="b@h")]
 
     (graph,) = wait_graphs(lists)
@@ -155,7 +155,7 @@ def test_of_two_copies_of_a_node_none_is_believed() -> None:
 
 
 def test_two_clusters_that_never_met_are_two_clusters() -> None:
-    """Each has one node that stopped last; that is no split."""
+    """Each cluster has a node that stopped last, but this is not a split."""
     one = node("[a@h].", "{[a@h],[a@h]}.", path="a@h")
     other = node("[x@h].", "{[x@h],[x@h]}.", path="x@h")
 
@@ -166,7 +166,7 @@ def test_two_clusters_that_never_met_are_two_clusters() -> None:
 
 
 def test_nodes_of_one_cluster_need_not_name_the_same_members() -> None:
-    """c joined while a was down, and b is not here: one that counts it holds the two together."""
+    """c joined while a was down.  b's store is missing, but a and c both count b as a member."""
     a = node("[a@h].", "{[a@h,b@h],[a@h,b@h]}.", path="a@h")
     c = node("[b@h,c@h].", "{[b@h,c@h],[b@h,c@h]}.", path="c@h")
 
@@ -181,13 +181,13 @@ def test_a_node_that_does_not_say_its_name_is_of_no_cluster() -> None:
 
 
 def test_a_forgotten_node_is_of_the_cluster_that_forgot_it() -> None:
-    """It counts them, which it could not if it had never been there."""
+    """It counts the members, so it was once a member itself."""
     found = clustered(list(story("rabbitmq-forgotten").values()))
 
     assert {"a@localhost"} == {item.cluster for item in found}
 
 
-# -- as real nodes left it -----------------------------------------------------------------
+# -- directories of real nodes -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_forgotten_node_is_of_the_cluster_that_forgot_it() -> None:
 def test_the_lists_say_what_happened(
     name: str, start: Start, last: str, order: str, verdict: Verdict
 ) -> None:
-    """The story says which node was last, and what a start did; see story.txt next to the files."""
+    """story.txt, next to the files, says which node was last, and what a start did."""
     found = list(story(f"rabbitmq-{name}").values())
 
     graph = wait_graphs(found)[0]
@@ -221,13 +221,13 @@ def test_the_lists_say_what_happened(
 
 
 def test_every_story_is_looked_at() -> None:
-    """A new one needs its line above."""
+    """A new story needs its line in the list above."""
     assert 9 == len(stories("rabbitmq"))
     assert 5 == len(stories("galera"))
 
 
 def test_the_advice_says_why_not_to_start_all_at_once() -> None:
-    """Real nodes lost two queues that way, and none with the advice."""
+    """Real nodes lost two queues when all were started at once, and none with the advice."""
     (graph,) = wait_graphs(list(story("rabbitmq-smallest-is-older").values()))
 
     advice = advised(graph)
@@ -245,7 +245,7 @@ def test_a_forgotten_node_is_named() -> None:
 
 
 def test_a_lost_disc_says_which_node_may_be_forced_and_what_is_lost() -> None:
-    """c stopped last and its disc is gone: b ran longer than a."""
+    """c stopped last and its disc is gone; b ran longer than a."""
     found = story("rabbitmq-stopped-in-turn")
     del found["c@localhost"]
 

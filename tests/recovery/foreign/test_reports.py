@@ -1,4 +1,4 @@
-"""Directories as people reported them: the output for each would have helped.
+"""Directories that people reported; for each the output would have helped.
 
 Source: rabbitmq-server 3.10 and 4.x, galera issue 354, resource-agents 940 and 1323,
 mariadb-operator 1108, 1456 and 1701.
@@ -29,7 +29,7 @@ def named(said: dict[str, object]) -> list[str]:
 def test_the_advice_is_about_the_cluster_and_not_about_a_forgotten_node(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """c was forgotten; a and b were killed together.  Forcing c would lose what they have."""
+    """c was forgotten; a and b were killed together.  Forcing c would lose the data of a and b."""
     code, said = ask_json(capsys, "pick", *stores("forgotten"))
 
     assert (0, "tie", ["rabbit@A", "rabbit@B"]) == (code, said["verdict"], named(said))
@@ -40,7 +40,7 @@ def test_the_advice_is_about_the_cluster_and_not_about_a_forgotten_node(
 
 
 def test_an_empty_view_file_does_not_condemn_a_store(capsys: pytest.CaptureFixture[str]) -> None:
-    """After a power cut it has no bytes on each node; the data are whole."""
+    """After a power cut this file is empty on each node, but the data are whole."""
     nodes = stores("empty-view")
     positions = [
         word
@@ -59,7 +59,7 @@ def test_an_empty_view_file_does_not_condemn_a_store(capsys: pytest.CaptureFixtu
 def test_a_blank_node_that_is_marked_safe_is_the_danger(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It would found an empty cluster, and all that join it are overwritten."""
+    """It would found an empty cluster, and all nodes that join it would be overwritten."""
     _, said = ask_json(capsys, "pick", *stores("blank-marked/a"))
 
     first = said["evidence"][0]
@@ -71,7 +71,7 @@ def test_a_blank_node_that_is_marked_safe_is_the_danger(
 def test_a_blank_node_with_a_mark_of_0_founds_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The server goes by the mark as it is written, whatever the uuid is."""
+    """The server obeys the mark, whatever the uuid is."""
     _, said = ask_json(capsys, "pick", *stores("blank-marked/b"))
 
     assert "pod-2 found a cluster" in said["evidence"][0]
@@ -106,7 +106,7 @@ def test_a_store_of_khepri_is_named_and_not_given_up(capsys: pytest.CaptureFixtu
 def test_a_directory_of_another_program_is_named(
     names: tuple[str, ...], whose: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Unknown is not corrupt."""
+    """An unknown directory is not called corrupt."""
     for name in names:
         (tmp_path / "data" / name).mkdir(parents=True)
 
@@ -126,7 +126,7 @@ def test_a_directory_of_another_program_is_named(
 def test_positions_are_taken_as_people_have_them(
     line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """MariaDB's line, Percona's, and the bare UUID:NUMBER."""
+    """MariaDB's line, Percona's line, or only UUID:NUMBER."""
     node = stores("empty-view")[0]
     uuid = (node / "grastate.dat").read_text().partition("uuid:")[2].split()[0]
     log = tmp_path / "recovered.log"

@@ -1,4 +1,4 @@
-"""A policy's program: each way to answer is taken, and each way to fail is told apart."""
+"""A policy's program: each way to answer is accepted, and each way to fail has its own error."""
 
 import time
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def test_a_program_that_answers_at_the_end_of_its_input_is_started_for_each(scri
 @pytest.mark.needs("jq")
 @pytest.mark.needs("stdbuf")
 def test_a_filter_that_does_not_flush_is_one_process() -> None:
-    """`jq` keeps its output back where it is no terminal; a second process is asked again."""
+    """`jq` buffers its output, and `stdbuf` prevents that.  `ask_again` starts another process."""
     with Program(command_of("jq -c .stores[0].host"), seconds=20) as asked:
         found = [asked.answer(one) for one in TWO]
         asked.ask_again()
@@ -161,7 +161,7 @@ def test_a_program_that_dies_is_reported_with_its_last_words(script: Make) -> No
 
 
 def test_a_program_that_answers_twice_is_reported(script: Make) -> None:
-    """Its second line would answer the next question, which it never saw."""
+    """Its second line would answer the next question, which it has not read."""
     twice = script("while read line; do printf 'wait\\nrefuse\\n'; done")
 
     assert failure(twice, *TWO).how == "malformed"
@@ -217,7 +217,7 @@ def test_a_process_that_a_program_started_ends_with_it(script: Make, tmp_path: P
     answers(started, TWO[0])
 
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
-    until = time.monotonic() + 10  # a busy machine takes its time to end what was killed
+    until = time.monotonic() + 10  # a busy machine needs time to end a killed process
     while _runs(child) and time.monotonic() < until:
         time.sleep(0.01)
     assert not _runs(child)
