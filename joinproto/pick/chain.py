@@ -35,8 +35,8 @@ def examine(
 ) -> Findings:
     """Return the evidence of stores of at most one cluster, unreadable and empty stores included.
 
-    `without`: names of members that keep no store (T), or whose store is lost, by the operator's
-    word; these stores are not waited for.  `outside`: an outside register chooses the views.
+    `without`: names of members that keep no store (T), so that no store of them is missing.
+    `outside`: an outside register chooses the views.
     """
     newest = _newest(candidates)
     stores, wrong = _stores(candidates, newest)

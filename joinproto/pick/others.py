@@ -53,9 +53,9 @@ def examine(
 ) -> Findings:
     """Return the evidence of stores of at most one cluster, unreadable and empty stores included.
 
-    `without`: members whose store is lost, by the operator's word.  `nodes`: how many nodes the
+    `without`: members that keep no store, by the operator's word.  `nodes`: how many nodes the
     cluster has, by the operator's word; None if not known.  `uncounted`: the stores' files do not
-    give this number either, so a node that is not known may have continued.
+    give this number either, so an unknown node may have continued.
     """
     rows = {item.name: row_of(item) for item in candidates}
     stores = [item for item in candidates if rows[item.name].has_data]

@@ -66,9 +66,9 @@ def pick(
 ) -> Pick:
     """Return the latest of these stores, and whether that is proven.
 
-    `candidates`: with different names.  `without`: members whose store is lost or never existed, by
-    the operator's word, so that it cannot be supplied.  `outside`: an outside register chooses the
-    views.  `nodes`: how many nodes a cluster of another broker has; few brokers write this down.
+    `candidates`: with different names.  `without`: members that keep no store, by the operator's
+    word, so that no store of them is missing.  `outside`: an outside register chooses the views.
+    `nodes`: how many nodes a cluster of another broker has; few brokers write this down.
     `uncounted`: the number of nodes matters, and neither the stores nor the operator gave it.
     """
     groups = group(candidates)

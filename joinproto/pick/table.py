@@ -19,7 +19,7 @@ from joinproto.machine.terms import ALWAYS, Members
 NOT_READ = "stores of this program are not read here"
 MEMBER_MISSING = "a member of the newest view is missing"
 OTHERS_MAY_HAVE_GONE_ON = "the others may have gone on"
-"""Names of the last two: cases in which a missing store may know more."""
+"""Names of cases to which texts refer; in the last two a missing store may know more."""
 
 
 class Verdict(Enum):

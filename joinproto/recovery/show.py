@@ -104,7 +104,7 @@ def _marked(cells: tuple[str, ...], like: tuple[str, ...] | None) -> tuple[str, 
     if like is None:
         return cells
     name, *between, place = cells
-    # The name and the place differ always.
+    # The name and the place always differ.
     marked = [
         f"{mine}*" if mine not in (its, "-") else mine
         for mine, its in zip(between, like[1:-1], strict=True)

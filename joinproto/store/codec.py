@@ -100,7 +100,7 @@ def encode(contents: Contents) -> bytes:
 
 
 def decode(payload: bytes) -> Contents:
-    """Return the decoded payload; raises `Malformed` if no joinproto can have written it."""
+    """Return the decoded payload; raises `Malformed` if no version of joinproto wrote it."""
     tree: dict[str, Json] = parsed(payload, "payload")
     require("payload", isinstance(tree, dict), tree, "an object")
     verify_carried("payload", tree)

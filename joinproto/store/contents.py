@@ -18,7 +18,7 @@ DEPTH_MAX = 32
 """Maximal nesting of a carried value: each value that can be read must also be writable."""
 
 INT_BITS_MAX = 10_000
-"""Maximal length of a carried number; Python allows 4,300 digits, which is more."""
+"""Maximal length of a carried number in bits; Python's own limit, 4,300 digits, is higher."""
 
 # Characters that JSON does not escape and a terminal obeys, and surrogates, which have no UTF-8
 # form.  A newline is allowed: it is written as backslash and n.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Facts = TypeVar("Facts")
 
 TEXT_BYTES_MAX = 1 << 20
-"""These files have some hundred bytes, and even for thousands of nodes less than this."""
+"""These files have some hundred bytes, and fewer than this even for thousands of nodes."""
 
 SHOWN_MAX = 60
 """How many characters of a wrong value are shown."""

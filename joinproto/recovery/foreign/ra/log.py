@@ -99,8 +99,8 @@ class RaSystem:
 class Log:
     """One log while its entries are read, from the oldest to the newest.
 
-    `base`, `last`: index and term of its snapshot's last entry, and of its last entry.  `torn`: why
-    the end of the last file is not whole.  `problem`: why the log does not count.
+    `base`: index and term of the snapshot's last entry.  `last`: index and term of the last entry.
+    `torn`: why the end of the last file is not whole.  `problem`: why the log does not count.
     """
 
     base: tuple[int, int] = (0, 0)
