@@ -34,14 +34,14 @@ class Admit(Enum):
 
 @frozen(kw_only=True)
 class Newcomer:
-    """A process that says hello, seen from here.
+    """A process that says hello, as this member sees it.
 
     `is_foreign`: of another cluster.  `has_diverged`: its tip is not on our chain, nor ours on its.
-    `is_behind`, `is_ahead`: one chain continues where the other ends.  `is_forgotten`: the views
-    that would decide are forgotten.  `is_copy`: another member has a store with its id.
-    `is_member`: of our tip.  `leaves`: it asks to be left out.  `is_near`: its data is of our tip.
-    `is_active`: our tip was active, as far as we know.  `is_apart`: it does not hear a member that
-    we hear.
+    `is_behind`, `is_ahead`: its chain has fewer, more views than ours.  `is_forgotten`: the view
+    that has its tip's number is forgotten here.  `is_copy`: another member has a store with its id.
+    `is_open`: our tip is an open view.  `is_member`: it is in our tip.  `leaves`: it asks to be
+    left out.  `is_near`: its data ends where our tip starts, or in it.  `is_active`: our tip was
+    active, as far as we know.  `is_apart`: it does not hear a member that we hear.
     """
 
     is_foreign: bool = False
@@ -79,7 +79,7 @@ def _refuses(
 
 @cache
 def admission() -> Table[Admit]:
-    """Return the table of a member to which another says hello; `me` is that one."""
+    """Return the table that a member asks when another says hello; `me` is the sender."""
     return Table(
         "chain-admission",
         "join protocol, section 2 and 3.4; rules J1, J2, J3, I2, I4",
@@ -102,7 +102,7 @@ def admission() -> Table[Admit]:
                 "I1", "no open view", _it("our tip is not an open view", is_open=False), Admit.WAIT
             ),
             Case("I8", "a member", _it("it is in our tip", is_member=True), Admit.KNOWN),
-            # It is not there to come back: it waits until the members know that it has left.
+            # It does not come back: it waits until the members know that it has left.
             Case("3.4", "has left", _it("it asks to be left out", leaves=True), Admit.KNOWN),
             _refuses(
                 "I2",
@@ -110,7 +110,7 @@ def admission() -> Table[Admit]:
                 _it("its options are not our tip's", has_options=False),
                 Reason.OPTIONS_DIFFER,
             ),
-            # In a view with both, each would give the other up, for ever in turn.
+            # In one view, it and that member would give each other up, again and again.
             Case(
                 "3.4",
                 "does not hear a member that we hear",
@@ -145,11 +145,11 @@ def newcomer(
 ) -> Newcomer:
     """Return the row for a member that said `hello`, seen by a store with the lineage `own`.
 
-    `in_reach`: the members that that store's member hears.
+    `in_reach`: the names of the peers that this store's member hears.
 
-    Each fact stands by itself; the table says which of them counts first.  Nothing is guessed: an
-    unknown tip with a higher number may be ahead, and is asked for its views; the answer shows
-    whether they go on where ours end.
+    Each fact is found without the others; the table says which counts first.  A tip that is unknown
+    here and has a higher number may be ahead: the member is asked for its views, and its answer
+    shows whether they continue our chain.
     """
     tip, status, at = own.tip, hello.status, hello.status.position
     is_within = 0 < hello.number <= own.length
@@ -160,7 +160,7 @@ def newcomer(
         has_diverged=known is not None and known != hello.tip,
         is_forgotten=is_within and known is None,
         is_copy=is_copy,
-        # An empty store can go on anywhere, and the initial signature shows where a FOUND is.
+        # An empty store can follow any chain, and the initial signature decides about number 1.
         is_behind=hello.number < own.length,
         is_ahead=hello.number > own.length,
         is_open=tip is not None and tip.is_open,

@@ -3,9 +3,9 @@
 A store that has answered stands still, so an answer stays true until its store learns the
 successor.  That is why answers may be collected one by one, late and twice.
 
-One answer decides much alone: that its store was never ready in a view means that no member was
-served there.  So it is compared with the others first.  A disk that was put back from a backup says
-less than it once said, and later acknowledged frames would be lost by its word.
+A single answer can decide much: if its store was never ready in a view, no client was served there.
+So it is compared with the others first.  A disk that was restored from a backup says less than it
+once said, and to trust it would lose frames that were acknowledged later.
 
 Source: join protocol, 3.3, 3.4 and 3.6.  The words *never served*, *covers*, *sure* and *went
 back* have their one definition here; initialization, the recovery tool and the checker all ask
@@ -62,8 +62,8 @@ class Answer:
 class Evidence:
     """Answers about the tip of `lineage`, one for each seat.
 
-    `answers`: those that count.  `went_back`: those of stores that went back, which count as little
-    as if their disks were lost.
+    `answers`: those that count.  `went_back`: those of stores that went back; they count as lost
+    disks.
     """
 
     lineage: Lineage
@@ -76,7 +76,7 @@ class Evidence:
         by_seat = sorted(answers, key=lambda item: item.seat)
         tip = lineage.tip
         if tip is None or all(item.held == tip.id for item in by_seat):
-            return cls(lineage, tuple(by_seat))  # no member can have been ready in a later one
+            return cls(lineage, tuple(by_seat))  # no member can have been ready in a later view
         shown = views_shown(lineage, by_seat)
         odd = [item for item in by_seat if forgets(item, lineage, shown) is not None]
         if not odd:
@@ -86,10 +86,10 @@ class Evidence:
     def was_never_served(self, view: View) -> bool:
         """Return whether these answers show that no client was served in `view`.
 
-        A CLOSE serves no client.  And a view is active only after all its members were ready
-        in it, which a store remembers: one whose `held` is older never was, and now never
-        will be, because it is frozen.  By seat: a transient member that was started again
-        has another store id, sits elsewhere, and has no information about this view.
+        No client is served in a CLOSE.  Any other view is active only after all its members were
+        ready in it, which a store remembers.  A store whose `held` is older never was ready in it,
+        and now never will be, because it is frozen.  Seats are compared: a transient member that
+        was started again has another store id, and its answer says nothing about this view.
         """
         if not view.is_open:
             return True
@@ -107,16 +107,16 @@ class Evidence:
                 return True
             if not self.was_never_served(view):
                 return False
-            # Nothing happened in this view, so a member that is where it starts has all of it.
+            # No client was served in this view, so a store that is where it starts has all of it.
             if self._is_at_start(answer, view):
                 return True
         return False
 
     def is_sure(self, answer: Answer) -> bool:
-        """Return whether it covers the tip, without evidence of a total failure.
+        """Return whether the store covers the tip, and all members cannot have failed since.
 
-        A member that ran on knows all events since it was ready.  One that was stopped knows it
-        only of views in which no client was served.
+        A member that ran on knows all events since it was ready.  A member that was stopped knows
+        this only of views in which no client was served.
         """
         if self._is_unfinished(answer):
             return False
@@ -132,7 +132,7 @@ class Evidence:
         return False
 
     def is_clean(self, answer: Answer) -> bool:
-        """Return whether the tip is a CLOSE and the store has all that it closed."""
+        """Return whether the tip is a CLOSE and the store has all the data of it."""
         tip = self.lineage.tip
         if tip is None or tip.is_open or answer.transient or self._is_unfinished(answer):
             return False
@@ -142,7 +142,7 @@ class Evidence:
         """Return one of those with the most data; raises `Malformed` if two cannot be ordered.
 
         `among` is not empty.  Sources can always be ordered, because frames are sent only
-        after all members of a view were ready in it; two that cannot are a split brain.
+        after all members of a view were ready in it; if two cannot, it is a split brain.
         """
         best, *others = among
         for other in others:
@@ -162,7 +162,7 @@ class Evidence:
         return answer.update_unfinished
 
     def _is_at_start(self, answer: Answer, view: View) -> bool:
-        # The whole position: an equal number may be of a tail that this view has dropped.
+        # The whole position: an equal `seq` may be in a tail that this view has dropped.
         return answer.position == view.position
 
     def _has_held(self, answer: Answer, view: View) -> bool:
@@ -176,7 +176,7 @@ def views_shown(lineage: Lineage, answers: Iterable[Answer]) -> frozenset[ViewId
     that it was ready in it, and said so.
     """
     shown = {view.position.view for view in lineage.views if view.position is not None}
-    # N no longer counts: a member was active in the one before.
+    # Where `activated` is new, a member was active in the view before.
     steps = pairwise(lineage.views)
     shown |= {before.id for before, view in steps if view.activated and not before.activated}
     for answer in answers:
@@ -190,7 +190,7 @@ def views_shown(lineage: Lineage, answers: Iterable[Answer]) -> frozenset[ViewId
 def forgets(answer: Answer, lineage: Lineage, shown: Collection[ViewId]) -> View | None:
     """Return the newest of the views `shown` in which this store was ready and does not say so.
 
-    Then its disk is an older copy.  None if it says all that it must.
+    Its disk is then an older copy.  None if there is no such view.
     """
     last = last_ready(answer, lineage)
     for view in reversed(lineage.views):
@@ -202,8 +202,5 @@ def forgets(answer: Answer, lineage: Lineage, shown: Collection[ViewId]) -> View
 
 
 def last_ready(answer: Answer, lineage: Lineage) -> int:
-    """Return the number of the newest view that it was ready in, 0 for none.
-
-    One that is forgotten is older than all that are kept.
-    """
+    """Return the number of the newest view that it was ready in, 0 for none or a forgotten one."""
     return 0 if answer.held is None else lineage.number_of(answer.held) or 0

@@ -26,7 +26,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 class For(Enum):
-    """The members that it waits for."""
+    """What an idle member waits for."""
 
     FOUNDERS = "the electors that are not here"
     FOUNDING = "the electors, to found the cluster"
@@ -41,10 +41,10 @@ class For(Enum):
 
 @frozen(kw_only=True)
 class Wait:
-    """One that waits, seen by itself.
+    """A member that waits, as it sees itself.
 
-    `founders_here`: the configured electors are heard.  `view_here`: a member of the tip is, with
-    its store.  `votes`: the electors choose, and no outside register.  The rest is as in `Facts`.
+    `founders_here`: all configured electors are heard.  `view_here`: a member of the tip is heard,
+    with its store.  `votes`: electors choose, not an outside register.  The rest is as in `Facts`.
     """
 
     has_tip: bool = True
@@ -140,7 +140,7 @@ def row_of(facts: Facts, heard: Observations, tip: View | None, config: Config, 
 
 
 def named(whom: For, heard: Observations, tip: View | None, config: Config, me: Seat) -> str:
-    """Return the names of the members that it waits for, for a person."""
+    """Return what it waits for, with names, as text for a person."""
     if tip is None:
         electors = config.electors - {me.member}
         if whom is For.FOUNDERS:
@@ -175,7 +175,7 @@ def unanswered(
     config: Config,
     me: Seat,
 ) -> str:
-    """Return the seats that have not answered its own ballot, which is without a result so far."""
+    """Return, as text, which seats have not answered its own ballot, which has no result yet."""
     electors = frozenset() if tip is None else tip.electors
     proposed = attempt.proposed
     if proposed is not None:
@@ -185,7 +185,7 @@ def unanswered(
         return f"no vote from {_seats(voters - attempt.voted - {me}, heard, me)}"
     names = expected | (set(config.electors) if tip is None else names_of(electors))
     silent = heard.silent(names - {me.member})
-    # A name may have answered, with a store that has no vote.
+    # A member may have answered with a store that has no vote.
     answered = {item.seat for item in heard.answers}
     others = {one for one in electors - answered - {me} if one.member not in silent}
     told = [f"no answer from {_list(silent)}"] if silent else []
@@ -200,7 +200,7 @@ def _here(seats: frozenset[Seat], heard: Observations) -> frozenset[Seat]:
 
 
 def _seats(seats: Iterable[Seat], heard: Observations, me: Seat) -> str:
-    """Return their names; where that name is here, it has another store than this one."""
+    """Return the members' names, with the store's id if the member is here with another store."""
     return _list(
         f"{seat.member} with store {seat.store_id}"
         if seat.member in heard.replaced | {me.member}

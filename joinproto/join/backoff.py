@@ -1,6 +1,6 @@
 """Turns: how long this member waits for a ballot, and when it may begin one.
 
-Which ballot has its time, and how long answers take, is measured in `timers.py`.
+`timers.py` measures how long answers take, and says which member's ballot has its time.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ def pause(it: Known) -> float:
 
 
 def patience(it: Known) -> float:
-    """Return how long it waits: the least of those in reach goes first, others back off."""
-    # Longer each time: where disks are slow, a ballot takes longer than patience, and the
-    # next one makes its promises worthless.  Two rivals fall out of step, too.
+    """Return how long it waits: the least name in reach goes first, the others back off."""
+    # Longer each time: where disks are slow, a ballot takes longer than patience, and the next
+    # ballot makes its promises worthless.  Two rivals fall out of step, too.
     return pause(it) * (1 + rank(it)) * 2.0 ** min(max(0, it.tries - 1), TRIES_MAX)
 
 
 def shutdown_patience(it: Known) -> float:
     """Return the seconds for which a shutdown outlives a view without the member that asked."""
-    # Ballots of others, and one that takes it in again, end in that time where it is heard.
+    # In that time others' ballots end, and a ballot takes the member in again if it is heard.
     return pause(it) * 2.0**TRIES_MAX
 
 
 def taking_in(it: Known, now: float) -> float | None:
     """Return when it is this member's turn to begin a ballot for a newcomer that all hear.
 
-    All at once would end each other's ballots.  None means a view whose members are still getting
-    ready is not ended before its time, and a ballot of its own that waits for answers continues.
+    Members that began at once would end each other's ballots.  None if the view's members are still
+    getting ready, or its own ballot waits for answers: neither is cut short.
     """
     tip = it.view
     if tip is None or it.phase in (Phase.UPDATING, Phase.READY) or it.choice.is_free:
@@ -51,16 +51,16 @@ def taking_in(it: Known, now: float) -> float | None:
 
 
 def turn(it: Known, now: float) -> float | None:
-    """Return when it is this member's turn to begin a ballot, None if it is."""
+    """Return when it is this member's turn to begin a ballot, None if it is its turn now."""
     if _is_held(it, now, it.config.member):
         return it.timers.next_turn(pause(it), rank(it))
     return it.timers.deferred_until(it.observations.in_reach, pause(it) * (1 + rank(it)))
 
 
 def is_out_of_turn(it: Known, now: float, peer: str, asked: Prepare) -> bool:
-    """Return whether a ballot is not heard, as if it were lost on its way."""
-    # Otherwise one that is started again and again begins all ballots again.  Without
-    # heartbeats a member that is not answered here stays out: nothing makes it ask again.
+    """Return whether a ballot of `peer` is ignored, as if it were lost on its way."""
+    # Otherwise a member that is started again and again makes all ballots begin again.  Without
+    # heartbeats every ballot is heard, because nothing makes an ignored member ask again.
     if not it.config.heartbeat:
         return False
     promised = it.record.promised

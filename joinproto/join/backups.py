@@ -1,11 +1,11 @@
-"""Backups: a store that was put back from an older copy is noticed, and counts as a lost disk.
+"""Backups: a store that was restored from an older copy is noticed, and counts as a lost disk.
 
-It says less than it once said.  Others that have frames of a view in which it must have been ready,
-and was not by its own word, show that: `Evidence` has the rule, here are the consequences. A member
-that proposes counts neither its answer nor its vote; a member that finds it out about itself ends.
-It has to, before it is ready in that view a second time.  Otherwise: its disk says once more that
-it was ready there, nothing shows any more that its frames are gone, and the next view starts where
-its data ends.
+Such a store says less than it once said.  Others have frames of a view in which it must have been
+ready, but by its own record it was not: `Evidence` has this rule, and this module the consequences.
+A member that proposes counts neither the answer nor the vote of such a store.  A member that finds
+this of its own store ends before it is ready in that view a second time.  Otherwise: its disk says
+once more that it was ready there, nothing shows any more that its frames are gone, and the next
+view starts where its data ends.
 
 Source: join protocol, 3.6.
 """
@@ -31,7 +31,7 @@ def look_back(
     shown: Iterable[ViewId] = (),
     lineage: Lineage | None = None,
 ) -> None:
-    """End where its own store is an older copy.
+    """Abort this member if its own store is an older copy.
 
     `told`: others' reports about their stores; `shown`: views in which all members were ready.
     `lineage`: the chain that it is about to learn, None means the one that it knows.
@@ -52,15 +52,13 @@ def look_back(
 
 
 def gone_back(it: Known, heard: Observations) -> frozenset[Seat]:
-    """Return the members whose stores are older copies, by the answers to its own ballot."""
+    """Return the seats whose stores are older copies, by the answers to this member's ballot."""
     evidence = Evidence.of(it.record.lineage, {*heard.answers, it.status})
     return frozenset(item.seat for item in evidence.went_back)
 
 
 def notice(m: StepContext, seats: frozenset[Seat]) -> list[str]:
-    """Note the members whose stores are older copies, of those that answered; return the new
-    names.
-    """
+    """Note which members that answered have older copies as stores; return the new names."""
     before = m.observations.went_back
     m.observations = m.observations.knowing(seats)
     new = sorted(m.observations.went_back - before)

@@ -1,6 +1,6 @@
-"""Balloting: when a member has the next view chosen, and its actions on its choice's results.
+"""Balloting: when a member begins a ballot, and what it does with the results.
 
-How a view is chosen is `choice.py` or `outside.py`; which one it would have, `proposing.py`.
+`choice.py` or `outside.py` choose the view; `proposing.py` says which view to propose.
 
 Source: join protocol, 3.3 to 3.5 and 3.7.
 """
@@ -40,11 +40,11 @@ from joinproto.join.view import Seat, View, names_of
 from joinproto.machine.vocabulary import Reason
 
 IMPOSSIBLE = "what the stores say cannot be"
-"""The case of `Waiting` that no correct run ever meets: the operator has to look."""
+"""A case of `Waiting` that no correct run ever meets: the operator has to look."""
 
 
 def reason_to_begin(it: Known) -> str | None:
-    """Return why this member would have the next view chosen, None if it would not."""
+    """Return why this member would begin a ballot, None if it would not."""
     tip = it.view
     if not it.choice.may_begin or it.choice.is_free:
         return None
@@ -83,20 +83,18 @@ def begin(m: StepContext, now: float) -> None:
 
 
 def ask_again(m: StepContext, now: float) -> None:
-    """Ask those that have not answered its own ballot, if it still waits for any."""
+    """Ask the members that have not answered its own ballot, if it is free for a view."""
     if m.choice.is_free:
         take(m, now, m.choice.ask(m.observations.silent(set(m.observations.in_reach))))
 
 
 def is_unheard(it: Known) -> bool:
-    """Return whether its own ballot lasts, and may not have been heard: see `is_out_of_turn`."""
+    """Return whether its own ballot is under way, and may be ignored: see `is_out_of_turn`."""
     return bool(it.config.heartbeat) and it.choice.is_asking
 
 
 def insist(m: StepContext, now: float) -> None:
-    """Ask in its own ballot once more, before the others' turns: a new one would begin all
-    again.
-    """
+    """Ask in its own ballot once more, before the others' turns; a new one would start again."""
     attempt = m.choice.attempt
     if attempt is not None and attempt.answered != {m.seat}:
         m.timers = m.timers.insisting(attempt.ballot)
@@ -105,7 +103,10 @@ def insist(m: StepContext, now: float) -> None:
 
 
 def consider(m: StepContext, now: float, *, is_patient: bool) -> None:
-    """Decide on the next view, if the ballot is free for one."""
+    """Decide on the next view, if the ballot is free for one.
+
+    `is_patient`: only if all members that are expected to answer have answered.
+    """
     if not m.choice.is_free:
         return
     if is_patient and m.observations.silent(expected(m)):
@@ -114,7 +115,7 @@ def consider(m: StepContext, now: float, *, is_patient: bool) -> None:
     try:
         view = proposal(m, now)
         if view is not None:
-            m.observations = m.observations.without_answers()  # another attempt asks again
+            m.observations = m.observations.without_answers()  # another ballot asks again
             take(m, now, m.choice.propose(view))
     except Malformed as error:
         # The stores contradict each other: a fork, or data that was changed from outside.
@@ -140,9 +141,10 @@ def hear_choice(m: StepContext, now: float, peer: str, message: ChoiceMessage) -
         if m.verdict is not None:
             return
         for name in notice(m, odd):
-            m.send(name, hello(m))  # by which it finds it out itself
+            m.send(name, hello(m))  # so that the member itself finds out
     if isinstance(message, Chosen) and message.has_frames:
-        # Before it is written: a disk that knows the view is ready there at the next start.
+        # Before the view is written.  Otherwise: a process that ends then is ready there at its
+        # next start.
         look_back(m, shown=[message.views[-1].id], lineage=step.choice.record.lineage)
         if m.verdict is not None:
             return
@@ -170,7 +172,7 @@ def take(m: StepContext, now: float, step: Step) -> None:
                 m.persist = record
             case SendTo(to, Promise() as promise):
                 answer = _answer_for(m, promise)
-                # A member that asks is heard.
+                # The member that asks is heard.
                 misses = m.observations.misses(m.view, m.seat) - {to}
                 m.send(to, evolve(promise, answer=answer, misses=misses))
             case SendTo(to, message):
@@ -188,19 +190,19 @@ def take(m: StepContext, now: float, step: Step) -> None:
             case Free():
                 consider(m, now, is_patient=True)
                 if m.choice.is_free:
-                    # No longer: others give up their own ballots in that time, and begin another.
+                    # Not longer: by then others give up their own ballots, and begin new ones.
                     m.wait_until(now + 2 * pause(m))
 
 
 def _tell_of_the_end(m: StepContext, tip: View) -> None:
-    """A CLOSE is for all in reach: a member that ends now cannot tell it later."""
+    """Tell a CLOSE to all in reach, because a member that ends now cannot tell it later."""
     if m.is_done and not tip.is_open:
-        # Members may have no connection to a member that had it chosen; a register they ask
-        # themselves.
+        # A peer may have no connection to the member that proposed it.  Where there is an outside
+        # register, members of the view ask it themselves.
         asking = names_of(tip.members) if m.config.outside else set()
         for name in sorted(m.observations.in_reach - asking):
             if tip.parent is not None and m.ready_in == tip.parent:
-                # Or it takes itself for one that was started after the CLOSE.
+                # Otherwise the peer thinks that it was started after the CLOSE.
                 m.send(name, Ready(tip.parent, m.seat))
             tell(m, name, tip.parent, tip.number - 1)
 
@@ -225,7 +227,7 @@ def _collects(it: Known, promise: Promise) -> bool:
 
 def _answer_for(m: StepContext, promise: Promise) -> Answer:
     if promise.parent != m.choice.parent:
-        # Only where a rule is left out: a store with a tip speaks as if it were empty.
+        # Only in worlds that leave out a rule: a store with a tip answers as if it were empty.
         return Answer(seat=m.seat, options=m.config.digest)
     m.leave_told = m.leaves
     return m.status

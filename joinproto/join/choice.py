@@ -12,8 +12,8 @@ returns the next value, and the effects to perform in this order.
 Everything that must survive is in the record: a proposer promises its own ballot first, so
 `promised` is at least every ballot that this store has used, and no ballot is used twice.
 
-The host has looked at a message's form and at its views' ids (`verify_id`) before.  A message that
-no correct member sends raises `Malformed`, and nothing has changed then.
+The host has verified a message's form and its views' ids (`verify_id`) before.  A message that no
+correct member sends raises `Malformed`, and changes nothing.
 
 Source: Lamport, "Paxos Made Simple", section 2; join protocol, 3.3 and 3.6.  The exceptions for
 FOUND have their reasons in `docs/protocol.md`, "Choosing".
@@ -55,7 +55,7 @@ class Choice(Chooser):
     @property
     def is_free(self) -> bool:
         """Return whether its own ballot waits for a view of the host's: see `Free`."""
-        # One that is bound to an accepted view has proposed it as soon as it was prepared.
+        # A ballot that is bound to an accepted view proposes it as soon as it is prepared.
         return self.attempt is not None and self.attempt.proposed is None and self._is_prepared
 
     @property
@@ -85,7 +85,7 @@ class Choice(Chooser):
     def ask(self, names: Iterable[str]) -> Step:
         attempt = self.attempt
         if attempt is None or attempt.proposed is None:
-            # Also one that has answered: it may have another store since.
+            # Members that have answered, too: they may have another store since.
             return super().ask(names)
         view = attempt.proposed
         missing = names_of(self._electors(view) - attempt.voted)
@@ -169,8 +169,8 @@ class Choice(Chooser):
             return Step(self)
         if heard.accepted is not None:
             self._require_fits(heard.accepted.view)
-        # A view that a stranger has accepted counts here, too: its ballot's proposer was bound,
-        # too.
+        # A view that a seat without a vote has accepted counts here, too: the proposer of its
+        # ballot was bound, too.
         told = [item for item in (attempt.bound, heard.accepted) if item is not None]
         bound = self._latest(told)
         answered = attempt.answered | ({heard.voter} - attempt.forgetful)
@@ -248,9 +248,7 @@ class Choice(Chooser):
     # -- which answers count -----------------------------------------------------------------------
 
     def _electors(self, view: View) -> frozenset[Seat]:
-        """Return the seats whose votes choose `view`: the parent's electors; a FOUND brings its
-        own.
-        """
+        """Return the seats whose votes choose `view`: its parent's electors, or a FOUND's own."""
         tip = self.record.tip
         return view.electors if tip is None else tip.electors
 
@@ -258,7 +256,7 @@ class Choice(Chooser):
         return self._count_of(seats, electors) >= len(electors) // 2 + 1
 
     def _count_of(self, seats: Iterable[Seat], electors: frozenset[Seat]) -> int:
-        # By seat: a wiped elector is a stranger that has forgotten its promises.
+        # Seats count, not names: a wiped elector has forgotten its promises.
         return len(frozenset(seats) & electors)
 
     def _afresh(self, record: StoreRecord) -> Choice:

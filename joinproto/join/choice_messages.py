@@ -19,7 +19,7 @@ from joinproto.join.view import Seat, View
 
 
 def said(ballot: Ballot) -> str:
-    """Return a ballot in a word: its round, and its store."""
+    """Return a short text of a ballot: its round, and its store."""
     return f"{ballot.round}.{ballot.store_id}"
 
 
@@ -41,10 +41,10 @@ class Prepare:
 class Promise:
     """The answer to `Prepare`, with the view that this store accepted last.
 
-    `voter`: the member with the store that answers.  It is an answer of this store alone:
-    after a wipe the member answers as another voter.  `answer`: its status, from which the
-    next view is made; the choice itself needs none.  `misses`: members and electors of the tip
-    that it does not hear, by name; older versions never say.
+    `voter`: the member with the store that answers.  The answer is of this store alone: after a
+    wipe the member answers as another voter.  `answer`: its status, from which the next view is
+    made; the choice itself does not need it.  `misses`: members and electors of the tip that it
+    does not hear, by name; empty from older versions.
     """
 
     parent: ViewId | None
@@ -87,7 +87,7 @@ class Voted:
 
 @frozen(cache_hash=True)
 class Nack:
-    """The answer to a ballot that is too early: this later one is promised."""
+    """The answer to a ballot that is too early: `promised` is later."""
 
     parent: ViewId | None
     ballot: Ballot
@@ -99,12 +99,12 @@ class Nack:
 
 @frozen(cache_hash=True)
 class Chosen:
-    """The choice is made: the views behind the parent, as far as the sender knows.
+    """The choice is made: the views after the parent, as far as the sender knows.
 
-    `initial`: the initial signature where the first views behind the parent are forgotten;
-    only a store that is empty, or knows only the FOUND, can go on there.  `has_frames`: to a
-    member of the last of them, of which the sender has frames: so all its members were ready in
-    it.  Older versions never say.
+    `initial`: the initial signature, where the first views after the parent are forgotten; only a
+    store that is empty, or knows only the FOUND, can go on there.  `has_frames`: the receiver is a
+    member of the last view, and the sender has frames of it, so all its members were ready in it;
+    False from older versions.
     """
 
     parent: ViewId | None
@@ -119,7 +119,7 @@ class Chosen:
         """Return the message that tells a store with the tip `parent`, of this number, the rest of
         the chain.
 
-        None if it is too old; the views that would show that its chain continues there are
+        None if that store is too old: the views that would show that its chain continues there are
         forgotten.
         """
         lineage, tip, end = record.lineage, record.tip, record.position
@@ -132,7 +132,7 @@ class Chosen:
         if number >= lineage.forgotten:
             views = lineage.views[number - lineage.forgotten :]
             return cls(parent, views, has_frames=has_frames)
-        if number <= 1:  # the initial signature shows it
+        if number <= 1:  # the initial signature shows that it does
             return cls(parent, lineage.views, lineage.initial, has_frames)
         return None
 
@@ -175,7 +175,7 @@ class Free:
 
 @frozen
 class Learned:
-    """These views are now on the lineage, durably; the last one is the tip."""
+    """These views are now durable parts of the lineage; the last one is the tip."""
 
     views: tuple[View, ...]
 
@@ -191,7 +191,7 @@ class Outbid:
 class OutOfStep:
     """`sender` speaks of a parent that this lineage does not know.
 
-    It is ahead, or of another chain: compare the lineages, then let it ask again.
+    The sender is ahead, or of another chain: compare the lineages, then let it ask again.
     """
 
     sender: str

@@ -1,9 +1,8 @@
-"""The common part of all ways to choose a view: a record, a tip, and learning a chain.
+"""The common part of both ways to choose a view: a record, a tip, and learning a chain.
 
-Two ways there are: `Choice`, votes among the electors, and `OutsideChoice`, a register with
-an atomic compare-and-set.  Both are values: each action returns the next value, and the effects
-to perform in this order.  Freezing is the same in both, and so are the answers from which a
-view is made.
+The two ways are `Choice`, votes among the electors, and `OutsideChoice`, a register with an atomic
+compare-and-set.  Both are values: each action returns the next value, and the effects to perform in
+this order.  Freezing is the same in both, and so are the answers from which a view is made.
 
 Source: join protocol, 3.3 and 3.7.
 """
@@ -38,12 +37,12 @@ from joinproto.join.view import Seat, View, names_of
 
 @frozen
 class Attempt:
-    """Its own ballot, while it lasts; a crash ends it.
+    """A store's own ballot, while it is under way; a crash ends it.
 
     `answered`: the seats that promised.  `bound`: the latest acceptance among the promises.
     `proposed`: the view of this ballot, None until enough have promised.  `voted`: the seats that
-    accepted it.  `forgetful`: those whose stores went back; neither promise nor vote of theirs
-    counts.
+    accepted it.  `forgetful`: the seats whose stores went back; neither their promises nor their
+    votes count.
     """
 
     ballot: Ballot
@@ -62,7 +61,7 @@ class Step:
     effects: tuple[ChoiceEffect, ...] = ()
 
     def then(self, next_step: Step) -> Step:
-        """Return both in one: where `next_step` leads, with the effects of both."""
+        """Return both steps as one: the choice of `next_step`, with the effects of both."""
         return Step(next_step.choice, (*self.effects, *next_step.effects))
 
 
@@ -71,9 +70,9 @@ class Chooser(ABC):
     """One store's part in choosing the successor of its tip.
 
     `member`: the name under which the store takes part.  `record`: the one that is durable once all
-    effects so far are performed; made again from the disk after a crash.  `founders`: names of the
+    effects so far are performed; read from the disk after a crash.  `founders`: names of the
     configured electors, asked if there is no tip.  `found_with`: how many of them must answer, None
-    means all.  `attempt`: its own, if any.
+    means all.  `attempt`: the store's own ballot, None for none.
     """
 
     member: str
@@ -100,14 +99,14 @@ class Chooser(ABC):
         """Return whether the store has answered a ballot about its tip.
 
         Then it no longer serves, acknowledges nothing, does not become ready in its tip, and
-        its data stands still, until it knows the successor.  Durable, as the promise is.
+        It then no longer serves, acknowledges nothing, does not become ready in its tip, and
         """
         return self.record.promised is not None
 
     @property
     @abstractmethod
     def is_free(self) -> bool:
-        """Return whether its own attempt waits for a view of the host's: see `Free`."""
+        """Return whether its own attempt waits for the host to propose a view: see `Free`."""
 
     @property
     def is_asking(self) -> bool:
@@ -127,20 +126,20 @@ class Chooser(ABC):
 
     @abstractmethod
     def begin(self, also: Iterable[str] = ()) -> Step:
-        """Return the start of an own attempt; it freezes.  `also`: more names to be asked.
+        """Begin an attempt of this store, which freezes.  `also`: more names to be asked.
 
-        An earlier own attempt is given up.  Raises `MisuseError` unless `may_begin`.
+        An earlier attempt is given up.  Raises `MisuseError` unless `may_begin`.
         """
 
     def ask(self, names: Iterable[str]) -> Step:
-        """Return its own attempt, asking these as well: they came later, or heard nothing."""
+        """Ask these names as well in its own attempt: they came later, or heard nothing."""
         if self.attempt is None:
             return Step(self)
         return Step(self, self._send(names, Prepare(self.parent, self.attempt.ballot)))
 
     @abstractmethod
     def propose(self, view: View) -> Step:
-        """Return the second half of its own attempt, for the host's view, after `Free`.
+        """Propose the host's view in its own attempt, after `Free`.
 
         Raises `MisuseError` if the attempt is not free, `Malformed` if `view` cannot stand
         behind the tip.
@@ -151,11 +150,11 @@ class Chooser(ABC):
         """Return the answer to a message from the member named `sender`."""
 
     def with_record(self, record: StoreRecord) -> Self:
-        """Return the same with the host's changes of its store and its data."""
+        """Return the same choice with a record that the host has changed."""
         return evolve(self, record=record)
 
     def without(self, forgetful: frozenset[Seat]) -> Self:
-        """Return the same where these seats, and no others, do not count in its own ballot."""
+        """Return the same choice, where exactly these seats do not count in its own ballot."""
         attempt = self.attempt
         if attempt is None or forgetful == attempt.forgetful:
             return self
@@ -183,7 +182,7 @@ class Chooser(ABC):
 
     def _choose(self, view: View) -> Step:
         """Return the step in which `view` is known to be chosen: learn it, and tell all."""
-        # Electors are members of it, or are electors already.
+        # Its electors are its members, or are electors of the tip.
         told = self._send(self._all | names_of(view.members), Chosen(self.parent, (view,)))
         step = self._learn((view,))
         return Step(step.choice, (*step.effects, *told))
@@ -191,14 +190,14 @@ class Chooser(ABC):
     def _learn(self, views: tuple[View, ...], initial: ViewId | None = None) -> Step:
         known = self.record.lineage
         if views[0].number > known.length + 1:
-            # Between the last view known here and the first of them, all is forgotten.
+            # The sender has forgotten the views between the last one known here and its first.
             known = follow(known, linked(views, initial))
         for view in views:
             there = known.id_at(view.number)
             if there is None:
                 known = known.append(view)
             elif there != view.id:
-                # Two successors of one view: this must never be papered over.
+                # Two successors of one view: this must never be hidden.
                 found, expected = Verbatim(short(view.id)), f"{short(there)}, which is chosen"
                 raise Malformed(f"view {view.number} of this chain", found, expected)
         if known == self.record.lineage:
@@ -239,16 +238,16 @@ class Chooser(ABC):
         return names_of(tip.members | tip.electors)
 
     def _founders_answered(self, answered: Iterable[Seat]) -> bool:
-        # Before there is a view, nothing says which store an elector has.  A wiped one
-        # looks like a new one, and a majority of names could found a second cluster:
-        # so all must answer, and one of those that accepted the first one is among them.
+        # Before there is a view, nothing says which store an elector has.  A wiped store looks
+        # like a new one, and a majority of names could found a second cluster.  So more must
+        # answer, all or `found_with`, and one of them has accepted the first FOUND.
         names = names_of(answered) & self.founders
         if self.found_with is not None:
             return len(names) >= self.found_with
         return self.founders <= names
 
     def _require_fits(self, view: View) -> None:
-        # Before any member accepts it: a chosen view that no lineage can take would be the end.
+        # Before any member accepts it: if no lineage can take a chosen view, no member can go on.
         self.record.lineage.append(view)
 
     def _require_own(self, sender: str, voter: Seat) -> None:
@@ -263,5 +262,5 @@ class Chooser(ABC):
 
 @lru_cache(maxsize=256)
 def _seat(member: str, store_id: str) -> Seat:
-    # Asked many times at each message; the same value each time.
+    # Called many times for each message, with the same arguments.
     return Seat(member, store_id)

@@ -21,10 +21,10 @@ class TotalFailure(Enum):
 
 
 def fewest_founders(electors: int) -> int:
-    """Return with how many of this many configured electors a cluster may be founded.
+    """Return the smallest number of founders that is safe with this many configured electors.
 
-    Members that would found another cluster ask that many names, and must meet one of those that
-    have accepted the first FOUND: a majority of the seats that it names.
+    Members that want to found a second cluster need answers from as many names.  At least one of
+    these must have accepted the first FOUND, which a majority of the seats in it accepted.
     """
     return next(few for few in range(1, electors + 1) if few + few // 2 + 1 > electors)
 

@@ -78,7 +78,7 @@ def settle(m: StepContext, now: float) -> None:
 
 
 def say_for_whom(m: StepContext) -> None:
-    """Report the members it waits for, if it has no choice to make and does not serve."""
+    """Report which members it waits for, if it has nothing to choose and does not serve."""
     about = m.observations, m.view, m.config, m.seat
     table = awaiting()
     case = table.choose((row_of(facts(m), *about),), 0)
@@ -110,7 +110,7 @@ def _do(m: StepContext, effect: Effect) -> None:
 
 
 def _arm(m: StepContext, now: float) -> None:
-    """Wait no longer than patience allows, where there is something to wait for."""
+    """Set until when it waits for others, or when it reports that it is idle; clear the rest."""
     waits = m.choice.is_free or reason_to_begin(m) is not None
     if not waits:
         m.patience_until = None
@@ -123,7 +123,7 @@ def _arm(m: StepContext, now: float) -> None:
 
 
 def _leaves_alone(it: Known, tip: View) -> bool:
-    """Return whether it must leave, and no member can choose a view without it."""
+    """Return whether it leaves, and hears no majority that could choose a view without it."""
     if not it.leaves or not tip.is_open or it.config.outside:
         return False
     return not tip.is_majority(it.observations.reached(tip, it.seat))
@@ -131,7 +131,7 @@ def _leaves_alone(it: Known, tip: View) -> bool:
 
 def _hears_majority(it: Known, tip: View) -> bool:
     if it.config.outside:
-        # Clients of a member that cannot ask the register may be served while others go on (3.7).
+        # Otherwise it serves clients without the register, while others go on (3.7).
         return it.free_until is not None or not it.config.heartbeat
     return it.observations.is_majority(tip, it.seat)
 

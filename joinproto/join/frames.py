@@ -1,4 +1,4 @@
-"""Frames: the conditions of writing one here, and the effect of a durable one.
+"""Frames: whether a member may write one, and what changes once it is durable.
 
 Source: join protocol, 3.2 and 3.5.
 """
@@ -36,7 +36,7 @@ def may_append(it: Known, view: ViewId, seq: int) -> FrameVerdict:
 
 
 def in_order(it: Known, tip: View, seq: int) -> FrameVerdict:
-    """Return whether the frame `seq` of the tip is the next one here."""
+    """Return whether the frame `seq` of the tip is the next one in this store."""
     if it.ready_in != tip.id:
         return FrameVerdict.NOT_READY
     last = it.record.position
@@ -47,9 +47,10 @@ def in_order(it: Known, tip: View, seq: int) -> FrameVerdict:
 
 
 def appended(m: StepContext, view: ViewId, seq: int, first: int | None = None) -> None:
-    """The frames from `first` to `seq`, None: `seq` alone, are durable, and so is the position.
+    """Note that the frames from `first` to `seq` are durable, and the position with them.
 
-    Raises `MisuseError` where `may_append` does not say `TAKE`.
+    If `first` is None, only the frame `seq` is.  Raises `MisuseError` where `may_append` does not
+    say `TAKE` for the first of them, or if `seq` is less than `first`.
     """
     # Otherwise: the host asks, then answers a ballot ("my data ends at 4"), then writes
     # frame 5 and acknowledges it, and the next view starts at 4.

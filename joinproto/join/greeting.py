@@ -21,7 +21,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 def hello(it: Known, to: str = "") -> Hello:
-    """Return its greeting to a member that it meets."""
+    """Return its greeting to the member `to`."""
     lineage = it.record.lineage
     tip = lineage.tip
     return Hello(
@@ -41,7 +41,7 @@ def meeting(it: Known, peer: str) -> str:
 
 
 def meet(m: StepContext, peer: str) -> None:
-    """There is a new connection to `peer`."""
+    """Count a new connection to `peer`."""
     others = frozenset(met for met in m.met if met.peer != peer)
     m.met = others | {Connections(peer, _times(m, peer) + 1)}
 
@@ -78,7 +78,7 @@ def hear_hello(m: StepContext, now: float, peer: str, heard: Hello) -> None:
     tip = m.view
     its_tip = tip is not None and heard.tip == tip.id
     said = heard.status
-    # That it was active, of another tip, says nothing about ours.
+    # If it has another tip, that it was active says nothing about ours.
     of_tip = said if its_tip or not said.was_active else evolve(said, was_active=False)
     look_back(m, [of_tip])
     if m.verdict is not None:
@@ -109,7 +109,7 @@ def hear_hello(m: StepContext, now: float, peer: str, heard: Hello) -> None:
             )
             m.wait_until(taking_in(m, now))
         case Admit.WAIT if row.is_apart:
-            # It was heard by all when it was to be taken in, and is not now.
+            # All heard it when it was to be taken in, and do not now.
             m.observations = m.observations.without_guest(heard.status.seat)
         case Admit.KNOWN if tip is not None and m.ready_in == tip.id:
             m.send(peer, Ready(tip.id, m.seat))
@@ -121,8 +121,8 @@ def hear_refused(m: StepContext, peer: str, refused: Refused) -> None:
         m.say(Refusal(peer, f"{refused.reason.value}: {why}"))
         m.observations = evolve(m.observations, went_back=m.observations.went_back | {peer})
         return
-    # Otherwise: its operator mends its options and starts it again, and it ends by the refusal
-    # of its former process; or a peer that has got another store since is taken for a stranger.
+    # Otherwise: an operator corrects the options and starts this member again, and a refusal of
+    # the former process ends it; or a peer that has another store by now is taken for a stranger.
     if refused.meeting not in ("", meeting(m, peer)):
         m.say(Refusal(peer, f"it refused an earlier process or connection: {refused.reason.value}"))
         return
@@ -132,11 +132,11 @@ def hear_refused(m: StepContext, peer: str, refused: Refused) -> None:
 
 
 def _cannot_join(m: StepContext, peer: str, verdict: Abort) -> None:
-    """`peer` and this store can never be in one cluster; decide the consequence here.
+    """Decide what follows from this: `peer` and this store can never be in one cluster.
 
-    Only the newcomer stops, a running view is not disturbed.  Before there is one, all that
-    count stop (I2, I4).  A newcomer stops if all members in reach refuse it, and a member
-    that waits for the others if so many of them are strangers that it would wait for ever.
+    A running view is not disturbed.  Before there is one, all electors and members stop (I2, I4).
+    A newcomer stops if all members in reach refuse it.  A member that waits for others stops if so
+    many of them are strangers that it would wait for ever.
     """
     tip = m.view
     seats = frozenset() if tip is None else tip.members | tip.electors

@@ -1,4 +1,4 @@
-"""Heartbeats: where on the chain each member is, so that one that missed something hears of it.
+"""Heartbeats tell where on the chain each member is, so that members notice what they missed.
 
 Source: join protocol, 3.5.
 """
@@ -24,8 +24,8 @@ def hear_heartbeat(m: StepContext, peer: str, beat: Heartbeat) -> None:
     m.notice(beat.seat)
     lineage = m.record.lineage
     if lineage.id_at(beat.number) != beat.tip:
-        # A heartbeat of no later view is of a time before our tip: that its sender has gone on
-        # since can be known already, and stays so.
+        # A heartbeat with a smaller number is older than our tip.  It does not show that its
+        # sender has gone on, but takes back nothing that is known of that.
         if beat.number >= lineage.length:
             m.observations = m.observations.with_beyond(beat.seat)
         m.send(peer, hello(m, peer))
@@ -34,7 +34,7 @@ def hear_heartbeat(m: StepContext, peer: str, beat: Heartbeat) -> None:
     elif beat.is_frozen:
         m.observations = m.observations.with_beyond(beat.seat)
     elif _waits_for(m, beat.seat):
-        # Our hello was lost, or came before a member was active; no other one begins again.
+        # Our hello was lost, or came before a member was active; nothing else starts this again.
         m.send(peer, hello(m, peer))
 
 

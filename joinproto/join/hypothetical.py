@@ -17,7 +17,7 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.view import Kind, Position, Seat, View
 from joinproto.machine.vocabulary import Options, Signature, Status, Store
 
-# Where a store's data ends if no member tells: no frame that any member would name.
+# Where a store's data ends if that is not given: a frame number that is never given.
 SOMEWHERE = 2**62
 
 
@@ -33,10 +33,10 @@ class At:
 class ChainStatus(Status):
     """A status with the fields for these rules alone.
 
-    `lineage`: names of views, the oldest first, the tip last; empty: not told.  The initial
-    signature, and the final one of a clean store, are added where they are left out. `position`:
-    None with `has_position`: no frame.  `electors`: ids of all that may vote, the absent ones too;
-    None means those that are there.
+    `lineage`: names of views, the oldest first, the tip last; empty if not given.  The initial
+    signature, and the final one of a clean store, are added where they are left out.  `position`:
+    None with `has_position` means no frame.  `electors`: ids of all that may vote, the absent ones
+    too; None means those that are there.
     """
 
     lineage: tuple[str, ...] = field(default=(), kw_only=True)
@@ -46,7 +46,7 @@ class ChainStatus(Status):
 
 
 def as_told(status: Status) -> ChainStatus:
-    """Return the status with the fields for these rules: told, or their defaults."""
+    """Return the status with the fields for these rules, given or by default."""
     if isinstance(status, ChainStatus):
         return status
     return ChainStatus(**asdict(status, recurse=False))
@@ -58,9 +58,9 @@ Path: TypeAlias = tuple[Signature | None, ...]
 
 @define(eq=False)
 class HypotheticalView:
-    """The members, with the way that each store has gone.
+    """The given members, with the path of each store.
 
-    `closes`: for the id of each CLOSE, where it starts.
+    `closes`: for the id of each CLOSE, the position where it starts.
     """
 
     members: tuple[ChainStatus, ...]
@@ -69,7 +69,7 @@ class HypotheticalView:
 
     @classmethod
     def of(cls, given: tuple[Status, ...]) -> HypotheticalView:
-        """Return the members with their ways, told or taken; see the head of `rules.py`."""
+        """Return the members with their paths, given or by default as `rules.py` says."""
         members = tuple(map(as_told, given))
         told = tuple(map(told_path, members))
         paths = tuple(
@@ -91,7 +91,7 @@ class HypotheticalView:
             if status.store is Store.CLEAN and status.has_position:
                 ends.setdefault(ids[-1], []).append((_age(path, status), at))
         for close, told in ends.items():
-            # Two that tell different ends: a member that has less is not clean (S2).
+            # If two give different ends, the one that has less is not clean (S2).
             _, at = max(told, key=lambda item: (item[0], _seq(self.members[item[1]])))
             self.closes[close] = _told_position(self.members[at], self.paths[at])
 
@@ -113,8 +113,9 @@ class HypotheticalView:
     def lineage(
         self, path: Path, *, electors: frozenset[Seat], options: str, seats: frozenset[Seat] | None
     ) -> Lineage:
-        """Return the views of a way.  `seats`: the members of each, None means those that know
-        it.
+        """Return the lineage of a path.
+
+        `seats`: the members of each view; None means those whose stores know the view.
         """
         ids = ids_of(path)
         views: list[View] = []
@@ -160,7 +161,7 @@ class HypotheticalView:
         elif status.store is Store.CLEAN:
             position = self.closes[ids[-1]]
         elif held is not None:
-            # Said to be dirty, and nothing shows that it has all that was closed.
+            # The store is dirty, and nothing shows that it has all of the CLOSE.
             position = Position(held, SOMEWHERE)
             unfinished = tip is not None and not tip.is_open
         return Answer(
@@ -175,7 +176,7 @@ class HypotheticalView:
 
 @lru_cache(maxsize=256)
 def ids_of(path: Path) -> tuple[str, ...]:
-    """Return the ids of the views on this way: each stands for all before it."""
+    """Return the ids of the views on this path: each stands for all before it."""
     found: list[str] = []
     for name in path:
         parent = found[-1] if found else ""
@@ -234,7 +235,7 @@ def _place(path: Path, name: Signature) -> int:
 
 
 def _age(path: Path, status: ChainStatus) -> int:
-    """Return the number of the view in which the told position lies, 0 for none."""
+    """Return the number of the view in which the given position lies, 0 for none."""
     at = status.position
     return 0 if at is None or at.view not in path else _place(path, at.view) + 1
 

@@ -1,15 +1,14 @@
 """Ids of views: a hash of all fields or, in a searched world, the fields themselves.
 
-Two ways to make an id, both a function `Digest` from facts to an id.  Equal facts give
-equal ids, and different facts give different ids: everything else rests on this.
+There are two ways to make an id.  Each is a function `Digest` from facts to an id.  Equal facts
+give equal ids, and different facts give different ids: everything else rests on this.
 
     by_hash      64 hexadecimal digits: SHA-256 over `encode(facts)`; what ships
     by_content   a `Name`, the facts themselves; for worlds that are searched
 
-A hash cannot be searched well: members are renamed for symmetry, and a hash of `a` does
-not become the hash of `b`.  A number drawn from a counter is worse, because it depends on
-which view was met first.  A `Name` is small, equal in every process, and renamed like any
-other value.
+A hash does not suit a search: a search renames members for symmetry, and the hash of `a` does not
+become the hash of `b`.  A number drawn from a counter is worse, because it depends on which view
+was met first.  A `Name` is small, equal in every process, and renamed like any other value.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ if TYPE_CHECKING:
     from joinproto.join.view import Facts, Kind, Position, Seat
 
 Digest: TypeAlias = "Callable[[Facts], ViewId]"
-"""The function that makes ids; one for all members of a cluster."""
+"""A function that makes ids.  All members of a cluster use the same one."""
 
 HEADER = b"joinproto view 1\n"
-"""First bytes of every encoding: the kind of the hashed value, and the version of the encoding.
+"""The first bytes of every encoding: the kind of the hashed value, and the encoding's version.
 
-A field that is added or that changes its meaning is a new version, and a new version has a
-new header.  So no view of one version is ever read as a view of another.
+An added field, or a new meaning of a field, makes a new version, which has a new header.  So a
+view of one version is never read as a view of another.
 """
 
 SHORT = 8
-"""Digits of a hash that a person is shown."""
+"""How many digits of a hash are shown to a person."""
 
 
 # -- by hash -------------------------------------------------------------------------------
@@ -49,12 +48,12 @@ def by_hash(facts: Facts) -> str:
 
 
 def encode(facts: Facts) -> bytes:
-    """Return the one encoding of `facts`; it can be read back, so it has no second reading.
+    """Return the only encoding of `facts`.  It can be read back, so different facts differ in it.
 
-    Every value begins with a letter for its kind, and a text or a list with its length, so that no
-    name can imitate the next field.  Sets are sorted by code point. Text is UTF-8 as it stands: two
-    spellings of an accented letter are two names, because folding them depends on the version of
-    Unicode and members do not all have the same.
+    Every value begins with a letter for its type.  A text or a list also states its length, so no
+    name can imitate the next field.  Sets are sorted by code point.  Text is UTF-8, and is not
+    normalized: two spellings of an accented letter are two names, because normalization depends on
+    the version of Unicode, which may differ between members.
     """
     position = facts.position
     return HEADER + _encoded(
@@ -83,7 +82,7 @@ def _encoded(value: object) -> bytes:
     match value:
         case None:
             return b"n"
-        case bool():  # before int: for Python a bool is one, too
+        case bool():  # before int, because a bool is an int in Python
             return b"t" if value else b"f"
         case int():
             return b"i%d;" % value
@@ -103,11 +102,11 @@ def _encoded(value: object) -> bytes:
 
 @frozen(cache_hash=True, eq=False, unsafe_hash=True)
 class Name:
-    """A view's facts as its id, the ancestors' in turn.
+    """A view's facts, used as its id; `parent` has the parent's facts in the same way.
 
-    The position is told by the number of its view, not by that view's name: the view is an
-    ancestor, so the number is enough, and a name stays as long as its chain.  `number`
-    stands first because names differ in it most often.
+    `position` names its view by the view's number.  That view is an ancestor, so the number is
+    enough, and a name grows only with its chain.  `number` is the first field because names differ
+    in it most often.
     """
 
     number: int
@@ -119,7 +118,7 @@ class Name:
     parent: Name | None = field(repr=False)
 
     def __eq__(self, other: object) -> bool:
-        # Most that are equal are one object, and its ancestors need not be looked at.
+        # Most equal names are the same object, whose ancestors need not be compared.
         if self is other:
             return True
         if type(other) is not Name:
@@ -140,11 +139,11 @@ class Name:
 
 
 ViewId: TypeAlias = str | Name
-"""Text on a wire and on a disk, a `Name` in a searched world; only equality has a meaning."""
+"""Text on a wire and on a disk, a `Name` in a searched world.  Compare ids for equality only."""
 
 
 def by_content(facts: Facts) -> Name:
-    """Return the facts as an id.  All their ancestors' ids are names, too."""
+    """Return the facts as an id.  The ids of all ancestors must be names, too."""
     if isinstance(facts.parent, str):
         raise MisuseError(
             "a view cannot be called by its content if its parent is called by a hash",
@@ -169,8 +168,8 @@ def by_content(facts: Facts) -> Name:
 
 
 def _place(position: Position, ancestor: Name | None) -> tuple[int, int]:
-    # A position off the chain would be told by the number of another view, and two
-    # different views would be one for the search.
+    # A position off the chain would get the number of another view, and the search would
+    # take two different views for the same one.
     while ancestor is not None:
         if ancestor == position.view:
             return ancestor.number, position.seq
@@ -182,7 +181,7 @@ def _place(position: Position, ancestor: Name | None) -> tuple[int, int]:
 
 
 def short(view_id: ViewId | None) -> str:
-    """Return an id as a person reads it: enough to tell apart, never enough to compare."""
+    """Return a short form of an id for people.  It is not exact: never compare short forms."""
     if view_id is None:
         return "none"
     if isinstance(view_id, str):

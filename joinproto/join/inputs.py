@@ -63,7 +63,7 @@ class UpdateDone:
 
 @frozen
 class Appended:
-    """Frames of `view`, from `first` to `seq`, are durable; `first` None: `seq` alone."""
+    """Frames of `view`, from `first` to `seq`, are durable; with `first` None only frame `seq`."""
 
     view: ViewId
     seq: int
@@ -72,7 +72,7 @@ class Appended:
 
 @frozen
 class Read:
-    """Reads have come together, to be confirmed."""
+    """Reads have arrived, and wait to be confirmed."""
 
 
 @frozen
@@ -94,7 +94,7 @@ class RegisterSays:
 
 @frozen
 class RegisterFree:
-    """The outside register has no successor of `parent`; asked at `asked`, by `question`."""
+    """The outside register answers `ReadRegister` with these fields: `parent` has no successor."""
 
     parent: ViewId
     asked: float

@@ -1,12 +1,12 @@
-"""The choice of members for the next view: of those that answered, a group that all hear each
+"""The choice of members for the next view: a group of those that answered, which all hear each
 other.
 
-A view is active once each member has heard of each other one that it is ready, and a member that
-does not hear a member of its view asks for another.  So two that do not hear each other in one
-view end it, and a member that keeps both ends the next one, too.
+A view is active once each member has heard from every other member that it is ready, and a member
+that does not hear a member of its view asks for another view.  So two members that do not hear each
+other end their view, and the next view that has both, too.
 
-Source: join protocol, 3.4.  Nothing here is about safety: it only says which of those that may be
-in a view is in it.
+Source: join protocol, 3.4.  Safety does not depend on this module: it only selects members among
+those that may be in the view.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from attrs import frozen
 from joinproto.join.view import Seat, View
 
 GROUPS_MAX = 1_000
-"""The most groups to compare; with five members that are cut at random there are ten at most."""
+"""The most groups to compare; five members have six at most."""
 
 
 @frozen(cache_hash=True)
 class CutPairs:
-    """`pairs`: which member does not hear which, by name; one that says so is enough."""
+    """`pairs`: names (a, b), where a reports that it does not hear b; one report is enough."""
 
     pairs: frozenset[tuple[str, str]] = frozenset()
 
@@ -58,9 +58,9 @@ class CutPairs:
 
 @frozen
 class JointView:
-    """Those behind one tip that may go on together.  `apart`: which member does not hear which.
+    """Selects members that may form the view after `tip`.  `apart`: which do not hear each other.
 
-    `outside`: an outside register chooses, and no majority is needed.
+    `outside`: an outside register chooses, so no majority is needed.
     """
 
     tip: View
@@ -77,7 +77,7 @@ class JointView:
         """Return the members of the next view: all that are `there`, unless some of these are
         apart.
 
-        One of each of the `needs` is in it; where no group has them, all go on.
+        A seat of each set in `needs` is in it; if no group has that, all go on.
         """
         seats = {seat.member: seat for seat in there}
         if not self.apart.among(seats.keys()):
@@ -89,12 +89,12 @@ class JointView:
 
         def worth(group: frozenset[Seat]) -> tuple[bool, bool, bool, int, int]:
             has_n = was_active or len(group) >= self.tip.wait_for
-            # One that hears no majority is suspended, and so are all if it orders the frames.
+            # A member that hears no majority is suspended; all are if it orders the frames.
             serve = all(map(self._hears_majority, group))
             may = self.may_choose(group)
             return has_n, may, serve, len(group & self.tip.members), len(group)
 
-        # Of equal ones the first: `groups` has them in the same order each time.
+        # The first of equal groups: `groups` has them in the same order each time.
         return max(may, key=worth, default=there)
 
     def may_choose(self, group: Collection[Seat]) -> bool:
@@ -102,10 +102,10 @@ class JointView:
         return self.outside or self.tip.is_majority(group)
 
     def others_may_choose(self, me: str, misses: frozenset[str]) -> bool:
-        """Return whether electors may hear each other that are a majority.
+        """Return whether a majority of the electors may hear each other.
 
-        `misses`: the members that `me` does not hear.  A link of which no member has spoken is
-        taken for the best.
+        `misses`: the members that `me` does not hear.  A link on which no member has reported is
+        assumed to work.
         """
         names = {seat.member: seat for seat in self.tip.electors}
         groups = self.apart.as_told_by(me, misses).groups(names.keys())
@@ -117,7 +117,7 @@ class JointView:
 
 
 def _groups(deaf: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
-    """Yield them as Bron and Kerbosch do (1973, with a pivot), those that hear the most first."""
+    """Yield groups as Bron and Kerbosch do (1973, with a pivot), from those that hear the most."""
 
     def grow(
         group: frozenset[str], more: list[str], done: frozenset[str]
@@ -126,7 +126,7 @@ def _groups(deaf: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
             if not done:
                 yield group
             return
-        # Each group has the pivot, or one that is apart from it.
+        # Each group has the pivot, or a member that is apart from it.
         pivot = min((*more, *sorted(done)), key=lambda name: len(deaf[name].intersection(more)))
         for name in [one for one in more if one == pivot or one in deaf[pivot]]:
             more = [other for other in more if other != name]

@@ -1,4 +1,4 @@
-"""Learning: a view is chosen, or another member is ready in it, and the consequences.
+"""Learning: the consequences when a view is chosen, or another member is ready in it.
 
 Source: join protocol, 3.3 to 3.5; rule S2.
 """
@@ -12,7 +12,7 @@ from joinproto.join.view import View
 
 
 def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
-    """These views are chosen, one behind the other; the last one is the tip now."""
+    """Take over chosen views, each the successor of the one before; the last is the new tip."""
     before = m.record.lineage.find(views[0].parent) if views[0].parent else None
     tip = views[-1]
     m.say(*map(Learned, views))
@@ -23,8 +23,8 @@ def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
     m.tries = 0
     m.timers = m.timers.learned()
     m.patience_until = None
-    # A CLOSE of a view that ran while this process did is meant for it, too.  One that was started
-    # later learns of it from others that were, and takes part in the restart.
+    # A CLOSE of a view that ran during this process is meant for it, too.  A process that was
+    # started later learns the CLOSE from others, and takes part in the restart.
     if not tip.is_open and (m.ready_in is not None or m.saw_it_run or m.closes):
         m.is_done = True
     if not tip.is_open:
@@ -46,7 +46,7 @@ def _went_on_without(
     m: StepContext, now: float, before: View | None, views: tuple[View, ...]
 ) -> bool:
     """Return whether the others have gone on for so long that it may not stop them any more."""
-    # One that answers a ballot late is left out of one view, and is in the next one.
+    # A member that answers a ballot late is left out of one view, and is in the next one.
     is_late = m.closes_until is not None and now >= m.closes_until
     return is_late and any(m.seat not in view.members for view in (before, *views) if view)
 
@@ -61,7 +61,7 @@ def hear_ready(m: StepContext, peer: str, heard: Ready) -> None:
         return
     m.observations = m.observations.with_ready(heard.seat)
     if m.ready_in == tip.id and heard.seat in tip.members:
-        # It may have learned of the view after we said so.
+        # The peer may have learned of the view after we said that we are ready.
         m.send(peer, Ready(tip.id, m.seat))
     if m.leaves and m.seat not in tip.members:
         _hear_of_leaving(m, tip)
@@ -69,7 +69,7 @@ def hear_ready(m: StepContext, peer: str, heard: Ready) -> None:
 
 def _hear_of_leaving(m: StepContext, tip: View) -> None:
     if m.config.outside:
-        # The register tells every member; one that is ready has the data.
+        # Every member can ask the register; one member that is ready has the data.
         others, enough = tip.members, 1
     else:
         others = tip.electors - {m.seat}

@@ -1,9 +1,9 @@
 """A store's chain of views, and how two of them compare.
 
-The last `VIEWS_KEPT` views are kept, the older ones are forgotten.  No hash is carried
-along for those: each id is made of its view's facts, the parent's id among them, so an id
-stands for the whole way to it.  The oldest kept view names its parent; that id *is* the
-running hash of all that was forgotten, and no member can forget to advance it.
+The last `VIEWS_KEPT` views are kept, the older ones are forgotten.  No separate hash of those is
+needed: each id is made of its view's facts, the parent's id among them, so an id stands for the
+whole path to it.  The oldest kept view names its parent; that id is the running hash of all
+forgotten views.
 
 So a lineage knows the ids at these numbers, here after 2,000 views:
 
@@ -11,8 +11,8 @@ So a lineage knows the ids at these numbers, here after 2,000 views:
     initial       parent of    kept
     signature     the oldest
 
-Two lineages are compared at the numbers that both know.  Equal at one number: equal at all
-smaller ones.  Different at one number: different at all larger ones.
+Two lineages are compared at the numbers that both know.  If they are equal at one number, they
+are equal at all smaller ones.  If they differ at one number, they differ at all larger ones.
 
 Source: join protocol, 3.2; rules R1, R2, J2, J3.
 """
@@ -29,16 +29,16 @@ from joinproto.join.ids import Digest, ViewId, by_hash, short
 from joinproto.join.view import Kind, Position, View, verify_id, verify_successor
 
 VIEWS_KEPT = 1_000
-"""Views that a store keeps.  A store that missed more cannot show how it belongs."""
+"""How many views a store keeps.  A store that missed more cannot show where it belongs."""
 
 
 @frozen
 class Lineage:
-    """The way from the founding to the tip, as far as it is remembered.
+    """The path from the founding to the tip, as far as it is kept.
 
-    `views`: the kept ones, the tip last; each stands behind the one before.  `initial`: the initial
-    signature, set with the first view and never changed (S1).  Made by `append`, or by `lineage_of`
-    from received or stored views.
+    `views`: the kept views, the tip last; each follows the one before.  `initial`: the initial
+    signature, set with the first view and never changed (S1).  `append` extends a lineage, and
+    `lineage_of` makes one from received or stored views.
     """
 
     views: tuple[View, ...] = ()
@@ -84,7 +84,7 @@ class Lineage:
         return next(known, None)
 
     def find(self, view_id: ViewId) -> View | None:
-        """Return the kept view with this id."""
+        """Return the kept view with this id, None if there is none."""
         for view in reversed(self.views):
             if view.id == view_id:
                 return view
@@ -93,8 +93,8 @@ class Lineage:
     def append(self, view: View, *, keep: int = VIEWS_KEPT) -> Lineage:
         """Return the lineage with `view` as its tip and the last `keep` views, 1 or more.
 
-        Raises `Malformed` unless the view may stand behind the tip.  Its id is believed; for
-        a view from outside, ask `verify_id` before.
+        Raises `Malformed` unless the view may follow the tip.  The view's id is not verified:
+        for a view from outside, call `verify_id` first.
         """
         if self.tip is None:
             require("first view", view.kind is Kind.FOUND, Verbatim(str(view)), "a FOUND")
@@ -108,10 +108,10 @@ class Lineage:
 def lineage_of(
     views: Iterable[View], initial: ViewId | None, *, digest: Digest = by_hash
 ) -> Lineage:
-    """Return a lineage that was received or read, after looking at every view and link.
+    """Return the lineage of received or stored views, after verifying every view and link.
 
-    Raises `Malformed`.  `initial` of a lineage whose first view is forgotten cannot be
-    verified here; a wrong one is found when it is compared with that of another store.
+    Raises `Malformed` if one is wrong.  `initial` cannot be verified here if the second view is
+    forgotten; a wrong one is found when the lineage is compared with that of another store.
     """
     kept = tuple(views)
     for view in kept:
@@ -123,9 +123,9 @@ def lineage_of(
 
 
 def linked(kept: tuple[View, ...], initial: ViewId | None) -> Lineage:
-    """Return the lineage of these views, one at least, whose ids are verified already.
+    """Return the lineage of these views, at least one, whose ids are verified already.
 
-    Raises `Malformed` unless each may stand behind the one before.
+    Raises `Malformed` unless each may follow the one before.
     """
     first = kept[0]
     require("initial signature", initial is not None, None, "the id of the FOUND")
@@ -143,8 +143,8 @@ def linked(kept: tuple[View, ...], initial: ViewId | None) -> Lineage:
 def verify_position(what: str, position: Position | None, lineage: Lineage) -> None:
     """Raise `Malformed` if this lineage shows that there is no such frame on the way to its tip.
 
-    A frame of a forgotten view is believed: 1,000 changes without a frame are odd, but no
-    reason to stop a cluster.
+    A frame of a forgotten view is accepted: 1,000 changes without a frame are odd, but no reason
+    to stop a cluster.
     """
     if position is None:
         return
@@ -153,7 +153,7 @@ def verify_position(what: str, position: Position | None, lineage: Lineage) -> N
         found = Verbatim(f"a frame of {short(position.view)}")
         require(what, lineage.forgotten > 0, found, "a frame of a view on this chain")
         return
-    # At each frame that is appended: words only where it is wrong.
+    # This runs for each frame that is appended, so texts are made only where it is wrong.
     if not view.is_open:
         raise Malformed(what, Verbatim(f"a frame of {view}"), "a view in which frames are sent")
     before = 0 if view.position is None else view.position.seq
@@ -173,7 +173,7 @@ class Order(Enum):
     AHEAD = "ahead"
     DIVERGED = "diverged"  # one view with two successors: a split brain, or a forced recovery
     FOREIGN = "foreign"  # of another cluster
-    UNKNOWN = "unknown"  # behind or diverged: the deciding views are forgotten
+    UNKNOWN = "unknown"  # the views that would show it are forgotten
 
 
 @frozen
@@ -181,10 +181,10 @@ class Comparison:
     """The relation of one lineage to another, and its evidence.
 
     `common`: the last view known to be on both, None if there is none.  Its number is
-    `common_number`, 0 for none.  The last view that *is* on both has a number from `common_number`
-    to `common_max`: more is not known where they differ, because it is forgotten. `one_beyond`,
-    `other_beyond`: the kept views of each side that surely are not on the other, the oldest first.
-    Between `common_max` and these, more may be forgotten.
+    `common_number`, 0 for none.  The last view that really is on both has a number from
+    `common_number` to `common_max`; the views between are forgotten.  `one_beyond`, `other_beyond`:
+    the kept views of each side that are surely not on the other, the oldest first.  Views between
+    `common_max` and these may be forgotten.
     """
 
     order: Order
@@ -196,19 +196,18 @@ class Comparison:
 
 
 def compare(one: Lineage, other: Lineage) -> Comparison:
-    """Return how `one` stands to `other`: `BEHIND` means that `other` is longer.
+    """Return the relation of `one` to `other`: `BEHIND` means that `other` continues `one`.
 
-    Exact whenever the two know an id at a common number where it matters: always if the
-    kept views overlap or touch.  An empty lineage is the beginning of every other one.
-    Raises `Malformed` if two lineages of different clusters share a view.
+    It is always known if the kept views overlap or touch.  An empty lineage is the beginning of
+    every other one.  Raises `Malformed` if two lineages of different clusters share a view.
     """
     shorter = min(one.length, other.length)
     equal, different = 0, None
     for number in _numbers_known(one, other):
         if one.id_at(number) == other.id_at(number):
             equal = number
-            # An id stands for its ancestors, so this cannot be: a member wrote a wrong
-            # initial signature alongside views of another cluster.
+            # An id stands for its ancestors, so correct members never cause this: a member wrote
+            # a wrong initial signature alongside views of another cluster.
             expected = f"none, because they differ at view {different}"
             require("view of two lineages", different is None, number, expected)
         elif different is None:
@@ -236,7 +235,7 @@ def compare(one: Lineage, other: Lineage) -> Comparison:
 
 
 def _numbers_known(one: Lineage, other: Lineage) -> Iterable[int]:
-    """Return the numbers at which both know an id, the smallest first."""
+    """Yield the numbers at which both know an id, the smallest first."""
     shorter = min(one.length, other.length)
     if shorter > 0:
         yield 1
@@ -250,8 +249,8 @@ def _beyond(lineage: Lineage, number: int) -> tuple[View, ...]:
 def follow(own: Lineage, other: Lineage, *, keep: int = VIEWS_KEPT) -> Lineage:
     """Return the lineage of a store that knows `own` after it has learned `other`.
 
-    The longer of the two if it continues where the shorter one ends.  Raises `Malformed` otherwise,
-    also if that is not known: no store leaves its chain for one that may be another.
+    That is the longer of the two, if it continues the shorter one.  Raises `Malformed` otherwise,
+    and if that is unknown: no store leaves its chain for one that may be another.
     """
     order = compare(own, other).order
     if order in (Order.EQUAL, Order.AHEAD):

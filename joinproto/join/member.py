@@ -145,7 +145,7 @@ class Member:
         self.hook(now, what)
         self._take(*step(self.state, steps.happen, now, what))
         if isinstance(what, inputs.Appended):
-            # A record that is still to be written must not take the frame back.
+            # A record that is not written yet must not undo the frame.
             self._out.renew(self.record)
 
     def peer_up(self, now: float, peer: str, *, confirms: bool = True) -> None:

@@ -1,9 +1,8 @@
-"""Messages between members besides those of the choice, and a member's requests to its host.
+"""Messages between members, except those of the choice, and a member's requests to its host.
 
-Every message may arrive late, twice, or never, also at a later process of that name.  Most tell a
-fact that stays true.  `Refused` and `Confirmed` name the message that they answer.  From the others
-nothing is concluded that needs them to be new: see the table in the join protocol, 3.9.
-
+Every message may arrive late, twice, or never, and also at a later process of the receiver.  Most
+messages state a fact that stays true.  `Refused` and `Confirmed` name the message that they answer.
+No receiver relies on the others being new: see the table in the join protocol, 3.9.
 Source: join protocol, 3.3 to 3.5, 3.8 and 3.9.
 """
 
@@ -30,9 +29,10 @@ from joinproto.machine.vocabulary import Reason
 class Hello:
     """Here I am, with this store: tell me the views I do not know, or take me in.
 
-    `number`: of the tip, 0 for none.  `initial`: the initial signature, None if empty.
-    `hears`: the peers to which a newcomer is connected, by name; a member of the tip says none.
-    `meeting`: stands for this process and its connection to the receiver; older versions say none.
+    `number`: the tip's number, 0 for none.  `initial`: the initial signature, None if the store is
+    empty.  `hears`: the names of the peers to which a newcomer is connected; empty from a member of
+    the tip.  `meeting`: identifies this process and its connection to the receiver; empty from
+    older versions.
     """
 
     status: Answer
@@ -61,7 +61,7 @@ class Welcome:
 class Refused:
     """You cannot join: `reason`, with the found and the expected value (J3, I2, I4).
 
-    `meeting`: of the hello that this answers; older versions say none.
+    `meeting`: that of the hello that this answers; empty if it answers none, or an older version's.
     """
 
     reason: Reason
@@ -75,7 +75,7 @@ class Refused:
 
 @frozen(cache_hash=True)
 class Ready:
-    """This store has the data of the view where it starts, and said so on its disk."""
+    """This store has the data with which the view starts, and has written down that it is ready."""
 
     view: ViewId
     seat: Seat
@@ -109,7 +109,7 @@ class Heartbeat:
 
 @frozen(cache_hash=True)
 class Confirm:
-    """To an elector: does this view still stand?  `number`: of the question, in this process."""
+    """To an elector: does this view still stand?  `number`: the question's, in this process."""
 
     view: ViewId
     number: Annotated[int, AtLeast(1)]
@@ -231,8 +231,10 @@ class ReadRegister:
 
 @frozen
 class ReadsConfirmed:
-    """Answer the reads that `read` gave numbers up to `upto`: all that was acknowledged before
-    they began is on the disk, or will be known to be committed."""
+    """Answer the reads to which `read` gave the numbers up to `upto`.
+
+    All that was acknowledged before they began is on the disk, or will be known to be committed.
+    """
 
     upto: int
 

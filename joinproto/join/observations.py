@@ -1,6 +1,6 @@
 """A member's observations of the others: a value, lost when its process ends.
 
-Nothing here is on a disk, and most of it is about the tip, so a new view makes it worthless.
+Nothing here is on a disk, and most of it is about the tip, so a new view makes that void.
 
 Source: join protocol, 3.3 to 3.6.
 """
@@ -17,7 +17,10 @@ from joinproto.join.view import Seat, View, names_of
 
 @frozen(cache_hash=True)
 class Doubt:
-    """An elector over a new connection: question `number` asks it whether the view stands."""
+    """An elector, heard over a new connection, that has not answered whether the view stands.
+
+    `number`: that of the question.
+    """
 
     peer: str
     number: int
@@ -25,17 +28,17 @@ class Doubt:
 
 @frozen(kw_only=True, cache_hash=True)
 class Observations:
-    """The member, and the facts known of it.
+    """What a member knows of the others.
 
     `in_reach`: names of peers that it is connected to.  `answers`: to the present ballot
     about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in;
     `transients`: those of them that keep nothing.
     `beyond`: seats that are known to have answered a ballot about the tip, or to know a later view.
     `strangers`: names of peers with stores of another cluster.  `replaced`: names of members of
-    the tip that are here with other stores.  `apart`: the members that said, when they answered,
-    that they do not hear whom.  `went_back`: names of those whose stores were last found to be
-    older copies. `doubts`: members that have not said yet, over a new connection, that the view
-    stands.  `older`: peers that do not understand that question.
+    the tip that are here with other stores.  `apart`: which members do not hear each other, by
+    their answers.  `went_back`: names of those whose stores were last found to be older copies.
+    `doubts`: electors that have not confirmed over a new connection that the view stands.
+    `older`: names of peers that do not understand that question.
     """
 
     in_reach: frozenset[str] = frozenset()
@@ -58,12 +61,12 @@ class Observations:
         return evolve(self, in_reach=self.in_reach | {peer}, older=older)
 
     def doubting(self, peer: str, number: int) -> Observations:
-        """The peer was asked, as question `number`, whether the view stands."""
+        """Return the observations once `peer` was asked by question `number` if the view stands."""
         others = frozenset(doubt for doubt in self.doubts if doubt.peer != peer)
         return evolve(self, doubts=others | {Doubt(peer, number)})
 
     def sure_of(self, peer: str, number: int) -> Observations:
-        """The peer said so, in answer to question `number`."""
+        """Return the observations once `peer` confirmed the view in answer to `number`."""
         left = (one for one in self.doubts if one.peer != peer or one.number > number)
         return evolve(self, doubts=frozenset(left))
 
@@ -91,7 +94,7 @@ class Observations:
         )
 
     def answered(self, answer: Answer, misses: frozenset[str] = frozenset()) -> Observations:
-        """A member has one store: an answer of its former life is worth nothing now."""
+        """Return the observations with this answer, in place of the member's earlier ones."""
         name = answer.seat.member
         others = (item for item in self.answers if item.seat.member != name)
         return evolve(
@@ -106,7 +109,7 @@ class Observations:
         return evolve(self, answers=answers)
 
     def asking(self) -> Observations:
-        """A ballot begins: which members hear which is asked again, as links come and go."""
+        """Return the observations for a new ballot: which members hear which is asked again."""
         return evolve(self, apart=CutPairs()) if self.apart.pairs else self
 
     def with_ready(self, seat: Seat) -> Observations:
@@ -131,7 +134,7 @@ class Observations:
         return evolve(self, beyond=self.beyond | {seat})
 
     def knowing(self, went_back: frozenset[Seat]) -> Observations:
-        """Return the same where the stores of these have gone back, and no others that answered."""
+        """Return the observations where, of those that answered, only these seats went back."""
         answered = {item.seat.member for item in self.answers}
         names = self.went_back - answered | names_of(went_back)
         return evolve(self, went_back=names) if names != self.went_back else self
@@ -140,7 +143,7 @@ class Observations:
         return evolve(self, strangers=self.strangers | {peer})
 
     def noticing(self, seat: Seat, tip: View | None) -> Observations:
-        """A member that is here with another store is not the member that the tip knows."""
+        """Return the observations once `seat` is heard, which may replace a member of the tip."""
         if tip is None or seat in tip.members or seat.member not in names_of(tip.members):
             return self
         return evolve(self, replaced=self.replaced | {seat.member})
@@ -153,7 +156,7 @@ class Observations:
         return frozenset(doubt.peer for doubt in self.doubts)
 
     def is_majority(self, tip: View, me: Seat) -> bool:
-        """Return whether most electors of the tip are heard, and none of these has gone on."""
+        """Return whether a majority is heard, without electors in doubt or gone on."""
         heard = self.reached(tip, me)
         if self.doubts:
             heard = frozenset(seat for seat in heard if seat.member not in self.doubted)
@@ -163,17 +166,17 @@ class Observations:
         return tip.is_majority(heard)
 
     def reached(self, tip: View, me: Seat) -> frozenset[Seat]:
-        """Return the electors of the tip to which there is a connection."""
+        """Return the electors of the tip that are connected, or are this member."""
         return frozenset(
             [seat for seat in tip.electors if seat.member in self.in_reach or seat == me]
         )
 
     def silent(self, expected: set[str]) -> set[str]:
-        """Return the seats among these that have not answered."""
+        """Return the names among these that have not answered."""
         return expected - {item.seat.member for item in self.answers}
 
     def lacks(self, tip: View, me: Seat) -> bool:
-        """Return whether a member of the tip is not there, or not with its store."""
+        """Return whether a member of the tip is not here, or not with its store."""
         here = (self.in_reach | {me.member}) - self.replaced
         return not names_of(tip.members) <= here
 
@@ -183,7 +186,7 @@ class Observations:
         return names_of(known) - self.in_reach - {me.member}
 
     def is_copy(self, seat: Seat, tip: View | None, me: Seat) -> bool:
-        """Return whether another has a store with this id; the members' are their own."""
+        """Return whether another seat has the same store id; seats of the tip are no copies."""
         own = {me} | (tip.members | tip.electors if tip is not None else set())
         if seat in own:
             return False
@@ -191,7 +194,7 @@ class Observations:
         return any(one.store_id == seat.store_id and one != seat for one in others)
 
     def is_cut_off(self, tip: View, me: Seat, config: Config) -> bool:
-        """Return whether a member of the tip would wait for ever: too many are strangers."""
+        """Return whether this member would wait for ever, because too many are strangers."""
         if config.outside:
             left = {seat for seat in tip.members if seat.member not in self.strangers}
             return len(left) < tip.wait_for

@@ -20,8 +20,8 @@ class Outbox:
     _polled: Batch | None = None  # and not yet performed
 
     def add(self, batch: Batch) -> None:
-        """Add this action after the pending ones."""
-        if batch:  # an empty one is nothing to wait for
+        """Add these actions after the pending ones."""
+        if batch:  # the host has nothing to do for an empty batch
             self._next = batch if self._next is None else both(self._next, batch)
 
     def renew(self, record: StoreRecord) -> None:

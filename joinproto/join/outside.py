@@ -1,17 +1,16 @@
 """Choosing with an outside register: an atomic compare-and-set in place of the majority.
 
-Where etcd, Consul or the like is in use, it holds "the successor of view X" and lets it
-be set once.  Then no member votes, N may be anything, and transient members may be among
-themselves.  Freezing and the answers stay: the register knows one successor, and not which
-store has the data.
+A register such as etcd or Consul holds "the successor of view X", and lets it be set once.  Then no
+member votes, N may have any value, and all members may be transient.  Freezing and the answers
+stay: the register knows the only successor, but not which store has the data.
 
     begin     freeze, durably                       Prepare ->   all
               freeze, durably                                 <- Promise
     propose   AskRegister, a compare-and-set
     decided   append what stands there, durably     Chosen  ->   all
 
-There are no ballots.  All use the same one, so a promise given to one proposer is good for
-every other one, and it means no more than "frozen".
+All attempts use the same ballot, so a promise given to one proposer is good for every other, and
+it means no more than "frozen".
 
 Source: join protocol, 3.7.
 """
@@ -50,7 +49,7 @@ class OutsideChoice(Chooser):
         attempt = self.attempt
         if attempt is None or attempt.proposed is not None:
             return False
-        # Which stores there are is unknown before the founding, register or not.
+        # Before the founding nothing says which stores there are, with a register or without.
         return self.record.tip is not None or self._founders_answered(attempt.answered)
 
     def begin(self, also: Iterable[str] = ()) -> Step:
@@ -80,7 +79,7 @@ class OutsideChoice(Chooser):
             case Prepare():
                 record, persisted = self._frozen()
                 answer = Promise(message.parent, ONE, self.seat, None)
-                # To all: one that begins later need not ask again.
+                # To all, so that a member that begins later need not ask again.
                 told = self._send({sender, *self._all}, answer)
                 return Step(self._with(record, self.attempt), (*persisted, *told))
             case Promise():

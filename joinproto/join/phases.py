@@ -1,8 +1,8 @@
 """The phases of a member, and the table that says which one it is in.
 
-After everything that happens, the table is asked again: the phase follows from the record and the
-observations, so no order of events can leave a member in a phase that its facts do not justify.
-The actions on the way are in the table, too.
+The table is evaluated after each event: the phase follows from the record and the observations, so
+no order of events can leave a member in a phase that its facts do not justify.  The table also has
+the actions of a member that enters a phase.
 
 Source: join protocol, 3.3 to 3.5; rules W1, I1, I7, I8, J1, P1, P2, S2.
 """
@@ -37,7 +37,7 @@ RUNNING = tuple(phase for phase in Phase if phase not in (Phase.STOPPED, Phase.A
 
 
 class Effect(Enum):
-    """The action on the way into a phase."""
+    """An action of a member that enters or leaves a phase."""
 
     CLOSE_FOR_CLIENTS = "close for clients"
     OPEN_FOR_CLIENTS = "open for clients"
@@ -49,12 +49,12 @@ class Effect(Enum):
 
 @frozen(kw_only=True)
 class Facts:
-    """The row of the table: one member, seen by itself.
+    """The row of the table: what one member knows of itself.
 
-    `has_options`: its own are those of the tip, or were when it became ready.  `has_data`: its
-    data is where the tip starts, or has grown in it since.  `is_ready`: it was ready in the tip
-    in this process.  `was_ready`: in an earlier one.  `all_ready`: so are all members of the
-    tip.  `has_n`: they are N, or N was reached before.
+    `has_options`: its options are the tip's, or were when it became ready.  `has_data`: its data
+    ends where the tip starts, or has grown in the tip since.  `is_ready`, `was_ready`: it was ready
+    in the tip in this process, in an earlier one.  `all_ready`: all members of the tip are ready.
+    `has_n`: the tip has N members, or N was reached before.
     """
 
     is_aborted: bool = False
@@ -78,12 +78,12 @@ MEMBERS = Members("I", Facts)
 _i = MEMBERS.fact
 
 ON_LEAVING = {Phase.ACTIVE: Effect.CLOSE_FOR_CLIENTS}
-"""The first action on the way out of a phase, whatever the next phase is."""
+"""The first action of a member that leaves a phase, whatever its next phase is."""
 
 
 @cache
 def standing() -> Table[Phase]:
-    """Return the table of all phases; a case's actions are done on the way into its phase."""
+    """Return the table of all phases; a case's actions are done when a member enters its phase."""
     cases = (
         Case(
             "I2",
@@ -125,7 +125,7 @@ def standing() -> Table[Phase]:
             _i("it was ready in the tip before it was stopped", was_ready=True),
             Phase.INITIALIZING,
         ),
-        # It was asked with others, and has been started again since.
+        # It answered the ballot with other options, and has been started again since.
         Case(
             "I2",
             "its options are not those of the view",
@@ -172,7 +172,7 @@ def standing() -> Table[Phase]:
 
 
 def arrows() -> tuple[Arrow[Phase], ...]:
-    """Return the one arrow of the member: whatever happens, it settles."""
+    """Return the only arrow of the member: after each event it settles."""
     return (Arrow("settle", RUNNING, standing()),)
 
 

@@ -10,8 +10,8 @@ of the older one is dropped:
 (FOUND, 5) and (CHANGE, 4) are incomparable although both are on one chain; (FOUND, 3) is
 behind both.  So neither `seq` nor the number of the view can order positions.
 
-Data that continues further is not newer for that: (FOUND, 5) is ahead of where CHANGE starts, and
-it is a tail of frames that no member acknowledged.  The views show which data is newest.
+More data is not newer data: (FOUND, 5) is ahead of where CHANGE starts, but its frames 4 and 5 are
+a tail that no member acknowledged.  The views show which data is newest.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ class PositionOrder(Enum):
     BEHIND = "behind"  # the other one has the same frames and more
     AHEAD = "ahead"
     INCOMPARABLE = "incomparable"  # each has a frame that the other has not
-    UNKNOWN = "unknown"  # a view that would tell is forgotten, or an update is unfinished
+    UNKNOWN = "unknown"  # a view that would tell is forgotten
 
 
 def compare_positions(
     one: Position | None, other: Position | None, lineages: Sequence[Lineage]
 ) -> PositionOrder:
-    """Return how the data at `one` stands to the data at `other`; None if no frame.
+    """Return the relation of the data at `one` to the data at `other`; None means no frame.
 
-    Both are on the way to the tips of `lineages`, of one cluster, where their views are
-    looked up.  Exact, unless a view that matters is forgotten in all of them.
+    Both positions are on the paths to the tips of `lineages`, which are of one cluster.  The result
+    is exact unless a view that matters is forgotten in all of them.
     """
-    one_more = other_more = False  # frames cut off so far, each in a view the other has not
+    one_more = other_more = False  # whether frames were cut off, which the other does not have
     forgotten = False
     while one is not None and other is not None and one.view != other.view:
         view, other_view = _find(one.view, lineages), _find(other.view, lineages)
         forgotten = view is None or other_view is None
         # The later view is not on the way to the earlier one, so its frames are not in the
-        # other's data: go back to where it starts.  If one view is forgotten, go back from
-        # the known one; a member that arrives at the forgotten view came from a later one.
+        # other's data: go back to where it starts.  If one view is forgotten, go back from the
+        # known one; a position that arrives at the forgotten view came from a later one.
         if other_view is not None and (view is None or view.number < other_view.number):
             other, other_more = other_view.position, True
         elif view is not None:
@@ -58,8 +58,8 @@ def compare_positions(
             return PositionOrder.UNKNOWN
 
     if forgotten and (one is None or other is None):
-        return PositionOrder.UNKNOWN  # the forgotten view was never arrived at
-    # The rest of the one is the beginning of the rest of the other.
+        return PositionOrder.UNKNOWN  # the forgotten view was never reached
+    # Both are in one view now, or one is at the start: the shorter data begins the longer.
     one_seq = 0 if one is None else one.seq
     other_seq = 0 if other is None else other.seq
     one_more = one_more or one_seq > other_seq

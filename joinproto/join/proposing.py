@@ -1,4 +1,4 @@
-"""Proposing: which view a member would have chosen, when enough have answered its ballot.
+"""Proposing: which view a member proposes once enough have answered its ballot.
 
 Source: join protocol, 3.4.
 """
@@ -25,7 +25,7 @@ BETTER = "others may be a majority that hears each other"
 
 
 def proposal(m: StepContext, now: float) -> View | None:
-    """Return the view to propose, None if there is none, and it is said why.
+    """Return the view to propose.  If there is none, report why, and return None.
 
     Raises `Malformed` where the stores contradict each other.
     """
@@ -69,8 +69,8 @@ def proposal(m: StepContext, now: float) -> View | None:
 def expected(it: Known) -> set[str]:
     """Return the names whose answers are worth waiting for.
 
-    Those in reach, where this member runs; else also those that may be on their way back:
-    the more answer, the more data is there.
+    These are the peers in reach.  A member that is not ready in the tip also waits for members
+    that may be on their way back: more answers show more data.
     """
     tip = it.view
     names = set(it.observations.in_reach)
@@ -89,9 +89,9 @@ def say_who_is_silent(m: StepContext) -> None:
 
 
 def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evidence) -> bool:
-    """Return whether others have their turns first, because they may hear more of each other.
+    """Return whether others take their turns first, because more of them may hear each other.
 
-    For one turn of each, and in this many ballots, at most.
+    It lets them for one turn of each, and in as many ballots, at most.
     """
     tip = it.view
     if tip is None or view.kind is not Kind.CHANGE:
@@ -104,7 +104,7 @@ def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evi
 
 
 def _abort_all(m: StepContext, reason: Reason) -> None:
-    """The initial members cannot start together: all of them stop, nothing is written."""
+    """Stop all initial members, because they cannot start together; nothing is written."""
     theirs = sorted({f"{item.options} at {item.seat.member}" for item in m.observations.answers})
     found = ", ".join([f"{m.config.digest} at {m.config.member}", *theirs])
     expected = "the same in all members"

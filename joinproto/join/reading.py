@@ -1,4 +1,4 @@
-"""Reads: when the view that a member serves still stood after a read had begun.
+"""Reads: whether the view that a member serves still stood after a read had begun.
 
 A member may serve in a view that all others have left, until it hears of that.  Frames that they
 acknowledge meanwhile are not on its disk.  So a read waits until a majority of the electors has
@@ -9,7 +9,7 @@ the disk of each of its members.
     read      begins, and waits                  Confirm   ->   the electors
               a majority: it may be answered     <- Confirmed
 
-Reads that come while a round is under way share the next one, so there is one round at a time.
+Reads that come while a round is under way wait for the next one, so only one is under way.
 With an outside register the register is asked instead: it names the only successor.
 
 Source: join protocol, 3.8; "ReadIndex" in Ongaro, "Consensus: Bridging Theory and Practice"
@@ -30,9 +30,9 @@ from joinproto.join.view import View, names_of
 
 
 def read(m: StepContext, now: float) -> None:
-    """Reads have come together: have them confirmed, by the round that begins next.
+    """Have the reads that came together confirmed by the round that begins next.
 
-    `reads.called` is their number from here on; it stays where they cannot be confirmed.
+    Their number is the new `reads.called`, which stays as it is if they cannot be confirmed.
     """
     tip = m.view
     if m.phase is not Phase.ACTIVE or tip is None or older_electors(m):
@@ -52,7 +52,7 @@ def older_electors(it: Known) -> frozenset[str]:
 
 
 def doubt(m: StepContext, peer: str) -> None:
-    """Ask a peer over a new connection whether the view stands, where its vote matters.
+    """Ask a peer over a new connection whether the view stands, if its vote matters.
 
     Otherwise: a member that was cut off is connected again, counts an elector that has gone on,
     and opens in the old view until it hears better.
@@ -67,7 +67,7 @@ def doubt(m: StepContext, peer: str) -> None:
 
 
 def confirm_again(m: StepContext, now: float) -> None:
-    """Ask those again that have not answered; a message may have been lost."""
+    """Repeat the questions that are not answered; a message may have been lost."""
     tip = m.view
     if tip is None or m.ready_in != tip.id:
         return
@@ -81,7 +81,7 @@ def confirm_again(m: StepContext, now: float) -> None:
 
 
 def hear_confirm(m: StepContext, peer: str, asked: Confirm) -> None:
-    """Answer that the view stands, or its successor."""
+    """Answer that the view stands, or tell its successor."""
     tip = m.view
     if tip is None:
         return
@@ -100,7 +100,7 @@ def hear_confirmed(m: StepContext, now: float, peer: str, heard: Confirmed) -> N
     if tip is None or tip.id != heard.view or m.ready_in != tip.id:
         return
     # Numbers grow as long as the process runs, and a process that is started again is not ready
-    # in a view in which it was before.  So no answer to an earlier question has this number.
+    # in a view in which it was before.  So only an answer to this question has this number.
     require(
         "number", heard.number <= m.reads.last, Verbatim(str(heard.number)), "one that was asked"
     )
@@ -111,13 +111,13 @@ def hear_confirmed(m: StepContext, now: float, peer: str, heard: Confirmed) -> N
 
 
 def register_confirms(m: StepContext, now: float, question: int) -> None:
-    """The register, asked with this number, named no successor of the tip."""
+    """Note that the register, asked by this question, named no successor of the tip."""
     if m.view is not None and question and question == m.reads.asked:
         _finish(m, now, m.view)
 
 
 def void(m: StepContext) -> None:
-    """Forget the reads that wait: the member no longer serves, and its host knows."""
+    """Forget the reads that wait: the member no longer serves, and its host knows that."""
     if m.reads.asked or m.reads.confirmed:
         m.reads = evolve(m.reads, asked=0, confirmed=frozenset())
 

@@ -1,16 +1,16 @@
-"""The view chain as a set of rules for verdicts: the shipped tables' verdict on given members.
+"""The view chain as a set of rules for verdicts: what the shipped tables say about given members.
 
-The tables read rows about views and answers; here they are made from the facts known of the members
-from outside.  A field that is left out is taken so:
+The tables read rows about views and answers; here these rows are made from what is known of the
+members from outside.  A field that is left out has this default:
 
     lineage     a clean store: FOUND, CLOSE; a dirty one with a final signature: the same;
-                any other dirty one: FOUND.  A running view stands behind whatever a
-                newcomer has, unless a member tells the views.
+                any other dirty one: FOUND.  A running view follows whatever a newcomer
+                has, unless a member's views are given.
     position    a clean store: where its CLOSE starts; a dirty one: somewhere in its last view
     electors    all members with a store, or with an empty one where a cluster is founded
 
-A view is named by its whole way from the founding, so one name on two ways is two views.
-No member has a mark, no member ran on: all initial members have just been started.
+A view is identified by its whole path from the founding, so one name on two paths is two views.
+No member has a mark, and no member ran on: all initial members have just been started.
 
 Source: join protocol, section 2 and 3.4.  Departure: a store that is newer than the running
 cluster is refused here; a running member asks it for its views first (see `admission.py`).
@@ -52,7 +52,7 @@ GOES_ON = (Phase.READY, Phase.UPDATING)
 
 @frozen
 class ChainRules(RuleSet):
-    """The chain's tables are not about statuses, so `choose` makes their rows."""
+    """The rules of the chain.  Its tables do not read statuses, so `choose` makes their rows."""
 
     def choose(self, members: Sequence[Status], me: int) -> Case[Phase] | None:
         """Return the case of the member at place `me`; None if it is active already."""
@@ -62,7 +62,10 @@ class ChainRules(RuleSet):
 def initial_signature(
     members: Sequence[Status], cases: Sequence[Case[Phase] | None]
 ) -> Signature | None:
-    """Return the running cluster's signature, or that of the stores that restart, or `NEW`."""
+    """Return the running cluster's signature, or that of the stores that restart, or `NEW`.
+
+    None if the active members have two signatures, or if no cluster is active or starts.
+    """
     active = [status for status in members if status.active]
     known = [status.initial for status in (active or members) if status.initial is not None]
     if active:
@@ -75,7 +78,7 @@ def initial_signature(
 CHAIN_RULES = ChainRules("chain", (), initial_signature)
 
 
-# A decision asks for each member of one set in turn.
+# A decision asks about each member of one set in turn, so few sets are kept.
 @lru_cache(maxsize=4)
 def _cases(members: tuple[Status, ...]) -> tuple[Case[Phase] | None, ...]:
     given = HypotheticalView.of(members)
@@ -144,7 +147,7 @@ def _started(
 
 
 def _refusal(given: HypotheticalView) -> Case[Phase] | None:
-    """Return why these stores cannot be one cluster: the answer to each one's hello."""
+    """Return why these stores cannot be one cluster, found by one's answer to another's hello."""
     paths = [path for path in dict.fromkeys(given.paths) if path]
     found: Case[Phase] | None = None
     config = Config(member="-", electors=frozenset("-"))
@@ -175,8 +178,8 @@ def _refusal(given: HypotheticalView) -> Case[Phase] | None:
 class Voters:
     """The electors: `names` as the members are configured, `seats` in the views.
 
-    An elector that is not there, whose store is empty alongside others' or that has none, has a
-    seat that no member sits on.
+    An elector that is absent, has no store, or has an empty store where others have views, has a
+    seat that is no member's.
     """
 
     names: frozenset[str]
@@ -184,7 +187,7 @@ class Voters:
 
     @classmethod
     def of(cls, given: HypotheticalView) -> Voters:
-        """Return the electors that are told, or all that could be."""
+        """Return the given electors, or all members that could vote."""
         told = given.members[0].electors
         places = {status.id: at for at, status in enumerate(given.members)}
         persistent = {
@@ -204,14 +207,14 @@ class Voters:
                 seats.add(seat)
             elif told is not None:
                 seats.add(Seat(seat.member, f"lost by {seat.member}"))
-        # No member keeps anything: then no member can vote, and a member that could is missed.
+        # If no member keeps anything, no member can vote, and an absent elector is missing.
         return cls(frozenset(names or {"absent"}), frozenset(seats or {Seat("absent", "absent")}))
 
 
 def _proposer(given: HypotheticalView, voters: Voters) -> Proposer:
-    """Return the first of the electors that are there: it proposes."""
+    """Return the proposer: the first of the electors that are there."""
     at = next((at for at in range(len(given.members)) if given.seat(at).member in voters.names), 0)
-    # A smaller N is refused at a member's start; here the majority counts anyway.
+    # A member refuses to start with a smaller N; here at least the majority counts.
     majority = len(voters.names) // 2 + 1
     config = Config(
         member=given.seat(at).member,
@@ -247,7 +250,7 @@ def _joining(given: HypotheticalView, me: int) -> Case[Phase]:
 
 
 def _admitted(given: HypotheticalView, at: int, me: int) -> Case[Admit]:
-    """Return the final answer of the active member at place `at`."""
+    """Return the final answer of the active member at place `at` to the newcomer at `me`."""
     host = given.members[at]
     seat = given.seat(at)
     path = given.paths[me]
@@ -262,18 +265,18 @@ def _admitted(given: HypotheticalView, at: int, me: int) -> Case[Admit]:
     hello = _hello(given, me, path)
     case = admission().choose((newcomer(hello, lineage, config, is_active=True),), 0)
     if case.outcome is Admit.TELL:
-        # It learns the views, and says hello again.
+        # The newcomer learns the views, and says hello again.
         hello = _hello(given, me, own)
         case = admission().choose((newcomer(hello, lineage, config, is_active=True),), 0)
     return case
 
 
 def _running_path(given: HypotheticalView, at: int, newcomers: Path) -> Path:
-    """Return the way of an active member: its own, or that of an active member of its cluster."""
+    """Return an active member's path: the given one, or that of an active member of its cluster."""
     active = [place for place, status in enumerate(given.members) if status.active]
     known = [given.members[place].initial for place in active]
     signatures = [initial for initial in known if initial is not None]
-    # A cluster whose signature no member knows is none of those that were named.
+    # A cluster whose signature no member knows is none of those that are given.
     initial = given.members[at].initial or (signatures[0] if signatures else NEW)
     for place in (at, *active):
         told = told_path(given.members[place])
@@ -300,7 +303,7 @@ def _hello(given: HypotheticalView, at: int, path: Path) -> Hello:
 def _as_phase(
     case: Case[Next] | Case[Admit] | Case[ChainPhase], outcome: Phase, sources: Sequence[str] = ()
 ) -> Case[Phase]:
-    """Return the case of a shipped table as one of a verdict."""
+    """Return a case of a shipped table as a case of a verdict."""
     return Case(
         case.label,
         case.name,
@@ -312,7 +315,7 @@ def _as_phase(
 
 
 def _those(names: Sequence[str]) -> Group:
-    # In halves, so that the nesting stays small however many there are.
+    # Halves keep the nesting shallow, however many names there are.
     if len(names) == 1:
         return I.where(id=names[0])
     half = len(names) // 2

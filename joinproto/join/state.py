@@ -48,9 +48,9 @@ class Connections:
 class Reads:
     """Reads that wait until the view is confirmed.  All numbers grow as long as the process runs.
 
-    `called`: how often reads were handed in.  `asked`: the question that is under way for them,
-    0: none is; `covers`: for those up to there; `confirmed`: the members that answered it.
-    `last`: the last question of this process, whatever it was for.
+    `called`: how often reads were handed in.  `asked`: the number of the question that is under way
+    for them, 0 for none; it covers the reads up to `covers`.  `confirmed`: the members that have
+    answered it.  `last`: the number of the last question of this process, for reads or not.
     """
 
     called: int = 0
@@ -62,8 +62,9 @@ class Reads:
 
 @define
 class Known:
-    """The knowledge of a member: its fields, and properties derived from them; states and drafts
-    have both.
+    """All that a member knows: fields, and properties derived from them.
+
+    `MemberState` and `StepContext` have both.
     """
 
     setup: Setup
@@ -73,10 +74,8 @@ class Known:
     ready_in: ViewId | None = None  # the view it was ready in, in this process
     was_active: bool = False  # it knows that the tip was active
     source: str | None = None  # the member that it is updated from
-    saw_it_run: bool = False  # others were ready in its tip, and it in none yet, in this process
-    closes_until: float | None = (
-        None  # how long the cluster has to stop, if it is left out of a view
-    )
+    saw_it_run: bool = False  # others were ready in the tip, before this process was in any view
+    closes_until: float | None = None  # until then a shutdown outlives a view without this member
     leaves: bool = False
     leave_told: bool = False  # the members that decide on the next view know that it leaves
     is_done: bool = False
@@ -84,11 +83,9 @@ class Known:
     patience_until: float | None = None
     tries: int = 0  # ballots begun since the last view was learned
     next_beat: float | None = None
-    says_at: float | None = None  # when it says which it waits for, where it has nothing to choose
-    free_until: float | None = None  # so long it counts that the tip has no successor
-    timers: Timers = field(
-        factory=Timers
-    )  # how long ballots take here, and which member's turn it is
+    says_at: float | None = None  # when an idle member reports which members it waits for
+    free_until: float | None = None  # until when the register's "no successor" counts
+    timers: Timers = field(factory=Timers)  # how long ballots take, and which member has its turn
     reads: Reads = Reads()
     met: frozenset[Connections] = frozenset()
 
@@ -156,25 +153,25 @@ class Known:
 
     @property
     def neighbours(self) -> list[str]:
-        """Return the names of the members that must hear of this one, in order."""
+        """Return the sorted names of the members that must hear of this one."""
         tip = self.view
         if tip is None:
             return sorted(self.observations.in_reach)
         names = names_of(tip.members)
         parent = None if tip.parent is None else self.record.lineage.find(tip.parent)
         if parent is not None:
-            # A leaver waits until the others know.
+            # A member that leaves waits until the others know that.
             names |= names_of(parent.members)
         return sorted(names - {self.config.member})
 
     def is_copy(self, seat: Seat) -> bool:
-        """Return whether another member has a store with this id; the members' are their own."""
+        """Return whether another seat has the same store id; seats of the tip are no copies."""
         return self.observations.is_copy(seat, self.view, self.seat)
 
 
 @frozen
 class MemberState(Known):
-    """A member between two steps; `draft.step` returns the next one."""
+    """A member between two steps; `step_context.step` returns the next one."""
 
 
 values_of = attrgetter(*(item.name for item in fields(Known)))
@@ -187,7 +184,7 @@ def frozen_copy(it: Known) -> MemberState:
 
 
 def as_state(it: Known) -> MemberState:
-    """Return `it` itself as a state: no draft, and of its maker's only."""
-    # A step makes one: the frozen class sets its fields in three times the time.
+    """Turn `it` into a state, and return it.  `it` must be new, and no draft."""
+    # Called once a step: to create the frozen class takes three times as long.
     it.__class__ = MemberState
     return it  # type: ignore[return-value]

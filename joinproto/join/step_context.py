@@ -1,7 +1,7 @@
 """A step: from a state and an event to the next state and the actions.
 
 The event is a function (`steps.py`) that works on a draft of the next state.  Only the step sees
-the draft, so a step's result depends only on its arguments, and one that raises has changed
+the draft, so a step's result depends only on its arguments, and a step that raises has changed
 nothing.
 """
 
@@ -41,7 +41,7 @@ class StepContext(Known):
     events: list[Event] = field(factory=list)
 
     def wait_until(self, at: float | None) -> None:
-        """Set the end of the wait to then, if it is not earlier; None leaves it."""
+        """Let the wait end at `at`, unless it ends earlier; None changes nothing."""
         if at is not None and (self.patience_until is None or at < self.patience_until):
             self.patience_until = at
 
@@ -59,7 +59,7 @@ class StepContext(Known):
     def waits(
         self, label: str, case: str, reason: Reason | None, detail: str = "", table: str = ""
     ) -> None:
-        """Report the reason for which it waits; stores that went back are the missing ones."""
+        """Report why this member waits; stores that went back count as missing."""
         if self.observations.went_back:
             names = ", ".join(sorted(self.observations.went_back))
             lack = f"older copies of what they were: the stores of {names}"
@@ -78,8 +78,8 @@ class StepContext(Known):
         )
 
     def close(self, why: Closing) -> None:
-        """Close for clients, before all else that must be done."""
-        # A pending opening must not come after it.
+        """Close for clients, before all other actions."""
+        # A pending opening must not follow the closing.
         self.actions = [item for item in self.actions if not isinstance(item, OpenForClients)]
         self.closing = why
 
@@ -91,15 +91,15 @@ class StepContext(Known):
             self.persist = record
 
     def notice(self, seat: Seat) -> None:
-        """A member is here with this store."""
+        """Note that a member is here with this store."""
         self.observations = self.observations.noticing(seat, self.view)
 
     def see_it_run(self) -> None:
-        """Another member was ready in the tip."""
+        """Note that another member was ready in the tip, if this process was in no view yet."""
         self.saw_it_run = self.ready_in is None
 
     def unfinished_update(self) -> None:
-        """The data is not at the position until an update ends."""
+        """Record that the data is at no position until an update ends."""
         self.write(evolve(self.record, update_unfinished=True))
 
 

@@ -1,6 +1,6 @@
 """The steps: each input of a host (`inputs.py`), and its effect on a draft of the next state.
 
-`step(state, happen, now, inputs.Tick())` takes one.  `Member` explains their meaning for a host.
+`step(state, happen, now, inputs.Tick())` takes one.  `Member` explains the inputs for a host.
 
 Source: join protocol, section 3.
 """
@@ -55,7 +55,7 @@ from joinproto.join.updating import hear_want_update, hear_welcome, require_thaw
 from joinproto.join.view import Position, View
 
 _BEATS = 2
-"""For this many heartbeats an answer of the register counts."""
+"""For how many heartbeats an answer of the register counts."""
 
 
 def start(
@@ -132,10 +132,10 @@ def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> Non
     m.observations = m.observations.up(peer, confirms=confirms)
     meet(m, peer)
     if asks_in_vain and not _is_cut_off(m):
-        # For less than their patience, so the others have not given it up.
+        # It was cut off for less than their patience, so the others have not given it up.
         m.closes_until = now + shutdown_patience(m)
-    # Ballots in vain say nothing about one with this peer; nor does its answer to one that was
-    # begun while it was away tell how long messages take.
+    # Failed ballots say nothing about a ballot with this peer.  And its answer to a ballot that
+    # began while it was away does not show how long messages take.
     m.tries = 0
     m.timers = evolve(m.timers, asked=())
     if m.phase in RUNNING:
@@ -148,7 +148,8 @@ def peer_up(m: StepContext, now: float, peer: str, confirms: bool = True) -> Non
 def peer_down(m: StepContext, now: float, peer: str) -> None:
     m.observations = m.observations.down(peer)
     if m.view is None:
-        # It may come back with another store, and a FOUND of the lost one binds all ballots.
+        # It may come back with another store, and a FOUND with its lost store would bind all
+        # ballots.
         m.observations = m.observations.without_answer_of(peer)
     if m.timers.holder == peer and m.patience_until is not None:
         m.wait_until(now + patience(m))
@@ -156,7 +157,7 @@ def peer_down(m: StepContext, now: float, peer: str) -> None:
     if m.source == peer:
         m.source = None
     if m.closes_until is not None and _is_cut_off(m):
-        # The others give it up after their patience: it may not stop them when it is back.
+        # The others give this member up after their patience; once back, it may not stop them.
         m.closes_until = min(m.closes_until, now + pause(m))
     settle(m, now)
 
@@ -265,13 +266,13 @@ def register_says(m: StepContext, now: float, view: View) -> None:
 def register_free(
     m: StepContext, now: float, parent: ViewId, asked: float, question: int = 0
 ) -> None:
-    # It counts from the asking on: the answer's content may be as old as the question.
+    # It counts from the time of the question, because the answer may be as old as that.
     tip = m.view
     if m.phase in RUNNING and tip is not None and tip.id == parent:
         until = asked + _BEATS * m.config.heartbeat
         m.free_until = max(until, m.free_until or until)
-        # A view behind it is chosen while this process runs.  Otherwise: a member that
-        # hears no member learns of a CLOSE from the register alone, and restarts the cluster.
+        # The tip's successor is chosen while this process runs.  Otherwise: a member that hears
+        # no other learns of a CLOSE from the register alone, and restarts the cluster.
         m.see_it_run()
         register_confirms(m, now, question)
         settle(m, now)

@@ -1,6 +1,6 @@
 """The record of a store, as one value, and facts derived from it.
 
-Whether a store is clean is never written down: it is read off the record, so no crash
+Whether a store is clean is never written down: it is derived from the record, so no crash
 between two writes can leave a store that says clean and is not.
 
 Source: join protocol, 3.2 and 3.3; rules S1, S2, I3, R3.
@@ -25,9 +25,10 @@ from joinproto.machine.vocabulary import Store as StoreState
 
 @frozen(order=True)
 class Ballot:
-    """An attempt to choose the tip's successor.  Larger rounds are later, from 1.
+    """An attempt to choose the tip's successor.
 
-    The store's id makes it the attempt of one proposer, and of one life of its disk.
+    `round`: from 1; larger rounds are later.  `store_id`: the proposer's; a disk that is made anew
+    has another id, so no two proposers or disks share a ballot.
     """
 
     round: int
@@ -68,9 +69,7 @@ class StoreRecord:
     mark: ViewId | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Refuse records that no correct member writes; the lineage was checked when it was
-        made.
-        """
+        """Refuse a record that no correct member writes; the lineage is verified already."""
         require_text("store_id", self.store_id)
         require_type("transient", self.transient, bool)
         require_type("lineage", self.lineage, Lineage)

@@ -2,7 +2,7 @@
 
 `successor.py` finds its members, and `proposing.py` proposes it.
 
-Three tables, one for each sort of tip: none yet, a CLOSE, an open view.  A row is a seat
+Three tables, one for each sort of tip: no tip, a CLOSE, an open view.  A row is a seat
 that the proposer knows of, whether it has answered or not; `me` is the proposer.
 
 Source: join protocol, 3.4; rules I1 to I6, S2, R3, P3.
@@ -50,8 +50,9 @@ class Row:
     """A seat as the proposer sees it.
 
     `answered`: it has answered this ballot.  `is_member`, `is_elector`: of the tip.
-    `is_sure`, `covers`, `is_clean`: see `Evidence`.  `fits`: a CHANGE may have it as a member.
-    `is_marked`: its operator permits a restart from the tip.  `leaves`: asks to be left out.
+    `is_sure`, `covers`, `is_clean`: see `Evidence`.  `fits`: a CHANGE may have it as a member;
+    `is_sure` needs that, too.  `is_marked`: its operator permits a restart from the tip.
+    `leaves`: it asks to be left out.  `is_founder`: a configured elector.
     The rest is the same for all seats:
     `wait_for` (N), `majority` (electors that are more than half of them), `founders` (how
     many must answer before a FOUND), `closes` (the whole cluster must stop), `is_automatic`
@@ -89,7 +90,7 @@ S = A.where(is_sure=True).named("S")  # sure of the tip
 K = A.where(covers=True, has_store=True).named("K")  # stores that cover the tip
 C = A.where(is_clean=True).named("C")  # clean stores
 STORES = A.where(fits=True, has_store=True)
-# One that keeps nothing is an elector only where no member had a store when the cluster was
+# A member that keeps nothing is an elector only where no member had a store when the cluster was
 # founded.
 KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
 NO_STORE = A.where(has_store=True).is_empty
@@ -99,7 +100,7 @@ MANUAL = SEATS.fact("total failure is manual here", is_automatic=False)
 NOBODY_PERMITS = A.where(is_marked=True).is_empty & MANUAL
 
 STAYING = A.where(leaves=False).named("those of A who stay")
-# No member leaves where fewer than N would stay, or all wait for it.
+# Members that leave count: where fewer than N would stay, they stay, or all would wait for ever.
 TOO_FEW = A.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
 
 
@@ -147,7 +148,7 @@ def reopening() -> Table[Next]:
         (
             TOO_FEW_MEMBERS,
             OPTIONS_DIFFER,
-            # Reported, but not the end: the clean one may arrive a second later.
+            # The member reports this and goes on waiting: a clean store may come a second later.
             _waits("I6", "no clean store", C.is_empty & (K.is_empty | NOBODY_PERMITS)),
             Case("I7", "a clean store is there", ~C.is_empty, Next.RESTART),
             Case("R3", "a store that is not clean is permitted", ALWAYS, Next.RESTART),
@@ -166,7 +167,7 @@ def going_on() -> Table[Next]:
             Case(
                 "S2",
                 "closing, and all have answered",
-                # Where no member keeps anything, the CLOSE is in the register alone: the end of it.
+                # Where no member keeps anything, only the register keeps the CLOSE.
                 (~S.where(has_store=True).is_empty | (~S.is_empty & NO_STORE))
                 & ME_CLOSES
                 & V.every(answered=True),
@@ -186,7 +187,7 @@ def going_on() -> Table[Next]:
                 ~S.is_empty & ~STORES.is_empty,
                 Next.CHANGE,
             ),
-            # A frame that is acknowledged in a view without a store is gone with its processes.
+            # A frame that was acknowledged in a view without a store would end with its processes.
             _waits(
                 "3.4",
                 "somebody is sure, but no store has answered",

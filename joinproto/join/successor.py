@@ -22,10 +22,10 @@ from joinproto.machine.tables import Case, Table
 
 @frozen(kw_only=True)
 class Proposer:
-    """A member that proposes, and its wishes.
+    """A member that proposes the next view.
 
-    `guests`: newcomers to take in; `transients`: those that keep nothing.
-    `apart`: which member does not hear which.  `closes`: the whole cluster must stop.  `nonce`,
+    `guests`: newcomers to take in; `transients`: those of them that keep nothing.
+    `apart`: which members do not hear each other.  `closes`: the whole cluster must stop.  `nonce`,
     `time`: see `Facts` of a view.
     """
 
@@ -75,7 +75,7 @@ class Proposer:
             is_elector=tip is not None and seat in tip.electors,
             is_founder=seat.member in config.electors,
             wait_for=config.wait_for,
-            majority=0 if config.outside else len(electors) // 2 + 1,  # fewer than none: never
+            majority=0 if config.outside else len(electors) // 2 + 1,  # 0: never too few
             founders=founders,
             closes=self.closes,
             is_automatic=config.total_failure is TotalFailure.AUTOMATIC,
@@ -95,7 +95,7 @@ class Proposer:
         )
 
     def _may_stay(self, evidence: Evidence, answer: Answer) -> bool:
-        """Return whether it has the options of the tip, which no CHANGE changes."""
+        """Return whether the member has the options of the tip, which no CHANGE changes."""
         tip = evidence.lineage.tip
         return tip is None or answer.options == tip.options_digest
 
@@ -121,9 +121,9 @@ class Proposer:
                 time=self.time,
                 digest=self.digest,
             )
-        # A member that is sure has all of it, and stays.  One that was stopped and has all of it
-        # may stay, too: it needs the last frames at most.  Before the first activation a member
-        # that is there may come in.
+        # A member that is sure has all the data, and stays.  A member that was stopped and covers
+        # the tip may stay, too: it needs the last frames at most.  Before the first activation any
+        # member that has answered may come in.
         fit = [
             item
             for item in answers
@@ -150,10 +150,10 @@ class Proposer:
         return tip.activated or any(item.was_active for item in answers)
 
     def _to_be_fed(self, evidence: Evidence, fit: Sequence[Answer]) -> list[Answer]:
-        """Return the additional members where none of `fit` has a durable store.
+        """Return the additional members, if no member of `fit` has a store and stays.
 
-        Nothing is acknowledged where no store has it: those that answered come in, and are fed
-        in the view, before any client is served.
+        No frame may be acknowledged without a store that has it.  So the members with stores that
+        answered come in, and are fed in the view before any client is served.
         """
         if any(map(_keeps, fit)):
             return []
@@ -161,13 +161,13 @@ class Proposer:
         return [item for item in stores if self._may_stay(evidence, item)]
 
     def _sources(self, among: Sequence[Answer], stays: Sequence[Answer]) -> list[Answer]:
-        """Return those that stay: the others are fed by members alone."""
+        """Return the members of `among` that stay, because only members feed the others."""
         return [item for item in among if item in stays]
 
     def _restart(self, tip: View, evidence: Evidence) -> View:
         answers = evidence.answers
         clean = [item for item in answers if evidence.is_clean(item)]
-        # With every clean store lost, a member that has all that was acknowledged will do.
+        # If all clean stores are lost, a store that has all acknowledged frames is a source.
         sources = clean or [
             item for item in answers if evidence.covers(item) and not item.transient
         ]
@@ -192,9 +192,10 @@ class Proposer:
     def _staying(
         self, tip: View, answers: Sequence[Answer], sources: Sequence[Answer], least: int = 0
     ) -> list[Answer]:
-        """Return the members of the next view: all but those that leave, unless they are needed.
+        """Return the members of the next view: all but those that leave.
 
-        A source must stay, to feed the others, and so must a member with a store, and `least`.
+        All stay if those without the leaving ones had no source that feeds the others, no store,
+        or fewer than `least` members.
         """
         stays = [item for item in answers if not item.leaves]
         has_source = any(item in sources for item in stays)
@@ -212,8 +213,8 @@ class Proposer:
     ) -> frozenset[Seat]:
         """Return the members that form the next view together: see `JointView`.
 
-        As in `_staying`, one of them feeds the others, and one of them has a store.  The others
-        stay electors, and come in when they hear all members that one of them hears.
+        As in `_staying`, one of them feeds the others, and one of them has a store.  Members that
+        are left out stay electors, and come in when they hear all members that a member hears.
         """
         sources = frozenset(item.seat for item in sure if item.seat in there)
         stores = frozenset(item.seat for item in fit if not item.transient and item.seat in there)
@@ -222,10 +223,10 @@ class Proposer:
         return together.best(there, needs, was_active=was_active)
 
     def yields(self, view: View, evidence: Evidence, misses: frozenset[str]) -> bool:
-        """Return whether others may hear each other that can choose alone, where `view` cannot.
+        """Return whether other members may hear each other and choose alone, where `view` cannot.
 
-        Asked where some that answered are apart.  `misses`: the members that this one does not
-        hear.
+        False if all members that answered hear each other.  `misses`: the members that this one
+        does not hear.
         """
         tip = evidence.lineage.tip
         answered = {item.seat.member for item in evidence.answers}
@@ -267,13 +268,13 @@ class Proposer:
     def _electors(
         self, tip: View, members: frozenset[Seat], answers: tuple[Answer, ...]
     ) -> frozenset[Seat]:
-        """Return the next electors: as before, but for members that have another store now.
+        """Return the next electors: as before, with the present stores of those that answered.
 
-        Where the cluster keeps nothing, no member votes, and the members stand for electors.
-        A configured elector that joins votes, and a member that leaves no longer votes, as long as
-        those that have answered, and stay, are a majority of the voters.  Else a guest that is
-        known by its hello alone, and may have gone, does not vote; and where they are none even so,
-        a member that leaves is an elector still: it is away, and its coming back is enough.
+        Where the cluster keeps nothing, no member votes, and the members stand for electors.  Else
+        a configured elector that joins votes, and a member that leaves does not.  If a member
+        leaves, those that answered and stay must be a majority of the voters.  If they are not, a
+        guest that has only said hello does not vote, because it may be gone.  If they still are
+        not, a member that leaves stays an elector: then it is enough that it comes back.
         """
         if keeps_nothing(tip, answers):
             return members

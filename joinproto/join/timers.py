@@ -1,11 +1,11 @@
 """Timers: how long a ballot takes here, as measured, and which member may have one undisturbed.
 
-A ballot that is begun again faster than its answers travel never ends, and neither does one that
-each newcomer outbids.  So patience is at least the time that answers have taken (as a
-retransmission timeout follows round trips, RFC 6298), and a member with an answered ballot is left
-its time: another's is not heard until then, as if it were lost on its way: with heartbeats the next
-one heals that, and without them every ballot is heard.  Nothing here is about safety, and nothing
-of it is kept on disk.
+A ballot never ends if it is begun again faster than its answers travel, or if each newcomer outbids
+it.  So patience is at least the time that answers have taken (as a retransmission timeout follows
+round trips, RFC 6298).  And a member whose ballot was answered is left its time: until then other
+members' ballots are ignored, as if they were lost.  With heartbeats these members ask again;
+without heartbeats every ballot is heard.  Safety does not depend on this module, and nothing of it
+is kept on disk.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from attrs import evolve, frozen
 from joinproto.join.store import Ballot
 
 ASKED_MAX = 16
-"""Own ballots that are remembered until their answers come, at most."""
+"""The most own ballots whose times are remembered until their answers come."""
 
 TURNS_MAX = 4
-"""After this many failed holders the time that each is given no longer grows."""
+"""After this many failed holders, the time that each is given no longer grows."""
 
 
 @frozen
 class Timers:
-    """`trip`, `spread`: seconds between asking and an answer, smoothed, and how they differ.
+    """What a member has measured, and which member has its turn.
 
-    `holder`: the member that has its time, "" for none; `since` when; `turns`: how many had it
-    since the last view was learned.  `started`, `rounds`: when this process began,
-    and after how many ballots in vain.  `starters`: members that said that they were started, too;
-    `runners`: members that said that they ran on.
+    `trip`, `spread`: seconds from a question to its answer, smoothed, and their deviation.
+    `asked`: own ballots, and when they began.  `holder`: the member that has its time, "" for none;
+    `since` when; `turns`: how many had it since the last view was learned.  `started`, `rounds`:
+    when this process began, and the round of the ballot that it had promised then.  `starters`,
+    `runners`: members that said that they were started since they were ready, that they ran on.
     """
 
     trip: float = 0.0
@@ -45,11 +46,11 @@ class Timers:
     # -- measurement ---------------------------------------------------------------------------
 
     def asking(self, now: float, ballot: Ballot) -> Timers:
-        """A ballot of this member's own begins."""
+        """Return the timers once a ballot of this member's own begins."""
         return evolve(self, asked=(*self.asked, (ballot, now))[-ASKED_MAX:])
 
     def answered(self, now: float, ballot: Ballot) -> Timers:
-        """An answer to that ballot has come, in time or late."""
+        """Return the timers once an answer to that ballot has come, in time or late."""
         begun = dict(self.asked).get(ballot)
         if begun is None:
             return self
@@ -60,33 +61,33 @@ class Timers:
         return evolve(self, trip=self.trip + (found - self.trip) / 8, spread=spread)
 
     def insisting(self, ballot: Ballot) -> Timers:
-        """It is asked once more, and some have answered: a member that is late left others their
-        time.
+        """Return the timers once `ballot` is asked again although some have answered.
 
-        How long that was says nothing about messages (Karn and Partridge 1987).
+        The others left another member its time.  How long that took says nothing about messages
+        (Karn and Partridge 1987).
         """
         return evolve(self, asked=tuple(item for item in self.asked if item[0] != ballot))
 
     def patience(self, configured: float) -> float:
-        """Return the seconds to wait for a ballot, which asks twice: `configured` at least."""
+        """Return the seconds to wait for a ballot, which asks twice; at least `configured`."""
         return max(configured, 2 * self.trip + 4 * self.spread)
 
     # -- which member's turn it is --------------------------------------------------------------
 
     def given_to(self, now: float, name: str) -> Timers:
-        """A ballot of this member is answered; its next one does not prolong the time."""
+        """Return the timers once a ballot of `name` is answered; its next one prolongs nothing."""
         if name == self.holder:
             return self
         return evolve(self, holder=name, since=now, turns=self.turns + 1)
 
     def without(self, name: str) -> Timers:
-        """The connection to that member is lost."""
+        """Return the timers once the connection to that member is lost."""
         holder = "" if name == self.holder else self.holder
         starters, runners = self.starters - {name}, self.runners - {name}
         return evolve(self, holder=holder, starters=starters, runners=runners)
 
     def greeted_by(self, name: str, *, ran_on: bool) -> Timers:
-        """That member says whether it has run since it was ready."""
+        """Return the timers once that member said whether it has run since it was ready."""
         if name in (self.runners if ran_on else self.starters):
             return self
         starters, runners = self.starters - {name}, self.runners - {name}
@@ -95,10 +96,10 @@ class Timers:
         return evolve(self, starters=starters | {name}, runners=runners)
 
     def deferred_until(self, in_reach: frozenset[str], patience: float) -> float | None:
-        """Return until when a member that was started lets those that ran on finish a ballot.
+        """Return until when a started member lets those that ran on finish a ballot; None: no wait.
 
-        Otherwise: it crashes in its ballot, starts, and begins all ballots again.  It
-        waits once more for those it has not heard from, and no longer: a hello may be lost, or
+        Otherwise: it crashes in its ballot, starts, and makes all ballots begin again.  For peers
+        that it has not heard from it waits one turn and no longer: their hello may be lost, or
         never sent.
         """
         if not self.rounds or in_reach <= self.starters:
@@ -107,16 +108,16 @@ class Timers:
         return self.started + patience * 2.0**turns
 
     def learned(self) -> Timers:
-        """The choice is made, and another begins."""
+        """Return the timers for the next choice."""
         return Timers(self.trip, self.spread)
 
     def held_until(self, name: str, patience: float) -> float | None:
-        """Return until when another than `name` is left its time, None if no member is."""
+        """Return until when a member other than `name` is left its time, None if none is."""
         if self.holder in ("", name):
             return None
         return self.since + patience * 2.0 ** min(max(0, self.turns - 1), TURNS_MAX)
 
     def next_turn(self, patience: float, rank: int) -> float:
-        """Return when a member of this rank takes its turn, after the holder's."""
+        """Return when a member of this rank takes its turn, after the holder's turn."""
         end = self.held_until("", patience)
         return (self.since if end is None else end) + patience * rank

@@ -1,4 +1,4 @@
-"""Updating: where a member gets its data, which members it feeds, and how far its own has come.
+"""Updating: from which member a member gets its data, and which members it feeds.
 
 Source: join protocol, 3.5; rules I7 and J1.
 """
@@ -42,7 +42,7 @@ def hear_want_update(m: StepContext, peer: str, wanted: WantUpdate) -> None:
 
 
 def require_thawed(it: Known) -> None:
-    """Raise `MisuseError` where the data must stand still."""
+    """Raise `MisuseError` if this member is frozen, so that its data must not change."""
     if it.is_frozen:
         raise MisuseError(
             f"{it.config.member} is told of new data while the next view is chosen",

@@ -1,11 +1,11 @@
-"""Views: the links of the chain that is a cluster's life.
+"""Views: the links of the chain that is a cluster's history.
 
-Founding, joining, leaving, the orderly shutdown and each kind of restart choose the next
-view.  A view that exists as a value is well formed; `verify_successor` says whether it may stand
-behind a given parent, and `verify_id` whether its id is its own.
+Founding, joining, leaving, the orderly shutdown and each kind of restart choose the next view.
+Every `View` is well formed by itself; `verify_successor` says whether it may follow a given parent,
+and `verify_id` whether its id is made of its facts.
 
-Source: join protocol, 3.1; rules I1, I3, S1, S2.  Stricter rules here have their reason in
-`docs/protocol.md`, "Views".
+Source: join protocol, 3.1; rules I1, I3, S1, S2.  `docs/protocol.md`, "Views", says why some
+rules are stricter here.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def names_of(seats: Iterable[Seat]) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def shared(seats: frozenset[Seat]) -> frozenset[Seat]:
-    """Return an equal set, the same one for equal arguments.
+    """Return a set equal to `seats`, the same object for equal arguments.
 
     Members change rarely, so most of a lineage's thousand views have the same seats; kept
     once, they take a tenth of the memory.
@@ -88,12 +88,12 @@ class Position:
 class Facts:
     """All that a view says, and so all that its id stands for.
 
-    `number`: how many views the chain has with this one.  `position`: the last frame before this
-    view; None if there is none.  `activated`: whether a view since the last FOUND or RESTART has
+    `number`: the view's place in the chain, from 1.  `position`: the last frame before this view,
+    None if no frame was sent.  `activated`: whether a view since the last FOUND or RESTART has
     been active, so that `wait_for` (N, at least 1) was reached and no longer counts.
     `options_digest`: stands for the options that must match (I2).  `nonce`: drawn by the proposer,
     so that two clones of a disk that decide apart never make the same view. `time`: milliseconds
-    since 1970, to be shown; members' clocks order nothing.
+    since 1970, shown to people; no order depends on members' clocks.
     """
 
     parent: ViewId | None
@@ -133,7 +133,7 @@ class Facts:
             _require_id(f"parent of a {self.kind.name}", self.parent)
             require("number", self.number >= 2, self.number, "2 or more behind a parent")
         if self.kind in (Kind.FOUND, Kind.RESTART):
-            # I1 begins again.  Otherwise: N reached once, all die, one restarts with
+            # I1 begins again.  Otherwise: N is reached once, all die, and one restarts with
             # `activated` from before and serves alone.
             if self.activated:
                 raise Malformed(f"activated of a {self.kind.name}", True, "False (W1)")
@@ -219,7 +219,7 @@ def change(
 ) -> View:
     """Return the view in which members have joined, left or been given up.
 
-    `electors`: None means as before.  Wait-for, options and name stay: the cluster runs.
+    `electors`: None means the parent's.  Wait-for, options and name stay: the cluster runs.
     """
     facts = Facts(
         parent=parent.id,
@@ -247,7 +247,7 @@ def close(
     time: int,
     digest: Digest = by_hash,
 ) -> View:
-    """Return the view that ends the cluster in order; nothing else about it changes (S2)."""
+    """Return the view that ends the cluster in order; members and electors stay (S2)."""
     facts = Facts(
         parent=parent.id,
         number=parent.number + 1,
@@ -277,10 +277,11 @@ def restart(
     electors: Iterable[Seat] | None = None,
     digest: Digest = by_hash,
 ) -> View:
-    """Return the view that begins again, from a CLOSE or after total failure (I4 to I8, R3).
+    """Return the view with which the cluster runs again, after a CLOSE or total failure (I4 to I8,
+    R3).
 
-    `electors`: None means as before; others are the operator's decision.  Wait-for and options are
-    those with which all members are now started.
+    `electors`: None means the parent's.  `wait_for` and `options_digest` are those with which all
+    members are now started.
     """
     facts = Facts(
         parent=parent.id,
@@ -315,8 +316,8 @@ def _named(facts: Facts, digest: Digest) -> View:
 def verify_id(view: View, digest: Digest = by_hash) -> None:
     """Raise `Malformed` unless the view's id is made of its facts.
 
-    To be asked of every view that came from a peer or a disk, before anything else believes
-    it: an id stands for all ancestors, and no member looks at them again.
+    Verify every view from a peer or a disk before it is used: an id stands for all ancestors,
+    and no member verifies them again.
     """
     expected = digest(view)
     if view.id != expected:
@@ -330,7 +331,7 @@ def verify_id(view: View, digest: Digest = by_hash) -> None:
 def verify_successor(parent: View, view: View) -> None:
     """Raise `Malformed` unless `view` may stand directly behind `parent`."""
     kind = view.kind
-    # At each view that is learned: words only where it is wrong.
+    # This runs for each view that is learned, so texts are made only where it is wrong.
     if view.parent != parent.id:
         raise Malformed("parent", Verbatim(short(view.parent)), f"{short(parent.id)}, the tip")
     if view.number != parent.number + 1:
@@ -340,7 +341,7 @@ def verify_successor(parent: View, view: View) -> None:
     _require_kept("cluster_name", parent, view)
     _require_known(view.electors, parent.electors | view.members)
     if kind is not Kind.RESTART:
-        # A CHANGE that forgot N would let a part of the founders serve before the rest came.
+        # A CHANGE without N would let a part of the founders serve before the others came.
         _require_kept("wait_for", parent, view)
         _require_kept("options_digest", parent, view)
         if parent.activated and not view.activated:
@@ -349,8 +350,8 @@ def verify_successor(parent: View, view: View) -> None:
         _require_kept("members", parent, view)
         _require_kept("electors", parent, view)
     if not parent.is_open and view.position is not None and view.position != parent.position:
-        # Behind a CLOSE all that are clean have the same data (I5), and nothing was written since:
-        # with the clean disk lost, the view starts where the best of the others ends.
+        # All clean stores of a CLOSE have the same data (I5), and no store has written since.
+        # If all clean disks are lost, the view starts where the best other store ends.
         here, there = view.position.seq, 0 if parent.position is None else parent.position.seq
         require(
             "position of a RESTART", here < there, Verbatim(f"frame {here}"), f"{there} or before"
@@ -364,8 +365,8 @@ def _require_kept(name: str, parent: View, view: View) -> None:
 
 
 def _require_id(what: str, value: object) -> None:
-    # Any text: by_hash and tests' own digests make different ones, and a wrong one is
-    # noticed when it is compared.
+    # Any text will do: by_hash and the tests' digests make different ones, and a wrong one is
+    # noticed when ids are compared.
     if isinstance(value, str):
         require_text(what, value)
     else:
@@ -382,7 +383,7 @@ def _require_seats(what: str, seats: frozenset[Seat]) -> None:
 
 
 def _require_one_name_a_store(seats: frozenset[Seat]) -> None:
-    # A store that sits under two names is a copied disk, and would vote twice.
+    # A store that two members have is a copied disk, and would vote twice.
     stores = sorted((seat.store_id, seat.member) for seat in seats)
     for (store, name), (other, other_name) in pairwise(stores):
         if store == other:
@@ -391,6 +392,6 @@ def _require_one_name_a_store(seats: frozenset[Seat]) -> None:
 
 
 def _require_known(electors: frozenset[Seat], known: frozenset[Seat]) -> None:
-    # One that is neither there nor elected before has shown no store, and might never come.
+    # An elector that is no member, and was none before, has shown no store, and might never come.
     strangers = sorted(names_of(electors - known))
     require("electors", not strangers, strangers, "members of this view, or electors before it")

@@ -34,13 +34,13 @@ from joinproto.join.lineage import VIEWS_KEPT
 from joinproto.join.view import FIELDS, Seat, View, shared, verify_id
 
 BYTES_MAX = 16 * 2**20
-"""Longest message: all the views that are kept, in a large cluster with long names."""
+"""The longest message in bytes: room for all kept views of a large cluster with long names."""
 
 TEXT_MAX = 1_000
-"""Characters of one text, as a name or a digest."""
+"""The most characters of one text, such as a name or a digest."""
 
 SEATS_MAX = 1_000
-"""Members, or electors, of one view."""
+"""The most members, or electors, of one view."""
 
 
 MISSES = 3
@@ -83,7 +83,7 @@ means.
 
 
 LATER_FIELDS = frozenset(word for word, kind in KINDS.items() if kind in _SINCE)
-"""The names of those whose last field earlier versions do not write."""
+"""The names of the messages whose last field is unknown to earlier versions."""
 
 
 def encode(message: messages.JoinMessage, *, speaks: int = MISSES - 1) -> bytes:
@@ -126,7 +126,7 @@ def decode(data: bytes) -> messages.JoinMessage:
         raise Malformed("message", Verbatim("nested too deep to read"), "JSON") from None
     except MisuseError as error:
         raise Malformed("message", Verbatim(str(error)), "JSON") from None
-    # One message has one form: no spaces, no number in two spellings, nothing behind it.
+    # One message has one form: no spaces, no number in two spellings, nothing after it.
     require("message", written == data, Verbatim("another spelling"), "the one that is sent")
     require_type("message", tree, list)
     require("message", len(tree) > 0, tree, "a name and fields")
