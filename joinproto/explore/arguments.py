@@ -18,7 +18,7 @@ def number_of(given: Json, name: str, usual: int = 0) -> int:
 
 
 def list_of(given: Json, name: str) -> list[Any]:
-    """Return a list, an empty one where there is none; raises `UsageProblem`."""
+    """Return a list, empty if none is given; raises `UsageProblem`."""
     value = given.get(name) or []
     if not isinstance(value, list):
         raise UsageProblem(f"{name} {value!r}", next=f"{name} is a list")
@@ -26,7 +26,7 @@ def list_of(given: Json, name: str) -> list[Any]:
 
 
 def keys_of(given: Json) -> list[Any]:
-    """Return the keys of a run's steps, as many as a walk has; raises `UsageProblem`."""
+    """Return the keys of a run's steps, at most `STEPS_MAX`; raises `UsageProblem`."""
     keys = list_of(given, "keys")
     if len(keys) > STEPS_MAX:
         raise UsageProblem(f"a run of {len(keys):,} steps", next=f"{STEPS_MAX:,} at most")
@@ -42,4 +42,4 @@ def seconds_of(given: Json) -> float:
 
 
 SECONDS_MAX = 5.0
-"""One question is answered after this; the page asks again."""
+"""The most seconds that one question takes; then the page asks again."""

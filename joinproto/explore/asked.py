@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def search(session: Session, given: Json) -> Json:
-    """Search on; with a searcher of the engine's, say how far that has come."""
+    """Search on; if the engine searches the world, return how far it has come."""
     now, deep = session.now, session.deep
     if deep is not None and not deep.is_over and (deep.begun or _is_large(session)):
         if seconds_of(given):
@@ -30,7 +30,7 @@ def search(session: Session, given: Json) -> Json:
 
 
 LARGE = 4_000
-"""States after which a search is the engine's, where there is one."""
+"""From this many states on the engine searches, if there is one."""
 
 
 def _is_large(session: Session) -> bool:
@@ -44,7 +44,7 @@ def levels(session: Session, _: Json) -> Json:
 
 
 def nearest(session: Session, given: Json) -> Json:
-    """Find a shortest run to a state that is asked for."""
+    """Find a shortest run to a state in which an expression or a claim is so."""
     now = session.now
     asked, met = session.met_by(given)
     deep = session.deep
@@ -72,7 +72,7 @@ def nearest(session: Session, given: Json) -> Json:
 
 
 def pattern(session: Session, given: Json) -> Json:
-    """Find a shortest run with steps of a pattern."""
+    """Find a shortest run with the steps of a pattern, in their order."""
     lines = given.get("steps")
     if not isinstance(lines, list):
         raise UsageProblem("a pattern is a list of lines", next='["a sends *", "b crashes"]')
@@ -87,7 +87,7 @@ def pattern(session: Session, given: Json) -> Json:
 
 
 def way(session: Session, given: Json) -> Json:
-    """Find a shortest run to a state that the search found; `row`: as the graph says it."""
+    """Find a shortest run to a state that the search found; `row`: a node's, in `graph`."""
     if "row" in given:
         deep, row = session.deep, number_of(given, "row")
         found = deep.way(session, row) if deep is not None and deep.is_ready else None
@@ -98,7 +98,7 @@ def way(session: Session, given: Json) -> Json:
 
 
 def questions(session: Session, _: Json) -> Json:
-    """List questions that are ready, and attributes to project by."""
+    """List ready questions, and attributes to project by."""
     now = session.now
     until = time.monotonic() + 0.6
     while len(now.searching.order) < seeing.SAMPLE and time.monotonic() < until:
@@ -113,13 +113,13 @@ def questions(session: Session, _: Json) -> Json:
 
 
 def cover(session: Session, _: Json) -> Json:
-    """Count rows and steps that were taken: by the engine, where it has searched all."""
+    """Count how often rows and steps were taken; the engine does it if it has searched all."""
     found = None if session.deep is None else session.deep.cover()
     return found or seeing.cover(session.now.searching)
 
 
 def graph(session: Session, given: Json) -> Json:
-    """Project the searched states: by the engine, where it has searched all."""
+    """Project the searched states; the engine does it if it has searched all."""
     by, now, deep = list_of(given, "by"), session.now, session.deep
     nodes_max = max(1, min(number_of(given, "nodes_max", seeing.NODES_MAX), seeing.NODES_MAX))
     if deep is not None and deep.is_ready:

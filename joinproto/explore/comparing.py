@@ -1,7 +1,7 @@
-"""Two versions of a world, walked in step: the same steps in both, and where they part.
+"""Two versions of a world, walked in step: the same steps in both, and where they differ.
 
-Steps are the same where they say the same.  Verdicts are those of the search on demand, with the
-shortest run to each; where a world is too large for it, the findings until then are compared.
+Steps with the same words are the same.  Verdicts are those of the search on demand, with the
+shortest run to each.  If a world is too large for the search, the findings so far are compared.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from joinproto.explore.session import Opened, Session
 
 SECONDS = 4.0
-"""Seconds that each of the two is searched before they are compared."""
+"""How many seconds each of the two worlds is searched before they are compared."""
 
 STATES_MAX = 20_000
-"""Of each, where the shortest run to a parting is looked for."""
+"""The most states of each world that are searched for the shortest run to a difference."""
 
 
 def loaded_like(target: Any, options: Any) -> Any:
-    """Return the world that is asked for; raises `JoinprotoError`."""
+    """Return the world with this target and options; raises `JoinprotoError`."""
     if not isinstance(target, str) or not isinstance(options, Mapping):
         raise UsageProblem("a world has a target and options", next='{"target": "join"}')
     if not all(isinstance(text, str) for text in options.values()):
@@ -39,7 +39,7 @@ def loaded_like(target: Any, options: Any) -> Any:
 
 
 def compare(session: Session, given: Json) -> Json:
-    """Compare this world with another version of it, which `pair` then walks next to it."""
+    """Compare this world with another version of it; `pair` then walks through both."""
     now = session.now
     target = given.get("target") or now.loaded.target
     other = type(now).of(loaded_like(target, given.get("options") or {}))
@@ -69,10 +69,10 @@ def compare(session: Session, given: Json) -> Json:
 
 
 def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
-    """Return the shortest run on which the two part, by the keys of its steps.
+    """Return the shortest run after which the two worlds differ, by the keys of its steps.
 
-    `only`: for each of the two, the steps that the other does not have there, with their changes:
-    steps that are called the same may lead to other states.
+    `only`: for each world, the steps that the other does not have there, with their changes, since
+    steps with the same words may lead to different states.
     """
     from joinproto.check.diff import difference
 
@@ -88,7 +88,7 @@ def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
         [{"step": one.step, "changes": list(one.changes)} for one in side]
         for side in found.parting.only
     ]
-    # A world may begin in several states: the run is one from where the two were compared.
+    # A world may have several first states: the run begins where the two were compared.
     start = now.graph.beginning(found.parting.initial)
     run = {
         "start": start,
@@ -100,7 +100,7 @@ def _parting(now: Opened, other: Opened) -> tuple[Json | None, list[str]]:
 
 
 def _first_difference(now: Opened, other: Opened) -> Json | None:
-    """Return the shortest run after which the steps have other words, of those searched."""
+    """Return the shortest searched run after which the steps of the two have other words."""
     from collections import deque
 
     begins = [(now.graph.firsts[0], other.graph.firsts[0])]
@@ -129,7 +129,7 @@ def _first_difference(now: Opened, other: Opened) -> Json | None:
 
 
 def _verdicts(one: Opened) -> dict[str, tuple[str, Json | None]]:
-    """Return for each claim the search's verdict, and a shortest run by its keys."""
+    """Return the search's verdict on each claim, and a shortest run to it by keys."""
     found = {}
     with one.loaded.at_work():
         for item in one.graph.world.properties:
@@ -158,9 +158,9 @@ def _verdict(one: Opened, item: Property) -> tuple[str, Json | None]:
 
 
 def pair(session: Session, given: Json) -> Json:
-    """Return both worlds after the same steps, and which steps only one of them has then.
+    """Return both worlds after the same steps, and the steps that only one of them has there.
 
-    `other`: keys of the steps of the other world, where these are not the same.
+    `other`: the keys of the other world's steps, if these differ.
     """
     if session.other is None:
         raise UsageProblem("there is nothing to compare with", next='ask "compare" first')
@@ -197,11 +197,11 @@ def _claims_at(one: Opened, run: Json, place: int) -> list[Json]:
 
 
 def two_runs(session: Session, _: Json) -> Json:
-    """Return two runs next to each other, how many of the first steps are the same, and claims.
+    """Return two runs side by side, how many of their first steps are equal, and the claims.
 
-    `claims`: those of both worlds, by name and kind.  `says` of a run: after each number of steps,
-    from 0 on, the verdict of each of these claims there: `true`, `false`, or null where it says
-    neither, or the run's world does not have it.
+    `claims`: those of both worlds, by name and kind.  `says` of a run: a list for each number of
+    steps, from 0 on, with the verdict of each of these claims there: `true`, `false`, or null if
+    there is no verdict or the run's world does not have the claim.
     """
     if session.other is None or "other" not in session.begin:
         raise UsageProblem(

@@ -1,8 +1,8 @@
-"""Faults of one disk that a user injects: lost, put back, torn in the middle of a write, edited.
+"""Faults of one disk that a user injects: lost, restored, torn in the middle of a write, edited.
 
-Each reaches a stopped member, whose code is not asked (`DiskBecomes`): its handling of such a disk
-shows when it starts again.  An action names the member and the disk, so that two of them are never
-taken for one.
+The fault happens to a stopped member without a call of its code (`DiskBecomes`).  How the member
+handles the disk shows when it starts again.  An action's name has the member and the disk, so two
+actions are never taken for one.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 KINDS = ("disk-lost", "disk-older", "disk-torn", "disk-edited")
 
 STATES_MAX = 20_000
-"""Met states that are searched for values of durable attributes, at most."""
+"""The most states that are searched for values of durable attributes."""
 
 VALUES_MAX = 24
-"""Of one attribute."""
+"""The most values of one attribute that are listed."""
 
 Held = Mapping[str, Hashable]
 """The contents of a disk, frozen, by attribute."""
 
 
 def fault_of(graph: Graph, kind: str, member: str, given: Json) -> tuple[Injected, str]:
-    """Return the fault that is asked for, and that in words; raises `UsageProblem`.
+    """Return the fault that is asked for, and its words; raises `UsageProblem`.
 
-    `keeps`: of a lost disk, attributes that survive.  `after`: of an older copy, after how many
-    steps of the run it was made.  `written`: of a torn write, the attributes that reached the disk.
-    `values`: of an edited disk, attribute to text, as `disks` lists them.
+    `keeps`: the attributes that a lost disk keeps.  `after`: after how many steps of the run an
+    older copy was made.  `written`: the attributes that a torn write has written.  `values`:
+    attribute to text, for an edited disk, as `disks` lists them.
     """
     durable = _durable(graph, member)
     if not durable:
@@ -81,7 +81,7 @@ def fault_of(graph: Graph, kind: str, member: str, given: Json) -> tuple[Injecte
 
 
 def _names(given: Json, name: str, durable: Sequence[str]) -> list[str]:
-    """Return durable attributes that are named, in their order; raises `UsageProblem`."""
+    """Return the durable attributes that are named, in the disk's order; raises `UsageProblem`."""
     wanted = list_of(given, name)
     for one in wanted:
         if one not in durable:
@@ -105,7 +105,7 @@ def _edited(graph: Graph, member: str, durable: Sequence[str], texts: Any) -> He
 
 @frozen
 class _Write:
-    """A step that changed several attributes of a disk.  `after`: how many steps come before it."""
+    """A step that changed several attributes of a disk, after `after` other steps of the run."""
 
     after: int
     older: Held
@@ -119,7 +119,7 @@ class _Write:
         return {**self.older, **{name: self.newer[name] for name in written}}
 
     def parts(self) -> Iterator[list[str]]:
-        """Yield the attributes that may be all that was written: the first ones, or the last."""
+        """Yield the attributes that a torn write may have written: some first or some last ones."""
         names, found = self.names, []
         for count in range(1, len(names)):
             found += [one for one in (names[:count], names[count:]) if one not in found]
@@ -127,7 +127,7 @@ class _Write:
 
 
 def _last_write(run: Sequence[Held]) -> _Write | None:
-    """Return the last write of several attributes in a run."""
+    """Return the last write of several attributes in a run, None if there is none."""
     for after in range(len(run) - 2, -1, -1):
         write = _Write(after, run[after], run[after + 1])
         if len(write.names) > 1:
@@ -138,9 +138,9 @@ def _last_write(run: Sequence[Held]) -> _Write | None:
 def disks(session: Session, given: Json) -> Json:
     """Return the contents that a member's disk may have at the end of a run.
 
-    `durable`: its attributes.  `copies`: [{`after`, `texts`}], older ones that differ.  `torn`:
-    [{`written`, `texts`}], parts of its last write.  `values`: attribute to texts that were met on
-    a disk, the present one first.
+    `durable`: its attributes.  `copies`: [{`after`, `texts`}], older contents that differ.
+    `torn`: [{`written`, `texts`}], parts of its last write.  `values`: attribute to the texts that
+    were met on a disk, the present text first.
     """
     graph, member = session.now.graph, given.get("member")
     if member not in graph.names:
@@ -185,7 +185,7 @@ def _texts(held: Held) -> dict[str, str]:
 
 
 def _values_met(graph: Graph) -> dict[str, dict[str, Hashable]]:
-    """Return the values that durable attributes had in states that were met: name, text, value."""
+    """Return the values that durable attributes had in the states met: name, text, value."""
     met: dict[str, dict[Hashable, None]] = {}
     for state in graph.states[:STATES_MAX]:
         for code, local in zip(graph.steps.codes.members, state.locals, strict=True):

@@ -1,8 +1,7 @@
-"""One file that walks from disk: the page, and all states of a world as data in it.
+"""One file that works without a server: the page, with all states of a world as data.
 
-States, their parts and their steps are numbered; repeated texts are written once, the columns are
-compressed, and the page's channel reads them (`static/datachannel.js`).  The file works with the
-network off.
+States, their parts and their steps are numbered.  Repeated texts are written once, and the columns
+are compressed; the page's channel reads them (`static/datachannel.js`).  The file needs no network.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ VERBS = ("world", "state", "walk", "follow", "nearest", "levels", "search", "que
 
 @define
 class _Numbered:
-    """Values, each written once."""
+    """Values, each kept once."""
 
     values: list[Any] = Factory(list)
     _number: dict[str, int] = Factory(dict)
@@ -43,10 +42,10 @@ class _Numbered:
 
 
 def export(session: Session, file: Path) -> Json:
-    """Write the page with the world's states; return how many, and how large the file is.
+    """Write the page with the world's states; return how many, and the file's size in bytes.
 
-    Raises `LimitReached` where there are more than `STATES_MAX`, `EnvironmentProblem` where the
-    file cannot be written.
+    Raises `LimitReached` for more than `STATES_MAX` states, `EnvironmentProblem` if the file
+    cannot be written.
     """
     searching = session.now.searching
     while not searching.whole:
@@ -128,7 +127,7 @@ def data(session: Session) -> Json:
 
 
 def page(found: Json) -> str:
-    """Return the whole file."""
+    """Return the text of the whole file."""
     packed = gzip.compress(json.dumps(found, separators=(",", ":")).encode(), mtime=0)
     head = (
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:;'

@@ -1,4 +1,4 @@
-"""The graph of a world, as far as it was asked for: states get numbers when they are first met."""
+"""The graph of a world, as far as it was asked for; a state gets its number when first met."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from joinproto.errors import UsageProblem
 
 Json = dict[str, Any]
 Place = TypeVar("Place", int, tuple[int, int])
-"""A state's number, or that and another number that a search tells states apart by."""
+"""A state's number, or a state's number and a second number that a search needs."""
 
 
 def key_of(*texts: str, size: int = 6) -> str:
-    """Return a short name for these texts: the same in every process."""
+    """Return a short name for these texts, which is the same in every process."""
     held = hashlib.blake2b("\x1f".join(texts).encode(), digest_size=8).digest()
     return "".join(_LETTERS[byte & 63] for byte in held[:size])
 
@@ -37,8 +37,8 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 class Graph:
     """A world's states and steps on demand.
 
-    `states`: by number.  `out_of`: number to its steps and the numbers these lead to, where they
-    were asked for.  `failing`: number to steps out of it that members' code did not answer.
+    `states`: by number.  `out_of`: number to the state's steps, and the numbers that they lead to,
+    if they were asked for.  `failing`: number to the steps in which a member's code failed.
     """
 
     world: World
@@ -60,7 +60,7 @@ class Graph:
         return self.steps.codes.names
 
     def number(self, state: State) -> int:
-        """Return the state's number; a new one gets the next."""
+        """Return the state's number; a new state gets the next one."""
         found = self._number.get(state)
         if found is None:
             found = self._number[state] = len(self.states)
@@ -68,7 +68,7 @@ class Graph:
         return found
 
     def state(self, at: Any) -> State:
-        """Return the state of that number; raises `UsageProblem`."""
+        """Return the state with this number; raises `UsageProblem`."""
         if type(at) is not int or not 0 <= at < len(self.states):
             raise UsageProblem(
                 f"there is no state {at!r} here",
@@ -77,14 +77,14 @@ class Graph:
         return self.states[at]
 
     def beginning(self, told: Any) -> int:
-        """Return which of the first states says this (`Trace.initial`); 0 where none does."""
+        """Return the place in `firsts` of the state with this text (`Trace.initial`), 0 if none."""
         for place, at in enumerate(self.firsts):
             if self.steps.states_text(self.state(at)) == told:
                 return place
         return 0
 
     def out(self, at: int) -> list[tuple[Move, int]]:
-        """Return the steps out of a state, and where each leads."""
+        """Return the steps out of a state, and the number of the state that each leads to."""
         if at not in self.out_of:
             state = self.state(at)
             if self.is_beyond(at):
@@ -98,7 +98,7 @@ class Graph:
         return self.out_of[at]
 
     def move(self, at: int, index: Any) -> tuple[Move, int]:
-        """Return one step out of a state by its place; raises `UsageProblem`."""
+        """Return one step out of a state by its index; raises `UsageProblem`."""
         steps = self.out(at)
         if type(index) is not int or not 0 <= index < len(steps):
             raise UsageProblem(
@@ -107,7 +107,7 @@ class Graph:
         return steps[index]
 
     def is_beyond(self, at: int) -> bool:
-        """Return whether the world's `within` lets no step be taken from here."""
+        """Return whether the world's `within` forbids all steps from this state."""
         return self.steps.is_beyond(self.state(at))
 
     def view(self, at: int) -> View:
@@ -122,7 +122,7 @@ class Graph:
         return [self.told(code, local) for code, local in members]
 
     def told(self, code: Any, local: Any) -> Mapping[str, str]:
-        """Return one local state of a member, attribute to text."""
+        """Return one local state of a member as texts, by attribute."""
         key = code.name, local
         if key not in self._texts:
             self._texts[key] = {k: str(v) for k, v in code.describe(local).items()}
@@ -225,7 +225,7 @@ class Graph:
         return "operator" if move.event in self._whims_of(name, local) else "own"
 
     def _whims_of(self, name: str, local: Any) -> frozenset[Any]:
-        """Return the events that only a client's or an operator's whim makes happen."""
+        """Return the events that happen only if a client or an operator wants them."""
         key = name, local
         if key not in self._whims:
             code = self.steps.codes.members[self.names.index(name)]
@@ -234,14 +234,15 @@ class Graph:
         return self._whims[key]
 
     def run_json(self, ids: Sequence[int], indices: Sequence[int]) -> Json:
-        """Return a run from its states and the places of its steps."""
+        """Return a run as JSON, from its states and the indices of its steps."""
         steps = [self.step_json(at, index) for at, index in zip(ids, indices, strict=False)]
         return {"start": ids[0], "ids": list(ids), "steps": steps}
 
     def run_to(self, place: Place, parent: Mapping[Place, tuple[Place, int] | None]) -> Json:
         """Return the run that led a search to `place`; `start`: which first state it begins in.
 
-        `parent`: where each place was found from, and the index of the step; None of a first one.
+        `parent`: the place that each was found from, and the index of the step; None for a first
+        place.
         """
         places, indices = [place], list[int]()
         while (before := parent[places[-1]]) is not None:

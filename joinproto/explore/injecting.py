@@ -1,7 +1,7 @@
-"""A fault that the world does not have, injected where a user stands: the world, and the run again.
+"""Injecting a fault that the world does not have: a new world, and the same run with the fault.
 
-The fault gets a budget of one more than was spent, so the world becomes another one; its steps
-have the same words, so the run so far is one of the new world, too.
+The fault's budget is one more than was spent, which makes another world.  Its steps have the same
+words, so the run so far is also a run of the new world.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ KINDS = ("crash", "cut", *OF_DISKS)
 
 
 def inject_here(session: Session, given: Json) -> Json:
-    """Return the world with the fault, and the run with the fault's steps at its end.
+    """Inject a fault; return the world with it, and the run with the fault's steps at its end.
 
-    `kind`: one of `KINDS`.  `member`, `to`: its members.  `keys`, `start`: the run to here.  The
-    arguments of a disk's fault: see `joinproto.explore.disks.fault_of`.
+    `kind`: one of `KINDS`.  `member`, `to`: the members concerned.  `keys`, `start`: the run so
+    far.  For the arguments of a disk's fault see `joinproto.explore.disks.fault_of`.
     """
     kind, member, to = given.get("kind"), given.get("member"), given.get("to")
     names = session.now.graph.names
@@ -64,11 +64,11 @@ def inject_here(session: Session, given: Json) -> Json:
 
 
 Wanted = Callable[[Json, Mapping[str, Any]], bool | None]
-"""Whether a step is the one; None if nothing has to be done."""
+"""A test whether a step is the fault's; None if nothing has to happen."""
 
 
 def _with(world: World, kind: str, member: str, to: str) -> tuple[World, list[Wanted], str]:
-    """Return the world with one fault more, which steps it takes, and that in words."""
+    """Return the world with one more fault, the tests for the fault's steps, and a text."""
     if kind == "crash":
         world = _with_crash(world, member)
         return world, [_crashes(member)], f"{member} crashes"
@@ -100,7 +100,7 @@ def _crashes(member: str) -> Wanted:
 
 
 def _with_crash(world: World, member: str) -> World:
-    """Return the world in which that member may crash once more."""
+    """Return the world in which that member may crash one more time."""
     faults = world.faults
     if member in faults.spared:
         faults = evolve(faults, spared=faults.spared - {member})
@@ -113,7 +113,7 @@ def _with_crash(world: World, member: str) -> World:
 
 
 def _with_disk(world: World, fault: Injected, member: str) -> tuple[World, list[Wanted]]:
-    """Return the world with a fault of a disk, and the steps it takes: a crash, and the fault."""
+    """Return the world with a disk's fault, and the tests for its steps: a crash, and the fault."""
     if world.faults.crashes < UNLIMITED:
         world = _with_crash(world, member)
 
@@ -123,7 +123,7 @@ def _with_disk(world: World, fault: Injected, member: str) -> tuple[World, list[
     wanted: list[Wanted] = [_crashes(member), happens]
     if FAULTS not in world.members:
         show = world.show_disk
-        # The member that holds the budgets has no disk that the world knows how to show.
+        # The member that holds the budgets has no disk that `show_disk` knows.
         shown = None if show is None else lambda disk: show(disk) if disk.values else None
         world = evolve(world, show_disk=shown)
     elif not isinstance(world.members[FAULTS](), Budgets):

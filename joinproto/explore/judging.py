@@ -1,4 +1,4 @@
-"""The verdicts of a world's claims on one state, and on the step that led there."""
+"""The verdicts of a world's claims on one state, and on the step that led to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from joinproto.explore.graph import Graph, Json
 from joinproto.explore.parts import parts_of, source_of
 
 Via = tuple[int, int]
-"""A step: the state it is taken in, and its place among the steps there."""
+"""A step: the state in which it is taken, and its index among the steps there."""
 
 
 @define
@@ -29,11 +29,11 @@ class Judging:
     _known: dict[tuple[str, Any], bool] = Factory(dict)
 
     def claims(self, at: int, via: Via | None = None) -> list[Json]:
-        """Return for each claim of the world its verdict here."""
+        """Return the verdict of each claim of the world on this state."""
         return [self._one(item, at, via) for item in self.graph.world.properties]
 
     def holds(self, item: Property, at: int) -> bool:
-        """Return the verdict here of a claim about states, or of the main part of another kind."""
+        """Return the verdict on a state of a claim about states, or of another's main part."""
         steps, state = self.graph.steps, self.graph.state(at)
         key = item.name, steps.shown(state)
         if key not in self._known:
@@ -59,7 +59,7 @@ class Judging:
         return found
 
     def _says(self, item: Property, at: int, via: Via | None) -> tuple[bool | None, str]:
-        """Return whether it is so here (None if it is not about this state), and that in words."""
+        """Return whether a claim is so here, None if it is not about states, and that in words."""
         if item.kind in ("always step", "implements"):
             return self._of_step(item, at, via)
         view = self.graph.view(at)

@@ -1,6 +1,6 @@
-"""The page's socket on loopback, taken before the server's libraries are loaded.
+"""The page's socket on loopback, which is taken before the server's libraries are loaded.
 
-A browser that comes early waits for the server and is not refused, so it starts while they load.
+A browser that asks early waits for the server and is not refused, so it can start meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from joinproto.errors import EnvironmentProblem
 
 @frozen
 class Taken:
-    """A port of 127.0.0.1.  `names`: those that a browser may put into `Host`."""
+    """A taken port of 127.0.0.1.  `names`: the values that a browser may send as `Host`."""
 
     socket: socket.socket
     port: int
@@ -29,7 +29,7 @@ class Taken:
 
 
 def take(port: int = 0) -> Taken:
-    """Take a port, 0 for any that is free; raises `EnvironmentProblem` where it is taken."""
+    """Take a port, 0 for any free one; raises `EnvironmentProblem` if it is in use."""
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,4 +1,4 @@
-"""The page as one document: style, script and data in it, and a policy that names them by hash.
+"""The page as one document with its style, script and data, and their hashes for a policy.
 
 A browser that asks for one document shows it sooner than one that asks for fifteen files, and a
 document that needs no other file also works from disk (`export.py`).
@@ -30,8 +30,9 @@ class Document:
 def document(entry: str, data: str, *, kind: str, head: str = "") -> Document:
     """Return the page that the module `entry` of the folder `static` starts.
 
-    `data`: what the script finds in the element `data`, of the media type `kind`; no `</script`
-    may be in it.  `head`: more of the document's head, where `{style}` and `{script}` are hashes.
+    `data`: the text that the script finds in the element `data`, of the media type `kind`; it must
+    not contain `</script`.  `head`: more of the document's head, where `{style}` and `{script}`
+    become hashes.
     """
     style = (STATIC / "explore.css").read_text(encoding="utf-8")
     script = bundled(entry)
@@ -58,7 +59,7 @@ def document(entry: str, data: str, *, kind: str, head: str = "") -> Document:
 
 
 def embedded(found: Any) -> str:
-    """Return JSON that can stand in a script element: names of a model cannot end it."""
+    """Return JSON that can stand in a script element, whatever names a model has."""
     return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
 
 

@@ -1,9 +1,9 @@
-"""The part of a claim that does not hold: the parts of the expression that it returns, evaluated.
+"""Why a claim does not hold: the value of each part of the expression that it returns.
 
-A claim is a Python function.  It is called once more, and the variables of its frame at the return
-are kept; then the returned expression is read from its source, and each part of it that says yes or
-no is evaluated with the same names.  Of `all(...)` and `any(...)` over a comprehension, the items
-that decide are told.  Where there is no source, only the answer is told.
+A claim is a Python function.  It is called once more, and its local variables at the return are
+kept.  Then the returned expression is read from the source, and each part of it that is true or
+false is evaluated with these variables.  For `all(...)` and `any(...)` over a comprehension, the
+items that decide are reported.  Without a source only the answer is reported.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from attrs import frozen
 from joinproto.check.events import plain
 
 DEPTH_MAX = 6
-"""Parts within parts, and functions that are called in them."""
+"""How deep parts are nested; the parts of a called function count, too."""
 
 ITEMS_MAX = 4
-"""Deciding items of a comprehension that are shown, at most."""
+"""The most items of a comprehension that are shown as deciding."""
 
 TEXT_MAX = 200
 
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 
 
 def parts_of(call: Callable[..., Any], *shown: Any) -> Json | None:
-    """Return the answer of `call` with its parts; None where its source cannot be read.
+    """Return the answer of `call` with its parts; None if its source cannot be read.
 
     A part: `text`, `value` (text), `ok` (whether it is true), `parts`, `note`.
     """
@@ -43,7 +43,7 @@ def parts_of(call: Callable[..., Any], *shown: Any) -> Json | None:
 
 
 def source_of(call: Callable[..., Any]) -> str:
-    """Return the text of the function that a claim was written with, or nothing."""
+    """Return the source text of a claim's function; empty if it cannot be read."""
     found = _written(call)
     if found is None:
         return ""
@@ -53,7 +53,7 @@ def source_of(call: Callable[..., Any]) -> str:
 
 @frozen
 class _Left:
-    """The return of a function: its line, and its local names."""
+    """A function's return: the line, and the local names."""
 
     line: int
     names: Names
@@ -83,15 +83,17 @@ def _called(call: Callable[..., Any], arguments: tuple[Any, ...], depth: int) ->
 
 
 def _ifs_around(node: ast.AST, inner: ast.AST) -> Iterator[ast.If]:
-    """Yield the conditions under which an expression of a function is reached."""
+    """Yield the `if` statements around an expression of a function."""
     for one in ast.walk(node):
         if isinstance(one, ast.If) and any(at is inner for at in ast.walk(one)):
             yield one
 
 
 def _with_assigned(body: ast.expr, node: ast.AST, names: Names) -> ast.expr:
-    """Return the expression with the names that were assigned once, in place of them, their values'
-    expressions: `return is_closed and ...` says which part of `is_closed` is not so."""
+    """Return the expression with names that were assigned once replaced by their expressions.
+
+    So `return is_closed and ...` shows which part of `is_closed` is false.
+    """
     assigned: dict[str, list[ast.expr]] = {}
     for one in ast.walk(node):
         if isinstance(one, ast.Assign) and len(one.targets) == 1:
@@ -159,7 +161,7 @@ def _tree(file: str, _text: str) -> ast.Module | None:
 
 
 def _node_of(code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
-    """Return the function's place in its file: the smallest one that holds all of its code."""
+    """Return the function's node in its file: the smallest one that has all of its code."""
     file = code.co_filename
     linecache.checkcache(file)
     tree = _tree(file, "".join(linecache.getlines(file)))
@@ -203,13 +205,13 @@ def _returned(node: ast.Lambda | ast.FunctionDef, line: int) -> ast.expr | None:
 
 
 def _value(node: ast.expr, names: Names) -> Any:
-    # All names are the globals of the evaluated expression: a comprehension in it sees them, too.
+    # All names are globals of the expression, so that a comprehension in it sees them, too.
     expression = ast.fix_missing_locations(ast.Expression(node))
     return eval(compile(expression, "<claim>", "eval"), dict(names))
 
 
 def _part(node: ast.expr, names: Names, depth: int, *, is_leaf: bool = False) -> Json:
-    """Return a part with its parts; a leaf is a value that is compared, and not yes or no."""
+    """Return a part with its own parts; a leaf is a compared value, neither true nor false."""
     found: Json = {"text": ast.unparse(node), "ok": None, "parts": [], "note": ""}
     try:
         value = _value(node, names)
@@ -250,7 +252,7 @@ def _inner(node: ast.expr, names: Names, depth: int, ok: bool) -> Iterator[Json]
 
 
 def _call(func: ast.expr, arguments: list[ast.expr], names: Names, depth: int) -> Iterator[Json]:
-    """Yield the parts of the return value of the model's function."""
+    """Yield the parts of the value that a function of the model returns."""
     try:
         called = _value(func, names)
         given = tuple(_value(one, names) for one in arguments)
@@ -266,7 +268,7 @@ def _call(func: ast.expr, arguments: list[ast.expr], names: Names, depth: int) -
 def _items(
     over: ast.GeneratorExp | ast.ListComp, names: Names, depth: int, *, decides: bool, whole: bool
 ) -> Iterator[Json]:
-    """Yield the items of a comprehension that decide: those that are false of `all`, say."""
+    """Yield the items that decide a comprehension's value: for `all`, the false ones."""
     if whole is not decides:
         return
     shown = 0
@@ -292,7 +294,7 @@ def _bindings(generators: list[ast.comprehension], names: Names) -> Iterator[Nam
         return
     first, *rest = generators
     targets = [one.id for one in ast.walk(first.target) if isinstance(one, ast.Name)]
-    # The targets' values, as the comprehension itself would bind them.
+    # The comprehension itself evaluates the values of the targets.
     pairs: list[ast.expr] = [ast.Name(name, ast.Load()) for name in targets]
     each = ast.ListComp(ast.Tuple(pairs, ast.Load()), [first])
     for values in _value(each, names):

@@ -1,6 +1,6 @@
-"""A shortest run in which some steps happen in an order: "a sends * to b", then "b crashes".
+"""A shortest run with some steps in a given order: "a sends * to b", then "b crashes".
 
-Lines are matched with a step's phrases, `*` standing for anything, in small letters or large.  A
+Each line is compared with a step's phrases, without regard to case; `*` stands for any text.  A
 line that begins with `not:` excludes events between the lines around it.
 """
 
@@ -17,12 +17,15 @@ from joinproto.errors import UsageProblem
 from joinproto.explore.graph import Graph, Json
 
 PLACES_MAX = 200_000
-"""States, each with how much of the pattern was met there."""
+"""The most pairs that a search keeps, of a state and how many lines were met on the way."""
 
 
 @frozen
 class Pattern:
-    """`lines`: the events, in order.  `nots[i]`: the events that must not happen before line i."""
+    """`lines`: the events, in order.  `nots[i]`: events that must not happen just before line i.
+
+    What precedes line 0 is not restricted.
+    """
 
     lines: tuple[str, ...]
     nots: tuple[tuple[str, ...], ...]
@@ -51,7 +54,7 @@ class Pattern:
         return cls(tuple(lines), tuple(map(tuple, nots)))
 
     def after(self, met: int, phrases: Sequence[str]) -> int | None:
-        """Return how many lines are met after a step; None where it is one that must not happen."""
+        """Return how many lines are met after a step; None if the step must not happen."""
         if _any(phrases, (self.lines[met],)):
             return met + 1
         return None if _any(phrases, self.nots[met]) and met else met
@@ -84,7 +87,7 @@ def phrases_of(step: Json) -> Iterator[str]:
 
 @define
 class Matching:
-    """A search for one pattern: places are states with how many lines were met on the way."""
+    """A search for one pattern.  Its places are states with how many lines were met on the way."""
 
     graph: Graph
     pattern: Pattern
@@ -98,7 +101,7 @@ class Matching:
             self._queue.append((at, 0))
 
     def on(self, seconds: float) -> Json | None:
-        """Search on for so long; return the run once there is one."""
+        """Search on for so long; return the run once it is found."""
         until = time.perf_counter() + seconds
         while self._found is None and self._queue and len(self.parent) < PLACES_MAX:
             self._expand(self._queue.popleft())
@@ -112,7 +115,7 @@ class Matching:
 
     @property
     def stopped(self) -> str:
-        """Return why the search goes no further, or nothing."""
+        """Return why the search goes no further, or an empty text."""
         if self._queue and len(self.parent) >= PLACES_MAX:
             return f"The search for a pattern ends at {PLACES_MAX:,} places."
         return ""

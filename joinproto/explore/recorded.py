@@ -1,9 +1,9 @@
-"""Logs of a real run in the page: aligned by cause, and the first line that no member would take.
+"""Logs of a real run in the page: ordered by cause, and the first line that no member would write.
 
-Two kinds.  Logs of another program, with a world and patterns: each line that tells a step is
-followed through the world (`joinproto/check/follow.py`), and one run that fits is the page's.
-Event logs of `joinproto node`: each is replayed by the member of this version, and its lines are
-put next to each other, none before the one that it follows from.
+There are two kinds.  Logs of another program come with a world and patterns: each line that reports
+a step is followed through the world (`joinproto/check/follow.py`), and the page shows one run that
+fits.  Event logs of `joinproto node` are replayed by the member of this version; their lines are
+merged so that no line comes before its cause.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from joinproto.explore.graph import Json
 from joinproto.explore.session import Session
 
 LINES_MAX = 5_000
-"""Of all logs together, that the page shows."""
+"""The most lines of all logs together that the page shows."""
 
 STATES_MAX = 20_000
-"""In which the world may be at one line."""
+"""The most states in which the world may be at one line."""
 
 
 @frozen
 class RecordedLine:
-    """A line of a log.  `fits`: whether a member would write it there; None if nothing is known.
+    """A line of a log.  `fits`: whether a member would write it there; None if that is not known.
 
-    `phase`: the member's after the line, where it is known.
+    `phase`: the member's phase after the line, if it is known.
     `sends`, `hears`: what the line sends and receives, as keys that are the same on both sides.
-    `sender`: of what it receives.
+    `sender`: the sender of what it receives.
     """
 
     node: str
@@ -51,10 +51,11 @@ class RecordedLine:
 def by_cause(
     lines: Mapping[str, Sequence[RecordedLine]], cut: Collection[str] = ()
 ) -> list[RecordedLine]:
-    """Return the lines of several logs as one: each log in its own order, and what is received
-    after it was sent, wherever some log says that it was.
+    """Return the lines of several logs as one list.
 
-    `cut`: nodes whose logs go on after these lines.  They may say of any message that it was sent.
+    Each log keeps its order, and a line that receives a message comes after the line that sends it,
+    if some log has that line.  `cut`: nodes whose logs go on after these lines, so that a later
+    line may send any message.
     """
     waiting = {node: deque(found) for node, found in lines.items() if found}
     ever = {key for found in lines.values() for line in found for key in line.sends}
@@ -66,8 +67,8 @@ def by_cause(
     merged: list[RecordedLine] = []
     while waiting:
         ready = [node for node, found in waiting.items() if can_follow(found[0])]
-        # A line that waits for one that never comes is released: a log is cut, or a sender's is
-        # wrong.
+        # A line that waits for one that never comes is let through: a log is cut, or its sender's
+        # log is wrong.
         node = ready[0] if ready else next(iter(waiting))
         while waiting[node] and (not ready or can_follow(waiting[node][0])):
             line = waiting[node].popleft()
@@ -82,7 +83,7 @@ def by_cause(
 
 @define
 class Logs:
-    """The answer to the question `logs`."""
+    """The logs that answer the question `logs`."""
 
     nodes: list[str]
     lines: list[RecordedLine]
@@ -103,7 +104,7 @@ class Logs:
 
 
 def _like(phases: dict[str, str]) -> str:
-    """Return an expression that is so where as many members are in each of these phases."""
+    """Return an expression that is true where as many members are in each of these phases."""
     counts = Counter(phases.values())
     return " and ".join(f'count("phase", "{phase}") == {n}' for phase, n in counts.items())
 
@@ -116,9 +117,9 @@ def followed(
     lines: Sequence[tuple[str, str, LoggedStep]],
     is_logged: Callable[[LoggedStep], bool],
 ) -> Logs:
-    """Return the lines of logs, (node, text, step), with which of them the open world can do.
+    """Return the lines of logs, (node, text, step), with which of them the open world has.
 
-    The run is one that fits, up to the first line that does not.
+    The run is one that fits, up to the first line that does not fit.
     """
     graph = session.now.graph
     follower = Follower(graph.world, is_logged, states_max=STATES_MAX)
@@ -147,9 +148,9 @@ def followed(
 def run_of(
     session: Session, told: Sequence[LoggedStep], is_logged: Callable[[LoggedStep], bool]
 ) -> Json | None:
-    """Return one run of the world that writes these lines, and nothing else that is logged."""
+    """Return a run of the world that writes these lines, and nothing else that is logged."""
     graph = session.now.graph
-    # (state, lines written so far): lines of one joint step come one after the other.
+    # (state, lines written so far); the lines of one joint step follow each other.
     start: list[tuple[int, int]] = [(at, 0) for at in graph.firsts]
     parent: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = dict.fromkeys(start)
     queue, best = list(start), start[0]

@@ -1,6 +1,6 @@
 """The rows of decision tables that a step took, and the reasons why the rows above did not match.
 
-The step is taken once more by the member's code, and every table that it reads is listened to.
+The member's code takes the step once more, and each table that it reads is recorded.
 """
 
 from __future__ import annotations
@@ -35,14 +35,12 @@ from joinproto.machine.terms import (
 )
 
 TABLES_MAX = 40
-"""Readings that are reported of one step: a member may settle several times in it."""
+"""The most readings reported of one member's step, in which it may settle several times."""
 
 
 @define
 class _Readings:
-    """Readings of tables, in order: the table, the rows it was read with, their member, and the
-    case.
-    """
+    """Readings of tables, in order: the table, the rows, the place of the member, and the case."""
 
     readings: list[tuple[Any, list[Any], int, Any]] = Factory(list)
 
@@ -54,7 +52,7 @@ class _Readings:
 
 @contextmanager
 def _listening() -> Iterator[_Readings]:
-    """While this lasts, every reading of a table is noted."""
+    """Note every reading of a table while the context lasts."""
     heard = _Readings()
     choose, step = tables.Table.choose, machines.StateMachine.step
 
@@ -81,7 +79,7 @@ def why(graph: Graph, at: int, index: int) -> list[Json]:
     """Return the tables that a step read: `member`, `table`, `source`, `rows`.
 
     A row: `label`, `name`, `says` (its condition), `outcome`, `taken`, `because`.  Rows below the
-    one that was taken are not looked at.
+    taken one are left out.
     """
     move, _ = graph.move(at, index)
     state, found = graph.state(at), []
@@ -103,7 +101,7 @@ def _asked(graph: Graph, move: Move) -> Iterator[tuple[str, Any]]:
 
 def _read_by(code: MemberCode, local: LocalState, event: Any) -> list[tuple[Any, Any, int, Any]]:
     with _listening() as heard:
-        # Without the known answers: the code itself is called.
+        # `answer` calls the code itself, without the known answers.
         code.answer("step", (local, event))
     return heard.readings
 

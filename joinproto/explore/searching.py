@@ -1,8 +1,8 @@
 """A search on demand: breadth first, a little at a time, and shortest runs to requested states.
 
-It is `joinproto.check.reference`'s search over the states that the page walks, so a walk and a
-search have the same numbers.  `joinproto check` is for large worlds; here the search continues
-while a person looks, and stops at `STATES_MAX`.
+This is `joinproto.check.reference`'s search over the states that the page walks, so a walk and a
+search use the same numbers.  `joinproto check` is for large worlds; this search continues while a
+person looks at the page, and stops at `STATES_MAX`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from joinproto.explore.graph import Graph, Json
 from joinproto.explore.walking import Met
 
 STATES_MAX = 200_000
-"""Of a search in plain Python: a few hundred MB."""
+"""The most states of a search in plain Python: a few hundred MB."""
 
 LIMIT = (
     f"The search here ends at {STATES_MAX:,} states. With the extra [check], joinproto explore"
@@ -31,10 +31,10 @@ LIMIT = (
 class Searching:
     """The states found so far, by level.
 
-    `order`: their numbers in the graph, level by level.  `levels`: where each level begins in it.
-    `parent`: number to the number it was found from, and the place of the step.  `at`: how many of
-    `order` were expanded; their steps lead to `edges`, from `begins[i]` on those of `order[i]`.
-    `taken`: how often each step was.
+    `order`: their numbers in the graph, level by level.  `levels`: where each level begins in
+    `order`.  `parent`: a state's number to the number that it was found from, and the index of the
+    step.  `at`: how many of `order` were expanded; `edges` has the numbers that their steps lead
+    to, those of `order[i]` from `begins[i]` on.  `taken`: how often each step was taken.
     """
 
     graph: Graph
@@ -58,12 +58,12 @@ class Searching:
 
     @property
     def whole(self) -> bool:
-        """Return whether all states were found, and their steps."""
+        """Return whether all states and their steps were found."""
         return self.at == len(self.order)
 
     @property
     def stopped(self) -> str:
-        """Return why the search goes no further, or nothing."""
+        """Return why the search goes no further, or an empty text."""
         return LIMIT if len(self.order) >= STATES_MAX and not self.whole else ""
 
     def counts(self) -> list[int]:
@@ -90,7 +90,7 @@ class Searching:
             if to not in self.parent and graph.steps.is_first(graph.state(to), self._keys):
                 self._found(to, (source, index))
         if not known:
-            # Few states are looked at again; `Graph.out` makes their steps again.
+            # Few states are looked at again, and `Graph.out` can make their steps again.
             del graph.out_of[source]
         self.at += 1
         self.begins.append(len(self.edges))
@@ -105,7 +105,7 @@ class Searching:
     # -- shortest runs -------------------------------------------------------------------
 
     def way(self, at: int) -> Json:
-        """Return a shortest run to a state that was found."""
+        """Return a shortest run to a state that was found; raises `UsageProblem` otherwise."""
         if at not in self.parent:
             raise UsageProblem(f"state {at} was not found by the search", next="search on first")
         return self.graph.run_to(at, self.parent)
@@ -113,7 +113,7 @@ class Searching:
     def nearest(self, asked: str, met: Met, seconds: float) -> int | None:
         """Return the first state found that is `met`, after searching on for so long at most.
 
-        `asked`: the question's words; asked again, it continues where it was.
+        `asked`: the question's words; the same question continues where it ended before.
         """
         until = time.perf_counter() + seconds
         place, found = self._asked.get(asked, 0), None

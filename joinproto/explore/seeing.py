@@ -1,4 +1,4 @@
-"""The coverage of a search so far (steps taken and never taken), its projected graph, questions."""
+"""Pictures of a search so far: its coverage, its projected graph, and ready questions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from joinproto.explore.wanted import shown_part, shown_parts
 
 NODES_MAX = 2_000
 VALUES_MAX = 8
-"""The most different texts of an attribute that is listed; of an enum, twice as many."""
+"""The most values of a listed attribute; an enum may have twice as many."""
 
 SAMPLE = 400
-"""States that are searched for attributes and their values, at most."""
+"""The most states that are searched for attributes and their values."""
 
 EDGE_WORDS = 48
 
 
 def cover(searching: Searching) -> Json:
-    """Return rows of tables and steps with how often each was taken, never taken ones first.
+    """Return how often each table row and each step was taken, those never taken first.
 
     Names and counts are those of the coverage of `joinproto check`.
     """
@@ -48,7 +48,7 @@ def _counted(counts: Mapping[str, int]) -> list[Json]:
 
 
 def attributes(graph: Graph, found: Sequence[int]) -> list[str]:
-    """Return the attributes of members that differ between states, those of few values first."""
+    """Return the attributes of members that differ between states; fewest values first."""
     values: dict[str, set[str]] = {}
     for at in found[:: 1 + len(found) // SAMPLE]:
         for texts in graph.texts(at):
@@ -62,7 +62,7 @@ def attributes(graph: Graph, found: Sequence[int]) -> list[str]:
 def projected(
     graph: Graph, judging: Judging, searching: Searching, by: Sequence[str], nodes_max: int
 ) -> Json:
-    """Return the searched graph with one node for all states that are the same in `by`.
+    """Return the searched graph with one node for all states that agree in `by`.
 
     Raises `UsageProblem` for more than `nodes_max` nodes.
     """
@@ -106,20 +106,20 @@ def _node(place: int, at: int, text: str) -> Json:
 
 
 def _kept(graph: Graph, at: int, by: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield member and text of the kept parts of a state."""
+    """Yield each member's name, and the text of the part of its state that is kept."""
     for name, texts in zip(graph.names, graph.texts(at), strict=True):
         yield name, kept_text(graph, name, texts, by)
 
 
 def kept_text(graph: Graph, name: str, texts: Mapping[str, str], by: Sequence[str]) -> str:
-    """Return the part of one member's local state that is kept."""
+    """Return the text of the part of one member's local state that `by` keeps."""
     if "" in texts and by and name not in graph.world.beside:
         return "down"
     return " ".join(texts[one] for one in by if one in texts)
 
 
 def too_many_nodes(nodes_max: int) -> UsageProblem:
-    """Return the refusal of a graph with more nodes than that."""
+    """Return the error for a graph with more nodes than that."""
     return UsageProblem(
         f"this graph has more than {nodes_max:,} nodes, which a person cannot read",
         next="keep less of each state, such as one attribute",
@@ -138,9 +138,9 @@ def shortened(line: str) -> str:
 
 
 def questions(graph: Graph, found: Sequence[int]) -> list[Json]:
-    """Return questions that are ready to be asked: of claims, and of observations.
+    """Return ready questions, about claims and about observations.
 
-    Each has `label`, `group` and, in it, `short`, and the `arguments` of `nearest`.
+    Each has `label`, `group`, `short` (its name in the group) and the `arguments` of `nearest`.
     """
     ready = []
     for item in graph.world.properties:
@@ -178,7 +178,7 @@ def _ready(group: str, short: str, label: str, arguments: Json) -> Json:
 
 
 def _values(graph: Graph, found: Sequence[int]) -> dict[str, list[str]]:
-    """Return attributes that show few values, and these: all of an enum, else those met."""
+    """Return the attributes with few values, and the values: all of an enum, else those met."""
     from enum import Enum
 
     values: dict[str, dict[str, None]] = {}
@@ -191,7 +191,7 @@ def _values(graph: Graph, found: Sequence[int]) -> dict[str, list[str]]:
             pairs = [(part, shown_part(shown, part)) for part in parts] or [("", shown)]
             for part, value in pairs:
                 if value == name:
-                    continue  # which member it is
+                    continue  # an attribute that only names the member
                 met = values.setdefault(part, {})
                 if isinstance(value, Enum):
                     enums.add(part)

@@ -1,8 +1,8 @@
-"""The page's server: this machine alone, one token, and one session, which one thread asks.
+"""The page's server: for this machine only, with one token, and one session in one thread.
 
-Refused requests: another address than loopback's in `Host` (a name that a stranger points here), a
-request of another page (`Origin`), a wrong token in the address, and files outside the folder.
-The served pages may run no script but ours (`policy`).
+It refuses requests with another address than loopback's in `Host` (a stranger's name may point
+here), requests of other pages (`Origin`), wrong tokens in the address, and files outside the
+folder.  The served pages may run no script but ours (`policy`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from joinproto.explore.listening import Taken
 from joinproto.explore.page import STATIC, document, embedded
 
 GRAPH_STYLE = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8="
-"""The one style that Cytoscape.js writes into the page: its container is positioned."""
+"""The only style that Cytoscape.js writes into the page: it positions its container."""
 
 
 def policy(*, style: str = "", script: str = "") -> str:
-    """Return what a file may do in a browser; `style` and `script`: hashes of those in it."""
+    """Return what a page may do in a browser; `style` and `script`: hashes of what it contains."""
     return (
         f"default-src 'none'; script-src 'self'{_also(script)};"
         f" style-src 'self' '{GRAPH_STYLE}'{_also(style)}; img-src 'self' data:;"
@@ -62,14 +62,14 @@ KINDS = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-"""Files of the page, by how their names end; no other is served."""
+"""The endings of the page's files, with their media types; no other file is served."""
 
 _NAME = re.compile(r"[\w./-]+")
 
 BODY_MAX = 1 << 20
 
 BEGIN_SECONDS = 1.0
-"""The page waits so long for its first state; then it comes without, and asks and says so."""
+"""How long the page waits for its first state; without it the page comes, and asks later."""
 
 Answer = Callable[[str, Mapping[str, Any]], Json]
 
@@ -84,11 +84,11 @@ class _Page:
     _waiting: queue.SimpleQueue[tuple[Future[bytes], str, Json]] = Factory(queue.SimpleQueue)
 
     def __attrs_post_init__(self) -> None:
-        # A daemon: an expression that never ends must not keep the process from ending.
+        # A daemon thread, because an expression that never ends must not keep the process alive.
         threading.Thread(target=self._answers, name="explore", daemon=True).start()
 
     def refusal(self, request: Request) -> Response | None:
-        """Return why a request is refused; None where it is not."""
+        """Return why a request is refused; None if it is not."""
         if request.headers.get("host", "") not in self.names:
             return _refused(403, "this page is for this machine alone: open http://127.0.0.1:...")
         origin = request.headers.get("origin")
@@ -112,7 +112,7 @@ class _Page:
         return handler
 
     async def page(self, request: Request) -> Response:
-        """Answer with the page, and with what it would ask for first."""
+        """Answer with the page, and with the answers to its first questions."""
         asked = self._ask("world", {}), self._ask("state", {"id": 0})
         begin = {}
         with suppress(TimeoutError):
@@ -158,14 +158,14 @@ class _Page:
         return asyncio.wrap_future(answer)
 
     def _answers(self) -> None:
-        """Answer one question after the other; one that was cancelled is left out."""
+        """Answer one question after another; a cancelled one is left out."""
         while True:
             answer, verb, arguments = self._waiting.get()
             if not answer.set_running_or_notify_cancel():
                 continue
             try:
                 answer.set_result(json.dumps(self.answer(verb, arguments)).encode())
-            except BaseException as error:  # noqa: BLE001  the one that waits must hear of it
+            except BaseException as error:  # noqa: BLE001  the request that waits must get it
                 answer.set_exception(error)
 
 
@@ -175,7 +175,7 @@ def _refused(status: int, why: str) -> Response:
 
 @frozen
 class Listening:
-    """A server with its socket.  `address`: the one to open in a browser, without the fragment."""
+    """A server with its socket.  `address`: what to open in a browser, without the fragment."""
 
     address: str
     _server: uvicorn.Server

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from joinproto.explore.recorded import Logs
 
 VERSION = 1
-"""Of the protocol."""
+"""The version of the protocol."""
 
 
 @define
@@ -54,14 +54,14 @@ class Opened:
 
     @property
     def searching(self) -> Searching:
-        """Return the search on demand, which begins when it is first asked for."""
+        """Return the search on demand, which begins with the first call."""
         if self._searching is None:
             self._searching = Searching(self.graph)
         return self._searching
 
     @classmethod
     def of(cls, loaded: Loaded, world: World | None = None) -> Opened:
-        """Return it at its beginning; `world`: in place of the loaded one, with a fault more."""
+        """Return a loaded world with its first states only; `world`: replaces the loaded one."""
         with loaded.at_work():
             graph = Graph(world or loaded.world)
         return cls(loaded, graph, Judging(graph))
@@ -71,11 +71,10 @@ class Opened:
 class Session:
     """The session of one page with one world; it keeps the states that were met, by number.
 
-    `begin`: the run to begin with, `start` and `keys` as `follow` takes them, and as `other` the
-    same of one to compare it with.  `logs`: those of a real run, where it was given some.
-    `other`: what it is compared with.  `stamp`: of the model's file when it was loaded.
-    `deep`: the engine in a process of its own, for worlds that are too large for plain Python; None
-    where it is not installed.
+    `deep`: the engine in another process, for worlds that are too large for plain Python; None if
+    it is not installed.  `other`: the world to compare with.  `stamp`: of the model's file when it
+    was loaded.  `begin`: the run to begin with, as `start` and `keys` of `follow`; its `other` is
+    the run to compare it with.  `logs`: those of a real run, if there are any.
     """
 
     opened: Opened | None = None
@@ -87,7 +86,7 @@ class Session:
     columns: list[tuple[str, str, Predicate]] = field(factory=list)
 
     def answer(self, verb: str, arguments: Mapping[str, Any] | None = None) -> Json:
-        """Return the answer to one question; an error is an answer, too: `error`."""
+        """Return the answer to one question; an error is the answer `{"error": ...}`."""
         try:
             call = self._verbs().get(verb)
             if call is None:
@@ -125,7 +124,7 @@ class Session:
 
     @property
     def now(self) -> Opened:
-        """Return the open session; raises `UsageProblem` if there is none."""
+        """Return the open world; raises `UsageProblem` if there is none."""
         if self.opened is None:
             raise UsageProblem("no world is open", next='ask "open" first, with a target')
         return self.opened
@@ -143,7 +142,7 @@ class Session:
         return self.world_json()
 
     def replaces(self, opened: Opened) -> None:
-        """Go on with this one: a new version of the world, or the world with a fault more."""
+        """Replace the open world by a new version, or by the world with one more fault."""
         self.opened, self.other, self.columns = opened, None, []
         if self.deep is not None:
             self.deep.forget(opened)
@@ -195,7 +194,7 @@ class Session:
         graph, at = self.now.graph, given.get("id", 0)
         graph.state(at)
         via = self._via(given, at)
-        graph.out(at)  # so that errors are found before anything is printed
+        graph.out(at)  # first, so that an error in a step is raised before all else
         return {
             **graph.state_json(at),
             "claims": self.now.judging.claims(at, via),
@@ -267,9 +266,10 @@ class Session:
     # -- states that are asked for -------------------------------------------------------------
 
     def met_by(self, given: Mapping[str, Any]) -> tuple[str, Met]:
-        """Return the goal in words, and as a question about a state by its number.
+        """Return the goal in words, and as a test of a state by its number.
 
-        `where`: an expression.  `claim`: its name; `is`: its wanted value there, default false.
+        `where`: an expression.  `claim`: its name; `is`: its wanted value there; without it true
+        for a claim of the kind `sometimes`, false for others.
         """
         if given.get("where") is not None:
             text = given["where"]
@@ -281,9 +281,7 @@ class Session:
         return words, lambda at: self.now.judging.holds(item, at) is shall
 
     def changes(self, until: Any, at: int) -> Met:
-        """Return the condition that ends a walk: an expression that is true, or a claim that
-        changes.
-        """
+        """Return the test that ends a walk: an expression is true, or a claim changes."""
         if not isinstance(until, dict):
             raise UsageProblem("until takes a claim or an expression", next='{"where": "..."}')
         if until.get("where") is not None:
@@ -298,7 +296,7 @@ class Session:
 
 
 def _stamp_of(file: Path | None) -> tuple[int, int]:
-    """Return a stamp that changes when the file does; zeros if there is none."""
+    """Return a stamp that changes when the file does; zeros without a file."""
     try:
         held = file.stat() if file is not None else None
     except OSError:
@@ -307,7 +305,7 @@ def _stamp_of(file: Path | None) -> tuple[int, int]:
 
 
 def mistakes_of(loaded: Loaded) -> dict[str, str]:
-    """Return the mistakes that the world can be built with, each with its error."""
+    """Return the mistakes with which the world can be built, and the error that each makes."""
     return {} if loaded.file is not None else catalogue.mistakes(catalogue.entry(loaded.target))
 
 

@@ -1,4 +1,4 @@
-"""Runs through a world: at random until something changes, and again by the words of its steps."""
+"""Runs through a world: random ones that end when something changes, and those with given steps."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from joinproto.explore.graph import Graph, Json
 STEPS_MAX = 10_000
 
 Met = Callable[[int], bool]
-"""Whether a state is one in which a walk ends."""
+"""A test of a state by its number: whether a walk ends there."""
 
 
 def walk(graph: Graph, at: int, *, steps: int, seed: int, ends: Met | None) -> Json:
-    """Return a random run on from `at`: each step that changes the state is equally likely.
+    """Return a random run from `at`; each step that changes the state is equally likely.
 
-    `ends`: where the walk stops; without it after `steps`.  `stopped`: `met`, `steps` or `stuck`.
+    `ends`: where the walk stops, at the latest after `steps`.  `stopped`: `met`, `steps` or
+    `stuck`.
     """
     if not 1 <= steps <= STEPS_MAX:
         raise UsageProblem(f"{steps} steps", next=f"a walk has 1 to {STEPS_MAX:,}")
@@ -40,11 +41,11 @@ def walk(graph: Graph, at: int, *, steps: int, seed: int, ends: Met | None) -> J
 
 
 def follow(graph: Graph, start: int, keys: Sequence[str], end: str | None = None) -> Json:
-    """Return the run whose steps have these keys, as far as it is one of this world.
+    """Return the run whose steps have these keys, as far as this world has it.
 
-    Two steps of a state may be called the same: all runs that fit are followed, and where `end`
-    (the key of the last state) tells them apart, that one is returned.  `fits`: how many steps do;
-    `same_end`: whether the last state is as it was; null where it is not known.
+    Two steps of a state may have the same key, so all runs that fit are followed, and the one that
+    ends in the state with the key `end` is returned, if there is one.  `fits`: how many steps fit;
+    `same_end`: whether the last state has that key, null if that is not known.
     """
     if not 0 <= start < len(graph.firsts):
         raise UsageProblem(

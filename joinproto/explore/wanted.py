@@ -1,13 +1,14 @@
-"""A user's question about a state: an expression over its view, written like a claim.
+"""A user's question about a state: an expression over the state's view, written like a claim.
 
     count("phase", "active") >= 2            running members that show phase = active
-    n1.phase == n2.phase                     members by their names; DOWN of a stopped one
+    n1.phase == n2.phase                     members by their names; a stopped one is DOWN
     all(one.term < 2 for one in up.values())
 
-Expressions come from a person at this machine, and may be pasted from somewhere.  So no name is
-known but those in `NAMES`, members and names that the expression itself binds, and no attribute
-that begins with an underscore or leads to Python's own frames and code.  This keeps an expression
-from the machine, but not from memory or time; an observation may have methods, which it can call.
+Expressions come from a person at this machine, and may be pasted from elsewhere.  So an expression
+may use only the names in `NAMES`, members' names, and names that it binds itself.  It may use no
+attribute that begins with an underscore or leads to Python's own frames and code.  This protects
+the machine from an expression, but not its memory or time, and the expression can call methods of
+an observation.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _OF_VIEW: dict[str, Callable[[View], Any]] = {
     "split": lambda view: view.split,
     "count": lambda view: partial(_count, view),
 }
-"""Names of an expression that stand for a part of the view that it is asked of."""
+"""Names in an expression that stand for a part of the view that is asked about."""
 
 Predicate = Callable[[View], Any]
 
@@ -75,11 +76,11 @@ def wanted(text: Any, members: tuple[str, ...]) -> Predicate:
         ) from error
     _refuse(tree, members)
     code = compile(tree, "<asked>", "eval")
-    # A search asks thousands of views: each is read for the names that occur, and no others.
+    # A search asks about thousands of views, so only the names that occur are read from each.
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     fixed = {"__builtins__": {}, "DOWN": DOWN, "text": plain, **_BUILTINS}
     of_view = [(name, _OF_VIEW[name]) for name in sorted(used & set(_OF_VIEW))]
-    # A member that has the name of something else is meant by `view[...]`.
+    # A member whose name means something else here is reached by `view[...]`.
     theirs = sorted(used & set(members) - set(_OF_VIEW) - set(fixed))
 
     def ask(view: View) -> Any:
@@ -132,7 +133,7 @@ def _refuse(tree: ast.Expression, members: tuple[str, ...]) -> None:
 
 
 def _count(view: View, *about: Any) -> int:
-    """Return how many running members show that: a value, or an attribute and its value."""
+    """Return how many running members show a value, or an attribute with this value."""
     *attribute, value = about or ("",)
     wanted_text, found = plain(value), 0
     for shown in view.up.values():
@@ -144,7 +145,7 @@ def _count(view: View, *about: Any) -> int:
 
 
 def shown_part(shown: Any, name: str) -> Any:
-    """Return one attribute of an observation; DOWN where it shows no such thing."""
+    """Return one attribute of an observation; DOWN if it has no such attribute."""
     if isinstance(shown, dict):
         return shown.get(name, DOWN)
     for part in name.split("."):
@@ -155,7 +156,7 @@ def shown_part(shown: Any, name: str) -> Any:
 
 
 def shown_parts(shown: Any) -> list[str]:
-    """Return the names of the attributes that a member shows; none, where it shows one value."""
+    """Return the names of the attributes that a member shows; none if it shows a single value."""
     if isinstance(shown, Seen):
         return [name for name, _ in shown.values]
     if isinstance(shown, dict):

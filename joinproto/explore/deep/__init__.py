@@ -1,11 +1,11 @@
-"""Questions to worlds that plain Python cannot search: the engine, in a process of its own.
+"""Questions about worlds that plain Python cannot search: the engine, in a process of its own.
 
-The process (`process.py`) searches the world to its end, notes for each state one that it was found
-from (`searched.py`), and then answers.  For a nearest state (`nearest.py`), an expression is asked
-once for each combination of the values it reads, and the nearest row of one that fits is taken. The
-way back from that row is returned as the keys of its steps.  The page's process follows these keys,
-so its numbers stay its own.  For the projected graph (`projected.py`), all rows are sorted into
-nodes by array operations.
+The process (`process.py`) searches the whole world, notes for each state a state that it was found
+from (`searched.py`), and then answers.  For a nearest state (`nearest.py`), an expression is
+evaluated once for each combination of the values that it reads, and the nearest fitting row is
+taken.  The answer has the keys of the steps to that row.  The page's process follows these keys,
+so its states keep their own numbers.  For the projected graph (`projected.py`), array operations
+sort all rows into nodes.
 
 Rows, levels and combinations are the engine's (`joinproto/check/engine/__init__.py`).
 """
@@ -36,7 +36,7 @@ ANSWER_SECONDS = 60.0
 
 @define
 class Engine:
-    """The page's end of the other process: it is started when it is first needed."""
+    """The page's end of the other process, which is started when it is first needed."""
 
     target: str
     options: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Engine:
     _lock: threading.Lock = Factory(threading.Lock)
 
     def begin(self) -> None:
-        """Start the search, unless it is under way."""
+        """Start the search, unless it is under way or over."""
         if self.begun or self.is_over:
             return
         self.begun = True
@@ -69,7 +69,10 @@ class Engine:
         self._listener.start()
 
     def forget(self, opened: Opened) -> None:
-        """End the search: the world is another one now.  With a fault more, none can load it."""
+        """End the search, because the world is another one now.
+
+        The engine cannot load a world with an injected fault.
+        """
         same = opened.graph.world is opened.loaded.world
         self.close()
         self.target, self.options = opened.loaded.target, opened.loaded.options
@@ -115,7 +118,7 @@ class Engine:
                 self.is_ready = bool(said.get("ready"))
 
     def _answer(self) -> Json:
-        """Wait for the answer, and no longer than the process lives."""
+        """Return the process's answer; raises `queue.Empty` if it is late or the process ended."""
         until = time.monotonic() + ANSWER_SECONDS
         while True:
             try:
@@ -143,25 +146,25 @@ class Engine:
         }
 
     def searched(self) -> Json:
-        """Return how far it has come; never that all was searched, before it can be asked."""
+        """Return how far the search has come; `whole` is never true here."""
         states = self.last.get("states", 0)
         return {"states": states, "levels": len(self.last.get("levels", [])), "whole": False}
 
     def cover(self) -> Json | None:
-        """Return how often rows and steps were taken, once all states were found."""
+        """Return how often rows and steps were taken, None until all states are found."""
         return self._cover
 
     def nearest(self, session: Session, given: Json) -> Json | None:
-        """Return the nearest state that is asked for, and the way there."""
+        """Return the shortest run to the nearest such state; None if the process cannot answer."""
         asked = {key: given[key] for key in ("where", "claim", "is") if key in given}
         return self._run(session, {"nearest": asked})
 
     def way(self, session: Session, row: int) -> Json | None:
-        """Return a shortest way to the row of a node, which `graph` said."""
+        """Return a shortest run to a row that `graph` gave for a node."""
         return self._run(session, {"way": row})
 
     def graph(self, by: list[str], nodes_max: int) -> Json | None:
-        """Return the projected graph of all states; its nodes have rows in place of examples."""
+        """Return the projected graph of all states; its nodes have rows instead of examples."""
         return self._asked({"graph": {"by": by, "nodes_max": nodes_max}})
 
     def _asked(self, asked: Json) -> Json | None:

@@ -1,4 +1,4 @@
-"""The nearest row with something, by array operations where they can tell."""
+"""The nearest row for an expression or a claim, by array operations where that is possible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RADIX_MAX = 1 << 62
 def row_where(searched: Searched, text: str, predicate: Predicate) -> int | None:
     """Return the nearest row in whose view an expression is true; None if there is none.
 
-    The expression is asked once for each combination of the values it reads.
+    The expression is evaluated once for each combination of the values that it reads.
     """
     names = searched.search.tables.names
     for place in _distinct(searched, reads_of(text, names)):
@@ -35,7 +35,7 @@ def row_where(searched: Searched, text: str, predicate: Predicate) -> int | None
 
 
 def row_of_claim(searched: Searched, item: Property, *, is_so: bool) -> int | None:
-    """Return the nearest row of which a claim says so; None if there is none."""
+    """Return the nearest row on which a claim's verdict is `is_so`; None if there is none."""
     said = answers_of(searched, item)
     if said is None:
         places = range(len(searched.order))
@@ -76,8 +76,9 @@ def _distinct(searched: Searched, reads: Reads) -> list[int]:
 
 
 def _classes(searched: Searched, part: int, reads: Reads) -> Ints | None:
-    """Return for each observation of a part a number for the values read of it; None if nothing
-    is.
+    """Return, for each observation of a part, a number for the values read from it.
+
+    None if no value is read from this part.
     """
     tables = searched.search.tables
     observations = tables.shown[part]
@@ -131,7 +132,7 @@ def answers_of(searched: Searched, item: Property) -> Flags | None:
     judge = searched.search.judge
     broken = {hit.claim.property.name for hit in searched.search.found.hits}
     if item.kind == "always" and item.scope != "step" and item.name not in broken:
-        # The search has looked for this, and not ended before it had seen all states.
+        # The search has looked for violations until it had seen all states.
         return np.ones(len(searched.order), np.bool_)
     if item.scope == "world":
         bits = [one.bit for one in judge.whole if one.property.name == item.name]
@@ -146,7 +147,7 @@ def answers_of(searched: Searched, item: Property) -> Flags | None:
     tables, shown, wants = searched.search.tables, searched.shown, item.kind == "sometimes"
     said = np.full(len(shown), not wants)
     for parts in _parts_of(searched, item):
-        # A number for each combination of what these parts show.
+        # A number for each combination of the observations of these parts.
         key = np.zeros(len(shown), np.int64)
         for part in parts:
             key = key * len(tables.shown[part]) + shown[:, part]
@@ -170,7 +171,7 @@ def _parts_of(searched: Searched, item: Property) -> Iterable[tuple[int, ...]]:
 
 
 def _is_so(item: Property, shown: tuple[Any, ...]) -> bool | None:
-    """Return a claim's answer, None where a stopped member is not asked."""
+    """Return a claim's answer, None if a member is stopped, which is not asked."""
     if shown[0] is DOWN or (item.scope == "pair" and shown[1] is DOWN):
         return None
     return ask(item, item.holds, *shown)

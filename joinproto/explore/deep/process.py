@@ -1,4 +1,4 @@
-"""The process with the engine: it searches the world that the first line names, then answers."""
+"""The engine's process: it searches the world that the first line names, then answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEMORY_MAX_BYTES = 1536 << 20
 
 
 def _nearest(session: Session, searched: Searched, asked: Json) -> Json:
-    """Answer the nearest state that is asked for: the keys of the way there, or null."""
+    """Return the keys of the steps to the nearest state that is asked for, or null."""
     if asked.get("where") is not None:
         words = asked["where"]
         row = row_where(searched, words, wanted(words, session.now.graph.names))
@@ -36,7 +36,7 @@ def _nearest(session: Session, searched: Searched, asked: Json) -> Json:
 
 
 def _way(session: Session, searched: Searched, row: int | None) -> Json:
-    """Return the way to a row as keys of steps, by walking next to it."""
+    """Return the way to a row as keys of steps, by taking the same steps in the graph."""
     if row is None:
         return {}
     graph, search = session.now.graph, searched.search

@@ -1,8 +1,8 @@
-"""The projected graph of a finished search: one node for all rows that are the same in something.
+"""The projected graph of a finished search: one node for all rows that agree in some attributes.
 
-Nodes, and how many rows each has, are those of all rows.  Edges are the steps of a sample of rows,
-together with one step into each row.  So each node that a run reaches has an edge into it, and an
-edge that few rows have may be absent where not all rows were expanded.
+Nodes, and their numbers of rows, count all rows.  Edges are the steps of a sample of rows, together
+with one step into each row.  So each node that a run reaches has an edge into it, but an edge that
+few rows have may be missing if not all rows were expanded.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from joinproto.explore.session import Session
 
 EXPANDED_MAX = 1 << 20
-"""Rows that are expanded for edges."""
+"""About how many rows are expanded for edges, at most."""
 
 _RUN = 1 << 12
-"""Rows that stand next to each other in the sample."""
+"""How many adjacent rows the sample takes at a time."""
 
 LABELLED_MAX = 60
-"""Nodes up to which edges are labelled: in a larger picture labels cannot be read."""
+"""The most nodes for which edges have labels: in a larger picture labels cannot be read."""
 
 _KEY_MAX = 1 << 62
 
 
 def projected(session: Session, searched: Searched, by: Sequence[str], nodes_max: int) -> Json:
-    """Return the graph of all rows with one node for those that are the same in `by`.
+    """Return the graph of all rows, with one node for those that agree in `by`.
 
     Raises `UsageProblem` for more than `nodes_max` nodes.
     """
@@ -54,9 +54,10 @@ def projected(session: Session, searched: Searched, by: Sequence[str], nodes_max
 
 @define
 class _Projection:
-    """`classes`: for each member, value to the number of its text; `texts`: these texts.
+    """The nodes that rows are sorted into.
 
-    `keys`: of nodes, ascending; int64.  `of_row`: row to its node; int32.
+    `classes`: for each member, a local state's number to the number of its text.  `texts`: for each
+    member, these texts.  `keys`: of the nodes, ascending, int64.  `of_row`: row to node, int32.
     """
 
     session: Session
@@ -87,7 +88,7 @@ class _Projection:
             raise too_many_nodes(self.nodes_max)
 
     def _keys_of(self, rows: Rows) -> Ints:
-        """Return the node of each row, as a number of mixed radix: int64 (row,)."""
+        """Return the node's key for each row, as a number of mixed radix: int64 (row,)."""
         key = np.zeros(len(rows), np.int64)
         for member, classes in enumerate(self.classes):
             key *= len(self.texts[member])
@@ -95,7 +96,7 @@ class _Projection:
         return key
 
     def sort_rows(self) -> None:
-        """Find the nodes, and which one each row belongs to; raises `UsageProblem`."""
+        """Find the nodes, and the node of each row; raises `UsageProblem`."""
         search = self.searched.search
         count = search.states.count
         found = np.empty(0, np.int64)
@@ -115,7 +116,7 @@ class _Projection:
         return found
 
     def nodes(self) -> list[Json]:
-        """Return the nodes: number, text, nearest row, number of rows, facts about one."""
+        """Return the nodes: number, text, nearest row, number of rows, `first` and `broken`."""
         search, count = self.searched.search, len(self.keys)
         rows = np.bincount(self.of_row, minlength=count)
         _, nearest = np.unique(self.of_row, return_index=True)
@@ -136,7 +137,7 @@ class _Projection:
         ]
 
     def _breaks(self) -> Flags:
-        """Return the combinations, in `order`, that break a claim about each state."""
+        """Return which combinations, in `order`, break a claim about each state."""
         breaks = np.zeros(len(self.searched.order), np.bool_)
         for item in self.session.now.graph.world.properties:
             if item.kind == "always":
@@ -156,7 +157,7 @@ class _Projection:
         return ", ".join(reversed(said))
 
     def edges(self) -> list[Json]:
-        """Return the edges: from, to, how often among the rows that were expanded, and a label."""
+        """Return the edges: from, to, how often in the expanded rows, and a label."""
         searched, search = self.searched, self.searched.search
         count, nodes = search.states.count, len(self.keys)
         later = np.flatnonzero(searched.parent >= 0)
@@ -190,7 +191,7 @@ class _Projection:
         ]
 
     def _label(self, source: int, node: int) -> str:
-        """Return the words of a step from that row into a node."""
+        """Return the words of a step from that row into a node, or an empty text."""
         from joinproto.check.engine.runs.paths import Steps
 
         search = self.searched.search

@@ -1,8 +1,8 @@
 """The parts of a state that an expression reads, found from its text alone.
 
-Two states that agree on all of it get the same answer, so one of them is asked.  Where the text
-does not show it (a whole member is compared, or handed to a function), all of a member counts as
-read.
+States that agree in all these parts give the same answer, so one of them is asked.  If the text
+does not show which parts of a member are read, because the whole member is compared or given to a
+function, all of the member counts as read.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ _VALUES = frozenset({"values", "items"})
 
 @frozen
 class Reads:
-    """`members`: names of those that are read; None means all.  `attributes`: of their
-    observations; None means the whole.  `disk`, `monitor`, `split`: whether these are read.
-    `is_known`: False means that anything may be read.
+    """The parts that an expression reads.
+
+    `members`: their names; None means all.  `attributes`: those of observations; None means all.
+    `disk`, `monitor`, `split`: whether these are read.  `is_known`: False means that anything may
+    be read.
     """
 
     members: frozenset[str] | None
@@ -58,7 +60,7 @@ def reads_of(text: str, members: tuple[str, ...]) -> Reads:
 
 
 class _Reading:
-    """Collects the uses of names.  `above`: node to the node that it is part of."""
+    """Collects the uses of names.  `above`: a node to the node that it is part of."""
 
     def __init__(self, above: dict[ast.AST, ast.AST], members: frozenset[str]) -> None:
         self.above, self.members = above, members
@@ -87,7 +89,7 @@ class _Reading:
             self.others.add(name)
 
     def _observation(self, node: ast.expr) -> None:
-        """Note the attributes that are read of an observation."""
+        """Note which attributes of an observation are read."""
         match self.above[node]:
             case ast.Attribute(attr=name):
                 self.attributes.add(name)
@@ -97,7 +99,7 @@ class _Reading:
                 self.is_whole = True
 
     def _views(self, node: ast.Name) -> None:
-        """Note the parts that are read of all members, or of one by its name."""
+        """Note which parts of all members are read, or of one by its name."""
         self.all_members = True
         above = self.above[node]
         match above:
@@ -121,7 +123,7 @@ class _Reading:
                     self.is_known = False
 
     def _over(self, method: ast.AST) -> None:
-        """Note the reads of `view.values()` and its like: all members, unless it is iterated."""
+        """Note what `view.values()` and the like read: all of the members, unless iterated."""
         call = self.above[method]
         place = self.above.get(call)
         is_read_by_name = isinstance(place, ast.comprehension) and (

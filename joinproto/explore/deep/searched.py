@@ -1,7 +1,7 @@
-"""A finished search, indexed: the observations of each row, and a row that each was found from.
+"""A finished search with an index: the observations of each row, and a row that it was found from.
 
-Rows are numbered in the order of levels, so of two rows the one with the lower number is at least
-as near to a beginning.
+Rows are numbered level by level, so of two rows the row with the lower number is at least as near
+to a first state.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from joinproto.check.engine.shapes import Ints, Rows, SmallInts, Table
 
 PIECE = 1 << 18
-"""Rows handled at once."""
+"""How many rows are handled at once."""
 
 
 @define
 class Searched:
     """A finished search.
 
-    `parent`: row to a row that it was found from, -1 of first ones.  `number`: row to its
+    `parent`: row to a row that it was found from, -1 for a first row.  `number`: row to its
     combination of the observations of members, the monitor and the network.  `first`: combination
     to the nearest row that shows it.  `order`: all combinations, those of nearer rows first.
     `shown`: (combination in this order, part), the numbers of the observations.
@@ -58,7 +58,7 @@ class Searched:
             self.number[at:upto] = search.judge.number(search.rows(), at, upto)
         combinations = int(self.number.max()) + 1
         self.first = np.full(combinations, count, np.int64)
-        # From the last row to the first one: the one that stays is the nearest.
+        # From the last row to the first, so that the nearest row is the one that stays.
         for begin in range(((count - 1) // PIECE) * PIECE, -1, -PIECE):
             piece = self.number[begin : begin + PIECE][::-1]
             self.first[piece] = np.arange(begin + len(piece) - 1, begin - 1, -1)
@@ -66,7 +66,7 @@ class Searched:
         self.shown = self._shown_by(search.rows()[self.first[self.order]])
 
     def _numbered(self) -> RowSet:
-        """Return the rows as a set that says their numbers: one of one word does not."""
+        """Return the rows as a set that gives their numbers, which a set of one word does not."""
         from joinproto.check.engine.rows.rowset import RowSet
 
         search = self.search
@@ -89,7 +89,7 @@ class Searched:
         return shown
 
     def values(self, rows: Rows, part: int) -> Ints:
-        """Return the numbers of the values that these rows have in one field."""
+        """Return the numbers of the values of these rows in one field."""
         layout = self.search.tables.layout
         found: Ints = (
             (rows[:, layout.word[part]] >> layout.shift[part]) & layout.mask[part]
