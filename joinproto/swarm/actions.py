@@ -12,7 +12,7 @@ from joinproto.swarm.simulation import Simulation
 
 
 def do(it: Simulation, action: Action) -> None:
-    """Do it to them, unless it cannot be done now, as to a disk in use."""
+    """Perform the action, unless it is impossible now, such as a change of a disk in use."""
     who, place = action.who, it.places.get(action.who)
     match action.what:
         case What.START:
@@ -84,7 +84,7 @@ def _to_its_disk(it: Simulation, place: Place, what: What) -> None:
 
 def _wipe(it: Simulation, place: Place) -> None:
     if place.record is not None:
-        # Its vote may make a majority later, with one that is still under way.
+        # Its vote may later make a majority, together with a vote that is still under way.
         it.oracle.wiped.add(Seat(place.member, place.record.store_id))
     place.wipe()
 

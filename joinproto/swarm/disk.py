@@ -3,15 +3,15 @@ durability.
 
 It guarantees less than most disks keep:
 
-* A write is on the disk after the file was synced.  Before, any part of it may be: cut at any byte,
-  without its beginning, as zeros, or not at all; writes of one file in any order.
-* A name stands for what it stood for when its directory was synced, or for anything since; each
-  name by itself.  A rename may show its new name without having lost the old one.
-* Any call may fail.  A write that fails may have been done in part.  After a sync that failed, what
-  it should have written is shown, and never comes to the disk unless it is written again: the next
-  sync is a success (what Linux does; PostgreSQL calls it "fsyncgate").  Sizes and names are kept by
-  the file system's own journal, and are tried again.
-* It has this many bytes, and no more.
+* A write is on the disk once the file was synced.  Before that, any part of it may be: cut at any
+  byte, without its beginning, as zeros, or not at all.  Writes of one file may come in any order.
+* A name stands for its file at the last sync of the directory, or at any time since; each name
+  independently.  A rename may show the new name while the old one is still there.
+* Any call may fail.  A failed write may have been done in part.  After a failed sync, the data is
+  shown, but never comes to the disk unless it is written again, and the next sync succeeds (what
+  Linux does; PostgreSQL calls it "fsyncgate").  The file system's own journal keeps sizes and
+  names, and tries them again.
+* It may be full: see `Disk.capacity`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from attrs import Factory, define, field
 
 @define(eq=False)
 class Node:
-    """A file.  `shown`: its bytes; `kept`: bytes that are on the disk for sure; `waiting`: writes
-    and sizes since the last sync.
+    """A file.  `shown`: its bytes as read; `kept`: the bytes that are surely on the disk;
+    `waiting`: writes and sizes since the last sync.
     """
 
     shown: bytearray = Factory(bytearray)
@@ -45,7 +45,7 @@ class Node:
 
 @define(eq=False)
 class Folder:
-    """A directory; the same of its names."""
+    """A directory, with its names in place of bytes."""
 
     shown: dict[str, Node | Folder] = Factory(dict)
     kept: dict[str, Node | Folder] = Factory(dict)
@@ -59,7 +59,7 @@ class Folder:
 
 
 def lay(content: bytearray, at: int, data: bytes) -> None:
-    """Write into a file's bytes; the gap between its end and `at` is zeros."""
+    """Write into a file's bytes, after zeros if `at` is behind the end."""
     if at > len(content):
         content.extend(bytes(at - len(content)))
     content[at : at + len(data)] = data
@@ -132,13 +132,13 @@ READS = {
 
 @define(eq=False)
 class Disk:
-    """A disk in memory; `JournalFileSystem` of the product.
+    """A disk in memory, which implements the product's `JournalFileSystem`.
 
-    `before`: is told of each call.  `fails_in`: calls until one fails with `code`; None if none
-    does. `fails_at`: the next call of this name fails. `capacity`: bytes that fit on it.  `failed`:
-    names of calls that have failed; `never_opened`: numbers that were used and stand for nothing
-    open.  `short`: share of the writes that are done in part.  `steady`: names of files whose
-    writes are never lost.
+    `before`: called with the name of each call.  `fails_in`: after how many calls one fails with
+    `code`, None for never.  `fails_at`: the next call of this name fails.  `capacity`: the bytes
+    that fit on it, None for no limit.  `failed`: names of the calls that have failed.
+    `never_opened`: numbers that were used although nothing was open under them.  `short`: the share
+    of writes that are done in part.  `steady`: names of files whose writes are never lost.
     """
 
     chance: Random
@@ -167,9 +167,10 @@ class Disk:
         self.capacity = None
 
     def copied(self, keeps: Callable[[], bool] | None = None) -> Disk:
-        """Return another disk with the same on it, after the end of the process.
+        """Return another disk with the same contents, as after the end of the process.
 
-        `keeps`: after a loss of power, too: whether a part of the unsynced data is there.
+        `keeps`: as after a loss of power; called for each part of the unsynced data, whether it is
+        kept.
         """
         after = Disk(self.chance, short=self.short, steady=self.steady)
         if keeps is None:
@@ -179,7 +180,7 @@ class Disk:
         return after
 
     def files(self) -> Iterator[tuple[str, Node]]:
-        """Yield all files, by their paths."""
+        """Yield all files with their paths."""
         todo = [("", self.root)]
         while todo:
             path, folder = todo.pop()
@@ -190,7 +191,7 @@ class Disk:
                     yield f"{path}/{name}", item
 
     def make(self, path: Path) -> None:
-        """Make a directory durably, and those above it."""
+        """Make a directory and those above it, durably."""
         folder = self.root
         for name in path.parts[1:]:
             below = folder.shown.get(name)
@@ -323,7 +324,7 @@ class Disk:
     # -- small parts -------------------------------------------------------------------------------
 
     def _of(self, file: int) -> _Open:
-        """Return the file with this descriptor; another process may have it by now."""
+        """Return the open file with this number; note a number that is not open, and fail."""
         if file not in self._open:
             self.never_opened.append(file)
             raise _error(errno.EBADF)
@@ -332,7 +333,7 @@ class Disk:
     def _written(self, name: str, node: Node, at: int, data: bytes) -> int:
         try:
             self._call(name)
-        except BaseException:  # it fails, or the process ends in it
+        except BaseException:  # the call fails, or the process dies in it
             node.put(at, data[: int(self.chance.random() * (len(data) + 1))])
             raise
         if self.capacity is not None:
@@ -404,6 +405,6 @@ def _below(folder: Folder, name: str) -> Folder:
 
 
 def resize(content: bytearray, size: int) -> None:
-    """Cut a file's bytes, or fill them up with zeros."""
+    """Cut a file's bytes to this size, or fill them up with zeros."""
     del content[size:]
     content.extend(bytes(size - len(content)))

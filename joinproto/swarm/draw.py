@@ -1,7 +1,7 @@
 """Drawing a scenario from a seed: each run has its own configuration (swarm testing).
 
-A fault that is in every run hides the error that another alone would show, so each run also draws
-which kinds of faults occur in it at all.
+A fault that occurs in every run hides errors that another fault alone would show.  So each run also
+draws which kinds of faults it has at all.
 """
 
 from __future__ import annotations
@@ -34,26 +34,25 @@ KINDS: dict[What, float] = {
     What.JUMP: 0.7,
     What.OPTIONS: 0.3,
 }
-"""Kinds of actions that a run may have or not, and how often each comes where it does."""
+"""Kinds of actions that a run may have, and how often each occurs in a run that has it."""
 
 BACK = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What.WIPE, What.MARK}
-"""After these a member is down, sooner or later."""
+"""After these actions a member is down sooner or later, so it is started again."""
 
 
 def draw(seed: int) -> Scenario:
-    """Return the scenario of a seed; the same on every machine."""
+    """Return the scenario of a seed, which is the same on every machine."""
     chance = Random(f"scenario {seed}")
-    # Some runs are about the founding alone, some about links that stay cut, some about a
-    # source that is lost.
+    # Some runs have only a founding, some have links that stay cut, and some lose a source.
     about = chance.random()
     is_founding, is_apart = about < 0.2, 0.2 <= about < 0.35
     is_lost, has_newcomer = 0.35 <= about < 0.42, about >= 0.95
     is_special = is_founding or is_apart or is_lost or has_newcomer
-    # None of the seeds that once failed is of these: they stay unchanged.
+    # None of the seeds that once failed is one of these, so their runs stay unchanged.
     is_left = not is_special and seed % 12 == 10
     dark = Random(f"dark {seed}")
     is_dark, has_copy = not is_special and seed % 12 == 7, seed % 24 == 19
-    # Of three electors and a newcomer a majority is left without the source.
+    # With three electors and a newcomer, a majority is left when the source is lost.
     sizes = (4, 4, 4, 5, 6) if has_newcomer else (3, 4, 5, 5, 5, 5, 7) if is_special else SIZES
     members = NAMES[: chance.choice(sizes)]
     outside = not is_special and chance.random() < 0.2
@@ -136,7 +135,7 @@ def _apart(chance: Random, members: str, *, often: bool) -> tuple[str, ...]:
     if len(members) < 3 or (chance.random() < 0.6 and not often):
         return ()
     if chance.random() < 0.5 and not often:
-        # One hears some of the others, all of which hear each other.
+        # One member hears some of the others, which all hear each other.
         one = chance.choice(members)
         pairs = [pair for pair in pairs if one in pair]
         return tuple(sorted(chance.sample(pairs, chance.randrange(1, len(pairs)))))
@@ -149,12 +148,12 @@ def _all(at: float, what: What, names: str) -> list[Action]:
 
 
 def _starts(chance: Random, at: float, patience: float, names: str) -> list[Action]:
-    """Return starts of these members, within their patience."""
+    """Return starts of these members, at random times within one patience."""
     return [Action(at + chance.random() * patience, What.START, name) for name in names]
 
 
 def _founding(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return a founding: members that hear now these, now those."""
+    """Return a founding in which each member hears now some, now other members."""
     actions = _all(0.0, What.START, members)
     at, end = 0.0, patience * chance.uniform(6.0, 20.0)
     half = len(members) // 2
@@ -168,9 +167,9 @@ def _founding(chance: Random, members: str, patience: float) -> list[Action]:
 def _lost_source(
     chance: Random, members: str, patience: float, *, has_newcomer: bool = False
 ) -> list[Action]:
-    """Return a change of view while clients write, and a source that does not outlive it.
+    """Return a change of view while clients write, whose source dies in it.
 
-    A member comes back, or a newcomer does for the first time.
+    A member comes back, or a newcomer comes for the first time.
     """
     late = members[-1] if has_newcomer else chance.choice(members)
     others = members.replace(late, "")
@@ -180,7 +179,7 @@ def _lost_source(
     if not has_newcomer:
         actions.append(Action(at - patience, What.CRASH, late))
     actions += [Action(when, What.WRITE, chance.choice(members)) for when in writes]
-    # The least of those that run orders the frames, so it has the last ones.
+    # The member with the least name orders the frames, so it has the last ones.
     source = others[0] if has_newcomer else chance.choice(others)
     return [
         *actions,
@@ -190,7 +189,7 @@ def _lost_source(
 
 
 def _left_behind(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return short cuts, again and again: one that was cut off is back before it does anything.
+    """Return repeated short cuts of links: a member that was cut off is back before it acts.
 
     Some members were started with other options before, and are refused.
     """
@@ -214,7 +213,7 @@ def _left_behind(chance: Random, members: str, patience: float) -> list[Action]:
 
 
 def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return losses of power of one, of some and of all, while clients write."""
+    """Return losses of power of one member or of all, while clients write."""
     actions = _all(0.0, What.START, members)
     at = patience * 6
     for _ in range(8):
@@ -229,8 +228,8 @@ def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
             actions.append(Action(back, What.BLACKOUT, who[0], who[1:], patience))
             actions += _all(back + patience * 1.5, What.START, who)
         at = back + patience * chance.uniform(6.0, 12.0)
-        if chance.random() < 0.5:  # one comes late, and again right behind its update
-            # The least orders the frames, so it has some that no other one has.
+        if chance.random() < 0.5:  # a member starts late, and loses power right after its update
+            # The member with the least name orders the frames, so it has some that no other has.
             late = chance.choice((members[0], chance.choice(members)))
             actions = [
                 one for one in actions if one.at < back or one != Action(one.at, What.START, late)
@@ -246,15 +245,15 @@ def _blackouts(chance: Random, members: str, patience: float) -> list[Action]:
 
 
 def _tails(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return tails that the others never saw, and losses of power right after they are cut."""
+    """Return frames that no other member saw, and losses of power right after these are cut."""
     actions = _all(0.0, What.START, members)
-    few = members[: max(1, (len(members) - 1) // 2)]  # and the one that orders the frames
+    few = members[: max(1, (len(members) - 1) // 2)]  # with the one that orders the frames
     at = patience * 6
     for _ in range(6):
         actions.append(Action(at, What.SPLIT, few[0], few[1:]))
         writes = [at + patience * chance.uniform(0.0, 0.5) for _ in range(8)]
         actions += [Action(when, What.WRITE, few[0]) for when in writes]
-        # Or it repeats the writes that were not acknowledged, and syncs its journal.
+        # Otherwise it would repeat the writes that were not acknowledged, and sync its journal.
         actions += _all(at + patience, What.CRASH, few)
         at += patience * chance.uniform(4.0, 8.0)  # the others go on, and write nothing
         actions.append(Action(at, What.HEAL))
@@ -271,7 +270,7 @@ def _tails(chance: Random, members: str, patience: float) -> list[Action]:
 
 
 def _put_back(chance: Random, members: str, patience: float) -> list[Action]:
-    """Return a backup that is put back after all were killed, views and frames later."""
+    """Return a backup that is restored after all were killed, some views and frames later."""
     who = chance.choice(members)
     actions = _all(0.0, What.START, members)
     actions.append(Action(patience * chance.uniform(0.0, 12.0), What.COPY, who))

@@ -1,6 +1,6 @@
-"""The fair phase of a run: faults stop, all that have disks are started, and the cluster serves.
+"""The fair phase of a run: faults stop, all members with disks are started, the cluster serves.
 
-Last, in some runs, it is shut down in order, and started again.
+In some runs it is then shut down in order, and started again.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from joinproto.swarm.rest import Up, newest, who_must_serve
 from joinproto.swarm.simulation import Simulation
 
 PATIENCES_MOST = 400
-"""The time that a cluster has to come to rest, in multiples of its patience."""
+"""How long a cluster has to come to rest, in multiples of its patience."""
 
 SERVES_MOST = 100
-"""And this many to serve again, once a member that is asked has permitted it."""
+"""How long it has to serve again after the operator's permission, in the same unit."""
 
 PATIENCES_OF_REST = 6
 
 
 def calm(it: Simulation) -> None:
-    """Stop all faults, start a member that can be started, and see whether the cluster serves."""
+    """Stop all faults, start all that can be started, and check that the cluster serves."""
     it.network.is_mended = True
     it.register.out_of_reach.clear()
     for name, place in it.places.items():
@@ -48,7 +48,7 @@ def _start_all(it: Simulation) -> None:
 
 
 def _await_service(it: Simulation) -> bool:
-    """Return whether it serves now; raises `Violation` where it must and does not."""
+    """Return whether it serves now; raises `Violation` if it must and does not."""
     patience = it.scenario.patience
     began = changed = it.now
     views = len(it.oracle.views)
@@ -108,7 +108,7 @@ def _owing(it: Simulation) -> str:
 
 
 def _shut_down(it: Simulation) -> None:
-    """Close the cluster while one of its members has just come back, then start it again."""
+    """Close the cluster, perhaps while a member has just come back; then start it again."""
     serving = sorted(p.name for p in it.processes.values() if p.opened is not None)
     back = it.chance.choice(["", *it.processes])
     if back:

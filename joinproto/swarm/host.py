@@ -1,7 +1,7 @@
 """A process: one member, the log behind it, and the host's duties of `docs/embedding.md`.
 
-The log sees it as its `EventLoop`.  A process dies at any change of its disk and between two sends;
-in the middle of a write, too.
+The log uses it as its `EventLoop`.  A process may die at each change of its disk, also in the
+middle of a write, and between two sends.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from joinproto.swarm.simulation import Simulation
 
 FUNCTIONS_MOST = 10_000
-"""More than these in one step, and a member or its log talks to itself."""
+"""With more functions than these in one step, a member or its log does not come to rest."""
 
 
-_decode = lru_cache(maxsize=4096)(decode)  # the same bytes come from many, and are one value
+_decode = lru_cache(maxsize=4096)(decode)  # many members send the same bytes
 
 
 @define(eq=False)
 class Clock:
-    """The clock of one machine: it drifts and jumps ahead, and never goes back."""
+    """The clock of one machine, which drifts and jumps ahead, but never goes back."""
 
     rate: float = 1.0
     ahead: float = 0.0
@@ -48,7 +48,7 @@ class Clock:
         return now * self.rate + self.ahead
 
     def when(self, reading: float) -> float:
-        """Return the time at which it shows `reading`."""
+        """Return the run's time at which this clock shows `reading`."""
         return (reading - self.ahead) / self.rate
 
 
@@ -56,10 +56,10 @@ class Clock:
 class Process(MemberLoop):
     """A process of one member.  `ended`: why it has stopped.
 
-    `connected`: the peers.  `left`: its view, if that had a successor when it was connected again
-    after it heard of no member.  `gone`: the members that it knows to have left its view.
-    `was_ready`: since it began; `saw_it_run`: while it was up, one that was ready was up, too.
-    `stood`: views of which the register told it that nothing follows.
+    `connected`: the peers.  `left`: its view, if the view had a successor when the process was
+    connected again after it had no connection.  `gone`: the members that it knows to have left its
+    view.  `was_ready`: it was ready at some time; `saw_it_run`: while it was up, a process that was
+    ready was up, too.  `stood`: views that have no successor, as the register told it.
     """
 
     log: ReplicatedLog
@@ -72,7 +72,7 @@ class Process(MemberLoop):
     is_served: bool = False
     ended: messages.Stop | messages.Abort | None = None
     waiting: messages.Waiting | None = None
-    bodies: set[bytes] = field(factory=set)  # of the frames that were applied
+    bodies: set[bytes] = field(factory=set)  # those of the frames that were applied
     was_ready: bool = False
     saw_it_run: bool = False
     stood: set[ViewId] = field(factory=set)
@@ -87,7 +87,7 @@ class Process(MemberLoop):
 
     @property
     def deadline(self) -> float | None:
-        """Return when `step` must be called although nothing happened, in the run's time."""
+        """Return when `step` must be called at the latest, in the run's time."""
         due, other = self.member.deadline, self.log.deadline
         if due is None or (other is not None and other < due):
             due = other
@@ -96,7 +96,7 @@ class Process(MemberLoop):
     # -- events --------------------------------------------------------------------------------
 
     def step(self, function: Callable[[Process], None] | None = None) -> None:
-        """Do `function`, then all that follows, up to where nothing is left to do."""
+        """Do `function`, then all that follows, until nothing is left to do."""
         if function is not None:
             function(self)
         self._perform()
@@ -131,7 +131,7 @@ class Process(MemberLoop):
         self.log.peer_down(peer)
 
     def hear(self, peer: str, channel: Channel, content: object) -> None:
-        """Something came from `peer`: a message, or bytes."""
+        """Take what came from `peer`: a message, or bytes for the log."""
         if channel is Channel.HOST:
             assert isinstance(content, bytes)
             self.log.hear(peer, content)
@@ -141,12 +141,12 @@ class Process(MemberLoop):
         self.gone |= self.member.state.observations.beyond
 
     def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
-        """Write for a client, if it may be served here."""
+        """Write for a client, if this member serves."""
         if self.is_served and self.log.is_open:
             self.log.submit(body, done)
 
     def read_for(self, done: Callable[[int], None]) -> None:
-        """Read for a client, if it may be served here."""
+        """Read for a client, if this member serves."""
         if self.is_served:
             self.log.barrier(done)
 
@@ -239,7 +239,7 @@ class Process(MemberLoop):
         self._late.append(peer)
 
     def note(self, what: str, **facts: object) -> None:
-        """Do nothing: the journal and the member say the same."""
+        """Do nothing: the journal and the member report the same."""
 
 
 @define(eq=False)

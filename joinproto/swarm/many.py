@@ -1,6 +1,6 @@
-"""Many runs: seed after seed, on one core or on several, up to a number or a time.
+"""Many runs: seed after seed, on one core or on several, up to a number of runs or a time.
 
-A run is known by its seed alone, so it makes no difference on which core it is played.
+A run depends on its seed alone, so it does not matter on which core it is played.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from joinproto.swarm.draw import draw
 from joinproto.swarm.run import Outcome, run
 
 AT_ONCE = 5
-"""Seeds that a process plays before it reports their outcomes."""
+"""How many seeds a process plays before it reports their outcomes."""
 
 FAILED_KEPT = 20
-"""Failed runs of one claim that are kept, the earliest seeds; all are counted."""
+"""How many failed runs of one claim are kept, those of the smallest seeds; all are counted."""
 
 
 @define
 class Tally:
     """The totals of many runs.  `failed`: outcomes that broke a claim, by its name.
 
-    `configurations`: how many different ones there were, whatever happened in them.
+    `configurations`: how many different ones there were, regardless of their actions.
     """
 
     runs: int = 0
@@ -82,7 +82,7 @@ def many(
     With neither, runs go on until `interrupted`; with both, the first bound that is reached counts.
 
     `jobs`: processes; with more than one, `start` must be a function of a module.  `tell`: called
-    after each run.  `interrupted`: asked before each; once it says so, no more are begun.
+    after each run.  `interrupted`: called before each run; once it is true, no run is begun.
     """
     began, tally = monotonic(), Tally()
     seeds: Iterable[int] = count(seed) if runs is None else range(seed, seed + runs)
@@ -120,7 +120,7 @@ def _played(
 
 
 def _leave_ctrl_c_to_the_caller() -> None:
-    # A terminal sends it to all processes.
+    # A terminal sends Ctrl-C to all processes.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

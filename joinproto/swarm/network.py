@@ -1,8 +1,8 @@
-"""The network: members' messages are lost, come twice, late and in any order; connections break.
+"""The network: members' messages are lost, doubled, late or out of order, and connections break.
 
-All of this may happen to the members' own messages.  Messages of their logs travel in order on a
-connection, and are lost only with it; both sides are told of a lost connection, each in its time.
-The fate of a message is drawn from the seed and its link, so one link does not disturb another.
+Messages of the members' logs travel in order on a connection, and are lost only with it.  Both
+sides are told of a lost connection, each at its own time.  The fate of a message is drawn from the
+seed and its link, so that one link does not disturb another.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from joinproto.swarm.simulation import Simulation
 
 OLD_KEPT = 200
-"""Messages from one member to another that may come again at any time, at most."""
+"""The most messages from one member to another that may come again at any time."""
 
 
 @define(eq=False)
 class _Connection:
-    """A connection of two members.  `knows`: those told of it, and not yet of its loss."""
+    """A connection of two members.  `knows`: those that know of it, and not yet of its loss."""
 
     knows: set[str] = field(factory=set)
     is_broken: bool = False
-    arrives: dict[str, float] = field(factory=dict)  # seconds: the last bytes to each side
+    arrives: dict[str, float] = field(factory=dict)  # when the last bytes arrive at each side
 
 
 @define(eq=False)
@@ -51,13 +51,13 @@ class Network:
     # -- links ---------------------------------------------------------------------------------
 
     def cut(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """From now on the first of each pair does not hear the second."""
+        """Let the first of each pair no longer hear the second."""
         for who, whom in pairs:
             self.deaf.add((who, whom))
             self.lose(who, whom)
 
     def mend(self, *, apart: Iterable[str] = ()) -> None:
-        """Make all links whole again, except those of the pairs in `apart`, such as "ab"."""
+        """Make all links whole again, except those of pairs such as "ab" in `apart`."""
         both = [way for pair in apart for way in ((pair[0], pair[1]), (pair[1], pair[0]))]
         self.deaf.clear()
         self.cut(both)
@@ -93,7 +93,7 @@ class Network:
                 self.simulation.tell_up(who, whom)
 
     def lose(self, one: str, two: str) -> None:
-        """Break their connection, if there is one; each side notices in its own time."""
+        """Break the connection of two members, if any; each notices it at its own time."""
         pair = _pair(one, two)
         lost = self._connections.get(pair)
         if lost is None or lost.is_broken:
@@ -106,7 +106,7 @@ class Network:
     def give_up(self, who: str, seconds: float) -> None:
         """Report `who` as lost to all others connected to it, and as found later.
 
-        This happens where one end of a connection is replaced and the other end hangs.
+        This happens if one end of a connection is replaced while the other end hangs.
         """
         for other in self.scenario.members:
             lost = self._connections.get(_pair(who, other))
@@ -130,7 +130,7 @@ class Network:
             self.look()
 
     def ended(self, name: str) -> None:
-        """The process of `name` has ended: all its connections break, and it knows of none."""
+        """Break all connections of `name`, whose process has ended and so knows of none."""
         for pair, connection in list(self._connections.items()):
             if name in pair:
                 self.lose(*pair)
@@ -139,7 +139,7 @@ class Network:
     # -- messages ------------------------------------------------------------------------------
 
     def send(self, sender: str, to: str, channel: Channel, content: object) -> None:
-        """Carry `content` to `to`, if the sender has a connection."""
+        """Carry `content` to `to`, if the sender knows of a connection."""
         connection = self._connections.get(_pair(sender, to))
         if connection is None or sender not in connection.knows:
             return
@@ -147,7 +147,7 @@ class Network:
             self._carry(connection, sender, to, content)
             return
         scenario = self.scenario
-        # Questions have a chance of their own, so that they change little for other messages.
+        # Questions have their own random numbers, so that they change little for other messages.
         is_question = isinstance(content, Confirm | Confirmed)
         chance = self._chance(sender, to, "questions" if is_question else "")
         if scenario.as_bytes:
@@ -166,7 +166,7 @@ class Network:
     def _bring_an_old_one(self, sender: str, to: str, content: object) -> None:
         chance = self._chance(sender, to, "old")
         sent = self._sent.setdefault((sender, to), [])
-        # A random one is replaced, so that the kept messages are of all ages.
+        # A random message is replaced, so that the kept ones are of all ages.
         if len(sent) < OLD_KEPT:
             sent.append(content)
         else:
@@ -211,5 +211,5 @@ def _pair(one: str, two: str) -> str:
 
 @lru_cache(maxsize=256)
 def _encoded(message: JoinMessage) -> bytes:
-    # The same message goes to all peers, one after the other.
+    # The same message goes to several peers, one after another.
     return encode(message, speaks=LATEST)

@@ -1,7 +1,7 @@
 """The oracle: the claims about every run, checked from outside.
 
-It reads durable records, service and acknowledgements, and shares no rule with the member.  Section
-4 of the join protocol has the claims; `CLAIMS` names them.
+It reads durable records, service and acknowledgements, and shares no rule with the member.  The
+claims are in section 4 of the join protocol; `CLAIMS` names them.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ CLAIMS = {
     "says_why": "a member that may not serve says which members it waits for",
     "all_end": "an orderly shutdown ends all members that run",
 }
-"""All of them by name; `stuck` counts the last three."""
+"""All claims by name; `stuck` counts the last three."""
 
 STUCK = {"serves_again", "says_why", "all_end"}
 
 STILL_HOLD = {"options_agree", "dirty_before_serving", "no_error"}
-"""Of a disk that forgot its promises: all that is claimed even then."""
+"""The claims that hold even if a disk forgot its promises."""
 
 
 class Violation(Exception):
@@ -62,7 +62,7 @@ class Violation(Exception):
 
 @define(eq=False)
 class Oracle:
-    """The oracle of a run.  `running`: all processes; `records`: those on their disks."""
+    """The oracle of a run.  `running`: yields all processes; `records`: returns their records."""
 
     scenario: Scenario
     running: Callable[[], Iterator[Process]]
@@ -73,33 +73,33 @@ class Oracle:
     starts: int = 0
     served: int = 0
     acked: int = 0
-    _closed_at: dict[ViewId, int] = field(factory=dict)  # starts before each CLOSE was chosen
-    _closed_running: set[ViewId] = field(factory=set)  # by a member that had been ready in it
+    _closed_at: dict[ViewId, int] = field(factory=dict)  # how many starts before it was chosen
+    _closed_running: set[ViewId] = field(factory=set)  # chosen while a member ran that was ready
     _votes: dict[tuple[ViewId, Ballot], set[str]] = field(factory=dict)
     ready: dict[ViewId, set[Seat]] = field(factory=dict)
     _initial: dict[Seat, ViewId] = field(factory=dict)
     _digests: dict[Position, str] = field(factory=dict)
     _holders: dict[Position, set[Seat]] = field(factory=dict)
     committed: dict[int, ViewId] = field(factory=dict)
-    newest_acked: int = 0  # the last frame that some client was told of
+    newest_acked: int = 0  # the last frame that is acknowledged to a client
     read: int = 0
     _applied: dict[int, bytes] = field(factory=dict)
     _is_founded_twice: bool = False
 
     @property
     def forgets(self) -> bool:
-        """Return whether a disk has forgotten its promises; that voids most claims."""
+        """Return whether a disk has forgotten its promises, which voids most claims."""
         return self.scenario.forgets or self._is_founded_twice
 
     def require(self, claim: str, holds: bool, what: object) -> None:
-        """Raise `Violation` unless it holds, or is not claimed in such a run."""
+        """Raise `Violation` unless the claim holds, or is void in such a run."""
         if not holds and (claim in STILL_HOLD or not self.forgets):
             raise Violation(claim, str(what))
 
     # -- views ---------------------------------------------------------------------------------
 
     def wrote(self, process: Process) -> None:
-        """A record is durable."""
+        """Note that a process's record is durable."""
         record, seat = process.place.record, process.seat
         if record is None:
             return
@@ -142,12 +142,12 @@ class Oracle:
         return 2 * len(votes & electors) > len(electors)
 
     def chosen(self, view: View) -> None:
-        """This view was chosen: by a majority, by the register, or a member says so."""
+        """Note that a view was chosen: by a majority, by the register, or as a member says."""
         known = self.successor.get(view.parent)
         if known is not None and known.id == view.id:
             return
         if known is not None and view.parent is None and known.is_majority(self.wiped):
-            # Those that chose it have forgotten it, so it is another cluster, with no frame.
+            # The stores that chose it are wiped, so this is another cluster, without frames.
             for about in (self.successor, self.committed, self._applied):
                 about.clear()
             self.newest_acked = 0
@@ -169,14 +169,14 @@ class Oracle:
 
     def _look_at_restart(self, closed: View, view: View) -> None:
         if self.scenario.outside:
-            # A process that hears no member, and asks the register too late, cannot tell the
-            # CLOSE from one sent before it was started.
+            # A process that hears no member, and asks the register too late, cannot tell whether
+            # the CLOSE was chosen before it was started.
             there = (one for one in self.running() if one.seat in view.members)
             ran = [one.name for one in there if closed.parent in one.stood]
             is_anew = not ran
         else:
-            # Where all died in the middle of a shutdown, those of today choose its CLOSE: also
-            # one that was up alongside one that died, and may have heard nothing of it.
+            # If all died in the middle of a shutdown, later processes choose its CLOSE.  One of
+            # them may have run alongside a process that died, and have heard nothing of it.
             ran = [one.name for one in self.running() if one.saw_it_run]
             was_over = not ran or closed.id not in self._closed_running
             is_anew = self.starts > self._closed_at.get(closed.id, 0) or was_over
@@ -184,9 +184,9 @@ class Oracle:
         self.require("close_ends", is_anew, told)
 
     def _may_found_twice(self, first: View) -> bool:
-        """Return whether `found_with` others can be without one that voted for the first FOUND.
+        """Return whether `found_with` electors can do without those that voted for the first FOUND.
 
-        The price of that option (3.3): one that voted has lost its disk.
+        This is the price of that option (3.3), once one that voted has lost its disk.
         """
         few = self.scenario.found_with
         if few is None or not first.electors & self.wiped:
@@ -221,7 +221,7 @@ class Oracle:
         return names_of(seats) - frozenset(self.scenario.transients)
 
     def saw(self, process: Process, event: object) -> None:
-        """A member reports an event."""
+        """Take an event that a member reports."""
         if isinstance(event, Learned):
             self.chosen(event.view)
         if isinstance(event, Waiting) and event.case == IMPOSSIBLE:
@@ -230,7 +230,7 @@ class Oracle:
     # -- serving -------------------------------------------------------------------------------
 
     def opens(self, process: Process, view: View) -> None:
-        """A member serves clients from now on."""
+        """Check a member that serves clients from now on."""
         self.served += 1
         record = process.member.record
         on_disk = process.place.record
@@ -261,7 +261,7 @@ class Oracle:
             at = self.views.get(at.parent)
 
     def connected(self, process: Process) -> None:
-        """A member that heard of no member is connected again."""
+        """Note whether a member, cut off until now, is connected again in a view that was left."""
         tip = process.member.view
         process.left = None
         if tip is not None and tip.id in self.successor and process.is_ready:
@@ -276,7 +276,7 @@ class Oracle:
         self.require("opens_where_it_stands", view.is_majority(view.electors - gone), told)
 
     def ended(self, process: Process) -> None:
-        """A process ended by itself."""
+        """Check a process that has ended by itself."""
         ended = process.ended
         if not isinstance(ended, Abort) or ended.reason is not Reason.OPTIONS_DIFFER:
             return
@@ -295,7 +295,7 @@ class Oracle:
             self.require("nothing_lost", False, told)
 
     def _commit_before(self, process: Process, view: View) -> None:
-        """All members were ready where the view starts: the frames before it are committed."""
+        """Note as committed the frames before the view's start, where all members were ready."""
         end = 0 if view.position is None else view.position.seq
         for run in process.disk.journal.runs:
             for seq in range(run.first, min(run.last, end) + 1):
@@ -328,7 +328,7 @@ class Oracle:
     # -- frames --------------------------------------------------------------------------------
 
     def has(self, process: Process, view: str, seq: int, digest: str) -> None:
-        """A frame is durable."""
+        """Note that a frame is durable in this process."""
         at = Position(view, seq)
         known = self._digests.setdefault(at, digest)
         if known != digest:
@@ -339,20 +339,20 @@ class Oracle:
             self._commit(seq, view)
 
     def acknowledged(self, body: bytes, at: Position) -> None:
-        """A client was told that its frame is committed."""
+        """Check that the frame of which a client was told is committed."""
         self.acked += 1
         self.newest_acked = max(self.newest_acked, at.seq)
         is_held = self.committed.get(at.seq) == at.view
         self.require("acked_is_held", is_held, f"{body.decode()}, {at}")
 
     def answered(self, process: Process, seq: int, acked: int) -> None:
-        """A client that began to read when `acked` was acknowledged is told all up to `seq`."""
+        """Check a read up to `seq`, which began when the frames up to `acked` were acknowledged."""
         self.read += 1
         told = f"{process.name} in {process.member.view} answers up to {seq}, acknowledged: {acked}"
         self.require("reads_see_acked", seq >= min(acked, self.newest_acked), told)
 
     def applied(self, process: Process, seq: int, body: bytes) -> None:
-        """A frame is applied; each process applies all from the first on."""
+        """Check a frame that is applied; each process applies all frames from the first on."""
         known = self._applied.setdefault(seq, body)
         if known != body or body in process.bodies:
             told = f"{process.name} applies {body.decode()} as frame {seq}"
@@ -362,7 +362,7 @@ class Oracle:
 
 
 def _is_backed(view: View, records: dict[str, StoreRecord]) -> bool:
-    """Return whether a majority neither promised its successor nor knows a later view."""
+    """Return whether a majority has neither promised a successor nor learned a later view."""
     behind = {
         Seat(name, record.store_id)
         for name, record in records.items()

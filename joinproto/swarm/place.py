@@ -1,6 +1,6 @@
-"""A member's data directory on a disk that loses unsynced data; or its metadata as a value.
+"""A member's data directory on a disk that loses unsynced data, or its metadata as a value.
 
-Its contents outlive the member's processes; an operator wipes it, copies it and marks it.
+The contents outlive the member's processes.  An operator can wipe, copy and mark them.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ DIRECTORY = Path("/data")
 
 
 class Died(BaseException):
-    """The process is no more.  No `Exception`: no code inside it can stop it."""
+    """The process dies.  This is no `Exception`, so that no code inside the process catches it."""
 
 
 class Keeps(Protocol):
-    """Any object that writes a record durably."""
+    """An object that writes a record durably."""
 
     def write(self, record: StoreRecord) -> None: ...
 
 
 @define(eq=False)
 class Opened:
-    """The open files of a process.  `record`: the one that the member starts from; `lost`: data
-    that should exist and does not, "" if none.
+    """The open files of a process.
+
+    `record`: the one that the member starts from; `lost`: data that should exist and does not, ""
+    if none.
     """
 
     record: StoreRecord
@@ -50,12 +52,12 @@ class Opened:
 
 @define(eq=False)
 class Place:
-    """The data directory of a member.  `chance`: decides the data left by a loss of power.
+    """The data directory of a member.  `chance`: decides which data a loss of power leaves.
 
-    `dies_in`: this many changes and sends more, None means without end.  `record`: the one reported
-    durable, however it is stored; `writing`: the one being written.  `told`: the last frame that a
-    process said it has, None if it may have been cut since.  `is_end`: the process said that its
-    data ends there, and nothing was written to the journal since.
+    `dies_in`: after how many more changes and sends the process dies, None for never.  `record`:
+    the one reported as durable, however it is stored; `writing`: the one being written.  `told`:
+    the last frame that a process said it has, None if it may have been cut since.  `is_end`: the
+    process said that its data ends there, and nothing was written to the journal since.
     """
 
     member: str
@@ -77,7 +79,7 @@ class Place:
         self.wipe()
 
     def step(self) -> None:
-        """Come to the next change; here the process may die."""
+        """Count the next change; the process may die here."""
         if self.dies_in is not None:
             self.dies_in -= 1
             if self.dies_in < 0:
@@ -93,7 +95,7 @@ class Place:
         """Return the files that a process starts with; raises `StoreError`."""
         if self.is_transient:
             self.wipe()
-        ends = self.is_end  # opening writes, too
+        ends = self.is_end  # before opening, which writes, too
         if self.on_disk and not self.is_transient:
             opened = self._open_store()
         else:
@@ -112,7 +114,7 @@ class Place:
         if record.update_unfinished:
             record, _ = start_from(record, journal.runs, is_torn=journal.cut_bytes > 0)
         elif not record.transient:
-            # It believes any contents: the oracle must notice lost data.
+            # Any contents are believed, so the oracle must notice lost data.
             record = evolve(record, position=journal.last)
         return Opened(record, journal, self)
 
@@ -120,7 +122,7 @@ class Place:
         if not self._has_store():
             if self.record is not None:
                 raise AssertionError(f"{self.member}: a store that was made is gone")
-            # `open_disk` would make it with an id that no run can draw again.
+            # `open_disk` would make it with an id that no other run could draw again.
             self._make(self._empty())
         disk = open_disk(
             DIRECTORY, self.member, self.cluster_name, files=self.files, frames_on=self.files
@@ -157,7 +159,7 @@ class Place:
         self.step()
 
     def process_ends(self, *, power: bool = False) -> None:
-        """Close the process's files; `power`: unsynced data may be lost, or torn."""
+        """Close the process's files.  `power`: unsynced data may be lost or torn."""
         self.dies_in = None
         self.dies_feeding = False
         self.files.process_ends()
@@ -172,15 +174,15 @@ class Place:
     # -- operators -----------------------------------------------------------------------------
 
     def wipe(self) -> None:
-        """Empty the directory: the next store here is another one."""
-        # No process syncs the text of a lock, and its length is this machine's.
+        """Empty the directory; the next store here has another id."""
+        # No process syncs a lock's text, and its length depends on this machine.
         self._take(Disk(self.chance, short=0.0, steady=frozenset({LOCK})))
         self.files.make(DIRECTORY)
         self.record = self.writing = self.told = None
         self.is_end = False
 
     def mark(self) -> None:
-        """Permit a restart from the tip (R3), as the recovery tool does; nothing without one."""
+        """Permit a restart from the tip (R3), as the recovery tool does; needs a tip."""
         if self.record is None or self.record.tip is None or self.is_transient:
             return
         self._put(evolve(self.record, mark=self.record.tip.id))
@@ -191,7 +193,7 @@ class Place:
             self._copy = self.record, self.files.copied()
 
     def put_back(self) -> None:
-        """Replace the contents by the copy, if it is of this store."""
+        """Replace the contents by the copy, if it is a copy of this store."""
         if (
             self.record is None
             or self._copy is None
@@ -205,7 +207,7 @@ class Place:
         self.files.process_ends()
 
     def restore(self) -> None:
-        """Bring back the copy that was made at the last call, and make a new one."""
+        """Make a new copy, then put back the copy that the last call made."""
         former = self._copy
         self.copy()
         now, self._copy = self._copy, former

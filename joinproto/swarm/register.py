@@ -1,4 +1,4 @@
-"""An outside register: it keeps the first view that is written behind each parent."""
+"""An outside register: it keeps the first view that is written as successor of each parent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Register:
         asked: float,
         question: int,
     ) -> None:
-        """Bring the question to the register, and its answer back; each takes its time."""
+        """Bring the question to the register, and its answer back; both take time."""
         it = self.simulation
         name = process.name
 

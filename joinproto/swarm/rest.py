@@ -1,8 +1,8 @@
 """Rest: the liveness claims about a cluster once faults have stopped.
 
-A majority of the electors that is up, hears each other in full and has all that was committed
-must serve, and come to rest.  Of the members that have the data, only those count that can know it:
-members of every view since the last one that may have been served.
+A majority of the electors must serve and come to rest if it is up, its members all hear each other,
+and it has all that was committed.  Of the members that have the data, only those count that can
+know it: the members of every view since the last one that may have been served.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from joinproto.swarm.oracle import Oracle
 
 @frozen
 class Up:
-    """One that is up: its disk, and the frames on it."""
+    """A member that is up: its disk, and the frames on it."""
 
     seat: Seat
     record: StoreRecord
@@ -37,7 +37,7 @@ def newest(oracle: Oracle) -> View | None:
 
 
 def who_must_serve(oracle: Oracle, up: dict[str, Up], deaf: set[tuple[str, str]]) -> str:
-    """Return the members that owe service, as names; "": no member does."""
+    """Return the names of the members that must serve, joined; "" if none must."""
     tip = newest(oracle)
     for count in range(len(up), 0, -1):
         for names in combinations(sorted(up), count):
@@ -53,11 +53,11 @@ def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
     default = it.config(it.members[0]).digest
     if len(group) < it.wait_for or any(one.digest != default for one in group):
         return False
-    # A founding that no member has learned of needs its founders, as one that was not chosen.
+    # If no member has learned of the founding, it needs its founders as if it were not chosen.
     if tip is None or all(one.record.tip is None for one in group):
         names, seats = {one.seat.member for one in group}, {one.seat for one in group}
         accepted = [one.record.accepted.view for one in group if one.record.accepted is not None]
-        # One that was accepted may have been chosen, by a disk that is lost now.
+        # An accepted FOUND may have been chosen, with a disk that is lost now.
         return set(it.electors) <= names and all(view.is_majority(seats) for view in accepted)
     if not (it.outside or _can_know(oracle, tip, group)) or tip.options_digest != default:
         return False
@@ -71,14 +71,14 @@ def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
 
 
 def _can_know(oracle: Oracle, tip: View, group: list[Up]) -> bool:
-    """Return whether one has learned the tip, or those are left that can find it chosen."""
+    """Return whether a member knows the tip, or enough are up to find out that it is chosen."""
     if tip.parent is None or any(one.record.lineage.length >= tip.number for one in group):
         return True
     return oracle.views[tip.parent].is_majority({one.seat for one in group})
 
 
 def _in_line(oracle: Oracle, tip: View) -> frozenset[Seat]:
-    """Return the members of all views from the last that may have been served to the tip."""
+    """Return the members of all views, from the last that may have been served to the tip."""
     line, at = tip.members, tip
     while at.parent is not None and not (
         at.is_open and at.members <= oracle.ready.get(at.id, set())

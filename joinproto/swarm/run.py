@@ -1,6 +1,6 @@
 """One run: a scenario, played from its first action to its end.
 
-A storm of actions comes first; then the cluster is left in peace, and has to serve.
+After all actions the cluster is left in peace, and must serve.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from joinproto.swarm.simulation import Simulation
 class Outcome:
     """The outcome of a run.  `claim`: the broken one, "" if all held; `what`: the evidence.
 
-    `opened`: how often a member began to serve.  `acked`: frames that were acknowledged.
+    `at`: the last second of the run.  `opened`: how often a member began to serve.  `acked`: how
+    many frames were acknowledged.
     """
 
     scenario: Scenario
@@ -45,9 +46,9 @@ class Outcome:
 def run(
     scenario: Scenario, *, start: Callable[..., Member] = Member.start, tells: bool = False
 ) -> Outcome:
-    """Play the scenario and return its outcome, which is the same for the same scenario.
+    """Play the scenario and return its outcome, which depends on nothing else.
 
-    `start`: makes the members, as `Member.start` does.  `tells`: with the story.
+    `start`: makes the members, as `Member.start` does.  `tells`: the outcome has the story.
     """
     it = Simulation(scenario, start, tells=tells)
     claim = what = ""

@@ -1,7 +1,7 @@
 """A scenario: all that is decided before a run begins, as one value that shrinks.
 
-The fate of a message is drawn during the run, from the seed and its link alone, so that an action
-taken out changes little of the rest.
+The fate of a message is drawn during the run, from the seed and its link alone, so that leaving out
+an action changes little of the rest.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class What(Enum):
 
 @frozen
 class Action:
-    """Something that is done at a time: to which member, with which others, and how much of it."""
+    """An action at a time, in seconds: on `who`, with `others`, and with an amount, if any."""
 
     at: float
     what: What
@@ -63,14 +63,14 @@ class Action:
 class Scenario:
     """One run: the members and their options, the faults, and the actions.
 
-    `delay`: mean seconds of a message.  `is_steady`: all take as long.  `slow`: share of those that
-    take twenty times as long.  `loss`, `twice`, `late`: shares of the members' messages that are
-    lost, come twice, come again much later.  `old`: share of
-    them with which another comes that was sent before, by whatever process, over whatever
-    connection.  `notice`: most seconds until a lost
-    connection is noticed.  `drift`: seconds of each one's clock in a second.  `on_disk`: metadata
-    go through the real store, as bytes.  `as_bytes`: so do messages.  `apart`: pairs that do not
-    hear each other when all else is mended.  `ends`: with an orderly shutdown, and a start of all.
+    `delay`: mean seconds that a message takes.  `is_steady`: all take the same time.  `slow`: the
+    share that takes twenty times as long.  `loss`, `twice`, `late`: the shares of the members'
+    messages that are lost, come twice, come again much later.  `old`: the share with which an older
+    message comes, sent by any process over any connection.  `notice`: the most seconds until a lost
+    connection is noticed.  `drift`: for each member, the seconds of its clock in a second.
+    `on_disk`: metadata go through the real store, as bytes.  `as_bytes`: messages go as bytes, too.
+    `apart`: pairs that do not hear each other when all else is mended.  `ends`: the run ends with
+    an orderly shutdown and a start of all.
     """
 
     seed: int

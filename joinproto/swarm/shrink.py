@@ -1,7 +1,7 @@
-"""Shrinking: from a run that fails to one that fails alike, with less that happens.
+"""Shrinking: from a failed run to a smaller one that breaks the same claim.
 
-Actions go first, in halves, then in smaller parts (delta debugging); then members and options. The
-parts that stay are those that the failure needs, as far as the tries can tell.
+Actions are left out first, in halves, then in smaller parts (delta debugging); then members and
+options.  As far as the tries show, the failure needs all that is left.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ PLAIN: dict[str, Any] = {
     "found_with": None,
     "automatic": True,
 }
-"""The plain value that is tried for an option while shrinking, if the run still fails with it."""
+"""The plain value of an option, which is kept if the run still fails with it."""
 
 
 def shrink(
     failed: Outcome, play: Callable[[Scenario], Outcome], *, seconds: float = SECONDS_MOST
 ) -> Outcome:
-    """Return the smallest outcome found that breaks the same claim; at best after `seconds`."""
+    """Return the smallest outcome found in `seconds` that breaks the same claim."""
     return _Shrinking(failed, play, monotonic() + seconds).shrunk()
 
 
@@ -48,7 +48,7 @@ class _Shrinking:
     until: float
 
     def shrunk(self) -> Outcome:
-        # Events after the failure had no part in it.
+        # Actions after the failure had no part in it.
         before = [action for action in self.best.scenario.actions if action.at <= self.best.at]
         self._fails(evolve(self.best.scenario, actions=tuple(before)))
         size = None
@@ -64,7 +64,7 @@ class _Shrinking:
         return len(self.best.scenario.actions), len(self.best.scenario.members)
 
     def _fails(self, scenario: Scenario) -> bool:
-        """Return whether it breaks the same claim; then it is the best."""
+        """Return whether this scenario breaks the same claim; if so, keep it as the best."""
         if monotonic() > self.until:
             return False
         found = self.play(scenario)
@@ -94,7 +94,7 @@ class _Shrinking:
 
 
 def _without(scenario: Scenario, name: str) -> Iterator[Scenario]:
-    """Yield the scenario without that member, or, if it is an elector, without its vote."""
+    """Yield the scenario without that member, if enough members and an elector are left."""
     it = scenario
     if len(it.members) <= 2:
         return

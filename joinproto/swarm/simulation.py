@@ -1,7 +1,7 @@
 """A simulation: processes, their disks, the network between them, and one clock over all.
 
-Events are decided elsewhere (`actions.py`, `fair_phase.py`); here time continues, processes begin,
-take steps and end, and the oracle is told of all they do.
+`actions.py` and `fair_phase.py` decide about events.  Here time passes; processes begin, take steps
+and end; and the oracle learns what they do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CLUSTER = "swarm"
 EVENTS_MOST = 200_000
 
 READS_SHARE = 0.3
-"""Of the members at which a client reads right after an acknowledgement."""
+"""The share of the members at which a client reads right after an acknowledgement."""
 
 
 @define(eq=False)
@@ -68,7 +68,7 @@ class Simulation:
     def __attrs_post_init__(self) -> None:
         it = self.scenario
         self.chance = Random(f"run {it.seed}")
-        # Of their own, so that reads change little of the rest.
+        # Readers have their own random numbers, so that reads change little of the rest.
         self.readers = Random(f"readers {it.seed}")
         self.oracle = Oracle(it, lambda: iter(self.processes.values()), self._records)
         self.network = Network(it, self)
@@ -138,7 +138,7 @@ class Simulation:
         self.network.look()
 
     def step(self, name: str, action: Callable[[Process], None] | None = None) -> None:
-        """Run an action of the process, and all that follows."""
+        """Run an action of the process, and all that follows from it."""
         process = self.processes.get(name)
         if process is None:
             return
@@ -260,7 +260,7 @@ class Simulation:
 
 
 def told(event: object) -> str:
-    """Return an event of a member in words, to stand after its name in a story."""
+    """Return an event of a member in words, which follow the member's name in a story."""
     match event:
         case PhaseChanged(before, after, label, case):
             return f"is {after.value}, was {before.value} ({label}: {case})"
