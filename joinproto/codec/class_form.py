@@ -1,9 +1,9 @@
-"""An attrs class in a tree: a list of its fields, or an object; four functions that make functions.
+"""An attrs class in a tree, as a list or an object; each function makes one for a class.
 
     put_array, take_array       [3, "s1"]
     put_object, take_object     {"round": 3, "store_id": "s1"}
 
-`part_of(part)` is the function for a part of the class, in the same direction.
+`part_of(part)` returns the function for a part of the class, in the same direction.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def put_object(
     part_of: Callable[[Part], Put],
     anything: Callable[[Any], dict[str, Any]],
 ) -> Put:
-    """`anything`: the function for a value that is no `cls` itself, but of a class below it."""
+    """Put an object.  `anything`: the function for a value of a subclass of `cls`."""
     rows = [(one.name, one.key, part_of(one), *_skipped(one)) for one in parts]
 
     def put_one(value: Any) -> dict[str, Any]:
@@ -97,11 +97,11 @@ def _skipped(part: Part) -> tuple[Any, bool]:
 def take_object(
     cls: type, parts: Sequence[Part], part_of: Callable[[Part], Take], *, people: bool = False
 ) -> Take:
-    """Take an object that a program wrote: only fields marked so may be absent, unknown keys are
-    ignored, and the first fault is raised.
+    """Take an object that a program wrote: only parts marked `Absent` may be missing, unknown keys
+    are ignored, and the first fault is raised.
 
-    `people`: write it; then defaults may be left out, unknown keys are refused, and all faults are
-    listed.
+    `people`: people write it.  Then parts with a default may be missing, too, unknown keys are
+    faults, and all faults are listed.
     """
     rows = [(one.argument, one.key, part_of(one), _may_be_absent(one, people)) for one in parts]
     keys = [part.key for part in parts]
@@ -135,7 +135,7 @@ def _may_be_absent(part: Part, people: bool) -> bool:
 
 
 def _made(cls: type, /, *values: Any, **given: Any) -> Any:
-    """Return the value of these parts; parts that do not fit together are `Malformed`."""
+    """Return the value made of these parts; raises `Malformed` if they do not fit together."""
     try:
         return cls(*values, **given)
     except REFUSES as error:

@@ -1,6 +1,6 @@
 """The codec: values as trees and back, by the types of their classes.
 
-A *tree* is a result of `json` or `tomllib`: None, booleans, numbers, texts, lists and dicts.
+A *tree* is what `json` or `tomllib` return: None, booleans, numbers, texts, lists and dicts.
 
     Codec(arrays=True).put(Ballot(3, "s1")) == [3, "s1"]
     Codec(arrays=True).take(Ballot, [3, "s1"]) == Ballot(3, "s1")
@@ -14,12 +14,11 @@ A *tree* is a result of `json` or `tomllib`: None, booleans, numbers, texts, lis
 | `A | B`                                 | the form of A, or that of B                         |
 | an attrs class                          | `arrays`: a list of its fields; else an object      |
 
-Marks next to a type (`marks.py`) add conditions that the type cannot express.  Further conditions
-of a type are given to the codec by hand (`give`).  The functions for a type are made once, when it
-is first met.
+Marks next to a type (`marks.py`) add conditions that the type cannot express.  `Codec.give` sets
+the form of a type by hand.  The functions for a type are made once, when it is first met.
 
-Reading converts nothing: "5" is no number, and True is none.  It raises `Malformed` with the path
-to the value at fault.  A tree that fits is as deep as its type; a part of type `Any` is at most
+Reading converts nothing: the text "5" and True are no numbers.  It raises `Malformed` with the path
+to the faulty value.  A tree that fits is as deep as its type; a part of type `Any` is at most
 `DEPTH_MAX` deep.
 """
 
@@ -79,7 +78,7 @@ PROGRAMS: Mapping[Any, str] = {
     dict: "an object",
     None: "None",
 }
-"""The name of a type in an error, where programs write the input and developers read the error."""
+"""The names of types in errors, for input that programs write and errors that developers read."""
 
 PEOPLE: Mapping[Any, str] = {
     str: "a text",
@@ -91,12 +90,12 @@ PEOPLE: Mapping[Any, str] = {
     dict: "an object",
     None: "null",
 }
-"""And where people write."""
+"""The names of types in errors, for input that people write."""
 
 
 @frozen
 class Form:
-    """A type in both directions: value to tree, and tree to value."""
+    """The functions of a type in both directions: value to tree, and tree to value."""
 
     put: Put
     take: Take
@@ -104,14 +103,14 @@ class Form:
 
 @define(eq=False)
 class Codec:
-    """One way for values to stand in trees.
+    """One form of values as trees.
 
-    `arrays`: a class is a list of its fields, and a set is written in one order only. `described`:
-    of a class only the described parts (`parts_of`), with properties; else all its fields, in the
-    order of `orders` or of the class. `people`: people write the trees.  Then an unknown key is an
-    error, fields with a default may be left out, and all faults of an object are listed at once.
-    `words`: the names of tree types in errors. `items_max`: of one list or object.  `int_max`: the
-    largest number; None if no limit.
+    `arrays`: a class is a list of its fields, and a set is written in one order only.  `described`:
+    a class has only its described parts (`parts_of`), with properties; otherwise all its fields, in
+    the order of `orders` or of the class.  `people`: people write the trees.  Then an unknown key
+    is an error, fields with a default may be left out, and all faults of an object are listed at
+    once.  `words`: the names of tree types in errors.  `items_max`: the most items of a list or
+    object.  `int_max`: the largest number; None means no limit.
     """
 
     arrays: bool = False
@@ -132,7 +131,7 @@ class Codec:
         return self.put_of(type(value))(value)
 
     def take(self, kind: Any, tree: Any) -> Any:
-        """Return the value of that type; raises `Malformed`."""
+        """Return the value of type `kind`; raises `Malformed` if the tree does not fit."""
         return self.take_of(kind)(tree)
 
     def give(self, kind: Any, put: Put = same, take: Take = same) -> None:
@@ -167,7 +166,7 @@ class Codec:
         if origin is Literal:
             return same
         if origin in (Any, object) or not isinstance(origin, type):
-            return self.put  # Any, a type variable: as the value is
+            return self.put  # Any or a type variable: by the value's own class
         if issubclass(origin, Enum):
             return attrgetter("value")
         if issubclass(origin, str | int | float | bytes | NoneType):
@@ -314,9 +313,7 @@ class Codec:
         return either
 
     def _trees_of(self, hint: Any) -> tuple[type, ...]:
-        """Return the JSON kinds of a type's trees, by which reading tells the types of a union
-        apart.
-        """
+        """Return the types of a kind's trees, by which reading tells the types of a union apart."""
         kind, marks = stripped(hint)
         if written := mark_in(marks, Written):
             return self._trees_of(written.kind)
@@ -360,7 +357,7 @@ class Codec:
     def _take_mapping(self, key: Any, item: Any) -> Take:
         word, most = self.words[dict], self.items_max
         take_key, take_item = self.take_of(key), self.take_of(item)
-        is_text = key is str and str not in self._given  # as every key of a tree is
+        is_text = key is str and str not in self._given  # every key of a tree is a text
 
         def take(found: Any) -> dict[Any, Any]:
             if not isinstance(found, dict):

@@ -1,7 +1,7 @@
 """Erlang terms as text: the terms in brokers' files, each with its line.
 
-Read are numbers, atoms (quoted, too), texts, binaries, tuples and lists, with comments between
-them.  A full stop ends a term; where the last one is missing, that is noted and nothing else.
+It reads numbers, atoms (also quoted ones), texts, binaries, tuples and lists, with comments between
+them.  A full stop ends a term.  If only the last full stop is missing, `Terms.ended` says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DEPTH_MAX = 50
 
 @frozen
 class Term:
-    """A value of the file.  `line`: where it begins, from 1; equal terms may stand elsewhere."""
+    """A value of the file.  `line`: where it begins, from 1; it does not count for equality."""
 
     line: int = field(eq=False, kw_only=True, default=1)
 
@@ -84,7 +84,7 @@ class List(Term):
 
 @frozen
 class Terms:
-    """All terms of a text.  `ended`: the last one has its full stop; `line`: the last line."""
+    """All terms of a text.  `ended`: the last term has its full stop; `line`: the last line."""
 
     all: tuple[Term, ...]
     ended: bool
@@ -92,9 +92,9 @@ class Terms:
 
 
 class NotTerms(Exception):
-    """The text is not Erlang terms: the line, the text found, and a valid form.
+    """The text is not Erlang terms: the line, what was found there, and what to write instead.
 
-    `is_cut`: it ends in the middle of a term.
+    `is_cut`: the text ends in the middle of a term.
     """
 
     def __init__(self, line: int, found: str, write: str, *, is_cut: bool = False) -> None:
@@ -132,7 +132,7 @@ class _Token:
 
 
 def read_terms(text: str) -> Terms:
-    """Return the terms of a text; raises `NotTerms`."""
+    """Return the terms of a text; raises `NotTerms` for other text."""
     tokens = list(_tokens(text))
     last = text.rstrip().count("\n") + 1
     found: list[Term] = []
@@ -198,7 +198,7 @@ def _term(tokens: list[_Token], at: int, last: int, depth: int) -> tuple[Term, i
             return Binary(_bytes(token), line=line), at + 1
         case "text":
             said = ""
-            while at < len(tokens) and tokens[at].kind == "text":  # texts side by side are one
+            while at < len(tokens) and tokens[at].kind == "text":  # adjacent texts are one
                 said += _plain(tokens[at].text[1:-1])
                 at += 1
             return Text(said, line=line), at

@@ -1,6 +1,4 @@
-"""The small functions that a codec puts together: each makes a function that encodes or decodes one
-value.
-"""
+"""The small functions of a codec; each makes a function that encodes or decodes one value."""
 
 from __future__ import annotations
 
@@ -14,14 +12,14 @@ Put = Callable[[Any], Any]
 Take = Callable[[Any], Any]
 
 DEPTH_MAX = 32
-"""Levels of a value of type `Any`."""
+"""The most levels of a value of type `Any`."""
 
 REFUSES = (LookupError, TypeError, ValueError)
-"""The exception of a value whose parts do not fit together."""
+"""The exceptions of a class whose parts do not fit together."""
 
 
 def refused(error: Exception, kind: str) -> Malformed:
-    """Return that as one of our errors; its place is that of the whole value."""
+    """Return the exception as `Malformed`, about the whole value, which is a `kind`."""
     if not isinstance(error, Malformed):
         return Malformed("", Verbatim(str(error)), f"a {kind}")
     error.what = f", {error.what}"
@@ -29,12 +27,12 @@ def refused(error: Exception, kind: str) -> Malformed:
 
 
 def same(value: Any) -> Any:
-    """Return the value: it stands in the tree as it is."""
+    """Return the value, which stands in the tree as it is."""
     return value
 
 
 def built(made: dict[Any, Put], kind: Any, build: Callable[[Any], Put]) -> Put:
-    """Return the function that is built for a type, and keep it; the type may hold itself."""
+    """Return the function built for a type, and keep it; the type may contain itself."""
 
     def later(value: Any) -> Any:
         return made[kind](value)

@@ -1,12 +1,12 @@
 """The JSON form of printed and stored values: values both ways, and their types as JSON Schema.
 
-A class is printed and read by its annotations.  A field, or a property, with a description belongs
-to the object, and no other:
+A class is printed and read by its annotations.  Only the fields and properties with a description
+belong to the object:
 
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
-So output, input and documentation cannot differ.  Keys are only ever added: a program ignores those
-it does not know, and no schema of output forbids any.
+So output, input and documentation cannot differ.  Keys are only added, never removed: a program
+ignores keys that it does not know, and no schema of output forbids any.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def printed(value: Any) -> str:
 def filled(cls: type[T], *sources: object, **given: Any) -> T:
     """Return a value of an attrs class: fields as given, others from the first source that has one.
 
-    A source has a field where it has an attribute of its name.  Raises `TypeError` for a field
-    without a default that neither has.
+    A source has a field if it has an attribute of that name.  Raises `TypeError` for a field
+    without a default that is neither given nor in a source.
     """
     kind: Any = cls
     for name in (one.name for one in attrs.fields(kind)):
@@ -85,10 +85,10 @@ def filled(cls: type[T], *sources: object, **given: Any) -> T:
 
 
 def read(kind: Any, tree: Any) -> Any:
-    """Return the value of which `encoded` made these JSON values; keys it does not know are left.
+    """Return the value from which `encoded` makes these JSON values; ignore unknown keys.
 
-    Of classes without `Merged` parts; fields that are not printed get their defaults.  Raises
-    `Malformed` for any tree that is no output of `encoded`.
+    The class must have no `Merged` parts; fields that are not printed get their defaults.  Raises
+    `Malformed` for a tree that `encoded` does not make.
     """
     return _FORM.take(kind, tree)
 
@@ -96,9 +96,9 @@ def read(kind: Any, tree: Any) -> Any:
 def canonical_hash(tree: Any) -> str:
     """Return the SHA-256 of JSON values as text: sorted keys, ASCII, no blanks.
 
-    Histories, plans and .info files are bound by it: it never changes.
+    Histories, plans and .info files contain it, so it must never change.
     """
-    from hashlib import sha256  # inside: it takes a while to load
+    from hashlib import sha256  # here, because it takes a while to load
 
     text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
@@ -110,8 +110,8 @@ def canonical_hash(tree: Any) -> str:
 def schema_of(cls: type, about: str = "", *, read: bool = False) -> Schema:
     """Return the JSON Schema (draft 2020-12) of a class's output.
 
-    `read`: of input of the class: fields with a default may be left out, and unknown keys are
-    errors.
+    `read`: the schema is of input of the class: fields with a default may be left out, and unknown
+    keys are errors.
     """
     properties: Schema = {}
     required: list[str] = []
@@ -196,7 +196,7 @@ def _one(kind: Any, about: str, *, read: bool) -> Schema:
 
 
 def _item(kind: Any) -> str:
-    """Return the description of a list's items: their own, or that of their class."""
+    """Return the description of a list's items, "" if their class has it."""
     kind, marks = stripped(kind)
     said = next((mark for mark in marks if isinstance(mark, str)), "")
     return said or ("" if attrs.has(kind) else "one of them")

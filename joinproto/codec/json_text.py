@@ -1,4 +1,4 @@
-"""Trees as JSON text and back; text that another program would read differently is refused."""
+"""Trees as JSON text and back; text that two programs may read differently is refused."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ from typing import Any, NoReturn
 from joinproto.codec.malformed import Malformed, Verbatim, shown
 
 DIGITS_MAX = 18
-"""Digits of a whole number that a person writes: it fits 64 bits."""
+"""The most characters of a whole number that a person writes, so that it fits 64 bits."""
 
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _ASCII = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def compact(tree: Any) -> bytes:
-    """Return a tree without blanks; raises `TypeError` or `ValueError` for a value that is no
-    tree.
-    """
+    """Return a tree as UTF-8, without blanks; raises `TypeError` or `ValueError` for others."""
     return _COMPACT(tree).encode()
 
 
 def ascii_line(tree: Any) -> bytes:
-    """Return the same in ASCII; a text may hold half a surrogate pair."""
+    """Return a tree in ASCII without blanks; a text may have half a surrogate pair."""
     return _ASCII(tree).encode()
 
 
 def parsed(data: bytes | str, what: str = "", *, people: bool = False) -> Any:
-    """Return the tree; raises `Malformed`, about `what`.
+    """Return the tree of a text; raises `Malformed`, about `what`.
 
-    No key stands twice: Python would take the last one, and a person reads the first.  `people`:
-    write it; then numbers have a size, and the first bytes may mark it as UTF-8.
+    No key may stand twice: Python would take the last one, and a person reads the first.  `people`:
+    people write the text.  Then numbers have a largest size, and a mark of UTF-8 may come first.
     """
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig" if people else "utf-8")

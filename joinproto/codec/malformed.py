@@ -1,8 +1,8 @@
 """Input that no correct member makes: how it is detected and reported.
 
-`Malformed` is neutral, because the deciding code does not know where a value came from.  A caller
-that let the value in does, and turns it into the error of the person who must act: `PeerError` for
-a message, `StoreError` for a disk.
+`Malformed` does not say whose fault it is, because the deciding code does not know where a value
+came from.  The caller that let the value in knows it, and raises the error for the person who must
+act: `PeerError` for a message, `StoreError` for a disk.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 INT_MAX = 2**63 - 1
-"""Largest number in a view.  Python has no limit of its own, so a peer could send any."""
+"""The largest number in a view.  Python has no limit, so a peer could send any number."""
 
 SHOWN_MAX = 80
-"""Characters of a found value that a message repeats."""
+"""The most characters of a found value that a message repeats."""
 
 # Control characters, line separators and lone surrogates: the first two would let a peer
-# write on an operator's terminal, the last have no UTF-8.  These classes never change;
-# "printable" changes with each Unicode version, and then two versions of Python would
-# judge the same view differently.
+# write on an operator's terminal, the last have no form in UTF-8.  These classes never change.
+# "Printable" changes with each version of Unicode, so two versions of Python would judge the
+# same view differently.
 FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -55,7 +55,7 @@ class Malformed(ValueError):
 
 
 class Missing(Malformed):
-    """A key does not exist; it is the last part of the path."""
+    """A key is missing; it is the last part of the path."""
 
     def __init__(self) -> None:
         super().__init__("", Verbatim("no such field"), "every field of this format")
@@ -66,7 +66,7 @@ class Missing(Malformed):
 
 
 class Unknown(Malformed):
-    """A key says nothing.  `known`: those that do."""
+    """A key is not known.  `known`: the keys that are."""
 
     def __init__(self, key: str, known: Sequence[str]) -> None:
         super().__init__(key, Verbatim("an unknown field"), f"one of {', '.join(known)}")
@@ -74,7 +74,7 @@ class Unknown(Malformed):
 
 
 class Refusal(Malformed):
-    """A value that its type allows and its meaning does not: with the message, and the advice."""
+    """A value that its type allows but its meaning does not, with a message and advice."""
 
     def __init__(self, message: str, *, next: str) -> None:
         super().__init__("", Verbatim(message), next)
@@ -91,7 +91,7 @@ def shown(value: object) -> str:
 
 
 class Verbatim(str):
-    """Words of our own as a found value: shown as they are, without quotes."""
+    """Our own words as a found value, which are shown as they are, without quotes."""
 
     __slots__ = ()
 
@@ -103,8 +103,8 @@ def require(what: str, holds: bool, found: object, expected: str) -> None:
 
 
 def require_type(what: str, value: object, kind: type, *, or_none: bool = False) -> None:
-    """Raise `Malformed` unless `value` is a `kind`; a bool is no int."""
-    # Called for every field of every value: texts are made for bad ones only.
+    """Raise `Malformed` unless `value` is a `kind`; a bool is not taken for an int."""
+    # Called for every field of every value, so texts are made for bad values only.
     if isinstance(value, kind) and (kind is not int or type(value) is int):
         return
     if value is not None or not or_none:

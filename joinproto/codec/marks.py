@@ -2,8 +2,8 @@
 
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
-The text describes the field.  If there are several, the last one counts, so a field may say more
-than the alias of its type.
+The text describes the field.  If there are several texts, the last one counts, so that a field may
+say more than the alias of its type.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Key:
 
 @frozen
 class AtLeast:
-    """The least that a number can be."""
+    """The least value of a number."""
 
     least: int
 
@@ -47,7 +47,7 @@ class Condition:
 
 @frozen
 class Sized:
-    """The number of items that a list or an object may have."""
+    """The numbers of items that a list or an object may have, from `least` to `most`."""
 
     least: int
     most: int
@@ -55,23 +55,23 @@ class Sized:
 
 @frozen
 class Digits:
-    """Number of digits behind the point."""
+    """The number of digits after the decimal point."""
 
     digits: int
 
 
 @frozen
 class Absent:
-    """This value is omitted from an object; a missing field is read as its default."""
+    """A field with this value is omitted from an object; a missing field has its default."""
 
     value: Any = None
 
 
 @frozen
 class Written:
-    """The value stands in the tree as another type: `put` makes that from it, `take` reverses it.
+    """The value stands in the tree as a value of `kind`: `put` makes that, `take` reverses it.
 
-    `take` raises `ValueError` for a tree that no `put` makes.
+    `take` raises `ValueError` for a value that no `put` makes.
     """
 
     kind: Any
@@ -81,7 +81,7 @@ class Written:
 
 @frozen
 class Merged:
-    """The keys of the value stand next to the others; `optional`: they may all be absent.
+    """The keys of the value stand among those of its object; `optional`: all may be absent.
 
     Such a part is only printed.
     """
@@ -91,7 +91,7 @@ class Merged:
 
 @frozen
 class Last:
-    """The part comes after those without this mark; the one with the lowest `place` first."""
+    """The part comes after those without this mark; of marked parts, the lower `place` first."""
 
     place: int
 
@@ -107,8 +107,8 @@ Duration = Annotated[float, MoreThan(0)]
 class Part:
     """A place in the tree of a class.
 
-    `name`: of the attribute.  `hint`: its type with marks.  `argument`: of `__init__`; "": it is
-    only printed.  `default`: of the field, or NOTHING.
+    `name`: the attribute's.  `hint`: its type with marks.  `argument`: its name in `__init__`, ""
+    if it is only printed.  `default`: the field's, or NOTHING.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Part:
 
     @property
     def kind(self) -> Any:
-        """Return the type that stands in the tree."""
+        """Return the type of the value in the tree."""
         written: Written | None = self.mark(Written)
         return stripped(self.hint)[0] if written is None else written.kind
 
@@ -151,14 +151,14 @@ def _fields(cls: type) -> tuple[Part, ...]:
 
 @cache
 def parts_of(cls: type) -> tuple[Part, ...]:
-    """Return the described parts of a class: fields, properties, then those marked `Last`."""
+    """Return the described parts of a class: fields, then properties; those marked `Last` last."""
     parts = (*_fields(cls), *(Part(name, hint, "", NOTHING) for name, hint in _properties(cls)))
     kept = [one for one in parts if one.mark(str) is not None or one.mark(Merged)]
     return tuple(sorted(kept, key=lambda one: last.place if (last := one.mark(Last)) else 0))
 
 
 def arguments_of(cls: type, order: Sequence[str] | None = None) -> tuple[Part, ...]:
-    """Return all fields that `__init__` takes, in this order, or in that of the class."""
+    """Return all fields that `__init__` takes, in this order, or in the class's."""
     parts = {one.name: one for one in _fields(cls) if one.argument}
     return tuple(map(parts.__getitem__, order or parts))
 

@@ -1,4 +1,4 @@
-"""Text that people write, read strictly: no value is guessed, and an error names the path."""
+"""Text that people write, read strictly: nothing is guessed, and an error names the path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "--schema prints what fits"
 
 
 class DoesNotFit(UsageProblem):
-    """Input that does not fit; `path`: of the field at fault, "" for the whole."""
+    """Input that does not fit.  `path`: the faulty field's, "" for the whole input."""
 
     def __init__(self, path: str, message: str, *, next: str) -> None:
         super().__init__(message, next=next)
@@ -24,7 +24,7 @@ class DoesNotFit(UsageProblem):
 
     @classmethod
     def of_fault(cls, fault: Malformed, *, next: str = SCHEMA) -> DoesNotFit:
-        """Return the error for a codec's finding; `next`: the advice where the codec has none."""
+        """Return the error for a fault; `next`: the advice if the fault has none."""
         path, _, about = fault.what.partition(", ")
         match fault:
             case Missing():
@@ -42,17 +42,17 @@ class DoesNotFit(UsageProblem):
         return cls(path, f"{place}expected {fault.expected}, found {found}", next=next)
 
     def of(self, file: str, *, below: str, question: str) -> DoesNotFit:
-        """Return the error for a file that has the field `below` of a question's input."""
+        """Return the error for a file whose content is the field `below` of a question's input."""
         place = f"{self.path.removeprefix(below).strip('.')}: " if self.path else ""
         next_ = self.next.replace("--schema", f"joinproto ask {question} --schema")
         return DoesNotFit(self.path, f"{file}: {place}{self.message}", next=next_)
 
 
 def parse(text: str | bytes) -> Any:
-    """Return the JSON value; raises `DoesNotFit` for text that is none."""
+    """Return the JSON value of a text; raises `DoesNotFit` if it is not JSON."""
     try:
         found = parsed(text, people=True)
-        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        json.dumps(found, ensure_ascii=False).encode()  # fails for half a surrogate pair
         return found
     except UnicodeEncodeError:
         raise DoesNotFit(
@@ -71,7 +71,7 @@ def parse(text: str | bytes) -> Any:
 
 
 def fitted(kind: type[T], value: Any) -> T:
-    """Return JSON values as a `kind`; raises `DoesNotFit` with the path of the field at fault."""
+    """Return JSON values as a `kind`; raises `DoesNotFit` with the path of the faulty field."""
     try:
         found: T = _ASKED.take(kind, value)
     except Malformed as fault:
@@ -80,7 +80,7 @@ def fitted(kind: type[T], value: Any) -> T:
 
 
 def _whole(found: Any) -> int:
-    # For JSON Schema, which describes requests, 3.0 is a whole number.
+    # JSON Schema describes requests, and 3.0 is a whole number there.
     if type(found) is not int and not (type(found) is float and found.is_integer()):
         raise Malformed("", found, _ASKED.words[int])
     return int(found)

@@ -1,4 +1,4 @@
-"""A file of settings: a TOML file, read into a type, and then judged; one way for all systems."""
+"""A settings file: a TOML file that is read into a type and then judged, as in all systems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SETTINGS = Codec(people=True, words={**PEOPLE, None: "nothing"})
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the contents of a file; raises `UsageProblem`."""
+    """Return the contents of a file; raises `UsageProblem` if it cannot be read."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -30,10 +30,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def structured(tree: Mapping[str, Any], kind: type[T], *, next: str) -> T:
-    """Return the content as a `kind`; raises `DoesNotFit` with all that is wrong.
+    """Return the content as a `kind`; raises `DoesNotFit` with all faults.
 
-    No field has another type, no number is without an end, and no key is unknown.  `next`: which
-    document has a whole file.
+    Each field has its type, each number is finite, and each key is known.  `next`: names the
+    document that has a whole file.
     """
     try:
         found: T = _SETTINGS.take(kind, tree)
@@ -46,9 +46,9 @@ def structured(tree: Mapping[str, Any], kind: type[T], *, next: str) -> T:
 
 
 def read_settings(path: Path, kind: type[T], judge: Callable[[T, Path], S], *, next: str) -> S:
-    """Return the result of `judge` for the file as a `kind` and for its directory.
+    """Return the result of `judge` for the file as a `kind`, and for the file's directory.
 
-    Raises `UsageProblem` that names the file and the place in it.
+    Raises `UsageProblem`, which names the file and the place in it.
     """
     tree = read_toml(path)
     try:
