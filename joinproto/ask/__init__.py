@@ -1,7 +1,7 @@
 """Every pure decision of the systems as a named question: JSON in, JSON out.
 
-It lets programs in other languages ask our tables.  A system lists its questions in its own
-`questions.py`, of the types here; this package reads input strictly, derives schemas from the
-types, and finds a question by its name, importing its system only then. Systems and `tools` import
-it.
+With it, programs in other languages use our tables.  A system lists its questions in its own
+`questions.py`, with the types of this package.  This package reads input strictly, derives schemas
+from the types, and finds a question by its name.  It imports a system only when one of its
+questions is asked.  Systems and `tools` import this package.
 """

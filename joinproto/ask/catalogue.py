@@ -1,4 +1,4 @@
-"""All questions, in the order of the list; a system is imported when one of its is asked."""
+"""All questions in their order; a system is imported only when one of its questions is asked."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ SYSTEMS = {
     "reconcile": "joinproto.reconcile.questions",
     "standby": "joinproto.standby.questions",
 }
-"""The first part of a question's name, and the module whose `QUESTIONS` it is among."""
+"""The first part of a question's name, and the module that has it in `QUESTIONS`."""
 
 
 def questions(system: str | None = None) -> list[Question[Any, Any]]:
-    """Return the questions of a system, or of all."""
+    """Return the questions of a system, or of all systems."""
     modules = [SYSTEMS[system]] if system else list(SYSTEMS.values())
     return [one for module in modules for one in import_module(module).QUESTIONS]
 
 
 def question(name: str) -> Question[Any, Any]:
-    """Return the question of this name; raises `UsageProblem` where there is none."""
+    """Return the question of this name; raises `UsageProblem` if there is none."""
     system = name.partition(".")[0]
     for one in questions(system) if system in SYSTEMS else ():
         if one.name == name:

@@ -1,13 +1,13 @@
 """A question: its name, its input, its output, and the function that answers.
 
-Nothing is described twice.  The input has the function's parameters, and the output is its return
-value, often a value of the system itself:
+Nothing is described twice.  The input has the function's parameters, and the output is the
+function's return value, often a value of the system itself:
 
     @question("reconcile.target", argument=3)
     def answer_target(target: Target, *, variant: WHOSE = Variant.OURS) -> Wanted:
 
-A parameter with a text is one key.  One without a text is an attrs class whose keys stand next to
-the others.
+A parameter with a description is one key.  A parameter without a description is an attrs class,
+whose keys stand next to the others.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def _unread(name: str) -> NoReturn:
 
 
 NAME = Written(str | None, _name, _unread)
-"""Mark of a field that is answered by its `name`; null: there is none."""
+"""Mark of a field that is written as its value's `name`; null if there is no value."""
 Named = Annotated[C, Written(str, _name, _unread), Last(8)]
-"""A case of a table: its name is answered, behind the rule."""
+"""A case of a table, which is written as its name, after the rule."""
 
 
 @frozen(kw_only=True)
@@ -66,9 +66,10 @@ class ByCase:
 
 @frozen(kw_only=True)
 class Question(Generic[P, A]):
-    """`answer` takes an `asks` and returns an `answers`; both are attrs classes.
+    """`answer` takes a value of `asks` and returns one of `answers`; both are attrs classes.
 
-    `about`: one line of the list.  `example`: an input, as JSON.  A call is one of `function`.
+    `about`: its line in the list of questions.  `example`: an input, as JSON.  To call the question
+    is to call `function`.
     """
 
     name: str
@@ -86,7 +87,7 @@ class Question(Generic[P, A]):
 def question(
     name: str, asks: str = "", /, **example: Any
 ) -> Callable[[Callable[P, A]], Question[P, A]]:
-    """Make a question of the function that answers it; its docstring is the line of the list.
+    """Make a question of the function that answers it; its docstring is its line in the list.
 
     `asks`: the input in words; by default the docstring of the only parameter's class.
     """
@@ -115,7 +116,7 @@ def question(
 def _class_of(
     function: Callable[..., A], hints: Mapping[str, Any]
 ) -> tuple[type[Any], Callable[[Any], A]]:
-    """Return a class of a function's parameters, and the function that takes a value of it."""
+    """Return a class with a function's parameters, and a function of one value of that class."""
     defaults = {one.name: one.default for one in signature(function).parameters.values()}
     bases = {name: hint for name, hint in hints.items() if get_origin(hint) is not Annotated}
     own = {name: hint for name, hint in hints.items() if name not in bases}
@@ -144,7 +145,7 @@ def _part(base: type[Any], value: Any) -> Any:
 def refuse_twice(
     place: str, names: list[str], what: str = "is there twice", next: str = "name each once"
 ) -> None:
-    """Raise `DoesNotFit` for a name that an earlier item of a list has, too."""
+    """Raise `DoesNotFit` for a name that an earlier item of a list has as well."""
     for at, name in enumerate(names):
         if name in names[:at]:
             raise DoesNotFit(f"{place}[{at}]", f"{name!r} {what}", next=next)
