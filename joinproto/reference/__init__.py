@@ -1,1 +1,1 @@
-"""Systems as others wrote them, which should never be run: the join note, and Qpid as it is."""
+"""Other systems' rules as they are, to compare with and not to run: the join note, and Qpid."""

@@ -1,7 +1,7 @@
-"""Effects: a member's requests to its host, in this order, one after the other.
+"""Effects: a member's requests to its host, to be performed in their order.
 
-A table names effects by `Action`; a member turns an action into the values below.  The host
-performs them; a crash may fall between any two of them.
+A table names effects by `Action`; a member turns an action into the values below.  A crash may
+happen between any two of them.
 """
 
 from collections.abc import Hashable
@@ -52,7 +52,7 @@ class DiskRecord:
 
 @frozen
 class Took:
-    """No action: which case of which table this step took, for coverage and for logs."""
+    """Nothing to do: the case and the table of this step, for coverage and for logs."""
 
     table: str
     label: str
@@ -75,7 +75,7 @@ class Announce:
 
 @frozen
 class AskForUpdate:
-    """Get the state from any one of `sources`; replaces an earlier request."""
+    """Get the state from any one of `sources`; this replaces an earlier request."""
 
     sources: tuple[str, ...]
 

@@ -1,6 +1,6 @@
 """Events of a member of the note or of Qpid.
 
-A crash is no event: it ends the process, and the next one begins with the durable state.
+A crash is no event: it ends the process, and the next process begins with the durable state.
 """
 
 from collections.abc import Hashable
@@ -13,18 +13,18 @@ from joinproto.machine.vocabulary import Signature, Status
 
 @frozen
 class Start:
-    """The process starts.  `stamp`: a fresh signature, for rules that draw one here."""
+    """The process starts.  `stamp`: a new signature, for rules that draw one at the start."""
 
     stamp: Signature | None = None
 
 
 @frozen
 class Agreed:
-    """The members agreed on which ones they are; all of them receive the same value.
+    """The members agreed on the set of members; all of them receive the same value.
 
-    `members` holds each one's last status, in an order that is the same for all.
-    `stamp`: the signature that a cluster founded now would have, for instance the time the
-    members agreed on; never the same for two sets that were agreed apart.
+    `members`: the last status of each, in an order that is the same for all.
+    `stamp`: the signature of a cluster that is founded now, such as the time that the members
+    agreed on; never the same for two sets that were agreed separately.
     """
 
     members: tuple[Status, ...]
@@ -50,14 +50,14 @@ class ClientWrite:
 
 @frozen
 class OrderlyShutdown:
-    """The whole cluster stops.  `final`: the signature it agreed on; None means each its own."""
+    """The whole cluster stops.  `final`: its agreed signature; None means that each has its own."""
 
     final: Signature | None = None
 
 
 @frozen
 class Leave:
-    """This member alone stops."""
+    """Only this member stops."""
 
 
 @frozen
@@ -78,4 +78,4 @@ TRIGGERS: dict[type, str] = {
     Leave: "leave",
     MarkClean: "mark_clean",
 }
-"""The name each event has in a state machine."""
+"""The name of each event in a state machine."""

@@ -1,4 +1,4 @@
-"""Two shapes that most tables of the note and of Qpid have."""
+"""Two shapes of cases and tables that the note and Qpid share."""
 
 from joinproto.machine.tables import Case, Table
 from joinproto.machine.terms import ALWAYS, Condition
@@ -7,12 +7,12 @@ from joinproto.reference.effects import Action
 
 
 def aborts(label: str, name: str, when: Condition, reason: Reason, *before: Action) -> Case[Phase]:
-    """Return the case in which a member aborts; `before`: its effects before that."""
+    """Return a case in which a member aborts; `before`: its effects before that."""
     return Case(label, name, when, Phase.ABORTED, (*before, Action.ABORT), reason=reason)
 
 
 def always(
     table: str, source: str, label: str, name: str, outcome: Phase, *effects: Action
 ) -> Table[Phase]:
-    """Return the table of a single case, which always holds."""
+    """Return a table of a single case, which always holds."""
     return Table(table, source, (Case(label, name, ALWAYS, outcome, effects),))

@@ -1,8 +1,8 @@
-"""A member that is nothing but tables: the machine decides, the actions below carry out.
+"""A member made of tables only: the machine decides, and `_do` performs its actions.
 
-It works under an agreed set of members: some group layer gives all of them the same set,
-each one's last status in it, and the same order of frames.  Time, disk and network are
-outside.  All state is in attributes that are plain values.
+It needs an agreed set of members: some group layer gives all of them the same set, with the last
+status of each, and the same order of frames.  Time, disk and network are outside.  All state is in
+attributes that are plain values.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ class Identity:
 
 
 class TabledMember(ABC):
-    """Phase and reason of the last decision, and its durable state; see `receive`."""
+    """The phase and reason of the last decision, and the durable state; see `receive`."""
 
     persistent: ClassVar[tuple[str, ...]] = ("store", "initial", "final", "data")
     """The attributes that survive a crash, as far as a `Persist` was performed."""
@@ -77,16 +77,16 @@ class TabledMember(ABC):
     def receive(self, event: Event) -> list[Effect]:
         """Decide about `event`, change, and return the effects to perform, in order.
 
-        Raises `MisuseError`, and changes nothing, where `can(event)` is False.  A member that
-        crashes is replaced by a new one with the state of the last performed `Persist`.
+        Raises `MisuseError`, and changes nothing, if `can(event)` is False.  After a crash, make a
+        new member with the state of the last performed `Persist`.
         """
         return list(self.react(event))
 
     def react(self, event: Event) -> Iterator[Effect]:
         """Yield the effects of `receive`, one by one.
 
-        At each effect this member has changed exactly so far: at a `Persist`, it keeps the
-        attributes named in `persistent`.  Take all of them, or throw the member away.
+        At each effect this member has changed up to that point only: at a `Persist`, it keeps the
+        attributes named in `persistent`.  Take all effects, or discard the member.
         """
         members, me = self._known(event)
         step = self.machine.step(self, TRIGGERS[type(event)], members, me)
@@ -111,7 +111,7 @@ class TabledMember(ABC):
     def _do(
         self, action: Action, event: Event, step: Step[Phase], members: Sequence[Status], me: int
     ) -> list[Effect]:
-        """Carry out one action and return its effects; a change of durable state comes first."""
+        """Perform one action and return its effects; a change of durable state comes first."""
         before = self.kept
         found: list[Effect] = []
         match action, event:
@@ -147,7 +147,7 @@ class TabledMember(ABC):
                 own = 0 if self.final is None else self.final
                 self.final = own if event.final is None else event.final
             case ((Action.MARK_DIRTY | Action.JUDGE_STORE), _):
-                pass  # the store alone, below
+                pass  # only the store changes, below
             case _:
                 raise MisuseError(
                     f"{action.name} cannot be done on {type(event).__name__}",
@@ -165,4 +165,4 @@ class TabledMember(ABC):
 
     @abstractmethod
     def _settle_store(self, action: Action, event: Event) -> None:
-        """Change `store` (and dependent attributes) as `action` asks."""
+        """Change `store`, and the attributes that depend on it, as `action` asks."""

@@ -1,11 +1,11 @@
 """Initialization: how the initial members form an active cluster.
 
 Source: join-protocol note, sections "Wait for N" and "Initialization", rules W1, W2 and
-I1 to I8.  The tables are asked only where no member is active yet.
+I1 to I8.  The tables are used only while no member is active.
 
-Every member decides for itself about the same agreed set I.  W1 is no case here: it is
-the promise that I1 and I8 must keep, and the searched worlds say whether they do.  W2 is
-"own store is clean": several members start from their own stores.
+Every member decides for itself about the same agreed set I.  W1 is no case here: I1 and I8 must
+keep that promise, and the searched worlds show whether they do.  W2 is "own store is clean":
+several members start from their own stores.
 """
 
 from joinproto.machine.sets import ME, MY_WAIT_FOR, C, D, E, I
@@ -36,8 +36,8 @@ def start_update(readings: Readings) -> tuple[Action, ...]:
 
 def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
     """Return the table of a member that hears an agreed set without an active member."""
-    # I8 comes after the last "else" of the note, and that "else" speaks of members without
-    # a clean store.  As written, then, a clean member waits for no member.
+    # I8 comes after the note's last "else", which is about members without a clean store.  So,
+    # as written, a clean member does not wait for others.
     start = Phase.READY if readings.clean_waits else Phase.ACTIVE
     started = (Action.ANNOUNCE,) if readings.clean_waits else go_active(readings)
     return Table(
@@ -104,7 +104,7 @@ UPDATED = always(
 
 
 def all_updates_done(readings: Readings = AS_WRITTEN) -> Table[Phase]:
-    """Return the table of a member that has the state and hears of the others."""
+    """Return the table of a member that has the state, and hears of the others."""
     return Table(
         "note-all-updates-done",
         'note, "when all updates done go active"',

@@ -1,8 +1,8 @@
 """Joining: how a new member joins an active cluster.
 
 Source: join-protocol note, section "Joining", rules J1 to J3, and I2 towards the running
-cluster.  The newcomer alone is judged, against the active members only: other newcomers
-do not matter, and no active member is disturbed.  N does not matter either.
+cluster.  Only the newcomer is judged, against the active members only: other newcomers do not
+matter, and no active member is disturbed.  N does not matter either.
 """
 
 from joinproto.machine.sets import ME, A, E, K, T
@@ -29,8 +29,8 @@ def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
                 Reason.OPTIONS_DIFFER,
             ),
             Case("J1", "nothing of its own", (T | E).has(ME), Phase.JOINING, ask, updates_from=A),
-            # "Matches" needs something to match: a cluster of transient members that was
-            # founded without a store has no signature, and no store is of this cluster.
+            # "Matches" needs something to match.  A cluster of transient members that was
+            # founded without a store has no signature, so no store is of this cluster.
             Case(
                 "J2",
                 "store of this cluster",

@@ -1,6 +1,6 @@
-"""The note's member as a state machine: which table is asked when.
+"""The note's member as a state machine: which table is used when.
 
-Every arrow names a trigger, the phases it may come in, and the table that answers.
+Every arrow names a trigger, the phases in which it may come, and the table that answers.
 """
 
 from functools import cache
@@ -31,8 +31,8 @@ def note_arrows(readings: Readings = AS_WRITTEN) -> tuple[Arrow[Phase], ...]:
     outside = tuple(phase for phase in ALIVE if phase not in inside)
     return (
         Arrow("start", (Phase.STOPPED, Phase.ABORTED), START),
-        # A new agreed set is a new decision, also for a member that is being updated: its
-        # source may be gone, or the first active member may have come.
+        # A new agreed set needs a new decision, also of a member that is being updated: its source
+        # may be gone, or the first active member may have come.
         Arrow("agreed", UNDECIDED, joining(readings), when=~A.is_empty),
         Arrow("agreed", UNDECIDED, initialization(readings)),
         Arrow("agreed", (Phase.READY,), all_updates_done(readings)),
@@ -49,5 +49,5 @@ def note_arrows(readings: Readings = AS_WRITTEN) -> tuple[Arrow[Phase], ...]:
 
 @cache
 def note_machine(readings: Readings = AS_WRITTEN) -> StateMachine[Phase]:
-    """Return the one machine that all members of this reading share."""
+    """Return the machine that all members share under this reading."""
     return StateMachine("note", Phase, note_arrows(readings))

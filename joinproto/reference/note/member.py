@@ -1,4 +1,4 @@
-"""The note's member: the tables of this folder, at work."""
+"""The note's member, which uses the tables of this folder."""
 
 from joinproto.machine.machine import StateMachine
 from joinproto.machine.vocabulary import Phase, Signature
@@ -11,7 +11,7 @@ from joinproto.reference.tabled import Identity, TabledMember
 
 
 class NoteMember(TabledMember):
-    """One member under the note's rules, in one reading of them."""
+    """One member under one reading of the note's rules."""
 
     def __init__(self, me: Identity, kept: DiskRecord, readings: Readings = AS_WRITTEN) -> None:
         super().__init__(me, kept)
@@ -22,7 +22,7 @@ class NoteMember(TabledMember):
         return note_machine(self.readings)
 
     def _initial_signature(self, event: Start | Agreed) -> Signature | None:
-        # The note does not say which member chooses it.  All founders heard the same agreed set.
+        # The note does not say which member chooses it; all founders heard the same agreed set.
         return event.stamp
 
     def _settle_store(self, action: Action, event: Event) -> None:

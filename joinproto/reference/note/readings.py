@@ -1,7 +1,7 @@
-"""Ambiguities and gaps of the note: one switch each.
+"""Ambiguities and gaps of the note, with one switch for each.
 
-`AS_WRITTEN` takes the words as they stand.  The others change one thing, and the searched worlds
-compare it with them.
+`AS_WRITTEN` takes the words as they stand.  Each other reading changes one thing, and the searched
+worlds compare it with `AS_WRITTEN`.
 """
 
 from enum import Enum
@@ -21,11 +21,11 @@ class DirtyFrom(Enum):
 
 @frozen
 class Readings:
-    """`clean_waits`: I8 holds for clean members, too; as written only the others wait.
+    """`clean_waits`: I8 also holds for clean members; as written only the others wait.
 
-    `dirty_from`: see above.  `update_in_place`: an update overwrites the old data, instead
-    of replacing it in one step when it is complete.  `only_complete_are_clean`: an orderly
-    shutdown marks clean only members that have the state; as written it marks all.
+    `dirty_from`: see `DirtyFrom`.  `update_in_place`: an update overwrites the old data, instead
+    of replacing it in one step at its end.  `only_complete_are_clean`: an orderly shutdown marks
+    only members that have the state as clean; as written it marks all.
     """
 
     clean_waits: bool = False
@@ -44,4 +44,4 @@ READINGS = {
     "update-in-place": Readings(update_in_place=True),
     "only-complete-are-clean": Readings(only_complete_are_clean=True),
 }
-"""By name, for the command line."""
+"""The readings by their names on the command line."""

@@ -1,7 +1,7 @@
 """Manual recovery: comparing stores, and the operator's mark.
 
-Source: join-protocol note, "Manual Recovery", rules P3 and R1 to R3.  The note leaves to
-the tools how "latest" is found; a final signature that only knows equality cannot say it.
+Source: join-protocol note, "Manual Recovery", rules P3 and R1 to R3.  The note leaves it to the
+tools to find the "latest" store; final signatures that are only equal or different do not show it.
 """
 
 from enum import Enum

@@ -1,4 +1,4 @@
-"""The note as rules for verdicts: joining an active member, else initialization."""
+"""The note as rules for verdicts: joining if a member is active, otherwise initialization."""
 
 from collections.abc import Sequence
 
@@ -18,10 +18,10 @@ GOES_ON = (Phase.ACTIVE, Phase.READY, Phase.UPDATING)
 def initial_signature(
     members: Sequence[Status], cases: Sequence[Case[Phase] | None]
 ) -> Signature | None:
-    """Return the running cluster's signature, or the clean stores', or `NEW`, or None."""
+    """Return the running cluster's signature, the clean stores', `NEW`, or None if unknown."""
     running = {status.initial for status in members if status.active and status.initial is not None}
     if any(status.active for status in members):
-        # Active members of two clusters: the note has no word for it, so there is no answer.
+        # The note does not speak of active members of two clusters, so there is no answer.
         return running.pop() if len(running) == 1 else None
     taken = [case for case in cases if case is not None and case.outcome in GOES_ON]
     if any(Action.SET_INITIAL in case.effects for case in taken):
@@ -31,7 +31,7 @@ def initial_signature(
 
 
 def note_rules(readings: Readings = AS_WRITTEN) -> RuleSet:
-    """Return the note's rules in one reading."""
+    """Return the note's rules under one reading."""
     return RuleSet(
         "note",
         ((~A.is_empty, joining(readings)), (ALWAYS, initialization(readings))),

@@ -1,7 +1,7 @@
 """Running and stopping: the two signatures, and when a store is clean.
 
 Source: join-protocol note, "Terminology", rules S1 and S2.  While the cluster runs, every
-frame advances the candidate of the final signature; only the orderly shutdown of the whole
+frame advances the candidate of the final signature.  Only the orderly shutdown of the whole
 cluster makes it final, by marking the store clean.
 """
 
@@ -27,7 +27,7 @@ class StoreChange:
 
 
 STORE_CHANGES = (
-    # S1: from its initial signature on, a store is not empty; without a clean mark it is
+    # S1: with an initial signature a store is not empty any more; without a clean mark it is
     # dirty (S2).
     StoreChange("I3", Action.SET_INITIAL, Store.EMPTY, Store.DIRTY),
     StoreChange("I7", Action.TAKE_INITIAL, Store.EMPTY, Store.DIRTY),
@@ -35,11 +35,11 @@ STORE_CHANGES = (
     StoreChange("S2", Action.MARK_CLEAN, Store.DIRTY, Store.CLEAN),
     StoreChange("S2", Action.MARK_DIRTY, Store.CLEAN, Store.DIRTY),
 )
-"""An action that is not listed for a store leaves it as it is; no store never becomes one."""
+"""An action that is not listed for a state of the store leaves it; `NONE` never changes."""
 
 
 def store_after(action: Action, store: Store) -> Store:
-    """Return `store` after `action`."""
+    """Return the state of a store after `action`."""
     for change in STORE_CHANGES:
         if change.action is action and change.before is store:
             return change.after
@@ -90,7 +90,7 @@ def takes_part(readings: Readings = AS_WRITTEN) -> tuple[Phase, ...]:
     """Return the phases in which an orderly shutdown marks the store clean."""
     if readings.only_complete_are_clean:
         return (Phase.READY, Phase.ACTIVE)
-    # As written: "a broker shut down as part of ...", so also one that is being updated.
+    # As written, "a broker shut down as part of ..." includes a broker that is being updated.
     return (Phase.UPDATING, Phase.READY, Phase.JOINING, Phase.ACTIVE)
 
 
@@ -107,7 +107,7 @@ START = always(
 LEAVE = always(
     "note-leave",
     'note, "Otherwise the store is considered dirty"',
-    # It writes nothing: the clean mark went when the member became active.
+    # It writes nothing: the clean mark was removed when the member became active.
     "S2",
     "a member stops alone",
     Phase.STOPPED,

@@ -1,4 +1,4 @@
-"""Qpid's member as a state machine: which table is asked when."""
+"""Qpid's member as a state machine: which table is used when."""
 
 from functools import cache
 
@@ -35,5 +35,5 @@ def qpid_arrows() -> tuple[Arrow[Phase], ...]:
 
 @cache
 def qpid_machine() -> StateMachine[Phase]:
-    """Return the one machine that all members share."""
+    """Return the machine that all members share."""
     return StateMachine("qpid", Phase, qpid_arrows())

@@ -1,4 +1,4 @@
-"""Qpid's member: the tables of this folder, at work."""
+"""Qpid's member, which uses the tables of this folder."""
 
 from attrs import evolve
 
@@ -16,8 +16,8 @@ from joinproto.reference.tabled import TabledMember
 class QpidMember(TabledMember):
     """One broker under Qpid's rules.
 
-    `kept` is the content of the disk, which is not always that of the attributes: a store that is
-    empty in memory has a status file that reads dirty.
+    `kept` is what is on the disk, which may differ from the attributes: a store that is empty in
+    memory has a status file that reads dirty.
     """
 
     @property
@@ -26,13 +26,13 @@ class QpidMember(TabledMember):
 
     @property
     def status(self) -> Status:
-        # "Active" is anything later than the exchange of statuses.
+        # "Active" is every member that is past the exchange of statuses.
         active = self.phase in (Phase.JOINING, Phase.ACTIVE)
         return evolve(super().status, active=active, ready=self.phase is Phase.ACTIVE)
 
     @property
     def kept(self) -> DiskRecord:
-        """Return the store that the status file describes: with a cluster-id in it, empty is
+        """Return the store as its status file describes it: an empty one with a cluster-id is
         dirty.
         """
         if self.store is Store.EMPTY and self.initial is not None:

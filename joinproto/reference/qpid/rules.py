@@ -10,14 +10,14 @@ from joinproto.reference.qpid.starting import STARTING
 
 # Which cluster-id the members of a Qpid cluster adopt.
 #
-# The one of the lowest active member; with no member active, of the lowest member of all,
-# whatever its store: a lowest member with an *empty* store renames a cluster whose clean
-# stores are there, and their absent siblings match no more.  Lowest is first in the order
-# of the set.
+# It is the cluster-id of the lowest active member.  If no member is active, it is that of the
+# lowest member, whatever its store: a lowest member with an *empty* store renames a cluster whose
+# clean stores are there, and their absent siblings no longer match.  The lowest member is the
+# first one in the set's order.
 
 
 def agreed_cluster_id(members: Sequence[Status]) -> Signature | None:
-    """Return the cluster-id of the first active member, or of the first of all."""
+    """Return the cluster-id of the first active member; if none is active, of the first one."""
     deciding = [status for status in members if status.active] or members
     return deciding[0].initial
 
@@ -26,13 +26,13 @@ STOPS = (Phase.INITIALIZING, Phase.ABORTED)
 
 
 def cluster_id(members: Sequence[Status], cases: Sequence[Case[Phase] | None]) -> Signature | None:
-    """Return the cluster-id that those that go on adopt; None if no member has a store for it."""
+    """Return the cluster-id that members adopt; None if none goes on or none has a store."""
     if all(case is not None and case.outcome in STOPS for case in cases):
         return None
     agreed = agreed_cluster_id(members)
     lowest = members[0]
     if agreed is None and not any(status.active for status in members):
-        # A store that is empty has drawn an id of its own, which the input does not name.
+        # An empty store has drawn its own id, which the input does not name.
         return NEW if lowest.store is Store.EMPTY else None
     return agreed
 

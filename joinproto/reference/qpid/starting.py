@@ -1,9 +1,9 @@
 """A starting Qpid broker's verdict on the set of initial statuses.
 
-Facts, not a proposal.  Below N nothing is decided (Q0).  Then four checks in this order
-(Q1 to Q4), then whether an update is needed (Q5 to Q8).  "Active" is every member past this
-table, also one that still waits for its own update; only members that have the state (R)
-give updates.
+This describes Qpid, and proposes nothing.  With fewer than N members nothing is decided (Q0).  Then
+come four checks in this order (Q1 to Q4), then whether an update is needed (Q5 to Q8).  "Active" is
+every member past this table, also one that still waits for its own update; only members that have
+the state (R) give updates.
 """
 
 from joinproto.machine.sets import ME, MY_WAIT_FOR, A, C, D, E, I, R, T
@@ -13,9 +13,9 @@ from joinproto.machine.vocabulary import Phase, Reason
 from joinproto.reference.effects import Action
 from joinproto.reference.shapes import aborts, always
 
-# A member that continues adopts the agreed cluster-id and writes it at once, whatever it had.
+# A member that goes on adopts the agreed cluster-id, and writes it at once, whatever it had before.
 GO_ACTIVE = (Action.SET_INITIAL, Action.JUDGE_STORE, Action.SERVE, Action.ANNOUNCE)
-# The old journal is set aside first; the status file is still the former one.
+# The old journal is set aside first; the status file is still the old one.
 UPDATE = (Action.DROP_DATA, Action.SET_INITIAL, Action.ANNOUNCE, Action.ASK_FOR_UPDATE)
 
 STARTING: Table[Phase] = Table(
@@ -54,7 +54,7 @@ STARTING: Table[Phase] = Table(
             Reason.NO_CLEAN_STORE,
         ),
         Case("Q5", "a member is active", ~A.is_empty, Phase.JOINING, UPDATE, updates_from=R),
-        # At once, and without waiting for those that need an update.
+        # It goes active at once, and does not wait for those that need an update.
         Case("Q6", "own store is clean", C.has(ME), Phase.ACTIVE, GO_ACTIVE),
         Case("Q7", "no member has a used store", (C | D).is_empty, Phase.ACTIVE, GO_ACTIVE),
         Case("Q8", "own store is not clean", ALWAYS, Phase.JOINING, UPDATE, updates_from=C),
@@ -64,8 +64,8 @@ STARTING: Table[Phase] = Table(
 UPDATED = always(
     "qpid-updated",
     "Qpid C++ 0.8 to 0.18, end of an update",
-    # Each one is ready after its own update.  A member that sent it is there, so the group has
-    # more than one member and the store is dirty (L2).
+    # A member is ready after its own update.  The member that sent it is there, so the group has
+    # more than one member, and the store is dirty (L2).
     "L2",
     "own update is done",
     Phase.ACTIVE,

@@ -1,11 +1,11 @@
 """The life of a Qpid broker's store status: loading, running, stopping.
 
-On disk there are two signatures, and a store is clean exactly where the final one (the
-shutdown-id) is not null.  "Empty" is never on disk: the file is written at the first load,
-with a cluster-id of its own, so a crash right after it leaves a store that reads dirty.
+The disk has two signatures, and a store is clean exactly if the final one (the shutdown-id) is not
+null.  "Empty" is never on disk: the file is written at the first load, with a cluster-id of its
+own, so a crash right after that leaves a store that reads dirty.
 
-The last member of a group is always clean, on the thought that it is the one to recover
-from.  A strict reading of the note has no such rule.
+The last member of a group is always clean, on the assumption that it is the one to recover from.
+Read strictly, the note has no such rule.
 """
 
 from joinproto.machine.sets import ME, C, D, I, T
@@ -19,7 +19,7 @@ STORE_STATUS: Table[Store] = Table(
     "Qpid C++ 0.8 to 0.18, on every change of membership of a running member",
     (
         Case("L1", "no store", T.has(ME), Store.NONE),
-        # The group counts every live process, those that are joining included.
+        # The group counts every live process, including those that are joining.
         Case("L2", "one of several", ~I.fewer_than(2), Store.DIRTY),
         Case("L3", "last one, clean already", C.has(ME), Store.CLEAN),
         Case("L4", "last one", ALWAYS, Store.CLEAN),  # with a fresh final signature
@@ -49,7 +49,7 @@ SHUTDOWN: Table[Phase] = Table(
     "Qpid C++ 0.8 to 0.18, shutdown of the whole cluster",
     (
         Case("L1", "no store", T.has(ME), Phase.STOPPED, (Action.EXIT,)),
-        # Every member, also a member that still waits for its update.
+        # This holds for every member, also for one that still waits for its update.
         Case("L7", "everybody is clean", ALWAYS, Phase.STOPPED, (Action.MARK_CLEAN, Action.EXIT)),
     ),
 )
@@ -65,7 +65,8 @@ MARKING: Table[Phase] = Table(
     "qpid-cluster-store --mark-clean",
     (
         Case("L1", "no store", T.has(ME), Phase.STOPPED),
-        # Any store, with a new final signature: two marked stores refuse each other (Q2).
+        # Any store is marked, with a new final signature, so two marked stores refuse each other
+        # (Q2).
         Case("L9", "the operator marks the store", ALWAYS, Phase.STOPPED, (Action.MARK_CLEAN,)),
     ),
 )
@@ -73,7 +74,7 @@ MARKING: Table[Phase] = Table(
 RUNNING: Table[Phase] = Table(
     "qpid-running",
     "Qpid C++ 0.8 to 0.18, a running member",
-    # Equality of final signatures is all there is; none advances while the cluster runs.
+    # Final signatures can only be equal or different; none advances while the cluster runs.
     (Case("L10", "a frame", ALWAYS, Phase.ACTIVE, (Action.WRITE_FRAME, Action.ACKNOWLEDGE)),),
 )
 
