@@ -2,7 +2,7 @@
 
 A ballot never ends if it is begun again faster than its answers travel, or if each newcomer outbids
 it.  So patience is at least the time that answers have taken (as a retransmission timeout follows
-round trips, RFC 6298).  And a member whose ballot was answered is left its time: until then other
+round trips, RFC 6298).  And a member with an answered ballot is left its time: until then other
 members' ballots are ignored, as if they were lost.  With heartbeats these members ask again;
 without heartbeats every ballot is heard.  Safety does not depend on this module, and nothing of it
 is kept on disk.
