@@ -1,8 +1,8 @@
 """Hosts around real members, and a bus between them that a test controls.
 
-A host does its duties as `docs/embedding.md` numbers them.  Its frames are positions: the data
-of a store is the list of its frames, on the disk as soon as it is written.  All messages go
-through `wire`, as bytes.  Time is a number; `wait` moves it from deadline to deadline.
+A host has the duties that `docs/embedding.md` numbers.  Its frames are positions: the data of a
+store is the list of its frames, which are on the disk as soon as they are written.  All messages
+pass through `wire`, as bytes.  Time is a number; `wait` moves it from deadline to deadline.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from joinproto.store.handle import Store, create_store, open_store
 
 @frozen
 class FrameSent:
-    """From the sequencer: write this frame."""
+    """From the sequencer: write the frame `seq` of this view."""
 
     view: ViewId
     seq: int
@@ -52,7 +52,7 @@ class FrameSent:
 
 @frozen
 class FrameKept:
-    """To the sequencer: it is on the disk of this seat."""
+    """To the sequencer: the frame is on the disk of this seat."""
 
     view: ViewId
     seq: int
@@ -89,7 +89,7 @@ class Crashed(Exception):
 
 @define
 class Disk:
-    """The record and the frames of one store; the record is in a real file if there is a path."""
+    """The record and the frames of one store; with a `path` the record is in a real file."""
 
     member: str
     record: StoreRecord
@@ -98,7 +98,7 @@ class Disk:
     _store: Store | None = None
 
     def open(self) -> StoreRecord:
-        """Return the files that a process finds at its start."""
+        """Open the disk at a process's start, and return its record."""
         if self.path is not None and not self.record.transient:
             if self.path.exists():
                 self._store = open_store(self.path)
@@ -106,7 +106,7 @@ class Disk:
             else:
                 self.path.mkdir()
                 self._store = create_store(self.path, self.record, member=self.member)
-        # The journal of frames knows the position, too, and it is written with each frame.
+        # The journal of frames, which is written with each frame, also knows the position.
         if self.record.update_unfinished:
             return self.record
         return evolve(self.record, position=self.frames[-1] if self.frames else None)
@@ -127,8 +127,9 @@ class Disk:
 
 @define
 class Host:
-    """One process with its member.  `told`: its requests to close, open and act; `seen`: the
-    events.
+    """One process with its member.
+
+    `told`: the member's requests to close, open and act; `seen`: its events.
     """
 
     bus: Bus
@@ -189,7 +190,7 @@ class Host:
         self.perform()
 
     def write(self) -> Position | None:
-        """Write a frame for a client, as the sequencer; None if it may not."""
+        """Write a frame for a client, if this host is the sequencer and may; else return None."""
         view, last = self.serves, self.member.record.position
         if view is None or not self.member.is_sequencer:
             return None
@@ -263,10 +264,10 @@ class Host:
 
 @define
 class Bus:
-    """All hosts, and messages under way between them.
+    """All hosts, and the messages under way between them.
 
-    `cut`: pairs of names between which nothing passes.  `before_sending`: asked before each
-    message leaves; raises `Crashed` for a process that ends there.
+    `cut`: pairs of names between which no message passes.  `before_sending`: called with the
+    sender before each message leaves; raises `Crashed` for a process that ends there.
     """
 
     hosts: dict[str, Host] = field(factory=dict)
@@ -286,7 +287,7 @@ class Bus:
     # -- processes -------------------------------------------------------------------------
 
     def start(self, config: Config, *, record: StoreRecord | None = None) -> Host:
-        """Start a process; it finds the disk that it left, or a new one."""
+        """Start a process with the disk that it left, or with a new one."""
         name = config.member
         self.starts += 1
         if name not in self.disks or record is not None or config.is_transient:
@@ -309,12 +310,12 @@ class Bus:
             if not host.runs:
                 break
             self.tell(other, lambda one: one.peer_up(self.now, name))
-            # The connection is there for both: the newcomer says hello, too.
+            # The connection is there for both members, so the newcomer says hello, too.
             self.tell(name, lambda one, other=other: one.peer_up(self.now, other))  # type: ignore[misc]
         return host
 
     def crash(self, name: str) -> None:
-        """End a process without a word; its messages stay under way."""
+        """End a process without notice; its messages stay under way."""
         host = self.hosts[name]
         host.is_up = False
         host.serves = None
@@ -322,7 +323,7 @@ class Bus:
         self._lose(name)
 
     def wipe(self, name: str) -> None:
-        """Exchange the disk of a process that does not run."""
+        """Remove the disk of a process that does not run; its next start gets a new one."""
         self.disks.pop(name)
 
     def up(self) -> list[str]:
@@ -336,12 +337,12 @@ class Bus:
             self.wire.append(Envelope(sender, to, content))
 
     def say(self, sender: str, to: str, message: JoinMessage) -> None:
-        """Send an invented message from `sender`, and deliver all answers."""
+        """Put a message of the test's own from `sender` under way, and deliver all answers."""
         self.wire.append(Envelope(sender, to, encode(message)))
         self.settle()
 
     def partition(self, *sides: str) -> None:
-        """Connect only members named in one text; `partition()` heals."""
+        """Connect only members that are named in one text; `partition()` connects all."""
         before = set(self.cut)
         self.cut = {
             frozenset({one, other})
@@ -360,7 +361,7 @@ class Bus:
                     self.tell(here, lambda m, there=there: m.peer_up(self.now, there))  # type: ignore[misc]
 
     def deliver(self, at: int = 0, *, again: bool = False) -> None:
-        """Deliver the message under way at this place; `again`: it will come once more."""
+        """Deliver the message at this place; `again`: it stays under way, and comes once more."""
         envelope = self.wire[at]
         if not again:
             del self.wire[at]
@@ -401,7 +402,7 @@ class Bus:
         return min(dues, default=None)
 
     def tick(self) -> None:
-        """Call `tick` where the deadline has come."""
+        """Call `tick` of each member whose deadline has come."""
         for name in self.up():
             deadline = self.hosts[name].member.deadline
             if deadline is not None and deadline <= self.now:
@@ -434,7 +435,7 @@ class Bus:
             self._lose(host.name)
 
     def _lose(self, name: str) -> None:
-        """The others notice that a process has ended."""
+        """Let the other members notice that a process has ended."""
         for other in self.up():
             if other != name:
                 self.tell(other, lambda member: member.peer_down(self.now, name))
@@ -455,12 +456,12 @@ class Bus:
         )
 
     def tips(self) -> set[str]:
-        """Return the tips of those that are up, as "CHANGE 2 of a b"."""
+        """Return the tips of the members that are up, as "CHANGE 2 of a b"."""
         return {str(self.hosts[name].member.view).split(" (")[0] for name in self.up()}
 
 
 def config(name: str, *, electors: str = "abc", wait_for: int = 2, **more: object) -> Config:
-    """Return the configuration of one of three members that wait for two."""
+    """Return a member's configuration: by default three electors, and a `wait_for` of two."""
     return Config(member=name, electors=frozenset(electors), wait_for=wait_for, **more)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""A member in the middle of its life, drawn: one rule of its steps can be asked alone."""
+"""A draft of a member with any state, so that a test can call one rule of its steps alone."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.join.pictures import lineage
 
 
 def draft(chain: str | Lineage = "", **more: object) -> StepContext:
-    """Return the member `a` of three, whose store knows this chain; `more`: fields of its state.
+    """Return a draft of the member `a`, whose store knows this chain; `more`: fields of its state.
 
-    Fields of its record go by their names, too: `held`, `position`, `promised`; options of its
-    configuration are in `options`.
+    `held`, `position` and `promised` are fields of its record, and `options` are those of its
+    configuration.
     """
     views = lineage(chain) if isinstance(chain, str) else chain
     kept = {name: more.pop(name) for name in ("held", "position", "promised") if name in more}

@@ -1,12 +1,12 @@
 """Chains drawn in a few letters, so that two lineages fit on two lines of a test.
 
-    "F C X R"        FOUND, CHANGE, CLOSE, RESTART, each behind the one before
-    "F C1 C2"        digits tell apart: "F C1" and "F C2" are two successors of one view
-    "F C:ab"         members a and b; otherwise as before, a FOUND has a, b and c
-    "F C@F.5"        starts at the frame 5 of F; otherwise where its parent starts
+    "F C X R"        FOUND, CHANGE, CLOSE, RESTART, each the successor of the one before
+    "F C1 C2"        digits tell views apart: "F C1" and "F C2" are two successors of one view
+    "F C:ab"         members a and b; by default those of the parent, and a, b and c for a FOUND
+    "F C@F.5"        starts at the frame 5 of F; by default where its parent starts
     "F1 C", "F2 C"   two clusters
 
-A word at the same place behind the same words is the same view.  N is 2.
+The same word at the same place after the same words is the same view.  N is 2.
 """
 
 import re
@@ -24,11 +24,11 @@ def seats(names: str) -> frozenset[Seat]:
 
 
 CLUSTER_NAME = "cluster"
-"""Of every chain that is drawn here."""
+"""The cluster's name in every chain that is drawn here."""
 
 
 def views(picture: str, digest: Digest = by_hash, options: str = "options") -> dict[str, View]:
-    """Return the views of a chain by their letter and digits, the first one first."""
+    """Return the views of a chain by their letter and digits, in their order."""
     drawn: dict[str, View] = {}
     parent: View | None = None
     for text in picture.split():
@@ -51,7 +51,7 @@ def lineage(
     digest: Digest = by_hash,
     options: str = "options",
 ) -> Lineage:
-    """Return the lineage of a store that saw this chain and keeps the last `keep` views."""
+    """Return the lineage of a store that learned this chain and keeps the last `keep` views."""
     drawn = Lineage()
     for view in views(picture, digest, options).values():
         drawn = drawn.append(view, keep=keep)
@@ -59,7 +59,7 @@ def lineage(
 
 
 def position(text: str, chain: str) -> Position | None:
-    """Return the position that `text`, as "C1.5", means on a chain; "-" is none."""
+    """Return the position that `text`, such as "C1.5", names on a chain; "-" is None."""
     if text == "-":
         return None
     word, _, seq = text.partition(".")

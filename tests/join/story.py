@@ -1,14 +1,14 @@
 """Stories: events of members, and their actions, as text that is read alongside a rule.
 
-In the manner of etcd raft's datadriven tests.  A file is a row of paragraphs: lines with events,
-`----`, and the results, up to the next empty line.  `#` begins a comment; the first ones name the
-rules that are shown, as anchors of `docs/protocol.md`.  The verbs are the methods of `Story`;
-`pytest tests/join/test_stories.py --rewrite` writes their results again.
+This follows etcd raft's datadriven tests.  A file is a sequence of paragraphs: lines with events,
+`----`, and the results, up to the next empty line.  `#` begins a comment; the first comments name
+the rules that are shown, as anchors of `docs/protocol.md`.  The verbs are the methods of `Story`;
+`pytest tests/join/test_stories.py --rewrite` writes the results again.
 
-A line of results has the time in seconds, a member, and its report, or its host's action, in the
-order in which a host does it: close, write, send, act.  After `deliver` it is all of it, line by
-line; after other verbs only what an operator would see, and members that do the same at one time
-share a line.
+A line of results has the time in seconds, a member, and its event or its host's action, in the
+order in which a host acts: close, write, send, act.  After `deliver` all of that is shown, line by
+line.  After other verbs only what an operator would see is shown, and members that do the same at
+the same time share a line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ END = "----"
 
 @frozen
 class Paragraph:
-    """Some lines of a story: the comments above, events, results."""
+    """A part of a story: the comments above, the events, and their results."""
 
     above: tuple[str, ...]
     happens: tuple[str, ...]
@@ -71,7 +71,7 @@ def told(path: Path) -> str:
 
 @define
 class Line:
-    """One line of results: time, member, and event; without a time, as it stands."""
+    """One line of results: time, members and text; without a time only members and text."""
 
     time: float | None
     names: list[str]
@@ -84,11 +84,11 @@ class Line:
 
 @define
 class Story:
-    """A bus, and its observations so far."""
+    """A bus, and what was seen of it so far."""
 
     bus: Bus = field(factory=Bus)
     _config: dict[str, str] = field(factory=dict)
-    _all: bool = False  # whether everything is told, or only what an operator would see
+    _all: bool = False  # whether everything is shown, or only what an operator would see
     _lines: list[Line] = field(factory=list)
     _words: Words = field(factory=Words)
     _seen: dict[str, tuple[Host, int, int]] = field(factory=dict)
@@ -97,7 +97,7 @@ class Story:
     _last: dict[tuple[str, str], str] = field(factory=dict)
 
     def tell(self, file: str, happens: tuple[str, ...]) -> list[str]:
-        """Perform the lines of a story, and return the result."""
+        """Perform the lines of a story, and return their results."""
         self._lines = []
         for line in happens:
             verb, *words = line.split()
@@ -124,73 +124,73 @@ class Story:
                 self._look()
 
     def do_cluster(self, *words: str) -> None:
-        """`cluster a b c`: these processes start and become active; told in one line."""
+        """`cluster a b c`: these processes start and become active; shown in one line."""
         self.do_start(*words)
         self.do_wait()
         self._lines = []
         self.do_show()
 
     def do_crash(self, *names: str) -> None:
-        """`crash a b`: these processes end without a word."""
+        """`crash a b`: these processes end without notice."""
         for name in names:
             self.bus.crash(name)
 
     def do_wipe(self, name: str) -> None:
-        """`wipe a`: its disk is exchanged; it is not running."""
+        """`wipe a`: the disk of this member, which does not run, is removed."""
         self.bus.wipe(name)
 
     def do_disk(self, name: str, *picture: str) -> None:
-        """`disk d F9:de C1`: the next process finds a store with this chain (`pictures`)."""
+        """`disk d F9:de C1`: d starts, and finds a store with this chain (`pictures`)."""
         chain = pictures.lineage(" ".join(picture), options=_config(name, self._config).digest)
         record = StoreRecord(store_id=f"{name}'", lineage=chain, held=chain.views[-1].id)
         self.bus.start(_config(name, self._config), record=record)
 
     def do_copy(self, one: str, other: str) -> None:
-        """`copy a d`: a process starts with a copy of the other one's disk."""
+        """`copy a d`: d starts with a copy of a's disk."""
         self.bus.start(_config(other, self._config), record=self.bus.disks[one].record)
 
     def do_mark(self, *names: str) -> None:
-        """`mark a`: the operator permits a restart from this store; it is not running."""
+        """`mark a`: the operator permits a restart from a's store; a does not run."""
         for name in names:
             disk = self.bus.disks[name]
             tip = disk.record.tip
             disk.record = evolve(disk.record, mark=None if tip is None else tip.id)
 
     def do_write(self, name: str) -> None:
-        """`write a`: a client writes a frame at the member that orders them."""
+        """`write a`: a client writes a frame at a, which orders the frames."""
         frame = self.bus[name].write()
         self._add(name, "takes no frame" if frame is None else f"writes {self._words.frame(frame)}")
 
     def do_ask(self, name: str) -> None:
-        """`ask a`: may the last frame be acknowledged?  The member has ordered it."""
+        """`ask a`: show whether a, which has ordered its last frame, may acknowledge it."""
         frame = self.bus.disks[name].frames[-1]
         may = "may" if self.bus[name].is_acknowledged(frame) else "may not"
         self._add(name, f"{may} acknowledge {self._words.frame(frame)}")
 
     def do_leave(self, name: str) -> None:
-        """`leave a`: it must leave the cluster."""
+        """`leave a`: a must leave the cluster."""
         self.bus.tell(name, lambda member: member.leave(self.bus.now))
 
     def do_shutdown(self, name: str) -> None:
-        """`shutdown a`: it is told to stop the whole cluster."""
+        """`shutdown a`: a is told to stop the whole cluster."""
         self.bus.tell(name, lambda member: member.shutdown_cluster(self.bus.now))
 
     def do_partition(self, *sides: str) -> None:
-        """`partition ab bc`: only those of one word hear each other; `partition` heals."""
+        """`partition ab bc`: only members of one word hear each other; `partition`: all do."""
         self.bus.partition(*sides)
 
     def do_register(self, *names: str) -> None:
-        """`register a`: these cannot reach the outside register; `register`: all can."""
+        """`register a`: a cannot reach the outside register; `register`: all can."""
         self.bus.off_register = set(names)
 
     def do_lose(self, kind: str = "") -> None:
-        """`lose Ready`: messages of this kind that are on their way are lost; `lose`: all."""
+        """`lose Ready`: messages of this kind that are under way are lost; `lose`: all are."""
         for envelope in list(self.bus.wire):
             if not kind or type(content(envelope)).__name__ == kind:
                 self.bus.wire.remove(envelope)
 
     def do_deliver(self, count: str = "1") -> None:
-        """`deliver 3`: the next messages come; where none is left, the next deadline does."""
+        """`deliver 3`: the next messages come; if none is left, the next deadline comes."""
         self._all = True
         for _ in range(int(count)):
             if self.bus.wire:
@@ -222,7 +222,7 @@ class Story:
     # -- results --------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Write the news of each host: on its disk, on the wire, told to it, said by it."""
+        """Add what is new at each host: on its disk, on the wire, its events and actions."""
         envelopes = [one for one in self.bus.wire if all(one is not old for old in self._envelopes)]
         self._envelopes = list(self.bus.wire)
         self._words.meet(self.bus, envelopes)
@@ -271,14 +271,14 @@ class Story:
         text = self._words.named(text)
         for line in [] if self._all else reversed(self._lines):
             if line.time != self.bus.now or name in line.names:
-                break  # what one member does stays in its order
+                break  # the actions of one member stay in their order
             if line.text == text:
                 line.names.append(name)
                 return
         self._lines.append(Line(self.bus.now, [name], text))
 
     def _say(self, name: str, text: str, *, once: bool) -> None:
-        """A member that waits says it again and again; it stands here once."""
+        """Add an event; a member that repeats why it waits is shown once."""
         if not once:
             self._last.pop((name, "waits"), None)
         elif self._last.get((name, "waits")) == text:

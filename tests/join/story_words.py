@@ -1,4 +1,4 @@
-"""The names in a story: views by their kind and number, and all else in a line."""
+"""The words of a story's lines, in which views are named by their kind and number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.join.bus import Bus, Data, Envelope, FrameKept, FrameSent
 
 @define
 class Words:
-    """The names of the views that were met so far, and the phrases with them."""
+    """The names of the views that were met so far, and phrases that use them."""
 
     _names: dict[ViewId, str] = field(factory=dict)
 
@@ -52,7 +52,7 @@ class Words:
             else f"vote for {self.view(new.accepted.view)} in {said(new.accepted.ballot)}",
             "mark": f"mark {self.id(new.mark)}",
         }
-        if "lineage" in changed:  # what was about the former tip is void
+        if "lineage" in changed:  # these are about the former tip, so they are void
             changed -= {"promised", "accepted", "mark"}
         return "; ".join(text for name, text in words.items() if name in changed)
 
@@ -113,7 +113,7 @@ class Words:
                 return f"refuses {peer}: {what}"
 
     def meet(self, bus: Bus, envelopes: list[Envelope]) -> None:
-        """Give each view that is met a name; a second one of its sort has a prime."""
+        """Name each view that is met; a second view of the same kind and number gets a prime."""
         for view in met(bus, envelopes):
             if view.id not in self._names:
                 name = f"{view.kind.name} {view.number}"
@@ -131,7 +131,7 @@ class Words:
         return f"{self.id(view.id)} of {members}"
 
     def frame(self, at: Position | tuple[Position, ...] | None) -> str:
-        """Return a frame in words, or the only one of a row of one or none."""
+        """Return a frame in words; `at` may be a tuple of at most one frame."""
         last = (at[0] if at else None) if isinstance(at, tuple) else at
         return "no frame" if last is None else f"frame {last.seq} of {self.id(last.view)}"
 

@@ -1,4 +1,4 @@
-"""Admission: the order of facts, and the facts that a hello shows of its sender."""
+"""Admission: which fact decides first, and which facts a hello shows about its sender."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ D = Seat("d", "d'")
     ],
 )
 def test_of_two_reasons_the_first_one_is_reported(row: Newcomer, name: str) -> None:
-    """Its operator has to mend the links that it hears."""
+    """The newcomer's operator corrects the reason that the refusal names."""
     assert name == admission().choose((row,), 0).name
 
 
@@ -62,14 +62,14 @@ def hello(hears: str = "", **status: object) -> Hello:
 def test_a_member_that_does_not_hear_a_member_that_we_hear_is_apart(
     hears: str, in_reach: str, expected: bool
 ) -> None:
-    """3.4: in a view with both, each would give the other up; x is no member."""
+    """3.4: in one view, the two would give each other up; x is no member."""
     row = newcomer(hello(hears), CHAIN, config("a"), is_active=True, in_reach=frozenset(in_reach))
 
     assert expected is row.is_apart
 
 
 def test_a_newcomer_is_seen_as_it_says_and_the_view_as_we_know_it() -> None:
-    """`activated` says it of a view before; that this one was active a member just knows."""
+    """`activated` is about earlier views; a member itself knows whether this one was active."""
     found = lineage("F")
     assert found.tip is not None
     said = evolve(hello(leaves=True), tip=found.tip.id, number=1)
@@ -82,7 +82,7 @@ def test_a_newcomer_is_seen_as_it_says_and_the_view_as_we_know_it() -> None:
 
 
 def test_a_view_that_we_do_not_know_yet_has_not_diverged() -> None:
-    """3.3: it is asked for its views; an empty store has no first one to differ in."""
+    """3.3: the sender is told our views; an empty store has no view that could differ."""
     row = newcomer(evolve(hello(), number=0, tip=None), CHAIN, config("a"), is_active=True)
 
     assert (False, True) == (row.has_diverged, row.is_behind)
@@ -95,14 +95,14 @@ def test_a_view_that_we_do_not_know_yet_has_not_diverged() -> None:
 def test_a_member_that_is_in_the_view_with_its_data_needs_no_update(
     at: str, is_unfinished: bool, expected: bool
 ) -> None:
-    """J2: at a frame of our tip, or where it starts, and no update is unfinished."""
+    """J2: it ends at a frame of our tip, or where our tip starts, and no update is unfinished."""
     said = hello(position=position(at, "F C"), update_unfinished=is_unfinished)
 
     assert expected is newcomer(said, CHAIN, config("a"), is_active=True).is_near
 
 
 def test_a_refusal_says_what_was_expected() -> None:
-    """No view is known here that a store so old could have."""
+    """The store's last view is forgotten here, so the text names the first one that is known."""
     late = Lineage(CHAIN.views[1:], CHAIN.initial)
 
     found, expected = mismatch(FORGOTTEN, hello(), late, config("a"))
@@ -139,7 +139,7 @@ def test_an_empty_store_hears_no_member_of_a_view() -> None:
     ("picture", "is_open", "name"), [("F C", True, "a member"), ("F X", False, "no open view")]
 )
 def test_behind_a_close_all_wait_for_the_restart(picture: str, is_open: bool, name: str) -> None:
-    """I1: none is taken in or ready; a member that comes back is one of those that restart."""
+    """I1: no member is taken in or ready; all take part in the restart."""
     chain = lineage(picture)
     assert chain.tip is not None
     said = evolve(hello(), status=Answer(seat=Seat("b", "b'")), tip=chain.tip.id)

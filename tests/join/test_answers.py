@@ -1,6 +1,4 @@
-"""The evidence of answers: a view that was never served, and stores that cover it, are sure, or are
-clean.
-"""
+"""The evidence of answers: views never served, and stores that cover, are sure, or are clean."""
 
 from __future__ import annotations
 
@@ -13,13 +11,13 @@ from joinproto.join.view import Position, Seat, View
 from tests.join.pictures import lineage, seats, views
 
 GOING_ON = "F C@F.3"
-"""A FOUND of a, b and c, and a CHANGE that starts behind its frame 3."""
+"""A FOUND of a, b and c, and a CHANGE that starts after its frame 3."""
 
 
 def said(text: str, chain: str = GOING_ON) -> Answer:
     """Return an answer: "a C C.5 ran-on" was ready in C, has frame 5 of it, and ran on; "-": none.
 
-    More words: "unfinished", "transient", "active".  "a2": a with another store.
+    More words: "unfinished", "transient", "active".  "a2" is a with another store.
     """
     name, held, at, *words = text.split()
     there = views(chain)
@@ -50,14 +48,14 @@ def view(word: str, chain: str = GOING_ON) -> View:
 @pytest.mark.parametrize(
     ("word", "answers", "chain", "expected"),
     [
-        # One member that was not ready in it is enough: a view is active after all were.
+        # One member that was not ready in it is enough: a view is active once all were ready.
         ("C", ["a C F.3", "b F F.3"], GOING_ON, True),
         ("C", ["a C -", "b - -"], "F:ac C:abc", True),
         ("C", ["a C C.5", "b C C.4"], GOING_ON, False),
         # A member that was ready in a later view was in this one, as far as any member knows.
         ("F", ["a C C.5", "b C C.4"], GOING_ON, False),
         ("F", ["a C F.3", "b F F.3"], GOING_ON, False),
-        # A process that is no member of it, and a member that has another store now, show nothing.
+        # A process that is no member, and a member that has another store now, show nothing.
         ("C", ["a C C.5", "c F F.3"], "F C:ab@F.3", False),
         ("C", ["a C C.5", "b2 - -"], GOING_ON, False),
         ("C", [], GOING_ON, False),
@@ -68,7 +66,7 @@ def view(word: str, chain: str = GOING_ON) -> View:
 def test_a_view_was_never_served_where_a_member_was_not_ready_in_it(
     word: str, answers: list[str], chain: str, expected: bool
 ) -> None:
-    """3.4: its store remembers that, and now it never will be: it is frozen."""
+    """3.4: the member's store remembers that, and is frozen, so it never will be ready in it."""
     assert expected is evidence(*answers, chain=chain).was_never_served(view(word, chain))
 
 
@@ -80,34 +78,34 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
 @pytest.mark.parametrize(
     ("expected", "answers", "chain"),
     [
-        # It ran on in the tip, and knows all events; stopped, it has all, and others may know more
-        # unacknowledged frames.
+        # A member that ran on in the tip knows all events.  A member that was stopped has all that
+        # was acknowledged, but others may know more unacknowledged frames.
         (SURE, ["a C C.5 ran-on", "b C C.5", "c C C.5"], GOING_ON),
         (COVERS, ["a C C.5", "b C C.5", "c C C.5"], GOING_ON),
-        # Nothing can have happened in a view in which c was not ready: where it starts is all.
+        # No client was served in a view in which c was not ready, so its start is all there is.
         (SURE, ["a C F.3", "b C F.3", "c F F.2"], GOING_ON),
         (SURE, ["a - F.3", "b C F.3", "c C F.3"], "F:bc C:abc@F.3"),
-        # Then the view it was ready in before counts: all of it, also where that continues further.
+        # Then the view before counts: ready in it is enough, also where its data continues further.
         (SURE, ["a F F.5 ran-on", "b C F.3", "c C F.3"], GOING_ON),
         (SURE, ["a F F.2 ran-on", "b C F.3", "c C F.3"], GOING_ON),
         (COVERS, ["a F F.5", "b C F.3", "c C F.3"], GOING_ON),
         (COVERS, ["a F F.2", "b C F.3", "c C F.3"], GOING_ON),
-        # It was ready in neither, and the one before was served.
+        # It was ready in neither view, and the one before was served.
         (NEITHER, ["a - F.2 ran-on", "b C F.3", "c C F.3"], "F:bc C:abc@F.3"),
         (NEITHER, ["a - F.2", "b F F.3", "c F F.3"], "F:bc C:abc@F.3"),
-        # It was given up: the others may have gone on, whatever it has.
+        # It was given up: the others may have gone on, so its data does not count.
         (NEITHER, ["a F F.3 ran-on", "b C C.5", "c C C.5"], "F C:bc@F.3"),
-        # Its last frame has the number at which the tip starts, and is of a tail that was dropped.
+        # Its last frame has the number at which the tip starts, but is of a tail that was dropped.
         (NEITHER, ["a F F.3", "b C2 C1.3", "c C2 C1.3"], "F C1:bc@F.2 C2:abc@C1.3"),
-        # In the middle of an update its data is no data.
+        # While an update is unfinished its data does not count.
         (NEITHER, ["a C C.5 ran-on unfinished", "b C C.5"], GOING_ON),
         (NEITHER, ["a - F.3 unfinished", "b C F.3"], "F:bc C:abc@F.3"),
-        # Behind a CLOSE: at its start, or not.  It covers the CLOSE if it was ready in the closed
-        # view.
+        # After a CLOSE: at its start, or not.  A store covers the CLOSE if it was ready in the
+        # closed view.
         (SURE, ["a F F.3", "b F F.3"], "F X@F.3"),
         (COVERS, ["a F F.2 ran-on", "b F F.3"], "F X@F.3"),
         (NEITHER, ["a - F.2", "b C F.3"], "F:bc C:abc@F.3 X@F.3"),
-        # No member was ready in the FOUND: an empty store is all there is.
+        # No member was ready in the FOUND, so an empty store has everything.
         (SURE, ["a - -", "b - -"], "F"),
         (COVERS, ["a F F.1", "b F F.1"], "F"),
     ],
@@ -115,7 +113,7 @@ NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
 def test_a_store_covers_the_tip_and_is_sure_of_it(
     expected: tuple[bool, bool], answers: list[str], chain: str
 ) -> None:
-    """3.4: it has every frame that was committed; and nothing speaks for a total failure."""
+    """3.4: it has every committed frame; if it is sure, nothing suggests a total failure."""
     found = evidence(*answers, chain=chain)
     one = found.answers[0]
 
@@ -123,7 +121,7 @@ def test_a_store_covers_the_tip_and_is_sure_of_it(
 
 
 def test_answers_are_in_one_order_whichever_member_collected_them() -> None:
-    """Two stores of one name, too."""
+    """This holds also for two stores of one member's name."""
     one, two = "a C C.5", "a2 - -"
 
     assert evidence(one, two, "b C C.5") == evidence("b C C.5", two, one)
@@ -138,25 +136,25 @@ def test_a_forgotten_view_is_no_evidence() -> None:
     assert (False, False) == (found.covers(one), found.is_sure(one))
 
 
-# -- a disk that was put back --------------------------------------------------------------------
+# -- a disk that was restored from a backup ------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("answers", "chain", "expected"),
     [
-        # A frame of C is there, so b was ready in C, and its disk says that it was not.
+        # There is a frame of C, so b was ready in C, but its disk says that it was not.
         (["a C C.5", "b F F.3", "c C F.3"], GOING_ON, "b"),
         (["a C C.5", "b - -", "c F F.2"], GOING_ON, "bc"),
         (["a C C.5", "b F F.3 unfinished"], GOING_ON, "b"),
-        # Of the chain: C2 starts behind a frame of C1, or N was forgotten because it was active.
+        # The chain shows it: C2 starts after a frame of C1, or `activated` is new in C.
         (["a C1 C1.5", "b C2 C1.5", "c F F.3"], "F C1@F.3 C2@C1.5", "c"),
         (["a C -", "b C -", "c - -"], "F C", "c"),
         # A member was active in it, without a frame.
         (["a C F.3 active", "b F F.3"], GOING_ON, "b"),
-        # Its own journal has frames that its record does not know.
+        # Its own journal has frames of a view in which, by its record, it was not ready.
         (["a F C.5"], GOING_ON, "a"),
-        # Not one that says what it must; nor one whose view no answer shows to have been served;
-        # nor one that was no member of it, or is here with another store.
+        # These count: a store that says what it must; one whose view was not served, as far as the
+        # answers show; one that was no member of that view; one that is another store now.
         (["a C C.5", "b C F.3", "c C C.4"], GOING_ON, ""),
         (["a C F.3", "b F F.3", "c F F.2"], GOING_ON, ""),
         (["a C C.5", "c F F.3"], "F C:ab@F.3", ""),
@@ -170,7 +168,7 @@ def test_a_store_that_says_less_than_it_once_said_counts_no_more(
 ) -> None:
     """3.6: frames are sent after all members were ready, which each wrote down before it said so.
 
-    Otherwise: the backup of b says that C was never served, and all go on without its frames.
+    Otherwise: the backup of b says that C was never served, and all go on without the frames of C.
     """
     found = evidence(*answers, chain=chain)
 
@@ -180,7 +178,7 @@ def test_a_store_that_says_less_than_it_once_said_counts_no_more(
 
 
 def test_a_store_whose_last_view_is_forgotten_was_ready_in_none_that_is_kept() -> None:
-    """3.1: it is older than those."""
+    """3.1: its last view is older than those that are kept."""
     chain = "F C1@F.3 C2@C1.5"
     one, other = said("a F F.3", chain), said("b C2 C2.6", chain)
 
@@ -193,7 +191,7 @@ def test_a_store_whose_last_view_is_forgotten_was_ready_in_none_that_is_kept() -
 
 
 def test_a_store_is_clean_where_it_has_all_that_was_closed() -> None:
-    """S2: and it is a store, and no update into it is unfinished."""
+    """S2: it must also be a store that is kept, and no update into it may be unfinished."""
     answers = ["a F F.3", "b F F.2", "c F F.3 unfinished", "d F F.3 transient"]
     found = evidence(*answers, chain="F X@F.3")
 
@@ -221,7 +219,7 @@ def test_nothing_is_clean_behind_an_open_view_or_none() -> None:
     ],
 )
 def test_the_highest_has_the_most_data(answers: list[str], expected: str) -> None:
-    """3.4: the next view starts there; of equal ones the first."""
+    """3.4: the next view starts at the highest position; of equal answers the first is taken."""
     found = evidence(*answers)
 
     assert expected == found.highest(found.answers).seat.member

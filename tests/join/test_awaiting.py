@@ -1,4 +1,4 @@
-"""The members that a member waits for: each row of the table is taken, and each names a member."""
+"""What a member waits for: each row of the table is reached, and each text names members."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def heard(names: str = "", **more: object) -> Observations:
 def test_a_member_that_waits_names_them(
     facts: Facts, them: Observations, tip: View | None, config: Config, whom: For, detail: str
 ) -> None:
-    """One case of each row, the rows in their order."""
+    """One case for each row, in the order of the rows."""
     case = awaiting().choose((row_of(facts, them, tip, config, A),), 0)
 
     assert whom is case.outcome
@@ -118,24 +118,24 @@ def test_a_member_that_waits_names_them(
 
 
 def test_every_row_is_for_another_member() -> None:
-    """A row that no member meets would be a row too many: `For` has one for each."""
+    """A row that no member reaches would be useless, so `For` has one value for each row."""
     assert set(For) == {case.outcome for case in awaiting().cases}
     assert For.MAJORITY is awaiting().choose((Wait(),), 0).outcome
     assert For.MORE is awaiting().choose((Wait(has_n=False, votes=False),), 0).outcome
 
 
 def test_a_member_that_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() -> None:
-    """No member named is no member that an operator can look for."""
+    """If no member were named, an operator would not know which one to look for."""
     one = Attempt(Ballot(1, "a'"), frozenset({A}))
     strange = Observations(in_reach=frozenset("b")).answered(Answer(seat=B2)).noticing(B2, TIP)
     asked = (TIP, CONFIG, A)
 
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
-    # It also waits for a member that does not vote: it may have the data.
+    # It also waits for a member that does not vote, because that member may have the data.
     assert "no answer from b, c, d" == unanswered(one, {"d"}, heard("bd"), *asked)
-    joined = evolve(CONFIG, electors=frozenset("ax"))  # later: the view's electors vote
+    joined = evolve(CONFIG, electors=frozenset("ax"))  # later the view's electors vote
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), TIP, joined, A)
-    # Where nothing is founded, the configured electors are asked.
+    # Where no cluster is founded, the configured electors are asked.
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), None, CONFIG, A)
     assert "no answer from c; no vote from b with store b'" == unanswered(
         one, {"b"}, strange, *asked
@@ -146,7 +146,7 @@ def test_a_member_that_did_not_answer_a_ballot_is_named_with_the_store_that_was_
     assert "no answer from c" == unanswered(one, {"b"}, voted, *asked)
     proposed = evolve(one, proposed=TIP, voted=frozenset({A, C}))
     assert "no vote from b" == unanswered(proposed, set(), heard("bc"), *asked)
-    # The former view's electors choose the next one; a FOUND brings its own.
+    # The parent's electors choose the next view; a FOUND is chosen by its own.
     fewer = change(TIP, members={A}, electors={A}, position=None, activated=True, nonce="-", time=0)
     less = evolve(one, proposed=fewer, voted=frozenset({A, C}))
     assert "no vote from b" == unanswered(less, set(), heard("bc"), *asked)
@@ -155,7 +155,7 @@ def test_a_member_that_did_not_answer_a_ballot_is_named_with_the_store_that_was_
     assert "no answer from the register" == unanswered(proposed, set(), heard("bc"), *outside)
 
 
-# -- the member says it ------------------------------------------------------------------------
+# -- the member reports it -----------------------------------------------------------------------
 
 
 def _said(member: Member, now: float) -> list[Waiting]:
@@ -175,7 +175,7 @@ def _started(electors: str = "abc", *, views: str = "", names: str = "") -> Memb
 
 
 def test_a_member_that_waits_for_founders_says_so_once_its_patience_has_ended_and_again() -> None:
-    """Before it, all may be well."""
+    """Before its patience ends, nothing need be wrong."""
     member = _started(names="b")
     assert 2.0 == member.deadline
 
@@ -190,7 +190,7 @@ def test_a_member_that_waits_for_founders_says_so_once_its_patience_has_ended_an
 
 
 def test_a_member_that_was_wiped_says_that_no_member_of_the_view_is_here() -> None:
-    """Two members, both strangers in the view that they know: neither may propose."""
+    """Both members have other stores than the view that they know, so neither may propose."""
     member = _started("ab", views="F:ab", names="b")
     tip = member.view
     assert tip is not None
@@ -204,7 +204,7 @@ def test_a_member_that_was_wiped_says_that_no_member_of_the_view_is_here() -> No
 
 
 def test_a_member_that_serves_waits_for_none_and_one_that_asks_in_vain_names_the_silent() -> None:
-    """3.5: two of three are gone; the last one asks them, in reach or not, and names them."""
+    """3.5: b and c are gone; a asks them, whether they are in reach or not, and names them."""
     bus = cluster()
     assert [None] * 3 == [bus[name].member.state.says_at for name in "abc"]
 

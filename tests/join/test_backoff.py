@@ -1,4 +1,4 @@
-"""The order of members' turns, and the time when a member may begin a ballot."""
+"""The order in which members take their turns, and when a member may begin a ballot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.join.pictures import seats, views
 def test_members_that_are_heard_and_go_before_have_their_turns_first(
     me: str, in_reach: str, guests: str, turns: int
 ) -> None:
-    """3.4: a newcomer that all hear; a member that is away, or a guest itself, begins nothing."""
+    """3.4: a newcomer is heard by all; a member that is away, or is itself a guest, has no turn."""
     m = draft("F C", phase=Phase.ACTIVE)
     m.setup = Setup(config(me))
     m.observations = Observations(in_reach=frozenset(in_reach), guests=seats(guests))
@@ -32,7 +32,7 @@ def test_members_that_are_heard_and_go_before_have_their_turns_first(
 
 
 def test_a_process_that_is_no_member_has_no_turn() -> None:
-    """3.4: b and c are in the view, and a is heard, too; it may begin nothing."""
+    """3.4: the view has b and c; a is heard, too, but may begin nothing."""
     m = draft("F C:bc", phase=Phase.ACTIVE)
     m.setup = Setup(config("c"))
     m.observations = Observations(in_reach=frozenset("ab"))
@@ -42,7 +42,7 @@ def test_a_process_that_is_no_member_has_no_turn() -> None:
 
 @pytest.mark.parametrize(("heartbeat", "expected"), [(0.5, True), (0.0, False)])
 def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bool) -> None:
-    """A member that is not answered would stay out: nothing makes it ask again."""
+    """Without heartbeats nothing would make an ignored member ask again."""
     tip = views("F C")["C"]
     m = draft("F C", promised=Ballot(1, "b'"), options={"heartbeat": heartbeat})
     m.timers = Timers().given_to(10.0, "b")
@@ -51,20 +51,20 @@ def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bo
 
 
 def test_a_member_that_is_asked_again_in_the_ballot_that_it_accepted_in_answers() -> None:
-    """3.3: it is no later one, whose asker is left its time; the promise was lost."""
+    """3.3: it is no later ballot than the promised one; the promise was lost on its way."""
     tip = views("F C")["C"]
     m = draft("F C", promised=Ballot(2, "c'"))
     m.timers = Timers().given_to(10.0, "b")
 
     assert not is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
     assert is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(3, "c'")))
-    # A member that asks about a former view is told its successor.
+    # A member that asks about the parent of the tip is told the tip.
     assert not is_out_of_turn(m, 10.5, "c", Prepare(tip.parent, Ballot(3, "c'")))
 
 
 @pytest.mark.parametrize("phase", [Phase.UPDATING, Phase.READY])
 def test_a_view_whose_members_get_ready_is_not_ended_for_a_newcomer(phase: Phase) -> None:
-    """3.4: or no member would ever serve while newcomers come."""
+    """3.4: otherwise no member would ever serve while newcomers come."""
     m = draft("F C", phase=phase)
 
     assert None is taking_in(m, 10.0)

@@ -1,6 +1,6 @@
-"""A disk that is put back from a backup: no frame that was acknowledged is lost for it.
+"""A disk that is restored from a backup: no acknowledged frame is lost by that.
 
-All are killed, disks of one member or two are replaced by copies of any age, and all are started.
+All members are killed, the disks of one or two are replaced by copies of any age, and all start.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class History:
 
 @cache
 def history() -> History:
-    """Each of the three is away for one view, and writes go on meanwhile."""
+    """Return a run in which each of three members is away for one view, while writes go on."""
     bus = Bus()
     moments: list[dict[str, Copy]] = []
     acknowledged: list[Position] = []
@@ -76,7 +76,7 @@ def history() -> History:
 
 
 def ages(*names: str) -> list[dict[str, Copy]]:
-    """Return copies of these members' disks, first all of one moment, then of different moments."""
+    """Return copies of these members' disks, one for each moment, without repetitions."""
     found: list[dict[str, Copy]] = []
     for moment in history().moments:
         some = {name: moment[name] for name in names}
@@ -86,7 +86,7 @@ def ages(*names: str) -> list[dict[str, Copy]]:
 
 
 def restarted(old: dict[str, Copy], total_failure: TotalFailure, order: str = "abc") -> Bus:
-    """Return the cluster in which all were killed, and these disks are older copies."""
+    """Return the cluster after all were killed and restarted, with these disks as older copies."""
     bus = Bus()
     for name, copy in (history().moments[-1] | old).items():
         bus.disks[name] = Disk(name, copy.record, copy.frames)
@@ -126,7 +126,7 @@ def serves_or_says_why(bus: Bus) -> bool:
 @pytest.mark.parametrize("total_failure", BOTH)
 @pytest.mark.parametrize("name", "abc")
 def test_one_disk_of_any_age_costs_no_frame(name: str, total_failure: TotalFailure) -> None:
-    """3.6: by the word of the copy alone no client was served since it was made."""
+    """3.6: the copy alone would show that no client was served since it was made."""
     for age, old in enumerate(ages(name)):
         bus = restarted(old, total_failure)
 
@@ -140,7 +140,7 @@ def test_one_disk_of_any_age_costs_no_frame(name: str, total_failure: TotalFailu
 @pytest.mark.parametrize("total_failure", BOTH)
 @pytest.mark.parametrize("names", ["ab", "ac", "bc"])
 def test_two_disks_of_any_age_cost_no_frame(names: str, total_failure: TotalFailure) -> None:
-    """3.6: those that have ended are no majority with the third, which names them and waits."""
+    """3.6: the two end, and the third, which is no majority, names them and waits."""
     for age, old in enumerate(ages(*names)[::3]):
         bus = restarted(old, total_failure)
 
@@ -155,7 +155,7 @@ def test_a_disk_that_is_put_back_alongside_running_members_serves_no_client(
 ) -> None:
     """3.6: it is not ready again in the view that it has forgotten, where its frames are missing.
 
-    A member that gets an empty directory then is taken in, and has all.
+    With an empty directory it is taken in, and gets all frames.
     """
     for age, old in enumerate(ages(name)[::3]):
         bus = restarted({}, TotalFailure.AUTOMATIC)
@@ -183,7 +183,7 @@ def _has_all(bus: Bus, age: int) -> None:
 
 
 def test_the_rule_left_out_costs_frames() -> None:
-    """Believed, the copy of one disk takes frames from all."""
+    """If the copy of one disk is believed, all members lose frames."""
     with applied(mutation("backup-believed")):
         losing = [old for old in ages("b") if [*lost(restarted(old, TotalFailure.MANUAL))]]
 

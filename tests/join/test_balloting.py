@@ -1,4 +1,4 @@
-"""Ballots: when a member has a view chosen, and its use of the answers."""
+"""Ballots: when a member begins one, and what it does with the answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TIP = views("F C")["C"]
 
 
 def asking(chain: str | Lineage = "F C", **more: object) -> StepContext:
-    """Return `a` in its own ballot, which no member has answered."""
+    """Return `a` in a ballot of its own, which no other member has answered."""
     m = draft(chain, **more)
     m.choice = m.choice.begin().choice
     m.timers = m.timers.asking(1.0, OWN)
@@ -81,14 +81,14 @@ def promised(voter: Seat = B, *, by: Seat | None = None, **said: Any) -> Promise
 def test_a_member_has_a_view_chosen_for_one_reason(
     chain: str, phase: Phase, more: dict[str, object], expected: str | None
 ) -> None:
-    """3.3: a member that serves and lacks none has none; nor has a process that is in no view."""
+    """3.3: a member that serves and misses no member has no reason, nor has one in no view."""
     heard = Observations(in_reach=frozenset("bc"))
 
     assert expected == reason_to_begin(draft(chain, phase=phase, **{"observations": heard, **more}))
 
 
 def test_a_member_that_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
-    """3.3: its ballot is free; another would make the promises worthless."""
+    """3.3: its ballot is free; a second ballot would void the promises."""
     m = asking(observations=Observations(in_reach=frozenset("bc"), guests=frozenset({D})))
     assert reason_to_begin(m) is not None
 
@@ -100,7 +100,7 @@ def test_a_member_that_waits_for_a_view_of_its_own_begins_no_other_one() -> None
 
 @pytest.mark.parametrize(("names", "expected"), [("", None), ("x", None), ("b", "found")])
 def test_only_electors_count_where_some_of_them_may_found(names: str, expected: str | None) -> None:
-    """I3: with two of three, and x is none of them."""
+    """I3: two of three electors may found, and x is not an elector."""
     m = draft("", options={"found_with": 2}, observations=Observations(in_reach=frozenset(names)))
 
     assert expected == reason_to_begin(m)
@@ -127,7 +127,7 @@ def test_an_answer_of_another_store_or_member_is_no_answer(by: Seat) -> None:
 
 
 def test_a_promise_without_a_status_is_no_answer() -> None:
-    """3.4: from the statuses the next view is made."""
+    """3.4: the next view is made from the statuses."""
     m = asking()
 
     with pytest.raises(Malformed, match="the status of b"):
@@ -136,7 +136,7 @@ def test_a_promise_without_a_status_is_no_answer() -> None:
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_ballot_that_is_asked_again_tells_no_time_once_some_have_answered(answered: bool) -> None:
-    """A member that is late left others their time (Karn and Partridge 1987)."""
+    """Members that answer late left others their time first (Karn and Partridge 1987)."""
     m = asking()
     if answered:
         m.choice = m.choice.receive("c", evolve(promised(C))).choice
@@ -166,7 +166,7 @@ def test_a_member_that_answered_no_ballot_still_knows_which_member_is_ready() ->
 
 
 def test_a_member_that_asks_is_heard_whatever_the_connections_say() -> None:
-    """3.4: an answer says which members its member does not hear."""
+    """3.4: an answer names the members that its sender does not hear."""
     m = draft("F C", promised=Ballot(1, "b'"))
 
     take(m, 0.0, Step(m.choice, (SendTo("b", Promise(TIP.id, Ballot(1, "b'"), m.seat, None)),)))
@@ -178,7 +178,7 @@ def test_a_member_that_asks_is_heard_whatever_the_connections_say() -> None:
 
 
 def proposing() -> StepContext:
-    """Return `a` when it has proposed a view, as b and c have answered."""
+    """Return `a` after b and c have answered and it has proposed a view."""
     chain = lineage("F C", options=config("a").digest)
     tip = chain.tip
     assert tip is not None
@@ -204,7 +204,7 @@ def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
 
 
 def test_an_answer_to_one_attempt_counts_in_no_other_one() -> None:
-    """3.3: another attempt asks again; stores may have changed since."""
+    """3.3: the next attempt asks again, because stores may have changed since."""
     assert set() == proposing().observations.answers
 
 
@@ -215,7 +215,7 @@ def test_an_answer_to_one_attempt_counts_in_no_other_one() -> None:
 def test_a_member_that_ends_with_the_cluster_tells_all_that_it_hears(
     chain: str, is_done: bool, tells: bool
 ) -> None:
-    """S2: one that ends now cannot tell it later; one that continues answers when it is asked."""
+    """S2: a member that ends cannot tell it later; one that goes on answers when it is asked."""
     m = draft(chain, is_done=is_done, observations=Observations(in_reach=frozenset("bd")))
     assert m.view is not None
 
@@ -226,7 +226,7 @@ def test_a_member_that_ends_with_the_cluster_tells_all_that_it_hears(
 
 @pytest.mark.parametrize(("outside", "names"), [(False, "bd"), (True, "d")])
 def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, names: str) -> None:
-    """S2, 3.7: only a process that is no member has to be told."""
+    """S2, 3.7: with a register only processes that are no members have to be told."""
     heard = Observations(in_reach=frozenset("bd"))
     m = draft("F X", is_done=True, observations=heard, options={"outside": outside})
     assert m.view is not None
@@ -240,7 +240,7 @@ def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, 
 def test_a_member_that_was_ready_before_it_was_stopped_has_a_new_view_chosen(
     ready: bool, expected: str | None
 ) -> None:
-    """P1: it continues only through a new view; one that was not ready becomes so here."""
+    """P1: it continues only through a new view; a member that was not ready becomes ready here."""
     heard = Observations(in_reach=frozenset("bc"))
     m = draft("F C", held=TIP.id, ready_in=TIP.id if ready else None, observations=heard)
     m.phase = Phase.READY
@@ -250,7 +250,7 @@ def test_a_member_that_was_ready_before_it_was_stopped_has_a_new_view_chosen(
 
 
 def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None:
-    """3.3: the proposal does not change; another attempt asks again."""
+    """3.3: the proposal does not change any more, and another attempt asks again."""
     m = asking()
     assert m.choice.attempt is not None
     m.choice = evolve(m.choice, attempt=evolve(m.choice.attempt, proposed=views("F C C2")["C2"]))
@@ -261,7 +261,7 @@ def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None
 
 
 def test_an_answer_about_a_former_tip_is_not_collected() -> None:
-    """3.3: it is late; its store's answer about another view is no evidence about this one."""
+    """3.3: a late answer about another view is no evidence about this one."""
     m = asking()
     before = views("F C")["F"]
 
@@ -272,7 +272,7 @@ def test_an_answer_about_a_former_tip_is_not_collected() -> None:
 
 @pytest.mark.parametrize(("word", "holder"), [("C", "b"), ("F", "")])
 def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) -> None:
-    """3.3: ballots begin again behind each view, so an old one looks like the one promised."""
+    """3.3: ballots begin again after each view, so an old ballot may equal the promised one."""
     own = Ballot(1, "b'")
     m = draft("F C", promised=own)
 
@@ -283,7 +283,7 @@ def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) ->
 
 @pytest.mark.parametrize(("now", "heard"), [(10.5, False), (100.0, True)])
 def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard: bool) -> None:
-    """3.3: a member that begins again and again would begin every member's ballot again."""
+    """3.3: a member that begins again and again would make all members begin again."""
     b, c = Ballot(1, "b'"), Ballot(2, "c'")
     m = draft("F C", promised=b, timers=Timers().given_to(10.0, "b"))
 
@@ -295,7 +295,7 @@ def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard:
 
 
 def test_a_member_that_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
-    """3.3: a majority has answered; c may still."""
+    """3.3: a majority has answered, and c may still answer."""
     m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
 
     hear_choice(m, 1.5, "b", promised(held=TIP.id))
@@ -332,7 +332,7 @@ def test_a_member_that_speaks_of_a_view_that_is_not_known_here_hears_what_is() -
 
 
 def test_an_answer_about_no_view_tells_nothing_of_the_tip() -> None:
-    """Only where a rule is left out: a store with a tip speaks as if it were empty."""
+    """This happens only if a rule is left out: a store with a tip answers as if it were empty."""
     m = draft("F C", held=TIP.id)
 
     take(m, 0.0, Step(m.choice, (SendTo("b", Promise(None, Ballot(1, "b'"), m.seat, None)),)))
@@ -342,7 +342,7 @@ def test_an_answer_about_no_view_tells_nothing_of_the_tip() -> None:
     assert Answer(seat=m.seat, options=m.config.digest) == message.answer
 
 
-# -- a disk that was put back ----------------------------------------------------------------------
+# -- a disk that was restored from a backup --------------------------------------------------------
 
 FIRST = views("F C")["F"]
 FRAME = Position(TIP.id, 5)
@@ -350,7 +350,7 @@ IN_TIP: dict[str, Any] = {"held": TIP.id, "position": FRAME}
 
 
 def test_an_older_copy_has_no_vote_and_is_told_why() -> None:
-    """3.6: b says that it was never ready in the view of which a has a frame."""
+    """3.6: b says that it was never ready in a view of which a has a frame."""
     m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
 
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
@@ -370,7 +370,7 @@ def test_an_older_copy_has_no_vote_and_is_told_why() -> None:
 
 
 def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
-    """3.6: a has no frame of the view itself; c has."""
+    """3.6: a has no frame of the view itself, but c has."""
     m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=TIP.id)
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
 
@@ -382,7 +382,7 @@ def test_a_later_answer_shows_that_an_earlier_one_is_of_an_older_copy() -> None:
 
 
 def test_a_member_that_gets_its_disk_back_counts_again() -> None:
-    """3.6: the operator had taken the wrong copy."""
+    """3.6: the operator had restored the wrong copy, and has corrected that."""
     m = asking(observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, **IN_TIP)
     hear_choice(m, 1.5, "b", promised(held=FIRST.id))
     assert {"b"} == m.observations.went_back
@@ -394,7 +394,7 @@ def test_a_member_that_gets_its_disk_back_counts_again() -> None:
 
 
 def test_a_member_that_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
-    """3.6: and tells the others, which report why they wait."""
+    """3.6: it also tells the others, which then report why they wait."""
     m = asking(
         observations=Observations(in_reach=frozenset("bc")), phase=Phase.FROZEN, held=FIRST.id
     )
@@ -408,7 +408,7 @@ def test_a_member_that_finds_its_own_disk_to_be_an_older_copy_ends() -> None:
 
 
 def test_it_ends_before_it_writes_that_it_knows_the_view() -> None:
-    """3.6: otherwise it is where the view starts, and ready there once more at its next start."""
+    """3.6: otherwise it has the data of the view's start, and is ready in it at its next start."""
     m = draft("F", held=FIRST.id)
 
     hear_choice(m, 1.5, "b", Chosen(FIRST.id, (TIP,), has_frames=True))
@@ -419,7 +419,7 @@ def test_it_ends_before_it_writes_that_it_knows_the_view() -> None:
 
 
 def test_a_chosen_view_is_learned_where_it_has_no_frames() -> None:
-    """3.3: b knows the view already, and no client was served in it."""
+    """3.3: b knows the view already, but no client was served in it."""
     m = draft("F", held=FIRST.id)
 
     hear_choice(m, 1.5, "b", Chosen(FIRST.id, (TIP,)))
@@ -429,7 +429,7 @@ def test_a_chosen_view_is_learned_where_it_has_no_frames() -> None:
 
 
 def test_for_older_copies_a_member_waits_by_name() -> None:
-    """3.6: too few are left, and the operator has to know why."""
+    """3.6: too few stores are left, and the operator must know why."""
     m = draft("F C", observations=Observations(went_back=frozenset("bc")))
 
     m.waits("I1", "too few", Reason.TOO_FEW_MEMBERS, "no answer from b, c")

@@ -36,7 +36,7 @@ FIVE = "F:abcde"
 
 
 def ballot(text: str) -> Ballot:
-    """`1b`: the first ballot of member b's store."""
+    """Return a ballot: `1b` is the first ballot of member b's store."""
     return Ballot(int(text[:-1]), f"{text[-1]}'")
 
 
@@ -45,7 +45,7 @@ def seat(name: str) -> Seat:
 
 
 def choice(member: str, chain: str = "F", *, store: str | None = None) -> Choice:
-    """Return the part of `member`, with a store that knows `chain` and answered no member."""
+    """Return the choice of `member`, whose store knows `chain` and has answered no member."""
     record = StoreRecord(store_id=store or f"{member}'", lineage=lineage(chain))
     return Choice(member=member, record=record, founders=frozenset("abc"))
 
@@ -74,7 +74,7 @@ def kinds(step: Step) -> list[str]:
 
 
 def after_restart(step: Step) -> Choice:
-    """Return the choice as it is after a crash: from the persisted record alone."""
+    """Return the choice after a crash, from the persisted record alone."""
     written = [item.record for item in step.effects if isinstance(item, PersistRecord)]
     now = step.choice
     return Choice(member=now.member, record=written[-1], founders=now.founders)
@@ -92,7 +92,7 @@ def test_a_ballot_is_durable_before_it_is_used() -> None:
 
 
 def test_a_ballot_is_never_used_twice() -> None:
-    """3.3: never reused, and they carry the store_id; here through a crash."""
+    """3.3: ballots are never reused, not even after a crash, and carry the store_id."""
     first = choice("a").begin()
 
     second = after_restart(first).begin()
@@ -116,7 +116,7 @@ def test_the_next_ballot_is_later_than_any_that_was_promised_or_heard_of() -> No
 
 
 def test_a_wiped_proposer_uses_other_ballots() -> None:
-    """3.3: they carry the store_id; a wiped one has forgotten which it used."""
+    """3.3: ballots carry the store_id; a wiped store has forgotten which ballots it used."""
     assert choice("a", store="new").next_ballot not in {ballot(f"{n}a") for n in range(1, 9)}
 
 
@@ -134,7 +134,7 @@ def test_a_member_that_answers_freezes_durably() -> None:
 
 
 def test_a_member_that_asks_freezes_too() -> None:
-    """Its own answer is one of those it counts."""
+    """A proposer counts its own answer, too."""
     assert choice("a").begin().choice.is_frozen
 
 
@@ -158,7 +158,7 @@ def test_an_answer_tells_what_was_accepted() -> None:
 
 
 def test_an_earlier_ballot_is_refused_with_the_later_one() -> None:
-    """A member that promised accepts nothing below."""
+    """A member that has promised a ballot accepts nothing in an earlier one."""
     promised = choice("b").receive("c", asked("1c")).choice
 
     for message in (asked("1a"), Accept(V.id, ballot("1a"), A)):
@@ -211,9 +211,9 @@ def test_an_accepted_view_is_honoured_first() -> None:
     ("own", "heard", "begins"),
     [
         (("1a", A), ("2b", B), "3c"),
-        # Heard last, and of an earlier ballot.
+        # The acceptance that is heard last is of an earlier ballot.
         (("2b", B), ("1a", A), "3c"),
-        # Two of one round: the store's id decides, as between any two ballots.
+        # Two acceptances of one round: the store's id decides, as between any two ballots.
         (("1a", A), ("1b", B), "2c"),
         (("1b", B), ("1a", A), "2c"),
     ],
@@ -221,7 +221,7 @@ def test_an_accepted_view_is_honoured_first() -> None:
 def test_the_latest_of_several_accepted_views_is_honoured(
     own: tuple[str, View], heard: tuple[str, View], begins: str
 ) -> None:
-    """Only that one can have been chosen."""
+    """Only the view of the latest ballot can have been chosen."""
     mine = choice("c").receive(own[0][-1], Accept(V.id, ballot(own[0]), own[1])).choice
     begun = mine.receive("b", asked(heard[0])).choice.begin().choice
 
@@ -240,7 +240,7 @@ def test_only_members_propose_on_an_open_view() -> None:
 
 
 def test_a_member_that_promises_a_later_ballot_gives_up_its_own() -> None:
-    """It could no longer accept its own proposal; the others back off."""
+    """It could no longer accept its own proposal, so it gives up, and its host backs off."""
     begun = choice("a").begin().choice
 
     step = begun.receive("b", asked("1b"))
@@ -273,14 +273,14 @@ def test_every_member_may_answer_but_only_electors_count() -> None:
 
 
 def test_a_stranger_never_votes() -> None:
-    """3.6: a wiped elector has the name, but not the store."""
+    """3.6: a wiped elector has the elector's name, but not its store."""
     stranger = choice("b", store="new")
 
     assert stranger.receive("a", Accept(V.id, ballot("1a"), A)) == Step(stranger)
 
 
 def test_a_strangers_answer_counts_for_nothing() -> None:
-    """3.6: it has forgotten its promise and acceptance."""
+    """3.6: the stranger has forgotten what it promised and accepted."""
     begun = choice("a").begin().choice
     proposed = begun.receive("b", promise("b", "1a")).choice.propose(A).choice
     wiped = Seat("c", "new")
@@ -290,7 +290,7 @@ def test_a_strangers_answer_counts_for_nothing() -> None:
 
 
 def test_a_vote_is_durable_before_it_is_reported() -> None:
-    """Otherwise a crash takes back a vote that was counted."""
+    """Otherwise a crash could take back a vote that was counted."""
     step = choice("b").receive("a", Accept(V.id, ballot("1a"), A))
 
     assert kinds(step) == ["PersistRecord", "Voted"]
@@ -298,7 +298,7 @@ def test_a_vote_is_durable_before_it_is_reported() -> None:
 
 
 def test_an_answer_in_the_name_of_another_is_refused() -> None:
-    """A member sends its own answers only."""
+    """A member may send only its own answers."""
     begun = choice("a").begin().choice
 
     with pytest.raises(Malformed, match="voter"):
@@ -320,7 +320,7 @@ def test_a_view_that_a_majority_accepted_is_learned_and_told() -> None:
 
 
 def test_a_lone_elector_chooses_at_once() -> None:
-    """A majority of one."""
+    """Its own vote is a majority."""
     alone = evolve(V, members=frozenset({seat("a")}), electors=frozenset({seat("a")}), wait_for=1)
     record = StoreRecord(store_id="a'", lineage=Lineage().append(alone))
     after = change(alone, members=alone.members, position=None, activated=True, nonce="n", time=0)
@@ -333,7 +333,7 @@ def test_a_lone_elector_chooses_at_once() -> None:
 
 
 def test_a_member_that_knows_a_later_view_answers_with_that_one() -> None:
-    """3.3: and it does not freeze."""
+    """3.3: it answers with the later view, and does not freeze."""
     ahead = choice("b", "F C1 C2")
     later = tuple(views("F C1 C2").values())[1:]
 
@@ -342,7 +342,7 @@ def test_a_member_that_knows_a_later_view_answers_with_that_one() -> None:
 
 
 def test_a_store_that_missed_several_views_learns_them_in_one_message() -> None:
-    """The last one is its tip then."""
+    """The last of them is the store's tip afterwards."""
     later = tuple(views("F C1 C2").values())[1:]
 
     step = choice("a").receive("b", Chosen(V.id, later))
@@ -358,7 +358,7 @@ def test_a_second_successor_is_never_learned() -> None:
 
 
 def test_a_second_view_in_one_ballot_is_refused() -> None:
-    """A ballot is one store's attempt, for one view."""
+    """A ballot is the attempt of one store, for one view."""
     voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
 
     with pytest.raises(Malformed, match="view of one ballot"):
@@ -366,7 +366,7 @@ def test_a_second_view_in_one_ballot_is_refused() -> None:
 
 
 def test_a_view_that_cannot_follow_is_not_accepted() -> None:
-    """A chosen view that no lineage takes would be the end of the cluster."""
+    """If a chosen view fitted no lineage, the cluster could not go on."""
     odd = change(V, members=V.members, position=Position("x", 1), activated=True, nonce="n", time=0)
 
     with pytest.raises(Malformed, match="position"):
@@ -374,7 +374,7 @@ def test_a_view_that_cannot_follow_is_not_accepted() -> None:
 
 
 def test_an_answer_that_tells_of_a_view_that_cannot_follow_is_refused() -> None:
-    """3.3: also before a majority has answered, or it would bind the ballot and end it."""
+    """3.3: it is refused even before a majority has answered; else it would bind the ballot."""
     begun = choice("a", FIVE).begin().choice
 
     with pytest.raises(Malformed, match="parent"):
@@ -382,7 +382,7 @@ def test_an_answer_that_tells_of_a_view_that_cannot_follow_is_refused() -> None:
 
 
 def test_a_parent_that_is_not_known_is_told_to_the_host() -> None:
-    """3.3: it first learns V; or it is of another chain."""
+    """3.3: the host must first learn V, or the parent is of another chain."""
     behind = choice("b")
     message = Prepare(A.id, ballot("1a"))
 
@@ -390,7 +390,7 @@ def test_a_parent_that_is_not_known_is_told_to_the_host() -> None:
 
 
 def test_an_answer_that_comes_after_the_choice_changes_nothing() -> None:
-    """It was about the former tip."""
+    """The answer is about the former tip."""
     ahead = choice("a", "F C1")
 
     for message in (
@@ -406,7 +406,7 @@ def test_an_answer_that_comes_after_the_choice_changes_nothing() -> None:
 
 
 def test_a_founding_needs_the_answers_of_all_configured_electors() -> None:
-    """I3, and the lost disk: a member without its store looks like a new one."""
+    """I3, and the lost disk: a member without its store looks like a new member."""
     begun = choice("a", "").begin().choice
 
     two = begun.receive("b", Promise(None, ballot("1a"), seat("b"), None))
@@ -426,7 +426,7 @@ def test_a_founding_view_is_chosen_by_a_majority_of_its_own_electors() -> None:
 
 
 def test_a_founding_view_has_no_electors_that_are_not_configured() -> None:
-    """A member that is not configured cannot be counted on."""
+    """A member that is not configured as an elector must not be counted on."""
     narrow = evolve(choice("b", ""), founders=frozenset("ab"))
 
     with pytest.raises(Malformed, match="electors of a FOUND"):
@@ -434,13 +434,13 @@ def test_a_founding_view_has_no_electors_that_are_not_configured() -> None:
 
 
 def test_a_member_that_is_not_configured_founds_nothing() -> None:
-    """It asks to be taken in later."""
+    """It asks later to be taken in."""
     with pytest.raises(MisuseError, match="may not propose"):
         choice("d", "").begin()
 
 
 def test_losing_a_ballot_to_an_accept_is_reported() -> None:
-    """The later proposer's `Prepare` may be lost on the way here."""
+    """The `Prepare` of the later proposer may have been lost."""
     begun = choice("a").begin().choice
 
     step = begun.receive("b", Accept(V.id, ballot("1b"), B))
@@ -450,7 +450,7 @@ def test_losing_a_ballot_to_an_accept_is_reported() -> None:
 
 
 def test_only_those_that_came_later_are_asked_again_for_their_votes() -> None:
-    """3.3: and of these only members that vote, and have not voted."""
+    """3.3: of those, only members that vote and have not voted are asked."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
     accept = Accept(V.id, ballot("1a"), A)
@@ -461,7 +461,7 @@ def test_only_those_that_came_later_are_asked_again_for_their_votes() -> None:
 
 
 def test_a_member_that_has_voted_is_not_asked_again() -> None:
-    """3.3: two of five have; a third one is missing."""
+    """3.3: a and b have voted; one more vote of five is missing, so c, d and e are asked."""
     begun = choice("a", FIVE).begin().choice
     for name in "bc":
         begun = begun.receive(name, Promise(begun.parent, ballot("1a"), seat(name), None)).choice
@@ -474,14 +474,14 @@ def test_a_member_that_has_voted_is_not_asked_again() -> None:
 
 
 def test_a_member_that_has_no_ballot_of_its_own_asks_none() -> None:
-    """3.3: none was begun, or it was outbid."""
+    """3.3: it has begun no ballot, or its ballot was outbid."""
     assert Step(choice("a")) == choice("a").ask("bc")
     outbid = choice("a").begin().choice.receive("b", asked("1b")).choice
     assert Step(outbid) == outbid.ask("bc")
 
 
 def test_a_member_that_accepted_a_view_accepts_another_one_in_a_later_ballot() -> None:
-    """3.3: its proposer has asked a majority, and none of those had accepted the first one."""
+    """3.3: c has asked a majority, and no member of that had accepted the first view."""
     voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
 
     step = voted.receive("c", Accept(V.id, ballot("2c"), B))
@@ -491,7 +491,7 @@ def test_a_member_that_accepted_a_view_accepts_another_one_in_a_later_ballot() -
 
 
 def test_a_refusal_of_an_earlier_ballot_does_not_end_the_own_one() -> None:
-    """3.3: it is late: the own ballot is later than the one c had promised."""
+    """3.3: the refusal is late: its ballot is earlier than the present one."""
     begun = choice("a").begin().choice
     again = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
 
@@ -499,7 +499,7 @@ def test_a_refusal_of_an_earlier_ballot_does_not_end_the_own_one() -> None:
 
 
 def test_votes_in_a_ballot_that_has_proposed_nothing_choose_nothing() -> None:
-    """3.3: no correct member sends them; and nothing ends for it."""
+    """3.3: no correct member sends such votes, and they do not end the ballot."""
     begun = choice("a").begin().choice
     for name in "bc":
         step = begun.receive(name, Voted(V.id, ballot("1a"), seat(name)))
@@ -512,7 +512,7 @@ def test_votes_in_a_ballot_that_has_proposed_nothing_choose_nothing() -> None:
 
 
 def test_a_member_that_does_not_vote_accepts_nothing_of_its_own() -> None:
-    """3.3: a leaves, and has b and c found the cluster; its record says nothing of their view."""
+    """3.3: a leaves, and lets b and c found the cluster; a's record does not have their view."""
     begun = choice("a", "").begin().choice
     for name in "bc":
         begun = begun.receive(name, Promise(None, ballot("1a"), seat(name), None)).choice

@@ -1,4 +1,4 @@
-"""The answer of a store that knows a chain to another whose chain ends somewhere on it."""
+"""What a store tells another store whose chain ends somewhere on its own chain."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def _store(chain: Lineage) -> StoreRecord:
     [
         ("C1", 4, "C2 C3", False),
         ("C3", 4, "", False),
-        # The oldest kept view names its parent, so that one is known, too.
+        # The oldest kept view names its parent, so the parent's id is known, too.
         ("C1", 2, "C2 C3", False),
         ("C2", 2, "C3", False),
-        # The initial signature shows where the rest belongs.
+        # The initial signature shows where the kept views belong.
         ("F", 2, "C2 C3", True),
         ("", 2, "C2 C3", True),
         ("", 4, "F C1 C2 C3", False),
@@ -35,7 +35,7 @@ def _store(chain: Lineage) -> StoreRecord:
 def test_a_store_is_told_what_goes_on_where_its_own_chain_ends(
     tip: str, keep: int, told: str, is_shown: bool
 ) -> None:
-    """3.1: and as far as that is seen."""
+    """3.1: this goes as far as the kept views and the initial signature show it."""
     known = lineage(CHAIN, keep=keep)
     there = views(CHAIN)
     parent = there[tip].id if tip else None
@@ -47,14 +47,14 @@ def test_a_store_is_told_what_goes_on_where_its_own_chain_ends(
 
 
 def test_a_member_that_ends_in_what_is_forgotten_is_told_nothing() -> None:
-    """3.1: the views that would show that its chain continues here are not known any more."""
+    """3.1: the views that would show that its chain continues here are forgotten."""
     there = views(CHAIN)
 
     assert Chosen.telling("b", there["C1"].id, 2, _store(lineage(CHAIN, keep=1))) is None
 
 
 def test_it_is_told_of_frames_in_the_last_of_them() -> None:
-    """3.6: a store that was ready there and does not know it is an older copy."""
+    """3.6: a store that was ready in that view and does not know it is an older copy."""
     there = views(CHAIN)
     whole = _store(lineage(CHAIN))
     ends = (None, Position(there["C2"].id, 4), Position(there["C3"].id, 5))

@@ -1,4 +1,4 @@
-"""The common part of both ways to choose, and the register's own."""
+"""The common part of both ways to choose a view, and the way with a register."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def behind(tip: View, members: str, electors: str) -> View:
 
 
 def test_members_and_electors_are_asked() -> None:
-    """3.3: members report their data, electors choose; a member that founded may be gone."""
+    """3.3: members report their data, and electors choose; they need not be the same."""
     asks = evolve(choice("a"), record=StoreRecord(store_id="a'", lineage=parted()))
 
     assert ["b", "c", "d", "e"] == [to for to, _ in sent(asks.begin())]
 
 
 def test_a_promise_that_comes_after_the_proposal_changes_nothing() -> None:
-    """3.3: a majority has promised; a later one's acceptance is of an earlier ballot."""
+    """3.3: a majority has promised; a later promise can only tell of an earlier ballot."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
 
@@ -72,7 +72,7 @@ def test_a_promise_that_comes_after_the_proposal_changes_nothing() -> None:
 
 
 def test_a_view_that_does_not_fit_is_not_proposed() -> None:
-    """Before any member accepts it: a chosen view that no lineage can take would be the end."""
+    """It is checked before any member accepts it: a chosen view must fit all lineages."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
     with pytest.raises(Malformed, match="parent"):
@@ -80,7 +80,7 @@ def test_a_view_that_does_not_fit_is_not_proposed() -> None:
 
 
 def test_behind_a_new_view_ballots_begin_anew() -> None:
-    """3.3: a later ballot that was heard of was about the former tip."""
+    """3.3: the later ballot that it heard of was about the former tip."""
     begun = choice("a").begin().choice
     refused = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice
 
@@ -90,7 +90,7 @@ def test_behind_a_new_view_ballots_begin_anew() -> None:
 
 
 def test_a_vote_counts_for_its_sender() -> None:
-    """b speaks for c: two votes of one member would choose a view."""
+    """Here b speaks for c; two votes of one member would choose a view."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
 
@@ -99,7 +99,7 @@ def test_a_vote_counts_for_its_sender() -> None:
 
 
 def test_a_proposal_that_comes_back_does_not_end_its_own_ballot() -> None:
-    """A member that accepts in a ballot of its own continues counting; in another's it has lost."""
+    """Its own proposal does not end its ballot, but an `Accept` of another ballot does."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
     own = asks.receive("a", Accept(V.id, ballot("1a"), A))
@@ -115,7 +115,7 @@ def test_a_proposal_that_comes_back_does_not_end_its_own_ballot() -> None:
 def test_a_member_that_asks_from_the_beginning_is_told_also_what_begins_later(
     known: str, number: int
 ) -> None:
-    """3.2: the initial signature shows where the first views that are kept belong."""
+    """3.2: the initial signature shows where the first kept views belong."""
     late = lineage("F C1 C2 C3", keep=2)
     knows = evolve(choice("b"), record=StoreRecord(store_id="b'", lineage=late))
     tip = lineage(known).tip
@@ -129,7 +129,7 @@ def test_a_member_that_asks_from_the_beginning_is_told_also_what_begins_later(
 
 
 def test_a_chain_with_a_gap_is_not_learned() -> None:
-    """3.2: without the initial signature nothing shows that it continues where ours ends."""
+    """3.2: without the initial signature nothing shows that these views continue our chain."""
     late = lineage("F C1 C2 C3", keep=2)
 
     for known in ("", "F"):
@@ -147,7 +147,7 @@ def outside(member: str, chain: Lineage | None = None) -> OutsideChoice:
 
 
 def test_a_member_that_may_not_propose_asks_no_register() -> None:
-    """3.7: of an open view only its members; active ones look at a newcomer first."""
+    """3.7: on an open view only members propose; active members look at a newcomer first."""
     with pytest.raises(MisuseError, match="may not propose"):
         outside("d").begin()
     with pytest.raises(MisuseError, match="may not propose"):
@@ -169,7 +169,7 @@ def test_the_members_of_a_chosen_view_hear_of_it_with_a_vote_or_without() -> Non
 
 
 def test_a_register_is_asked_for_no_view_that_does_not_fit() -> None:
-    """3.7: it knows one successor and nothing of views: its entries stand for ever."""
+    """3.7: the register checks no view, and keeps what it has set for ever."""
     asks = outside("a", parted()).begin().choice
 
     with pytest.raises(Malformed, match="parent"):
@@ -177,7 +177,7 @@ def test_a_register_is_asked_for_no_view_that_does_not_fit() -> None:
 
 
 def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
-    """3.7: it is known here, and all were told."""
+    """3.7: that view is known here, and all were told."""
     chain = parted()
     knows = outside("a", chain)
 
@@ -187,7 +187,7 @@ def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
 
 
 def test_a_member_that_knows_a_later_view_answers_with_that_one_with_a_register_too() -> None:
-    """3.7: and does not freeze."""
+    """3.7: it does not freeze."""
     chain = parted()
     first, tip = chain.views
     knows = outside("b", chain)
@@ -198,7 +198,7 @@ def test_a_member_that_knows_a_later_view_answers_with_that_one_with_a_register_
 
 
 def test_a_register_is_asked_once_in_an_attempt() -> None:
-    """3.7: the proposal does not change, whichever member answers after it."""
+    """3.7: the proposal does not change, whichever members answer later."""
     chain = parted()
     assert chain.tip is not None
     view = behind(chain.tip, "abc", "cde")
@@ -214,7 +214,7 @@ def test_a_register_is_asked_once_in_an_attempt() -> None:
 
 
 def test_the_freeze_is_durable_before_a_register_is_asked() -> None:
-    """3.7: a member that is started again has answered, too."""
+    """3.7: the answer also holds for a member that is started again."""
     step = outside("a", parted()).begin()
 
     assert step.choice.is_frozen
@@ -224,7 +224,7 @@ def test_the_freeze_is_durable_before_a_register_is_asked() -> None:
 
 
 def test_a_proposer_without_a_vote_proposes_nothing_that_does_not_fit() -> None:
-    """Its own acceptance would show it; without one nothing else does."""
+    """A vote of its own would show that the view does not fit; without a vote this check does."""
     record = StoreRecord(store_id="a'", lineage=parted())
     asks = evolve(choice("a"), record=record).begin().choice
     tip = record.tip
@@ -241,14 +241,14 @@ def test_a_proposer_without_a_vote_proposes_nothing_that_does_not_fit() -> None:
 
 @pytest.mark.parametrize(("names", "expected"), [("ab", True), ("ax", False)])
 def test_only_founders_found(names: str, expected: bool) -> None:
-    """I3: two of three; x is none of them."""
+    """I3: two of three electors must answer; x is no elector."""
     founding = evolve(outside("a"), found_with=2)
 
     assert expected is founding._founders_answered(seats(names))
 
 
 def test_a_founding_with_a_register_needs_the_answers_of_all_founders() -> None:
-    """3.7: which stores there are is unknown before it, register or not."""
+    """3.7: before the founding it is unknown which stores there are, with a register or without."""
     steps = [outside("a").begin()]
     for name in "bc":
         (voter,) = seats(name)
@@ -259,7 +259,7 @@ def test_a_founding_with_a_register_needs_the_answers_of_all_founders() -> None:
 
 
 def test_an_answer_in_the_name_of_another_is_refused_with_a_register_too() -> None:
-    """3.7: the sources must have answered, each for itself."""
+    """3.7: each source must answer for itself."""
     begun = outside("a").begin().choice
     (c,) = seats("c")
 
@@ -268,7 +268,7 @@ def test_an_answer_in_the_name_of_another_is_refused_with_a_register_too() -> No
 
 
 def test_a_view_right_behind_the_tip_is_added_to_what_is_known() -> None:
-    """3.2: the initial signature is for a store from which the first views are forgotten."""
+    """3.2: the initial signature matters only to a store that does not know the first views."""
     step = choice("a").receive("b", Chosen(V.id, (A,), V.id))
 
     assert (V, A) == step.choice.record.lineage.views

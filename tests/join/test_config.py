@@ -39,7 +39,7 @@ def test_a_member_has_a_name() -> None:
     ("electors", "least"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (6, 4), (7, 5), (8, 6), (9, 6)]
 )
 def test_founders_that_could_found_two_clusters_are_refused(electors: int, least: int) -> None:
-    """The names that are asked must meet a majority of those that a FOUND names."""
+    """The founders that are asked must share a member with a majority of an earlier FOUND."""
     names = "abcdefghi"[:electors]
     for few in range(1, least):
         with pytest.raises(MisuseError, match=f"found_with is {few}"):

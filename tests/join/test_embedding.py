@@ -13,7 +13,7 @@ EXAMPLE = ROOT / "docs" / "examples" / "embedded.py"
 
 
 def test_the_example_founds_closes_and_restarts_a_cluster() -> None:
-    """A life of three processes, twice: all serve, and all stores are clean at the end."""
+    """Three processes live twice: all serve, and all stores are clean at the end."""
     ran = subprocess.run(
         [sys.executable, str(EXAMPLE)], check=False, cwd=ROOT, capture_output=True, text=True
     )
@@ -28,7 +28,7 @@ def test_the_example_founds_closes_and_restarts_a_cluster() -> None:
 
 
 def test_the_example_has_less_than_60_lines() -> None:
-    """Lines of code: without blank ones, comments and docstrings."""
+    """Blank lines, comments and docstrings do not count."""
     assert len(code_lines(EXAMPLE.read_text("utf-8"))) < 60
 
 

@@ -1,4 +1,4 @@
-"""The fixpoint after each event, and the facts that it depends on."""
+"""Settling after each event, and the facts that it depends on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEARD = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
 def test_a_member_that_was_ready_has_the_options_of_the_view(
     options: str, is_ready: bool, expected: bool
 ) -> None:
-    """I2: it was asked with them before it became ready; no member asks a member that runs."""
+    """I2: options are compared before a member becomes ready; a running member is not asked."""
     chain = lineage("F C", options=options)
     assert chain.tip is not None
 
@@ -35,14 +35,14 @@ def test_a_member_that_was_ready_has_the_options_of_the_view(
 
 @pytest.mark.parametrize(("at", "expected"), [("C1.6", True), ("F.6", False), ("C1.7", False)])
 def test_a_member_that_is_where_the_view_starts_has_its_data(at: str, expected: bool) -> None:
-    """I7: the very frame; one of its number may be of a tail that was dropped."""
+    """I7: it must have the very frame; a frame of the same number may be of a dropped tail."""
     chain = "F C1@F.5 C2@C1.6"
 
     assert expected is facts(draft(chain, position=position(at, chain))).has_data
 
 
 def test_a_member_that_is_ready_anew_is_active_at_once_where_the_others_were_first() -> None:
-    """I8: ready in the view before, it is in the same phase; nothing else will be told."""
+    """I8: it was ready in the view before, so its phase does not change, and no event follows."""
     m = draft(OURS, phase=Phase.READY, observations=HEARD)
 
     settle(m, 0.0)
@@ -52,7 +52,7 @@ def test_a_member_that_is_ready_anew_is_active_at_once_where_the_others_were_fir
 
 
 def test_a_member_that_waits_for_nothing_has_no_patience_to_lose() -> None:
-    """A deadline of a former wait would begin a ballot of the next one before its time."""
+    """A deadline that is left over would begin the next ballot before its time."""
     assert OURS.tip is not None
     m = draft(
         OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, observations=HEARD, patience_until=5.0
@@ -71,7 +71,7 @@ def test_a_member_that_waits_for_nothing_has_no_patience_to_lose() -> None:
 def test_without_heartbeats_no_member_asks_the_register_again(
     options: dict[str, object], expected: bool
 ) -> None:
-    """3.7: no answer is awaited, so a member that hears none serves on."""
+    """3.7: no answer is awaited, so a member that hears nothing serves on."""
     m = draft("F C", options={"outside": True, **options})
 
     assert expected is facts(m).hears_majority
@@ -89,7 +89,7 @@ def test_a_member_that_was_left_in_an_update_has_no_data() -> None:
 
 
 def test_a_member_that_is_fed_names_no_member_that_it_waits_for() -> None:
-    """I7: it takes as long as there is data; no operator need look."""
+    """I7: an update takes as long as there is data, and no operator need look at it."""
     chain = lineage("F C@F.5", options=OPTIONS)
     m = draft(chain, phase=Phase.UPDATING, observations=Observations(in_reach=frozenset("bc")))
     settle(m, 0.0)
@@ -108,14 +108,14 @@ def test_a_member_that_is_fed_names_no_member_that_it_waits_for() -> None:
         ("F C", "b", False, False),
         ("F C", "", False, True),
         ("F C", "", True, False),
-        # All are stopped; the others may need its store to start again.
+        # The cluster is closed, and the others may need its store to start again.
         ("F X", "", False, False),
     ],
 )
 def test_a_member_that_is_to_leave_and_hears_no_majority_leaves_alone(
     chain: str, names: str, outside: bool, expected: bool
 ) -> None:
-    """S2: no member chooses a view without it; a register outside does."""
+    """S2: no member can choose a view without it; an outside register can."""
     m = draft(
         chain,
         leaves=True,
@@ -127,7 +127,7 @@ def test_a_member_that_is_to_leave_and_hears_no_majority_leaves_alone(
 
 
 def test_a_member_that_has_stopped_asks_for_no_tick() -> None:
-    """A host would call it at that time, for nothing."""
+    """A host would call `tick` for nothing."""
     m = draft(OURS, is_done=True)
 
     settle(m, 0.0)
@@ -136,7 +136,7 @@ def test_a_member_that_has_stopped_asks_for_no_tick() -> None:
 
 
 def test_a_member_that_is_patient_says_nothing_until_that_has_ended() -> None:
-    """It hears no member, and must give b and c up: it reports its obstacle then."""
+    """It hears no member and must give b and c up; it reports its obstacle once patience ends."""
     assert OURS.tip is not None
     m = draft(
         OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, observations=Observations(ready=seats("bc"))

@@ -1,4 +1,4 @@
-"""The frames that may be written, and the effects of durable ones."""
+"""Which frames may be written, and what durable frames change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIP = views("F C@F.3")["C"]
 
 
 def member(**more: object) -> StepContext:
-    """Return a member that is ready in the tip, with its three frames from before."""
+    """Return a member that is ready in the tip, and has the three frames before the tip."""
     return draft(
         "F C@F.3", **{"position": TIP.position, "held": TIP.id, "ready_in": TIP.id, **more}
     )
@@ -38,7 +38,7 @@ def member(**more: object) -> StepContext:
 def test_a_frame_is_taken_where_it_is_the_next_one_of_a_view_it_is_ready_in(
     more: dict[str, object], view: str, seq: int, expected: FrameVerdict
 ) -> None:
-    """3.5: and as long as its answer to a ballot does not count."""
+    """3.5: it must not be frozen, either."""
     assert expected is may_append(member(**more), views("F C@F.3")[view].id, seq)
 
 
@@ -51,7 +51,7 @@ def test_nothing_is_taken_where_there_is_no_view() -> None:
 
 
 def test_frames_in_a_row_are_told_at_once() -> None:
-    """3.2: the record is not written for them; the journal of frames knows."""
+    """3.2: the record is not written for frames; their journal has the position."""
     m = member()
 
     appended(m, TIP.id, 6, 4)

@@ -1,4 +1,4 @@
-"""A member's answers to a hello, and members that cannot be in one cluster."""
+"""A member's answers to a hello, and members that can never be in one cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def held_of(chain: Lineage) -> ViewId | None:
 
 
 def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello:
-    """Return the hello of `d`, which knows this chain and has none of its data."""
+    """Return the hello of `d`, whose store knows this chain but has none of its data."""
     said = Answer(seat=D, options="options", update_unfinished=True, **status)  # type: ignore[arg-type]
     tip = chain.tip
     assert tip is not None
@@ -36,7 +36,7 @@ def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello
 
 @pytest.mark.parametrize(("chain", "hears"), [("", "bc"), ("F C:bc", "bc"), ("F C", "")])
 def test_only_a_newcomer_says_which_members_it_hears(chain: str, hears: str) -> None:
-    """3.4: in a view with it each would have to hear it; a member of one is asked by a ballot."""
+    """3.4: in a view, a newcomer must hear each member; a member tells this in a ballot."""
     m = draft(chain, observations=Observations(in_reach=frozenset("bc")))
 
     assert frozenset(hears) == say_hello(m).hears
@@ -54,7 +54,7 @@ def test_a_member_that_serves_has_a_newcomer_updated(phase: Phase, expected: boo
 
 @pytest.mark.parametrize(("picture", "expected"), [("F C", True), ("F C:bc", False)])
 def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: bool) -> None:
-    """J2: one that has the data of the view comes in by the next one, which its members propose."""
+    """J2: a newcomer with the view's data comes in by the next view, which its members propose."""
     chain = lineage(picture)
     m = draft(chain, observations=Observations(in_reach=frozenset("bcd")), held=held_of(chain))
 
@@ -69,7 +69,7 @@ def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: b
 def test_a_guest_that_does_not_hear_all_is_none_any_more(
     chain: str, hears: str, kept: bool
 ) -> None:
-    """3.4: in a view with both, each would give the other up; behind a CLOSE no member comes in."""
+    """3.4: in one view, the two would give each other up; after a CLOSE no member comes in."""
     known = lineage(chain)
     heard = Observations(in_reach=frozenset("bcd"), guests=frozenset({D}))
     m = draft(known, phase=Phase.ACTIVE, was_active=True, observations=heard, held=held_of(known))
@@ -86,7 +86,7 @@ def test_a_guest_that_does_not_hear_all_is_none_any_more(
 def test_a_member_that_ran_on_shows_that_the_view_ran(
     chain: str, ran_on: bool, expected: bool
 ) -> None:
-    """S2: a CLOSE behind it is then meant for this member, too."""
+    """S2: a CLOSE after this view is then meant for this member, too."""
     m = draft(CHAIN, held=held_of(CHAIN))
 
     hear_hello(m, 0.0, "d", hello(lineage(chain), ran_on=ran_on))
@@ -95,7 +95,7 @@ def test_a_member_that_ran_on_shows_that_the_view_ran(
 
 
 def test_a_member_that_ran_on_to_a_close_shows_no_later_view() -> None:
-    """S2: it ran before; a member that was started behind the CLOSE takes part in the restart."""
+    """S2: it ran before the CLOSE; a member that was started after it takes part in the restart."""
     closed = lineage("F X")
     m = draft(closed)
 
@@ -105,7 +105,7 @@ def test_a_member_that_ran_on_to_a_close_shows_no_later_view() -> None:
 
 
 def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> None:
-    """J3: d was configured with b and c, which are strangers; e is an elector of the view."""
+    """J3: d is configured as the only elector, but the view's members b and c still count."""
     first = CHAIN.tip
     assert first is not None
     tip = change(
@@ -133,7 +133,7 @@ def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> No
 
 
 def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
-    """3.4: its vote is missed, whichever names are configured."""
+    """3.4: its vote is missing, whichever names are configured."""
     m = draft("F C:ab")
     m.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("ab")))
 
@@ -143,7 +143,7 @@ def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
 
 
 def test_a_member_that_does_not_vote_may_take_in_a_newcomer() -> None:
-    """J3: so it stops only if that one refuses it, too; c is away."""
+    """J3: so the newcomer stops only when d refuses it, too; c is away."""
     first = CHAIN.tip
     assert first is not None
     tip = change(first, members=seats("bd"), position=None, activated=True, nonce="-", time=0)
@@ -159,7 +159,7 @@ def test_a_member_that_does_not_vote_may_take_in_a_newcomer() -> None:
 @pytest.mark.parametrize("chain", ["", "F X"])
 @pytest.mark.parametrize(("peer", "expected"), [("b", True), ("x", False)])
 def test_a_stray_store_stops_no_member_that_waits(chain: str, peer: str, expected: bool) -> None:
-    """J3: of an elector it does: without it no view can be chosen; x is none, and no member."""
+    """J3: an elector's store does, because without it no view can be chosen; x is no elector."""
     m = draft(chain)
 
     hear_refused(m, peer, Refused(Reason.WRONG_STORE, "x", "y"))
@@ -172,7 +172,7 @@ def test_a_stray_store_stops_no_member_that_waits(chain: str, peer: str, expecte
     ("phase", "reason", "expected"),
     [
         (Phase.READY, Reason.WRONG_STORE, True),
-        # A running view is not disturbed, and options may be mended by a restart.
+        # A running view is not disturbed, and a restart may correct options.
         (Phase.ACTIVE, Reason.WRONG_STORE, False),
         (Phase.READY, Reason.OPTIONS_DIFFER, False),
     ],
@@ -189,7 +189,7 @@ def test_a_member_stops_where_it_would_wait_for_strangers_for_ever(
 
 
 def test_a_hello_shows_a_member_that_its_own_disk_is_an_older_copy() -> None:
-    """3.6: b has a frame of the view, in which a must have been ready, and was not by its disk."""
+    """3.6: b has a frame of the view; so a was ready in it, but its disk does not say so."""
     first = CHAIN.id_at(1)
     tip = CHAIN.tip
     assert tip is not None
@@ -206,7 +206,7 @@ def test_a_hello_shows_a_member_that_its_own_disk_is_an_older_copy() -> None:
 
 @pytest.mark.parametrize(("other_tip", "expected"), [(False, True), (True, False)])
 def test_that_a_view_was_active_is_said_of_the_own_tip(other_tip: bool, expected: bool) -> None:
-    """3.6: the word is about the tip of its sender."""
+    """3.6: `was_active` is about the sender's tip."""
     chain, first = lineage("F:ab C:ab"), lineage("F:ab")
     (b,) = seats("b")
     m = draft(first, observations=Observations(in_reach=frozenset("b")))

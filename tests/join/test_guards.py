@@ -1,6 +1,6 @@
-"""Guards that only rare runs need: the error without each, in as few steps as it takes.
+"""Guards that only rare runs need: the error without each guard, in as few steps as possible.
 
-No small world reaches these; each was found by changing the rule and seeing nothing notice.
+No small world reaches these errors.  Each guard was found by changing it while no test failed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tests.join.test_choice import A, B, V, ballot, choice, promise, seat, sent
 
 
 def hears(bus: Bus, name: str, sender: str, message: JoinMessage) -> Host:
-    """Deliver this to one member alone, before all that is on its way."""
+    """Deliver this message to one member only, before all that are under way."""
     host = bus[name]
     host.hear(Envelope(sender, name, encode(message)))
     return host
@@ -57,7 +57,7 @@ def asked_for(host: Host, kind: type) -> int:
 def test_a_ballot_begins_with_what_its_store_has_accepted_itself() -> None:
     """3.3: a majority may have accepted it, and the proposer's own vote may be one of them.
 
-    a and b accept A, and the member that counted them is gone; a asks c, which has accepted
+    a and b accept A, and the member that counted their votes is gone.  a asks c, which has accepted
     nothing.
     """
     voted = choice("a").receive("b", Accept(V.id, ballot("1b"), A)).choice
@@ -68,7 +68,7 @@ def test_a_ballot_begins_with_what_its_store_has_accepted_itself() -> None:
 
 
 def test_a_promise_of_an_earlier_ballot_does_not_count() -> None:
-    """b promised ballot 1 alone: of what it accepts before ballot 5, that promise tells nothing."""
+    """b promised only ballot 1; that does not show what b accepts before ballot 5."""
     begun = choice("a").begin().choice
     again = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
 
@@ -79,7 +79,7 @@ def test_a_promise_of_an_earlier_ballot_does_not_count() -> None:
 
 
 def test_a_vote_of_an_earlier_ballot_does_not_count() -> None:
-    """Ballot 1 of a is lost to c; b's vote for it is late, and a has proposed in ballot 5."""
+    """The ballot 1 of a is outbid by c; b's vote in it comes late, while a is in ballot 5."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
     again = proposed.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
@@ -93,7 +93,7 @@ def test_a_vote_of_an_earlier_ballot_does_not_count() -> None:
 
 
 def test_a_vote_for_another_ones_ballot_chooses_nothing() -> None:
-    """The same in the ballot of a rival: b's vote is for B, and a has proposed A."""
+    """The vote is in a rival's ballot: b votes for B, while a has proposed A."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
     proposed = asks.propose(A).choice
 
@@ -128,7 +128,7 @@ def test_an_update_that_a_new_view_ends_is_begun_anew() -> None:
 
 
 def test_a_member_that_is_not_ready_serves_no_update() -> None:
-    """I7: its own data may be elsewhere; here it was stopped, and knows the view from its disk."""
+    """I7: its own data may end elsewhere; c was restarted, and knows the view from its disk."""
     bus = cluster()
     view = bus["c"].member.view
     assert view is not None
@@ -142,7 +142,7 @@ def test_a_member_that_is_not_ready_serves_no_update() -> None:
 
 
 def test_no_update_is_begun_while_the_own_answer_counts() -> None:
-    """3.3: one that answers freezes, and its data stands still; also that of one that joins."""
+    """3.3: a member that answers freezes, and its data stands still, even while it joins."""
     bus = cluster()
     view = bus["a"].member.view
     assert view is not None
@@ -165,7 +165,7 @@ def test_no_update_is_begun_while_the_own_answer_counts() -> None:
 
 
 def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
-    """A member that says so is waited for, as one that finishes the ballot of a newcomer."""
+    """Others wait for a member that says that it ran on, until it has finished a ballot."""
     bus = Bus()
     bus.start(config("a"))
 
@@ -176,7 +176,7 @@ def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
 def test_readiness_does_not_survive_the_freeze() -> None:
     """3.3: a member that is frozen becomes neither ready nor active in this view any more.
 
-    Its observations of the others in it count for nothing, so states that differ in it are one.
+    Which others are ready does not matter any more, so states that differ only in that are equal.
     """
     bus = cluster()
     tip = bus["a"].member.view
@@ -194,7 +194,7 @@ def test_readiness_does_not_survive_the_freeze() -> None:
 
 
 def test_a_newcomer_with_other_options_is_refused_whomever_it_hears() -> None:
-    """I2: that it does not hear all of us would pass, and its options do not."""
+    """I2: that it does not hear all members may change, but its options do not."""
     row = Newcomer(is_open=True, has_options=False, is_apart=True)
 
     assert Admit.REFUSE is admission().choose((row,), 0).outcome
@@ -202,7 +202,7 @@ def test_a_newcomer_with_other_options_is_refused_whomever_it_hears() -> None:
 
 
 def test_a_guest_whose_answer_is_lost_is_taken_in_all_the_same() -> None:
-    """J2: it was looked at when it said hello; the view can feed it later."""
+    """J2: it was judged when it said hello, and can be fed in the view."""
     bus = cluster()
     first = bus["a"].member.view
 
@@ -223,7 +223,7 @@ def _is_promise_of(name: str, envelope: Envelope) -> bool:
 
 
 def test_a_member_that_hears_a_majority_again_serves_once_the_view_is_confirmed() -> None:
-    """3.9: a connection says nothing; the other one may have gone on meanwhile."""
+    """3.9: a connection proves nothing; the peer may have gone on meanwhile."""
     bus = cluster()
     bus.partition("a", "b", "c")
     host = bus["a"]
@@ -240,7 +240,7 @@ def test_a_member_that_hears_a_majority_again_serves_once_the_view_is_confirmed(
 
 
 def test_an_answer_from_before_the_connection_was_lost_confirms_nothing() -> None:
-    """3.9: numbers tell which question it answers."""
+    """3.9: its number shows which question it answers."""
     bus = cluster()
     bus.partition("a", "b", "c")
     host = bus["a"]
@@ -257,7 +257,7 @@ def test_an_answer_from_before_the_connection_was_lost_confirms_nothing() -> Non
 
 
 def test_a_member_that_cannot_confirm_is_heard_by_its_connection() -> None:
-    """3.9: one of an earlier version is asked nothing, as before."""
+    """3.9: a member of an earlier version is not asked; as before, its connection is enough."""
     bus = cluster()
     bus.partition("a", "b", "c")
 
@@ -270,9 +270,9 @@ def test_a_member_that_cannot_confirm_is_heard_by_its_connection() -> None:
 
 
 def test_a_member_that_keeps_nothing_waits_for_a_store_and_stops_none_over_options() -> None:
-    """3.4: a is sure and keeps nothing; the one store here was started with other options.
+    """3.4: a is sure and keeps nothing; the only store here was started with other options.
 
-    It may be started again with those of the view: that nothing fits is no reason to abort.
+    It may be started again with the view's options, so there is no reason to abort.
     """
     sure = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, options="x")
     store = Row(id="b", answered=True, is_elector=True, covers=True, options="y")
@@ -283,7 +283,7 @@ def test_a_member_that_keeps_nothing_waits_for_a_store_and_stops_none_over_optio
 
 
 def test_a_close_waits_for_every_member_of_the_view() -> None:
-    """S2: one that has not answered may still acknowledge; then its store would not be clean."""
+    """S2: a member that has not answered may still acknowledge; its store would not be clean."""
     me = Row(id="a", answered=True, is_member=True, is_elector=True, is_sure=True, closes=True)
     me = evolve(me, fits=True)
     other = Row(id="b", is_member=True)
@@ -293,7 +293,7 @@ def test_a_close_waits_for_every_member_of_the_view() -> None:
 
 
 def test_a_restart_behind_a_close_starts_at_no_other_frame_of_the_same_number() -> None:
-    """P2: nothing was written since; frame 5 of another view is not the frame 5 that was closed."""
+    """P2: nothing was written since; frame 5 of another view is not the closed frame 5."""
     chain = views("F C1@F.5 X1@F.5 R")
     closed, restarted = chain["X1"], chain["R"]
     verify_successor(closed, restarted)
@@ -306,7 +306,7 @@ def test_a_restart_behind_a_close_starts_at_no_other_frame_of_the_same_number() 
 
 
 def test_options_that_differ_stop_members_whatever_their_stores_hold() -> None:
-    """I2 before I6: they can never start together, and say so."""
+    """I2 comes before I6: they can never start together, and report that."""
     one = Row(id="a", answered=True, is_member=True, is_elector=True, options="x")
     two = evolve(one, id="b", options="y")
 
@@ -323,7 +323,7 @@ def test_a_member_that_asks_to_be_left_out_is_not_refused_for_its_options() -> N
 
 
 def test_a_member_that_is_too_far_behind_is_told_nothing() -> None:
-    """3.1: the views that would show that its chain continues in ours are forgotten here."""
+    """3.1: the views that would show that our chain continues its chain are forgotten here."""
     chain = views("F C1 C2 C3 C4")
     lineage = Lineage((chain["C3"], chain["C4"]), chain["F"].id)
     told: list[object] = []
@@ -338,7 +338,7 @@ def test_a_member_that_is_too_far_behind_is_told_nothing() -> None:
 
 
 def test_a_ballot_that_was_given_up_holds_no_member_back() -> None:
-    """3.3: it was outbid, so no member waits for its end."""
+    """3.3: its ballot was outbid, so no member waits for the end of it."""
     held: Any = SimpleNamespace(
         config=SimpleNamespace(member="a", patience=2.0),
         timers=Timers().given_to(10.0, "a"),
@@ -351,7 +351,7 @@ def test_a_ballot_that_was_given_up_holds_no_member_back() -> None:
 
 
 def test_an_older_answer_of_the_register_takes_nothing_from_a_newer_one() -> None:
-    """3.7: answers may overtake each other, and each counts from its asking on."""
+    """3.7: answers may overtake each other, and each counts from the time of its question."""
     bus = Bus()
     for name in "abc":
         bus.start(config(name, outside=True))

@@ -1,4 +1,4 @@
-"""A member's reactions to a heartbeat, and the members that it takes for gone on."""
+"""A member's reactions to a heartbeat, and which members it takes for gone on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.join.pictures import seats, views
 def test_a_member_that_still_waits_for_an_answer_says_hello_again(
     fields: dict[str, object], expected: bool
 ) -> None:
-    """3.5: the hello was lost; a member that waits for nothing of this one is quiet."""
+    """3.5: its hello was lost; a member that does not wait for the sender says nothing."""
     m = draft("F C", **fields)
     tip = views("F C")["C"]
 
@@ -58,7 +58,7 @@ def test_a_heartbeat_says_where_its_member_is_and_whether_it_is_frozen(
 def test_a_member_that_is_behind_is_told_and_what_was_known_of_it_stays(
     beyond: frozenset[Seat],
 ) -> None:
-    """3.9: that it has gone on stays true; a heartbeat from before the tip is an old one, then."""
+    """3.9: that it has gone on stays true, because a heartbeat from before the tip is old."""
     m = draft("F C", observations=Observations(beyond=beyond))
     before = views("F C")["F"]
 
@@ -77,7 +77,7 @@ def test_a_member_that_is_behind_is_told_and_what_was_known_of_it_stays(
 def test_a_member_that_is_ahead_or_elsewhere_or_frozen_has_gone_on(
     word: str, number: int, is_frozen: bool, asks: bool
 ) -> None:
-    """3.5: it counts for no majority; and with a hello it is asked for its views."""
+    """3.5: it counts for no majority, and is asked for its views by a hello."""
     chain = {"C2": "F C C2", "C1": "F C1", "C": "F C"}[word]
     m = draft("F C", phase=Phase.ACTIVE)
 
@@ -100,7 +100,7 @@ def test_a_member_that_is_ahead_or_elsewhere_or_frozen_has_gone_on(
 def test_a_register_is_asked_whether_an_open_view_has_a_successor(
     chain: str, options: dict[str, object], expected: bool
 ) -> None:
-    """3.7: with each heartbeat; behind a CLOSE no client is served, so no member asks."""
+    """3.7: this happens with each heartbeat; after a CLOSE no client is served, so none asks."""
     m = draft(chain, options=options)
 
     read_register(m, 7.0)
@@ -109,7 +109,7 @@ def test_a_register_is_asked_whether_an_open_view_has_a_successor(
 
 
 def test_a_heartbeat_of_another_store_shows_that_the_member_is_not_there() -> None:
-    """3.6: a view that knew its store is given up."""
+    """3.6: a view with the member's old store is given up."""
     m = draft("F C")
 
     hear_heartbeat(m, "b", Heartbeat(views("F C")["C"].id, 2, Seat("b", "other"), False))

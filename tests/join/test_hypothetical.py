@@ -1,4 +1,4 @@
-"""The way that a store has gone, as it is told of it or taken: names of views from the founding."""
+"""A store's path, as it is given or by default: the names of its views from the founding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from joinproto.machine.vocabulary import Status, Store
 @pytest.mark.parametrize(
     ("store", "final", "names", "expected"),
     [
-        # The initial signature is added where it is left out, and so is a clean store's final one.
+        # The initial signature is added if it is left out, and so is a clean store's final one.
         (Store.DIRTY, None, "X V", ("X", "V")),
         (Store.DIRTY, None, "V W", ("X", "V", "W")),
         (Store.DIRTY, None, "X", ("X",)),
@@ -46,7 +46,7 @@ def test_nothing_is_told_of_a_store_without_an_initial_signature() -> None:
 
 
 def test_a_frame_is_in_the_view_of_the_way_that_was_told() -> None:
-    """A view that is named elsewhere is another one, whatever its name."""
+    """A view that the path does not have is another view, whatever its name."""
     status = ChainStatus(
         "a", Store.DIRTY, initial="X", lineage=("X", "V"), position=At("X", 3), has_position=True
     )
@@ -58,7 +58,7 @@ def test_a_frame_is_in_the_view_of_the_way_that_was_told() -> None:
 
 
 def test_a_store_may_have_gone_on_behind_its_final_signature() -> None:
-    """S2: the CLOSE is the view of that name, and not the last one."""
+    """S2: the CLOSE is the view with that name, which need not be the last one."""
     status = ChainStatus("a", Store.DIRTY, initial="X", final="F", lineage=("X", "F", "R"))
     one = HypotheticalView.of((status,))
 
@@ -67,7 +67,7 @@ def test_a_store_may_have_gone_on_behind_its_final_signature() -> None:
 
 
 def test_a_close_starts_where_the_clean_stores_end() -> None:
-    """S2: a member that is dirty and has more has frames that no member acknowledged."""
+    """S2: a dirty member that has more data has frames that no member acknowledged."""
     clean = ChainStatus(
         "a", Store.CLEAN, initial="X", final="F", position=At("X", 3), has_position=True
     )
@@ -79,7 +79,7 @@ def test_a_close_starts_where_the_clean_stores_end() -> None:
 
 
 def test_the_members_of_a_view_are_those_that_know_it() -> None:
-    """Those that vote are members of the FOUND, whether they know a later one or not."""
+    """Electors are members of the FOUND, whether they know a later view or not."""
     status = ChainStatus("a", Store.DIRTY, initial="X", lineage=("X", "V"))
     two = HypotheticalView.of((status, evolve(status, id="b", lineage=("X",))))
     absent = Seat("absent", "absent")
@@ -91,14 +91,14 @@ def test_the_members_of_a_view_are_those_that_know_it() -> None:
 
 
 def test_no_member_was_ready_in_a_close() -> None:
-    """S2: it serves no client, so its store held the view before."""
+    """S2: a CLOSE serves no client, so a store was last ready in the view before it."""
     one = HypotheticalView.of((Status("a", Store.CLEAN, initial="X", final="F"),))
 
     assert ids_of(("X",))[0] == one.answer(0, None).held
 
 
 def test_a_member_that_keeps_nothing_says_so() -> None:
-    """T: it is never clean, wherever its data ends."""
+    """T: such a member is never clean, wherever its data ends."""
     members = HypotheticalView.of((Status("a", Store.NONE), Status("b", Store.EMPTY)))
 
     assert [True, False] == [members.answer(at, None).transient for at in range(2)]

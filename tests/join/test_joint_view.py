@@ -1,6 +1,4 @@
-"""The group of the next view: members that all hear each other; and the group that a proposer
-takes.
-"""
+"""Groups of members that all hear each other, and the group that a proposer takes."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ def apart(*pairs: str) -> CutPairs:
 def test_the_groups_are_all_that_hear_each_other_and_that_no_other_member_may_join(
     them: CutPairs, some: frozenset[str]
 ) -> None:
-    """Held against every subset."""
+    """The result is compared with a look at every subset."""
 
     def hear_each_other(group: frozenset[str]) -> bool:
         return not any(
@@ -68,7 +66,7 @@ def test_the_groups_are_all_that_hear_each_other_and_that_no_other_member_may_jo
     ],
 )
 def test_the_groups_of_a_few(pairs: str, groups: str) -> None:
-    """Each once, and none within another."""
+    """Each group comes once, and none is within another."""
     names = sorted(set(pairs) - {" "})
 
     assert groups.split() == sorted(
@@ -77,7 +75,7 @@ def test_the_groups_of_a_few(pairs: str, groups: str) -> None:
 
 
 def test_so_many_groups_are_looked_at_and_no_more() -> None:
-    """Forty members in pairs that are apart: 2 ** 20 groups, the same ones each time."""
+    """Forty members in twenty pairs that are apart make 2 ** 20 groups."""
     many = [f"{number:02}" for number in range(40)]
     them = CutPairs(frozenset(zip(many[::2], many[1::2], strict=True)))
 
@@ -115,7 +113,7 @@ def tip_of(members: str, electors: str) -> View:
 
 
 def answered(tip: View, members: str, **more: Answer) -> Evidence:
-    """Return the answers of these members, all of which ran on."""
+    """Return the answers of these members; by default each ran on in the tip."""
     answers = [
         more.get(
             name,
@@ -136,12 +134,12 @@ def proposer(me: str, them: CutPairs) -> Proposer:
     [
         (apart(), "abcde"),
         (apart("ac", "ad"), "bcde"),
-        (apart("ab"), "acde"),  # of two equal ones always the same
+        (apart("ab"), "acde"),  # of two equal groups always the same one
         (apart("ac", "ad", "ae", "be"), "bcd"),
     ],
 )
 def test_the_most_that_hear_each_other_are_in_the_view(them: CutPairs, members: str) -> None:
-    """And all electors stay electors: one that is left out comes in when it hears the others."""
+    """All electors stay electors: one that is left out comes in when it hears the others."""
     tip = tip_of("abcde", "abcde")
 
     view = proposer("b", them).view(Kind.CHANGE, answered(tip, "abcde"))
@@ -151,7 +149,7 @@ def test_the_most_that_hear_each_other_are_in_the_view(them: CutPairs, members: 
 
 
 def test_a_proposer_that_keeps_all_that_answer_keeps_those_that_are_apart() -> None:
-    """The rule left out."""
+    """This is the behaviour without the rule."""
     tip = tip_of("abcde", "abcde")
 
     with applied(mutation("apart-kept")):
@@ -161,7 +159,7 @@ def test_a_proposer_that_keeps_all_that_answer_keeps_those_that_are_apart() -> N
 
 
 def test_one_of_them_has_the_data() -> None:
-    """Four hear each other; only `a`, which does not hear most of them, is sure."""
+    """Four members hear each other, but only `a`, which hears just b, is sure."""
     tip = tip_of("abcde", "abcde")
     others = {
         name: Answer(seat=SEATS[name], options=OPTIONS, update_unfinished=True) for name in "bcde"
@@ -175,7 +173,7 @@ def test_one_of_them_has_the_data() -> None:
 
 
 def test_of_groups_that_are_no_majority_one_is_taken_that_hears_one() -> None:
-    """A line a-b-c-d: b and c hear three of four; a would be suspended, and orders the frames."""
+    """In a line a-b-c-d, b and c hear three of four; a hears two, and would be suspended."""
     tip = tip_of("abcd", "abcd")
     line = apart("ac", "ad", "bd", "ca", "da", "db")
 
@@ -196,7 +194,7 @@ def test_a_member_that_leaves_does_not_count_among_those_that_stay() -> None:
 
 
 def test_a_proposer_yields_where_others_may_choose_alone() -> None:
-    """a hears c and e, which do not hear each other; b, c and d may."""
+    """a hears c and e, which do not hear each other; b, c and d may all hear each other."""
     tip = tip_of("abcde", "abcde")
     evidence = answered(tip, "ace")
     told = proposer("a", apart("ce", "ec", "eb", "ed"))
@@ -204,16 +202,16 @@ def test_a_proposer_yields_where_others_may_choose_alone() -> None:
 
     assert {"a", "c"} == {seat.member for seat in view.members}
     assert told.yields(view, evidence, frozenset("bd"))
-    # With c and d apart as well no member has a majority, so there is none to wait for.
+    # If c and d are apart as well, no majority hears each other, so a need not wait for one.
     hopeless = evolve(told, apart=apart("ce", "ec", "eb", "ed", "cd"))
     assert not hopeless.yields(view, evidence, frozenset("bd"))
-    # Where a register chooses, a majority is nothing to wait for.
+    # With an outside register no majority is needed, so a need not wait for one.
     outside = evolve(told, config=evolve(told.config, outside=True))
     assert not outside.yields(view, evidence, frozenset("bd"))
 
 
 def test_a_proposer_whose_view_can_choose_alone_does_not_yield() -> None:
-    """Nor one of whose answers none are apart, as after a crash of two."""
+    """It does not yield either if its answers show no pair apart, as after a crash of two."""
     tip = tip_of("abcde", "abcde")
     for them, here in ((apart("ae"), "abcde"), (apart("ad", "bd", "ae"), "abc")):
         evidence = answered(tip, here)
@@ -224,7 +222,7 @@ def test_a_proposer_whose_view_can_choose_alone_does_not_yield() -> None:
 
 @pytest.mark.parametrize(("was_active", "members"), [(True, "ab"), (False, "acd")])
 def test_before_n_were_active_a_group_of_n_goes_first(was_active: bool, members: str) -> None:
-    """W1: N are 3; b orders no frames behind an activation, where two electors are a majority."""
+    """W1: N is 3; after an activation the electors a and b are enough, as b hears only a."""
     tip = tip_of("abcd", "ab")
     them = apart("bc", "bd")
     there = frozenset(SEATS[name] for name in "abcd")
@@ -235,7 +233,7 @@ def test_before_n_were_active_a_group_of_n_goes_first(was_active: bool, members:
 
 
 def test_members_of_the_view_go_before_more_newcomers() -> None:
-    """3.4: a and b ran on together; the others are served by them later."""
+    """3.4: a and b are members already; the newcomers come in later."""
     tip = tip_of("abc", "abc")
     there = frozenset(SEATS[name] for name in "abde")
 
@@ -245,7 +243,7 @@ def test_members_of_the_view_go_before_more_newcomers() -> None:
 
 
 def test_of_groups_with_as_many_members_of_the_view_the_larger_one_is_taken() -> None:
-    """3.4: a with e and f, or b with d; a member that is left out comes later."""
+    """3.4: the groups are a with e and f, and b with d; a member that is left out comes later."""
     them = apart("ab", "ad", "be", "bf")
     there = frozenset(SEATS[name] for name in "abdef")
 

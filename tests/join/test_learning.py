@@ -1,4 +1,4 @@
-"""The effects of a chosen view on a member, and on its knowledge of ready members."""
+"""What a chosen view changes in a member, and what it learns of other members being ready."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.join.pictures import lineage, seats, views
 
 
 def learned(chain: str | Lineage, *, at: float = 0.0, **more: object) -> StepContext:
-    """Return `a` when it has learned the last view of this chain."""
+    """Return `a` after it has learned the last view of this chain."""
     m = draft(chain, **more)
     assert m.view is not None
     learn(m, at, (m.view,))
@@ -37,7 +37,7 @@ def refusals(m: StepContext) -> list[str]:
 
 
 def test_facts_of_the_former_view_are_forgotten() -> None:
-    """3.3: that the tip was active is of that tip; so are ballots in vain, and whom it told."""
+    """3.3: these facts are about the former tip: that it was active, failed ballots, who knows."""
     m = learned(
         "F C",
         was_active=True,
@@ -54,7 +54,7 @@ def test_facts_of_the_former_view_are_forgotten() -> None:
     assert (None, None, None) == (m.source, m.free_until, m.patience_until)
     assert Observations(in_reach=frozenset("b")) == m.observations
     assert Learned(tip_of(m)) == m.events[0]
-    assert Timers(trip=1.0, spread=0.5) == m.timers  # how long messages take, holds on
+    assert Timers(trip=1.0, spread=0.5) == m.timers  # the measured times stay
 
 
 # -- a shutdown of all ---------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def test_facts_of_the_former_view_are_forgotten() -> None:
 def test_a_close_is_meant_for_members_that_ran_that_saw_it_run_or_that_asked_for_it(
     known: dict[str, Any], expected: bool
 ) -> None:
-    """S2: a member that was started behind it takes part in the restart."""
+    """S2: a member that was started after the CLOSE takes part in the restart."""
     m = learned("F X", **known)
 
     assert (expected, None) == (m.is_done, m.closes_until)
@@ -85,10 +85,10 @@ def test_an_open_view_ends_no_member() -> None:
 @pytest.mark.parametrize(
     ("chain", "now", "closes"),
     [
-        # In time, or never left out, it still stops all.
+        # In time, or never left out, it may still stop the others.
         ("F C:bc", 8.9, True),
         ("F C:abc", 9.1, True),
-        # Left out of the view, or of the one before: they went on without it.
+        # Left out of the view, or of the one before, it may not: they went on without it.
         ("F C:bc", 9.0, False),
         ("F C1:bc C2:abc", 9.0, False),
         ("F C1:bc C2:abc", 8.9, True),
@@ -97,7 +97,7 @@ def test_an_open_view_ends_no_member() -> None:
 def test_a_shutdown_ends_where_the_others_went_on_for_long(
     chain: str, now: float, closes: bool
 ) -> None:
-    """S2: it may not stop them after that; and it says so."""
+    """S2: after that it may not stop them, and reports that."""
     m = learned(chain, at=now, closes_until=9.0)
 
     assert closes is m.closes
@@ -107,7 +107,7 @@ def test_a_shutdown_ends_where_the_others_went_on_for_long(
 
 
 def test_a_view_that_is_forgotten_left_no_member_out() -> None:
-    """3.2: of a thousand views behind it nothing is known but the last one."""
+    """3.2: of many chosen views, only the last is still known."""
     assert learned(lineage("F C1 C2", keep=1), at=9.1, closes_until=9.0).closes
 
 
@@ -136,11 +136,11 @@ def test_the_only_elector_has_left_when_it_knows_that_it_is_left_out() -> None:
     """3.4: no other member votes, so no other member has to know."""
     assert leaving("bc", "a").is_done
     assert not leaving("bc", "abc").is_done
-    assert not learned(chosen("bc", "a")).is_done  # it was given up, and would come back
+    assert not learned(chosen("bc", "a")).is_done  # it does not leave: it was given up
 
 
 def test_a_member_that_is_in_the_view_still_has_not_left() -> None:
-    """3.4: it was not known that it leaves; it asks again."""
+    """3.4: the others did not know that it leaves, so it asks again."""
     m = leaving("abc", "a")
 
     assert (False, True, []) == (m.is_done, m.leaves, refusals(m))
@@ -160,7 +160,7 @@ def test_a_member_that_was_left_out_leaves_on() -> None:
 
 
 def test_a_member_that_never_was_in_a_view_does_not_leave_it() -> None:
-    """It waits for the others, and is to end when its host says so."""
+    """It waits for the others, and ends when its host tells it to."""
     m = draft("F:bc", leaves=True)
     assert m.view is not None
 
@@ -170,7 +170,7 @@ def test_a_member_that_never_was_in_a_view_does_not_leave_it() -> None:
 
 
 def test_a_leaver_ends_when_a_majority_of_the_others_is_ready_without_it() -> None:
-    """3.4: then they need it for nothing; of three, one besides itself is enough."""
+    """3.4: they then no longer need it; of three electors, one besides itself is enough."""
     m = leaving("bc", "abc")
     tip = tip_of(m)
 
@@ -199,7 +199,7 @@ def test_a_member_that_is_still_a_member_has_not_left_whichever_is_ready() -> No
 
 @pytest.mark.parametrize("outside", [True, False])
 def test_with_a_register_one_that_is_ready_is_enough(outside: bool) -> None:
-    """3.7: the register tells the others; two of four others are a majority with the leaver."""
+    """3.7: the register tells the others; without one, b is no majority with the leaver."""
     m = learned(chosen("bcde", "abcde"), leaves=True, options={"outside": outside})
 
     hear_ready(m, "b", Ready(tip_of(m).id, B))
@@ -216,7 +216,7 @@ def tip_of(m: StepContext) -> View:
 
 
 def test_a_member_that_is_ready_answers_another_that_says_so_once() -> None:
-    """I8: it may have learned of the view after we said so."""
+    """I8: the other may have learned of the view after we said that we are ready."""
     m = draft("F C")
     m.ready_in = tip_of(m).id
     said = Ready(tip_of(m).id, B)
@@ -226,7 +226,7 @@ def test_a_member_that_is_ready_answers_another_that_says_so_once() -> None:
 
     assert {B} == m.observations.ready
     assert [("b", Ready(tip_of(m).id, A))] == sends(m)
-    assert not m.is_done  # one that leaves would be
+    assert not m.is_done  # a member that leaves would be done
 
 
 def test_a_member_that_is_not_ready_answers_nothing() -> None:
@@ -249,7 +249,7 @@ def test_a_process_that_is_no_member_gets_no_answer() -> None:
 
 
 def test_a_member_that_has_answered_a_ballot_counts_no_member_as_ready() -> None:
-    """3.3: it becomes neither ready nor active in this view any more; and it ran."""
+    """3.3: it becomes neither ready nor active in this view any more, but knows that it ran."""
     m = draft("F C", promised=Ballot(1, "b'"))
 
     hear_ready(m, "b", Ready(tip_of(m).id, B))

@@ -27,7 +27,7 @@ keeps = st.integers(1, 5)
 
 
 def test_the_initial_signature_is_the_id_of_the_found_and_never_changes() -> None:
-    """S1; the view that founds the cluster *is* the signature."""
+    """S1: the id of the view that founds the cluster is the signature."""
     founded, later = lineage("F"), lineage("F C X R C", keep=2)
 
     assert founded.tip is not None
@@ -38,7 +38,7 @@ def test_the_initial_signature_is_the_id_of_the_found_and_never_changes() -> Non
     ("picture", "is_closed"), [("F", False), ("F C X", True), ("F X R", False), ("F X R X", True)]
 )
 def test_the_final_signature_is_the_tip_if_it_is_a_close(picture: str, is_closed: bool) -> None:
-    """S2: set by the orderly shutdown of the whole cluster."""
+    """S2: the orderly shutdown of the whole cluster sets it."""
     store = lineage(picture)
 
     assert store.tip is not None
@@ -46,7 +46,7 @@ def test_the_final_signature_is_the_tip_if_it_is_a_close(picture: str, is_closed
 
 
 def test_an_empty_lineage_has_nothing() -> None:
-    """Empty: no tip."""
+    """An empty lineage has no tip."""
     assert (None, None, None, 0, 0) == (
         Lineage().tip,
         Lineage().initial,
@@ -57,7 +57,7 @@ def test_an_empty_lineage_has_nothing() -> None:
 
 
 def test_old_views_are_forgotten_and_their_number_is_not() -> None:
-    """The last 1,000 views, and a hash of the older ones: the oldest kept view's parent."""
+    """The last views are kept; the oldest one's parent is a hash of all that are forgotten."""
     whole, store = lineage("F C1 C2 C3 C4"), lineage("F C1 C2 C3 C4", keep=2)
 
     assert (5, 3) == (store.length, store.forgotten)
@@ -70,7 +70,7 @@ def test_old_views_are_forgotten_and_their_number_is_not() -> None:
 
 
 def test_a_thousand_views_are_kept() -> None:
-    """3.2; and the length does not matter for the cost of a lineage."""
+    """3.2: the number of views in all does not matter for the cost of a lineage."""
     store = lineage(" ".join(["F", *(f"C{number}" for number in range(VIEWS_KEPT + 4))]))
 
     assert (VIEWS_KEPT, 5) == (len(store.views), store.forgotten)
@@ -92,7 +92,7 @@ def test_a_thousand_views_are_kept() -> None:
 def test_only_a_successor_of_the_tip_is_appended(
     tip: str, next_view: str, message: str | None
 ) -> None:
-    """Every view has one parent, and starts at a frame on the way to it."""
+    """Every view has one parent, and starts at a frame on the path to it."""
     store = lineage(tip)
     view = list(views(next_view).values())[-1]
 
@@ -104,7 +104,7 @@ def test_only_a_successor_of_the_tip_is_appended(
 
 
 def test_a_view_cannot_start_at_a_frame_of_another_chain() -> None:
-    """Equal positions are equal data, so a position is on the way to the view."""
+    """Equal positions are equal data, so a position must be on the path to the view."""
     elsewhere = views("F C1")["C1"]
     view = evolve(views("F C2 C3")["C3"], position=Position(elsewhere.id, 1))
 
@@ -113,7 +113,7 @@ def test_a_view_cannot_start_at_a_frame_of_another_chain() -> None:
 
 
 def test_no_frame_is_sent_in_a_close() -> None:
-    """A CLOSE was never served."""
+    """No client is served in a CLOSE."""
     store = lineage("F X R")
     assert store.tip is not None
     closed = store.views[1]
@@ -135,7 +135,7 @@ def test_a_frame_of_a_forgotten_view_is_believed() -> None:
 
 @given(trees(), keeps, st.data())
 def test_written_lineages_can_be_read(tree: Tree, keep: int, data: st.DataObject) -> None:
-    """Whole or with its beginning forgotten."""
+    """They may be whole, or their first views may be forgotten."""
     store = tree.lineage(data.draw(st.sampled_from(tree.views)), keep=keep)
     digest = by_hash if isinstance(store.initial, str) else by_content
 
@@ -143,7 +143,7 @@ def test_written_lineages_can_be_read(tree: Tree, keep: int, data: st.DataObject
 
 
 def test_a_lineage_that_is_not_one_is_refused() -> None:
-    """Every view and every link is looked at once, when it comes in."""
+    """Every view and every link is verified once, when it comes in."""
     whole, late = lineage("F C1 C2 C3"), lineage("F C1 C2 C3", keep=3)
     other = lineage("F2").initial
     forged = evolve(whole.views[2], members=seats("a"))
@@ -182,7 +182,7 @@ def test_a_lineage_that_is_not_one_is_refused() -> None:
     ],
 )
 def test_lineages_compare_as_drawn(one: str, other: str, order: Order, common: int) -> None:
-    """A is behind B when A's lineage is a prefix of B's; neither: diverged."""
+    """A is behind B when A's lineage is a prefix of B's; if neither is, they have diverged."""
     found = compare(lineage(one), lineage(other))
 
     assert (order, common) == (found.order, found.common_number)
@@ -190,7 +190,7 @@ def test_lineages_compare_as_drawn(one: str, other: str, order: Order, common: i
 
 
 def test_a_fork_is_shown_with_what_each_side_has_beyond_it() -> None:
-    """Diverged, with the last common view and the views of each side beyond it."""
+    """They have diverged after the last common view; the views of each side follow."""
     one, other = lineage("F C1 C2 X"), lineage("F C1 C3")
 
     found = compare(one, other)
@@ -205,18 +205,18 @@ LONG = "F C1 C2 C3 C4 C5 C6"
 @pytest.mark.parametrize(
     ("one", "keep", "other", "other_keep", "order", "common"),
     [
-        # The kept views overlap: what was forgotten is told by the ids of what was not.
+        # The kept views overlap, and their ids stand for the forgotten ones.
         (LONG, 3, "F C1 C2 C3 C4 C5", 3, Order.AHEAD, (6, 6)),
         (LONG, 3, "F C1 C2 C3 C4 C8", 3, Order.DIVERGED, (5, 5)),
         # They touch: the forgotten view just before C3 is C2, and C3 names it.
         (LONG, 4, "F C1 C2", 1, Order.AHEAD, (3, 3)),
-        # The fork itself is forgotten, and the ids after it differ.
+        # The fork itself is forgotten, but the ids after it differ.
         (LONG, 3, "F C1 C8 C3 C4 C5 C6", 3, Order.DIVERGED, (1, 3)),
         (LONG, 4, "F C1 C8", 1, Order.DIVERGED, (1, 2)),
-        # They do not touch: C1 is either on the way to C6, or another C1 was.
+        # They do not touch: C1 may be on the path to C6, or another view may be.
         (LONG, 3, "F C1", 1, Order.UNKNOWN, (1, 2)),
         ("F C1 C2", 1, LONG, 2, Order.UNKNOWN, (1, 3)),
-        # Only the founding is left to compare, and it is enough.
+        # Only the founding is left to compare, and that is enough.
         (LONG, 3, "F", 1, Order.AHEAD, (1, 1)),
         (LONG, 3, "F2 C1", 1, Order.FOREIGN, (0, 0)),
     ],
@@ -224,7 +224,7 @@ LONG = "F C1 C2 C3 C4 C5 C6"
 def test_a_forgotten_view_is_not_guessed(
     one: str, keep: int, other: str, other_keep: int, order: Order, common: tuple[int, int]
 ) -> None:
-    """Never guess; the last common view lies between the two numbers."""
+    """The last common view has a number between the two."""
     found = compare(lineage(one, keep=keep), lineage(other, keep=other_keep))
 
     assert (order, common) == (found.order, (found.common_number, found.common_max))
@@ -234,7 +234,7 @@ def test_a_forgotten_view_is_not_guessed(
 def test_whole_lineages_compare_as_the_slow_definition_says(
     tree: Tree, data: st.DataObject
 ) -> None:
-    """Two ways from their foundings, view by view."""
+    """The slow definition compares two paths from their foundings, view by view."""
     tips = st.sampled_from([None, *tree.views])
     one, other = data.draw(tips), data.draw(tips)
     one_way = () if one is None else tree.way(one)
@@ -257,7 +257,7 @@ def test_whole_lineages_compare_as_the_slow_definition_says(
 
 
 def whole(tree: Tree, tip: View | None) -> Lineage:
-    """Return the whole lineage of this tip, the empty one of None."""
+    """Return the whole lineage of this tip, an empty one for None."""
     return Lineage() if tip is None else tree.lineage(tip)
 
 
@@ -265,7 +265,7 @@ def whole(tree: Tree, tip: View | None) -> Lineage:
 def test_a_lineage_with_its_beginning_forgotten_is_never_compared_wrongly(
     tree: Tree, keep: int, other_keep: int, data: st.DataObject
 ) -> None:
-    """Exact where the kept views overlap or touch, honest otherwise."""
+    """The result is exact if the kept views overlap or touch; otherwise it may be unknown."""
     tips = st.sampled_from(tree.views)
     one, other = data.draw(tips), data.draw(tips)
     order, common = slow_compare(tree.way(one), tree.way(other))
@@ -293,7 +293,7 @@ MIRRORED = {Order.BEHIND: Order.AHEAD, Order.AHEAD: Order.BEHIND}
 def test_a_comparison_has_no_favourite_side(
     tree: Tree, keep: int, other_keep: int, data: st.DataObject
 ) -> None:
-    """Compared from the other side, the same comes out the other way round."""
+    """If the two sides are exchanged, the result is mirrored."""
     tips = st.sampled_from(tree.views)
     one = tree.lineage(data.draw(tips), keep=keep)
     other = tree.lineage(data.draw(tips), keep=other_keep)
@@ -306,7 +306,7 @@ def test_a_comparison_has_no_favourite_side(
 
 
 def test_a_shared_view_under_two_initial_signatures_is_refused() -> None:
-    """The same chain with different founding facts is corruption, not a cluster."""
+    """One chain with two initial signatures is corrupt."""
     store = lineage("F C1 C2", keep=1)
     renamed = evolve(store, initial=lineage("F2").initial)
 
@@ -318,7 +318,7 @@ def test_a_shared_view_under_two_initial_signatures_is_refused() -> None:
 
 
 def test_a_store_learns_the_chain_that_goes_on_where_its_own_ends() -> None:
-    """Knowing a later tip, it forgets nothing that the other one still knows."""
+    """It learns the later tip, and keeps the views that the other still knows."""
     own, other = lineage("F C1"), lineage("F C1 C2 X", keep=3)
 
     assert other == follow(own, other)
@@ -336,6 +336,6 @@ def test_a_store_learns_the_chain_that_goes_on_where_its_own_ends() -> None:
     ],
 )
 def test_no_store_leaves_its_chain(own: str, other: str, found: str) -> None:
-    """J3: wrong store; nor where the views that would show the way are forgotten."""
+    """J3: wrong store; the same if the views that would show the path are forgotten."""
     with pytest.raises(Malformed, match=f"lineage to follow: found {found}, expected one that"):
         follow(lineage(own), lineage(other, keep=2))

@@ -1,4 +1,4 @@
-"""Malformed input: numbers out of range, and the display of a found value."""
+"""Malformed input: numbers out of range, and how a found value is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from joinproto.codec.malformed import Malformed, Verbatim, require_int, shown
     [
         (2, True),
         (3, False),
-        # A number that does not fit into eight bytes, a member in another language could not read.
+        # A member in another language could not read a number of more than eight bytes.
         (9_223_372_036_854_775_807, False),
         (9_223_372_036_854_775_808, True),
     ],
@@ -39,5 +39,5 @@ def test_a_number_lies_between_its_least_and_the_largest_of_eight_bytes(
 def test_a_found_value_is_shown_escaped_and_cut_to_eighty_characters(
     value: object, text: str
 ) -> None:
-    """A peer writes nothing on an operator's terminal; our own words stand as they are."""
+    """A peer must not write on an operator's terminal; our own words are shown unchanged."""
     assert text == shown(value)

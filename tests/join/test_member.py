@@ -1,6 +1,6 @@
-"""The member: three of them over a bus, one test for each sentence about their behaviour.
+"""The member: three members over a bus, and a test for each sentence about their behaviour.
 
-In all of them N is 2 and a, b and c are the electors, unless a test says otherwise.
+N is 2 and a, b and c are the electors, unless a test says otherwise.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def written(bus: Bus, name: str = "a") -> Position:
 
 
 def waits(host: Host) -> Waiting:
-    """Return the member's last report of what it waits for."""
+    """Return the member's last report of why it waits."""
     return all_of(Waiting, list(host.seen))[-1]
 
 
@@ -82,7 +82,7 @@ def stopped_in_order(names: str = "abc") -> Bus:
 
 
 def all_failed(mark: str = "", **options: object) -> Bus:
-    """Return a cluster with one frame of which all members died and came back."""
+    """Return a cluster with one frame, all of whose members died and came back."""
     bus = Bus()
     start_all(bus, "abc", **options)
     bus.wait()
@@ -142,7 +142,7 @@ def test_n_is_an_option_that_must_match() -> None:
 
 
 def test_no_member_serves_before_all_members_of_the_view_are_ready() -> None:
-    """I8, W1: active after all initial members are ready."""
+    """I8, W1: a member is active only after all initial members are ready."""
     bus = Bus()
     opened: list[set[str]] = []
     bus.opened = lambda host, view: opened.append(
@@ -170,7 +170,7 @@ def test_a_member_says_whether_it_takes_a_frame() -> None:
 
 
 def test_a_frozen_member_takes_no_frame() -> None:
-    """A member that answers a ballot freezes: it acknowledges nothing."""
+    """A member that answers a ballot freezes, and acknowledges nothing."""
     bus = cluster()
     frame = written(bus)
     bus.say("c", "b", Prepare(frame.view, Ballot(1, "c3")))
@@ -210,7 +210,7 @@ def test_a_member_that_updates_takes_no_frame() -> None:
 
 
 def test_a_host_that_appends_a_frame_that_may_not_be_appended_is_refused() -> None:
-    """Duty 9: ask `may_append` right before."""
+    """Duty 9: ask `may_append` right before the write."""
     bus = cluster()
     frame = written(bus)
 
@@ -222,7 +222,7 @@ def test_a_host_that_appends_a_frame_that_may_not_be_appended_is_refused() -> No
 
 
 def test_a_record_that_waits_to_be_written_does_not_take_a_frame_back() -> None:
-    """A batch is polled after the frame; its record has the frame's position, too."""
+    """The batch is polled after the frame, so its record must have the frame's position."""
     found = views("F:ab")["F"]
     record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
     member = Member.start(0, config("a", electors="ab"), record, seed="s")
@@ -269,7 +269,7 @@ def test_a_wiped_member_joins_as_a_new_one() -> None:
 
 
 def changed() -> tuple[Bus, Position]:
-    """Return a cluster of a and b in their second view, with a frame of each view."""
+    """Return a cluster of a and b in their second view, with one frame of each view."""
     bus = cluster()
     written(bus)
     bus.crash("c")
@@ -290,7 +290,7 @@ def test_two_newcomers_at_once_both_join() -> None:
 
 
 def test_members_whose_messages_were_lost_say_hello_again_at_a_heartbeat() -> None:
-    """The founding is chosen, and no member hears which ones are ready."""
+    """The FOUND is chosen, but no member hears that others are ready."""
     bus = Bus()
     start_all(bus, "abc")
     while not all(bus[name].member.ready_in for name in "abc"):
@@ -311,7 +311,7 @@ def test_members_whose_messages_were_lost_say_hello_again_at_a_heartbeat() -> No
 
 
 def test_a_newcomer_whose_messages_were_lost_says_hello_again_at_a_heartbeat() -> None:
-    """Its hello came while no member was active, or was lost; no other member would begin again."""
+    """Its hello was lost, or came while no member was active; nothing else would start again."""
     bus, _ = changed()
     bus.start(config("d"))
     while bus["d"].member.phase is not Phase.JOINING:
@@ -335,7 +335,7 @@ def test_a_member_that_is_not_in_the_view_may_leave() -> None:
 
 
 def test_a_store_of_a_branch_is_refused() -> None:
-    """A store whose chain has another successor of one view, as after a forced recovery."""
+    """The store's chain has another successor of one view, as after a forced recovery."""
     bus = cluster()
     bus.crash("c")
     bus.wait()
@@ -350,7 +350,7 @@ def test_a_store_of_a_branch_is_refused() -> None:
 
 
 def test_a_store_ahead_on_a_branch_stops_and_names_both() -> None:
-    """Section 2: newer than the cluster after a forced recovery; nothing is overwritten."""
+    """Section 2: after a forced recovery it is newer than the cluster; nothing is overwritten."""
     bus = cluster()
     bus.crash("c")
     bus.wait()
@@ -370,7 +370,7 @@ def test_a_store_ahead_on_a_branch_stops_and_names_both() -> None:
 
 
 def test_a_member_whose_others_have_foreign_stores_stops_though_it_is_ready() -> None:
-    """Ready in a view of its own, it would wait for ever for members that are not there."""
+    """It is ready in a view of its own, and would wait for ever for members that never come."""
     bus = cluster("ab", electors="ab")
     record = StoreRecord(store_id="c'", lineage=lineage("F9:abc"))
 
@@ -416,7 +416,7 @@ def test_a_store_that_knows_only_the_founding_joins_as_well() -> None:
 
 
 def test_a_store_whose_tip_is_forgotten_is_refused() -> None:
-    """Whether its chain continues in theirs cannot be seen any more; empty, it may come in."""
+    """It is unknown whether its chain continues in theirs; an empty store may come in."""
     bus = after_many_views(keep=1)
 
     bus.start(config("d"), record=StoreRecord(store_id="d'", lineage=lineage("F:abc C1")))
@@ -427,7 +427,7 @@ def test_a_store_whose_tip_is_forgotten_is_refused() -> None:
 
 
 def test_members_that_only_wait_follow_a_store_that_is_newer() -> None:
-    """Newer means: its tip descends from theirs."""
+    """A store is newer if its tip descends from theirs."""
     bus = cluster()
     bus.crash("c")
     bus.wait()
@@ -471,7 +471,7 @@ def test_a_closed_cluster_restarts_with_n_members_and_the_last_one_joins() -> No
 
 
 def test_stores_that_are_all_not_clean_wait_behind_a_close() -> None:
-    """I6: no clean store; said aloud, because the clean one may be a second away."""
+    """I6: they report that no store is clean, and wait, because a clean one may come soon."""
     bus = stopped_in_order()
     closed = bus.disks["a"].record
     for name in "abc":
@@ -515,7 +515,7 @@ def test_a_shutdown_while_a_member_is_away_closes_the_others() -> None:
 
 @pytest.mark.parametrize("mark", ["a", "b", "c"])
 def test_after_total_failure_one_mark_permits_the_restart(mark: str) -> None:
-    """R3: the mark permits; it does not choose whose data it is."""
+    """R3: the mark permits the restart, but does not choose whose data is taken."""
     bus = all_failed(mark)
 
     assert "a active, b active, c active" == bus.phases()
@@ -548,7 +548,7 @@ def test_after_total_failure_a_committed_frame_is_there_whichever_is_marked() ->
 
 @pytest.mark.parametrize("lost", ["ab", "bc", "ac"])
 def test_with_one_link_of_three_cut_two_serve_and_one_waits(lost: str) -> None:
-    """Not in turn: whom a member cannot hear is not taken in by another."""
+    """The two do not alternate: a member that another cannot hear is not taken in."""
     bus = cluster()
     written(bus)
     (hears_both,) = set("abc") - set(lost)
@@ -580,7 +580,7 @@ def test_one_that_cannot_hear_a_dead_member_is_taken_in_all_the_same() -> None:
 
 
 def test_the_next_view_waits_for_no_member_that_is_known_to_be_gone() -> None:
-    """One patience for its return, and none for its answer."""
+    """It waits one patience for the return of the member, and not for its answer."""
     bus = cluster(heartbeat=0.0)
     bus.crash("a")
     began = bus.now
@@ -608,7 +608,7 @@ def test_three_that_hear_no_member_all_stop_serving_and_go_on_when_they_meet() -
 
 
 def test_a_heartbeat_of_a_frozen_majority_suspends() -> None:
-    """Electors that answered a ballot are no majority behind a member."""
+    """Electors that have answered a ballot no longer count for a member's majority."""
     bus = cluster()
     tip = bus["a"].member.view
     assert tip is not None
@@ -622,7 +622,7 @@ def test_a_heartbeat_of_a_frozen_majority_suspends() -> None:
 
 
 def test_a_heartbeat_tells_a_member_that_it_has_missed_a_view() -> None:
-    """The message with the choice was lost; the next heartbeat is behind, and is answered."""
+    """The message with the choice was lost; its next heartbeat shows that, and is answered."""
     bus = cluster()
     bus.cut = {frozenset("ac"), frozenset("bc")}
     bus.tell("a", lambda member: member.peer_down(bus.now, "c"))
@@ -643,7 +643,7 @@ def test_without_heartbeats_there_is_no_deadline_while_all_is_well() -> None:
     assert [None] * 3 == [bus[name].member.deadline for name in "abc"]
 
 
-# -- attacks: unlucky or wrong peers of the past -------------------------------------------------
+# -- attacks: unlucky or faulty peers of the past ------------------------------------------------
 
 
 def test_the_others_do_not_wait_for_frames_that_only_a_leaver_has() -> None:
@@ -663,7 +663,7 @@ def test_the_others_do_not_wait_for_frames_that_only_a_leaver_has() -> None:
 
 @pytest.mark.parametrize("leavers", ["abc", "a"])
 def test_a_leave_that_would_leave_no_store_is_refused_aloud(leavers: str) -> None:
-    """3.3: a ballot ends in a view, with the same members if need be."""
+    """3.3: a ballot ends in a view, with the same members if necessary."""
     bus = cluster()
     if leavers == "a":
         for name in "bc":
@@ -716,7 +716,7 @@ def test_of_two_empty_copies_of_one_disk_one_joins() -> None:
 
 
 def test_a_member_that_is_back_with_another_store_is_given_up_at_once() -> None:
-    """Its seat is gone, though its name is in reach; before the first activation all wait."""
+    """Its name is in reach, but not its seat; before the first activation all would wait."""
     bus = Bus()
     start_all(bus, "abc", wait_for=3)
     while not all(bus[name].member.view for name in "abc"):
@@ -732,7 +732,7 @@ def test_a_member_that_is_back_with_another_store_is_given_up_at_once() -> None:
 
 
 def test_a_stray_of_another_cluster_does_not_stop_a_member_that_comes_back() -> None:
-    """P1: it is one name, and no elector."""
+    """P1: the stray is a single name, and no elector."""
     bus = cluster()
     bus.crash("a")
     bus.start(config("a"))
@@ -745,7 +745,7 @@ def test_a_stray_of_another_cluster_does_not_stop_a_member_that_comes_back() -> 
 
 
 def test_one_foreign_member_does_not_stop_a_newcomer() -> None:
-    """J2: the others would have it."""
+    """J2: the other members would take the newcomer in."""
     bus = cluster()
     bus.crash("c")
     bus.wait()
@@ -757,7 +757,7 @@ def test_one_foreign_member_does_not_stop_a_newcomer() -> None:
 
 
 def test_a_source_that_is_lost_is_not_chosen_again() -> None:
-    """c is in the view, and behind; a and b are ready and would feed it."""
+    """c is in the view, but lacks data; a and b are ready and would feed it."""
     chain = lineage("F:abc C1:abc@F.2")
     tip = chain.tip
     assert tip is not None
@@ -775,7 +775,7 @@ def test_a_source_that_is_lost_is_not_chosen_again() -> None:
 
 
 def test_an_update_may_not_move_the_data_of_a_frozen_member() -> None:
-    """3.3: its data stands still, because it has said where it ends."""
+    """3.3: its data must not change, because it has said where its data ends."""
     bus = cluster()
     member = bus["a"].member
     tip = member.view
@@ -788,7 +788,7 @@ def test_an_update_may_not_move_the_data_of_a_frozen_member() -> None:
 
 
 def test_a_member_is_not_ready_with_other_options_than_it_agreed_to() -> None:
-    """I2: it answered with the same, and was started again with others before it knew the view."""
+    """I2: it answered with the same options, and was restarted with others before it was ready."""
     record = StoreRecord(store_id="b'", lineage=lineage("F:ab"))
     one = config("b", electors="ab", options="others")
     member = Member.start(0, one, record, seed="s", in_reach=frozenset("a"))
@@ -804,7 +804,7 @@ def test_a_member_is_not_ready_with_other_options_than_it_agreed_to() -> None:
 
 
 def test_a_ballot_that_takes_longer_than_patience_ends_all_the_same() -> None:
-    """Slow disks: patience grows with each ballot, or the next one spoils the last for ever."""
+    """Patience grows with each ballot; on slow disks each ballot would void the last for ever."""
     bus = Bus()
     start_all(bus, "abc")
     late: deque[tuple[float, Envelope]] = deque()
@@ -821,9 +821,9 @@ def test_a_ballot_that_takes_longer_than_patience_ends_all_the_same() -> None:
 
 
 def test_patience_begins_anew_with_a_new_connection() -> None:
-    """After a long time alone, a member does not sleep while the others come back.
+    """After a long time alone, a member must not wait long when another member comes back.
 
-    With heartbeats it never does: its ballot lasts, and is asked in again.
+    With heartbeats it never waits long: it repeats the questions of its ballot.
     """
     bus = stopped_in_order()
     bus.start(config("a", heartbeat=0))
@@ -838,7 +838,7 @@ def test_patience_begins_anew_with_a_new_connection() -> None:
 
 
 def test_a_member_that_none_answers_says_so() -> None:
-    """Every stuck member names a reason on which an operator can act."""
+    """Every member that cannot go on names a reason on which an operator can act."""
     bus = stopped_in_order()
     bus.start(config("a"))
     bus.wait()
@@ -848,7 +848,7 @@ def test_a_member_that_none_answers_says_so() -> None:
 
 
 def test_an_old_answer_of_the_register_does_not_let_a_member_serve() -> None:
-    """It counts from its own question on, and ends by itself when its time has come."""
+    """An answer counts from the time of its question, and expires by itself."""
     record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
     member = Member.start(
         0, config("a", electors="ab", outside=True), record, seed="s", in_reach=frozenset("b")
@@ -920,7 +920,7 @@ def test_a_second_successor_is_refused_aloud() -> None:
 
 
 def test_an_answer_in_the_name_of_another_is_refused() -> None:
-    """Duty 16: the connection says which member it is."""
+    """Duty 16: the connection shows which member it is."""
     bus = cluster()
     tip = bus["a"].member.view
     assert tip is not None
@@ -1073,7 +1073,7 @@ def test_a_record_and_a_configuration_that_disagree_are_refused() -> None:
 
 
 def test_ids_by_content_are_for_searched_worlds_only() -> None:
-    """The shipped way to make ids is by hash."""
+    """By default ids are made by hash."""
     member = Member.start(
         0, config("a", electors="a", wait_for=1), StoreRecord(store_id="a'"), seed="s"
     )
@@ -1092,7 +1092,7 @@ def test_ids_by_content_are_for_searched_worlds_only() -> None:
 
 
 def _another(view: View, parent: View) -> View:
-    """Return a second successor of `parent`, which differs from `view` in its nonce alone."""
+    """Return another successor of `parent`, which differs from `view` only in its nonce."""
     return change(
         parent,
         members=view.members,
@@ -1105,7 +1105,7 @@ def _another(view: View, parent: View) -> View:
 
 
 def test_a_member_that_froze_before_its_batch_was_polled_is_not_opened() -> None:
-    """Several calls may come before one poll: a member that opened in between must stay closed."""
+    """There may be several calls before a poll; a member that opened meanwhile must stay closed."""
     found = views("F:ab")["F"]
     record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
     member = Member.start(0, config("a", electors="ab"), record, seed="s", in_reach=frozenset("b"))
@@ -1146,7 +1146,7 @@ def test_a_batch_that_was_not_given_cannot_be_performed() -> None:
 
 
 def test_a_member_in_no_view_leaves_at_once() -> None:
-    """It would wait for ever: no other member is left that could take it out."""
+    """Otherwise it would wait for ever, because no other member could leave it out."""
     record = StoreRecord(store_id="a'")
     member = Member.start(0, config("a"), record, seed="s")
 
@@ -1157,7 +1157,7 @@ def test_a_member_in_no_view_leaves_at_once() -> None:
 
 
 def test_whom_others_miss_counts_in_the_ballot_in_which_they_say_it_only() -> None:
-    """Links come and go: an answer stays true, its facts about links do not (swarm, 200061)."""
+    """An answer stays true, but links come and go (swarm, seed 200061)."""
     bus = cluster()
     member, tip = bus["a"].member, bus["a"].member.view
     assert tip is not None

@@ -19,6 +19,6 @@ from joinproto.join.store import StoreRecord
     ],
 )
 def test_a_batch_with_one_thing_to_do_is_not_empty(batch: Batch) -> None:
-    """A host performs until a batch is empty: actions in one alone must not be lost."""
+    """A host performs batches until one is empty, so a single request must count."""
     assert batch
     assert not Batch()

@@ -1,4 +1,4 @@
-"""A member's observations of the others: the part that survives a new view, and derived facts."""
+"""A member's observations of the others: what a new view leaves of them, and derived facts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _answer(seat: Seat) -> Answer:
 
 
 def test_a_member_that_is_not_heard_any_more_is_no_guest_and_no_stranger(tip: View) -> None:
-    """3.4: nor is it here with another store: it may come back with the one that the tip knows."""
+    """3.4: it is not known with another store either: it may come back with its old one."""
     heard = Observations().up("d").with_guest(D).with_stranger("d")
 
     assert Observations() == heard.down("d")
@@ -43,7 +43,7 @@ def test_a_new_view_leaves_those_that_are_there_and_that_want_to_come_in(tip: Vi
 
 
 def test_an_answer_says_which_members_are_not_heard_and_the_last_one_counts() -> None:
-    """An answer to one ballot is worth nothing in the next one."""
+    """What a member does not hear is asked again in the next ballot."""
     heard = (
         Observations().answered(_answer(B), frozenset("ad")).answered(_answer(C), frozenset("d"))
     )
@@ -55,7 +55,7 @@ def test_an_answer_says_which_members_are_not_heard_and_the_last_one_counts() ->
 
 
 def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
-    """Newcomers are not: they say themselves whom they hear."""
+    """Newcomers are not missed: they say themselves whom they hear."""
     heard = Observations(in_reach=frozenset("bde"))
 
     assert {"c"} == heard.misses(tip, A)
@@ -109,7 +109,7 @@ def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
     assert Observations().answered(_answer(D)).is_copy(Seat("e", D.store_id), None, A)
     assert Observations().is_copy(
         Seat("e", A.store_id), None, A
-    )  # where there is no view, its own counts
+    )  # if there is no view, the member's own store counts
 
 
 def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
@@ -131,7 +131,7 @@ def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
 def test_a_member_is_cut_off_where_all_that_it_was_configured_with_are_strangers(
     tip: View,
 ) -> None:
-    """J3: and all others that vote in the view; one that is configured with none of them is not."""
+    """J3: it is not cut off if it is configured with no elector but itself."""
     config = Config(member="a", electors=frozenset("ab"), wait_for=2)
     alone = evolve(config, electors=frozenset("a"))
 
@@ -141,7 +141,7 @@ def test_a_member_is_cut_off_where_all_that_it_was_configured_with_are_strangers
 
 
 def test_a_guest_that_keeps_nothing_is_known_as_such_alongside_another_one(tip: View) -> None:
-    """Else it would be an elector when the next one says hello."""
+    """Otherwise it would become an elector when another newcomer says hello."""
     heard = Observations().with_guest(D, transient=True).with_guest(Seat("e", "e1"))
 
     assert {D} == heard.transients
@@ -151,7 +151,7 @@ def test_a_guest_that_keeps_nothing_is_known_as_such_alongside_another_one(tip: 
 
 
 def without_c(tip: View) -> View:
-    """Return the next view, in which c votes, and is no member."""
+    """Return the next view, in which c votes but is no member."""
     return change(
         tip,
         members=tip.members - {C},
@@ -164,7 +164,7 @@ def without_c(tip: View) -> View:
 
 
 def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
-    """3.6: it is no member of the tip, and a guest that has its store's id is a copy of it."""
+    """3.6: it is no member of the tip, but a guest with its store's id is a copy of it."""
     without = without_c(tip)
     heard = Observations().with_guest(Seat("d", C.store_id))
 
@@ -190,14 +190,14 @@ def test_a_member_that_is_no_guest_any_more_is_no_transient_one() -> None:
 
 
 def test_a_member_is_cut_off_by_electors_of_the_view_that_are_not_configured(tip: View) -> None:
-    """3.4: a joined later, and is configured with itself and d; b and c would never answer."""
+    """3.4: a joined later, and is configured with a and d; b and c would never answer."""
     config = Config(member="a", electors=frozenset("ad"), wait_for=2)
 
     assert Observations().with_stranger("b").with_stranger("c").is_cut_off(tip, A, config)
 
 
 def test_a_process_that_is_a_member_or_votes_is_missed(tip: View) -> None:
-    """3.4: in a view with it each would have to hear it."""
+    """3.4: in a view with it, each member would have to hear it."""
     more = evolve(tip, members=tip.members | {D})
 
     assert set("bcd") == Observations().misses(more, A)

@@ -28,7 +28,7 @@ STOPS = Stop(is_clean=True)
 
 
 def outbox(polled: Batch, waiting: Batch = NOTHING) -> Outbox:
-    """Return an outbox of which one batch was polled, and later actions wait."""
+    """Return an outbox from which one batch was polled while later actions wait."""
     out = Outbox()
     out.add(polled)
     assert polled == out.poll()
@@ -75,11 +75,11 @@ def test_a_host_says_that_it_performed_what_was_polled_and_nothing_else() -> Non
 @pytest.mark.parametrize(
     ("polled", "waiting", "expected"),
     [
-        # A record that is on its way to the disk, or waits, would take the frame back.
+        # A record that waits, or that the host is writing, would undo the frame.
         (WRITES, NOTHING, Batch(persist=NEW)),
         (WRITES, SAYS, Batch(persist=NEW, sends=SAYS.sends)),
         (SAYS, WRITES, Batch(persist=NEW)),
-        # The journal knows the frame, so without one nothing is written.
+        # The journal has the frame, so if no record waits, none is written.
         (SAYS, NOTHING, NOTHING),
         (SAYS, SAYS, SAYS),
     ],
@@ -87,7 +87,7 @@ def test_a_host_says_that_it_performed_what_was_polled_and_nothing_else() -> Non
 def test_a_record_is_written_anew_where_an_older_one_would_take_a_frame_back(
     polled: Batch, waiting: Batch, expected: Batch
 ) -> None:
-    """3.2: the position is durable with the frame."""
+    """3.2: the position is durable together with the frame."""
     out = outbox(polled, waiting)
 
     out.renew(NEW)
@@ -100,7 +100,7 @@ def test_a_record_is_written_anew_where_an_older_one_would_take_a_frame_back(
     ("first", "then", "expected"),
     [
         ((OPENS, STOPS), Batch(actions=(STOPS,)), (OPENS, STOPS, STOPS)),
-        # A member that was active and froze between two polls does not open behind that.
+        # A member that was active and froze between two polls does not open after the closing.
         ((OPENS, STOPS), Batch(Closing.NEXT_VIEW), (STOPS,)),
         ((STOPS,), Batch(Closing.NEXT_VIEW, actions=(OPENS,)), (STOPS, OPENS)),
     ],
@@ -108,7 +108,7 @@ def test_a_record_is_written_anew_where_an_older_one_would_take_a_frame_back(
 def test_of_two_batches_in_one_what_waits_to_open_does_not_open_behind_a_closing(
     first: tuple[Action, ...], then: Batch, expected: tuple[Action, ...]
 ) -> None:
-    """3.5: clients of a view that is over are served no more."""
+    """3.5: clients of a view that is over are no longer served."""
     assert expected == both(Batch(actions=first), then).actions
 
 

@@ -1,4 +1,4 @@
-"""Performing a batch: one order, and no action after one that fails."""
+"""Performing a batch: always in one order, and no action after one that fails."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BrokenError(Exception):
 
 @define
 class Host:
-    """A host that blocks.  `did`: its actions, in order; `fails`: the one that fails."""
+    """A host that blocks.  `did`: its actions in order; `fails`: the action that fails."""
 
     fails: str = ""
     did: list[str] = Factory(list)
@@ -72,7 +72,7 @@ class Host:
 
 @frozen
 class Slow:
-    """A host that has every action done elsewhere: it yields the work to wait for."""
+    """A host whose actions are done elsewhere: it yields the work to wait for."""
 
     host: Host
 
@@ -103,7 +103,7 @@ def test_a_batch_is_done_in_the_order_of_its_fields() -> None:
 
 
 def test_a_host_that_waits_is_asked_in_the_same_order() -> None:
-    """One at a time: the next action is named once the last one is done."""
+    """It is asked for one action at a time: the next one comes once the last one is done."""
     slow = Slow(Host())
 
     for count, effect in enumerate(performing(ALL, slow)):
@@ -124,8 +124,9 @@ def test_nothing_is_asked_for_that_is_not_in_the_batch() -> None:
 
 @pytest.mark.parametrize("fails", ORDER)
 def test_no_effect_follows_a_failed_one(fails: str) -> None:
-    """Duty 4: of a batch that cannot be written nothing is sent; of one that cannot be closed for
-    nothing is even written."""
+    """Duty 4: if a batch cannot be written, nothing of it is sent; if closing fails, nothing is
+    written either.
+    """
     host = Host(fails)
 
     with pytest.raises(BrokenError, match=fails):
@@ -136,7 +137,7 @@ def test_no_effect_follows_a_failed_one(fails: str) -> None:
 
 @pytest.mark.parametrize("fails", ORDER)
 def test_no_effect_follows_one_that_failed_elsewhere(fails: str) -> None:
-    """The driver runs the given work, and no longer asks once that has raised."""
+    """The driver runs the yielded work, and asks for no more once that has raised."""
     slow = Slow(Host(fails))
 
     def drive() -> None:
@@ -150,7 +151,7 @@ def test_no_effect_follows_one_that_failed_elsewhere(fails: str) -> None:
 
 
 def test_an_event_while_a_batch_is_performed_is_in_the_next_one() -> None:
-    """A port may tell the member something; no action of the batch is done twice for that."""
+    """A port may give the member an input; no action of the batch is done twice because of it."""
     member = Member.start(
         0, config("a", electors="a", wait_for=1), StoreRecord(store_id="a1"), seed="s"
     )
@@ -158,10 +159,10 @@ def test_an_event_while_a_batch_is_performed_is_in_the_next_one() -> None:
     @define
     class Leaving(Host):
         def send_all(self, sends: tuple[Sent, ...]) -> None:
-            """Alone, it sends nothing."""
+            """Do nothing: a member alone sends nothing."""
 
         def see(self, event: Event) -> None:
-            """Of no interest."""
+            """Do nothing: events do not matter here."""
 
         def act(self, action: Action) -> None:
             self.did.append(type(action).__name__)
@@ -184,7 +185,7 @@ def test_an_event_while_a_batch_is_performed_is_in_the_next_one() -> None:
 
 
 def test_of_two_batches_in_one_the_later_closing_counts() -> None:
-    """One that closes nothing takes no closing back."""
+    """A batch that closes nothing does not undo an earlier closing."""
     first, second = Batch(Closing.NO_MAJORITY), Batch(Closing.NEXT_VIEW)
 
     assert Closing.NEXT_VIEW is both(first, second).close

@@ -1,4 +1,4 @@
-"""Of two reasons for a phase, the first one counts."""
+"""If there are two reasons for a phase, the first one counts."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ READY = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_read
     ],
 )
 def test_the_first_case_counts(facts: Facts, phase: Phase, name: str) -> None:
-    """I2: the found value is reported, also by a member that ends anyway."""
+    """I2: a verdict is reported even by a member that ends anyway."""
     case = standing().choose((facts,), 0)
 
     assert (phase, name) == (case.outcome, case.name)
 
 
 def test_a_member_that_is_one_of_fewer_than_n_is_ready_and_does_not_serve() -> None:
-    """W1: until N were active once, a member that waits for them serves no client."""
+    """W1: until N members were active once, a member that waits for them serves no client."""
     few = evolve(READY, has_options=True, all_ready=True, hears_majority=True)
 
     assert Phase.READY is standing().choose((few,), 0).outcome

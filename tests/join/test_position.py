@@ -21,7 +21,7 @@ INCOMPARABLE, UNKNOWN = PositionOrder.INCOMPARABLE, PositionOrder.UNKNOWN
         ("F", "F.3", "F.2", AHEAD),
         ("F C@F.5", "F.5", "C.6", BEHIND),
         ("F C@F.5", "F.4", "C.6", BEHIND),
-        # A tail that no member acknowledged: RESTART begins before it, and continues otherwise.
+        # A tail that no member acknowledged: RESTART begins before it, and has other frames.
         ("F R@F.3", "F.5", "R.4", INCOMPARABLE),
         ("F R@F.3", "F.4", "R.9", INCOMPARABLE),
         ("F R@F.3", "F.3", "R.4", BEHIND),
@@ -30,7 +30,7 @@ INCOMPARABLE, UNKNOWN = PositionOrder.INCOMPARABLE, PositionOrder.UNKNOWN
         ("F C@F.5 R@F.4", "C.6", "R.5", INCOMPARABLE),
         ("F C@F.5 R@F.4", "F.4", "R.5", BEHIND),
         ("F C@F.5 R@F.4", "F.5", "C.6", BEHIND),
-        # Nothing was ever sent before CHANGE.
+        # No frame was sent before CHANGE.
         ("F C", "-", "C.1", BEHIND),
         ("F C", "F.1", "C.1", INCOMPARABLE),
     ],
@@ -38,7 +38,7 @@ INCOMPARABLE, UNKNOWN = PositionOrder.INCOMPARABLE, PositionOrder.UNKNOWN
 def test_positions_on_one_chain_compare_as_their_data(
     chain: str, one: str, other: str, order: PositionOrder
 ) -> None:
-    """Neither `seq` nor the view's number can say it."""
+    """Neither `seq` nor the view's number decides the order."""
     found = compare_positions(position(one, chain), position(other, chain), [lineage(chain)])
 
     assert order is found
@@ -46,7 +46,7 @@ def test_positions_on_one_chain_compare_as_their_data(
 
 @given(trees(), st.data())
 def test_positions_compare_as_the_lists_of_their_frames(tree: Tree, data: st.DataObject) -> None:
-    """The slow definition: write all frames down, and look which list begins the other."""
+    """The slow definition lists all frames, and looks which list begins the other."""
     tips = st.sampled_from(tree.views)
     one_tip, other_tip = data.draw(tips), data.draw(tips)
     one, other = data.draw(positions(tree, one_tip)), data.draw(positions(tree, other_tip))
@@ -60,7 +60,7 @@ def test_positions_compare_as_the_lists_of_their_frames(tree: Tree, data: st.Dat
 def test_positions_of_forgotten_views_are_never_compared_wrongly(
     tree: Tree, keep: int, other_keep: int, data: st.DataObject
 ) -> None:
-    """Right, or unknown."""
+    """The result is right, or unknown."""
     tips = st.sampled_from(tree.views)
     one_tip, other_tip = data.draw(tips), data.draw(tips)
     one, other = data.draw(positions(tree, one_tip)), data.draw(positions(tree, other_tip))
@@ -73,7 +73,7 @@ def test_positions_of_forgotten_views_are_never_compared_wrongly(
 
 @given(trees(), st.data())
 def test_seq_counts_all_frames_since_the_founding(tree: Tree, data: st.DataObject) -> None:
-    """So two positions that compare also tell by how many frames they differ."""
+    """So two positions that can be ordered also show by how many frames they differ."""
     at = data.draw(positions(tree, data.draw(st.sampled_from(tree.views))))
 
     assert len(tree.data(at)) == (0 if at is None else at.seq)
@@ -93,7 +93,7 @@ def test_seq_counts_all_frames_since_the_founding(tree: Tree, data: st.DataObjec
 def test_an_idle_cluster_is_compared_although_its_last_frame_is_older_than_its_views(
     one: str, other: str, order: PositionOrder
 ) -> None:
-    """A store keeps views, not frames; the view of the last frame may be gone."""
+    """A store keeps views, not frames; the view of the last frame may be forgotten."""
     chain = "F C1@F.5 C2 C3"
 
     found = compare_positions(
@@ -104,7 +104,7 @@ def test_an_idle_cluster_is_compared_although_its_last_frame_is_older_than_its_v
 
 
 def test_a_forgotten_view_that_was_never_met_leaves_it_unknown() -> None:
-    """The shorter store may be on the way to the longer one, or have gone another way."""
+    """The shorter store may be on the path to the longer one, or on another path."""
     chain, short = "F C1@F.2 C2 C3 C4", "F"
     lineages = [lineage(chain, keep=2), lineage(short)]
 
@@ -114,7 +114,7 @@ def test_a_forgotten_view_that_was_never_met_leaves_it_unknown() -> None:
 
 
 def test_a_view_that_is_forgotten_is_not_taken_for_the_beginning() -> None:
-    """3.2: C starts where F may have ended; no member knows any more."""
+    """3.2: C starts where F may have ended, but that is forgotten."""
     chain = "F C"
     one, other = position("C.1", chain), position("F.1", chain)
 

@@ -1,4 +1,4 @@
-"""A proposer that lets others, which may hear more of each other, have their turns first."""
+"""A proposer that lets others take their turns first, because more of them may hear each other."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ STAYS: Any = SimpleNamespace(yields=lambda *_: False)
     [
         ("F C", 15.9, 1, True),
         ("F C", 15.9, 3, True),
-        # One turn of each, and this many ballots, at most.
+        # At most one turn of each member, and as many ballots.
         ("F C", 15.9, 4, False),
         ("F C", 16.0, 1, False),
-        # A member that closes or starts again goes on with the members that are there.
+        # A member that closes or restarts the cluster goes on with the members that are there.
         ("F X", 15.9, 1, False),
         ("F R", 15.9, 1, False),
     ],
@@ -62,7 +62,7 @@ def test_members_and_electors_have_a_turn_each(members: str, until: float) -> No
 
 
 def test_a_member_that_founds_waits_for_no_member() -> None:
-    """3.4: there are no electors yet that could be a majority."""
+    """3.4: before the founding there are no electors that could be a majority."""
     nothing: Any = None
 
     assert not _yields(draft(), 0.0, YIELDS, views("F")["F"], nothing)
@@ -75,7 +75,7 @@ def test_a_member_that_founds_waits_for_no_member() -> None:
 def test_a_member_that_may_come_back_is_worth_waiting_for_where_this_member_was_started(
     chain: str, ready_in: str, expected: str
 ) -> None:
-    """3.4: the more answer, the more data is there; a, b and c are the electors."""
+    """3.4: more answers show more data; a, b and c are the electors."""
     found = views(chain).get(ready_in)
     m = draft(
         chain, observations=Observations(in_reach=frozenset("x")), ready_in=found and found.id
@@ -116,7 +116,7 @@ def test_a_member_that_leaves_others_their_turns_says_so(monkeypatch: pytest.Mon
 
 
 def test_a_view_shows_when_it_was_proposed() -> None:
-    """3.1: in milliseconds since 1970, of which `now` tells a part."""
+    """3.1: in milliseconds since 1970, as `epoch` and `now` show it."""
     m = running()
     m.setup = evolve(m.setup, epoch=1_000)
 
@@ -126,7 +126,7 @@ def test_a_view_shows_when_it_was_proposed() -> None:
 
 
 def test_a_guest_that_said_that_it_keeps_nothing_does_not_vote() -> None:
-    """3.4: c is here with another store; its name is that of an elector."""
+    """3.4: c is here with another store, and has the name of an elector."""
     m = running()
     guest = Seat("c", "c2")
     m.observations = Observations(in_reach=frozenset("c"), guests=frozenset({guest}))
@@ -142,7 +142,7 @@ def test_a_guest_that_said_that_it_keeps_nothing_does_not_vote() -> None:
 
 
 def test_a_member_that_may_propose_nothing_names_its_table() -> None:
-    """4.2: it was started again, and so were all, as far as it knows."""
+    """4.2: it was started again, and so were all others, as far as it knows."""
     m = running()
     m.ready_in = None
 
@@ -154,7 +154,7 @@ def test_a_member_that_may_propose_nothing_names_its_table() -> None:
 
 
 def test_two_ballots_of_a_process_have_two_views() -> None:
-    """3.1: one that was given up and one that is chosen must not have the same id."""
+    """3.1: a view that was given up and a chosen one must not have the same id."""
     m = running()
     first = proposing.proposal(m, 0.0)
     m.write(evolve(m.record, promised=Ballot(2, "a'")))

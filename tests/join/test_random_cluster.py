@@ -1,11 +1,11 @@
 """Random runs: real members, real metadata files, and a network that behaves at random.
 
-A run founds a cluster and then does to it whatever hypothesis draws: messages are lost, doubled and
-overtaken, processes crash between a write and a message, disks are wiped, operators stop, let leave
-and permit.  After each step the claims are asked of a history that knows the durable contents of
-every disk, and not of members' beliefs.
+A run founds a cluster, and then does to it what hypothesis draws: messages are lost, doubled and
+reordered; processes crash between a write and a message; disks are wiped; operators stop members,
+let them leave, and permit restarts.  After each step the claims are checked on a history that knows
+the durable contents of every disk, and not what members believe.
 
-`print_blob` prints a line that replays a failure; hypothesis keeps the example, too.
+`print_blob` prints a line that replays a failure; hypothesis also keeps the example.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SIDES = [("ab", "cd"), ("acd", "b"), ("abc", "d"), ("a", "bcd"), ("ad", "bc"), (
 
 @define
 class History:
-    """The durable data of all members, and the claim that broke first.
+    """The durable data of all members, and the claims that are broken.
 
     `votes`: which seats accepted a view in a ballot.  `chosen`: the successor of a view.
     `holders`: at which seats a frame is durable.  `ready`: which seats were ready in a view.
@@ -67,7 +67,7 @@ class History:
     broken: list[str] = Factory(list)
 
     def wrote(self, host: Host) -> None:
-        """Hear of a record that is durable now."""
+        """Note a record that is durable now."""
         record = host.disk.record
         seat = host.member.seat
         for view in record.lineage.views[-3:]:
@@ -84,13 +84,13 @@ class History:
                 self.learned(view)
 
     def learned(self, view: View) -> None:
-        """Hear that a view is the successor of its parent."""
+        """Note that a view is the successor of its parent."""
         self.views[view.id] = view
         if self.chosen.setdefault(view.parent, view.id) != view.id:
             self.broken.append(f"one_successor: {view} is another one")
 
     def kept(self, host: Host, frame: Position) -> None:
-        """Hear that a frame is durable."""
+        """Note that a frame is durable."""
         holders = self.holders.setdefault(frame, set())
         holders.add(host.member.seat)
         if not self.views[frame.view].members <= holders:
@@ -99,7 +99,7 @@ class History:
             self.broken.append(f"no_split_brain: frame {frame.seq} is committed in two views")
 
     def opened(self, host: Host, view: View) -> None:
-        """Hear that clients are served."""
+        """Check the claims for a member that serves clients from now on."""
         era = self.era(view)
         counts = [len(seats) for one, seats in self.ready.items() if self.era_of(one) == era]
         if max(counts, default=0) < self.wait_for:
@@ -111,7 +111,7 @@ class History:
         return self.era(self.views[view_id]) if view_id in self.views else None
 
     def era(self, view: View) -> ViewId:
-        """Return the FOUND or RESTART since which N counts."""
+        """Return the id of the last FOUND or RESTART, from which N counts."""
         while view.kind not in (Kind.FOUND, Kind.RESTART) and view.parent is not None:
             view = self.views[view.parent]
         return view.id
@@ -131,9 +131,9 @@ def frames_at(position: Position | None, lineage: Lineage) -> tuple[Position, ..
 
 
 class Cluster(RuleBasedStateMachine):
-    """Up to four members, N is 2; a, b and c vote, or a register chooses."""
+    """Up to four members, with an N of 2; a, b and c vote, or a register chooses."""
 
-    is_careless = False  # with a rule left out it need not come back
+    is_careless = False  # a cluster that leaves out a rule need not come back at the end
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ class Cluster(RuleBasedStateMachine):
     @precondition(lambda self: self.bus.wire)
     @rule(at=st.integers(0, 1_000), fate=st.sampled_from(["arrive", "arrive", "twice", "lose"]))
     def deliver(self, at: int, fate: str) -> None:
-        """Something that is on its way arrives, out of turn, or never."""
+        """A message that is under way arrives in any order, arrives twice, or is lost."""
         at %= len(self.bus.wire)
         if fate == "lose":
             del self.bus.wire[at]
@@ -219,7 +219,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule()
     def heal(self) -> None:
-        """All connections are there, and new: whatever was lost on one is noticed."""
+        """All connections are there, and new, so that losses on old ones are noticed."""
         self.bus.partition()
         for name in self.bus.up():
             for other in self.bus.up():
@@ -242,7 +242,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(absent=st.sampled_from(["", "", "a", "b", "c", "d"]))
     def calm(self, absent: str) -> None:
-        """All hear each other, and all that are down start again, but one perhaps."""
+        """All hear each other, and all that are down start again, except perhaps one."""
         self.armed.clear()
         self.heal()
         for name in sorted(set("abcd" if "d" in self.bus.hosts else "abc") - set(absent)):
@@ -265,14 +265,14 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(name=names, after=st.integers(0, 4))
     def crash_soon(self, name: str, after: int) -> None:
-        """The process will end right behind a write, or between two messages."""
+        """The process will end right after a write, or between two messages."""
         if name in self.bus.up():
             self.armed[name] = after
 
     @precondition(lambda self: not self.wiped)
     @rule(name=names)
     def wipe(self, name: str) -> None:
-        """One disk is lost in a run, and not while the cluster is founded."""
+        """At most one disk is lost in a run, and not before the cluster is founded."""
         is_founded = None in self.history.chosen
         if is_founded and name in self.bus.disks and name not in self.bus.up():
             self.bus.wipe(name)
@@ -287,7 +287,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(name=names, action=st.sampled_from(["leave", "close", "end"]))
     def end(self, name: str, action: str) -> None:
-        """A member must leave, the whole cluster must stop, or the power fails."""
+        """A member must leave, the whole cluster must stop, or all processes end."""
         if action == "end":
             for one in self.bus.up():
                 self.bus.crash(one)
@@ -300,7 +300,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(name=names)
     def permit(self, name: str) -> None:
-        """The operator's mark on a store whose member is down."""
+        """The operator marks a store whose member is down."""
         disk = self.bus.disks.get(name)
         if disk is None or disk.path is None or name in self.bus.up() or disk.record.tip is None:
             return
@@ -375,13 +375,13 @@ class Cluster(RuleBasedStateMachine):
 
 
 def run(machine: type[Cluster], *, runs: int, steps: int) -> None:
-    # The same runs each time: a run that fails is found again by its number.
+    # The runs are the same each time, so that a run that fails is found again.
     limits = settings(max_examples=runs, stateful_step_count=steps, derandomize=True)
     run_state_machine_as_test(machine, settings=limits)
 
 
 def test_random_runs_keep_every_claim() -> None:
-    """A few seconds; `test_long_random_runs_keep_every_claim` continues from here."""
+    """This takes a few seconds; `test_long_random_runs_keep_every_claim` plays longer runs."""
     run(Cluster, runs=15, steps=40)
 
 
@@ -392,7 +392,7 @@ def test_long_random_runs_keep_every_claim() -> None:
 
 @pytest.mark.parametrize("rule", ["active-before-all-are-ready", "held-not-persisted"])
 def test_members_that_break_a_rule_are_caught(rule: str) -> None:
-    """Safety that nothing can break is empty: two rules that are left out, and are missed."""
+    """Claims that nothing can break are empty, so two rules are left out, and that is noticed."""
 
     class Careless(Cluster):
         is_careless = True

@@ -63,7 +63,7 @@ def test_a_member_that_is_alone_in_its_majority_asks_no_member() -> None:
 
 
 def test_reads_that_come_meanwhile_share_the_next_round() -> None:
-    """Otherwise one that began after the answer was sent is confirmed by it."""
+    """Otherwise an answer that was sent before a read began could confirm that read."""
     m = serving()
     for _ in range(4):
         read(m, 1.0)
@@ -116,7 +116,7 @@ def test_an_answer_not_asked_for_or_about_another_is_malformed() -> None:
 def test_an_elector_confirms_the_view_that_it_has_not_left(
     more: dict[str, object], asked: str, answers: bool
 ) -> None:
-    """A member that has answered a ballot may be of the majority that chose another view."""
+    """A member that has answered a ballot may be in the majority that chose another view."""
     m = draft(CHAIN, **more)
 
     hear_confirm(m, "b", Confirm(views(CHAIN)[asked].id, 7))
@@ -140,7 +140,7 @@ def test_a_member_that_serves_no_more_answers_no_read() -> None:
 
 @pytest.mark.parametrize(("older", "calls"), [("b", 1), ("bc", 0)])
 def test_members_that_cannot_confirm_are_not_asked(older: str, calls: int) -> None:
-    """A rolling upgrade: where no majority can confirm, no read is taken."""
+    """In a rolling upgrade, no read is taken if no majority can confirm it."""
     m = serving(observations=Observations(in_reach=frozenset("bc"), older=frozenset(older)))
 
     read(m, 1.0)
@@ -160,7 +160,7 @@ def test_a_member_that_has_not_answered_is_asked_again_at_the_next_heartbeat() -
 
 
 def test_the_outside_register_confirms_by_an_answer_to_a_later_question() -> None:
-    """3.7: its answer to a heartbeat before the read began is too old."""
+    """3.7: an answer to a question from before the read began is too old."""
     m = serving(options={"outside": True})
 
     read(m, 1.0)
@@ -185,7 +185,7 @@ def test_a_new_connection_is_asked_whether_the_view_stands() -> None:
 
 
 def test_a_member_that_the_others_have_left_confirms_no_read() -> None:
-    """They go on without `c`, which has not noticed, and serves in the old view."""
+    """They go on without `c`, which does not notice, and serves in the old view."""
     bus = cluster()
     c = bus["c"]
     asked = c.member.read(bus.now)

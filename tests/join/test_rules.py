@@ -1,4 +1,4 @@
-"""The chain's verdict over given members: where it is the note's, and where it is not."""
+"""The chain's verdict on given members: where it agrees with the note's, and where not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.machine.pictures import members, small_worlds
 
 
 def chain(picture: str, wait_for: int = 1) -> Verdict:
-    """Return the verdict by the chain's rules."""
+    """Return the verdict by the chain's rules on a picture of members."""
     return judge(picture, wait_for, CHAIN_RULES)
 
 
@@ -30,7 +30,7 @@ def told(
     electors: str | None = None,
     wait_for: int = 1,
 ) -> Verdict:
-    """Return the verdict where views are told: "X V W" is a lineage, "V.3" a position, "-" none."""
+    """Return the verdict with given views: "X V W" is a lineage, "V.3" a position, "-" no frame."""
     found = []
     for at, status in enumerate(members(picture, wait_for)):
         position = positions[at] if at < len(positions) else None
@@ -81,7 +81,7 @@ def test_it_says_what_the_note_says(picture: str, wait_for: int) -> None:
 
 
 def differs(ours: Verdict, notes: Verdict) -> tuple[str, ...]:
-    """Return in which ways two verdicts differ."""
+    """Return in which outcomes two verdicts differ."""
     return tuple(
         sorted(
             {
@@ -95,7 +95,7 @@ def differs(ours: Verdict, notes: Verdict) -> tuple[str, ...]:
 
 
 def differences(up_to: int) -> Counter[tuple[str, ...]]:
-    """Count them over every set of at most this many members that sends no views."""
+    """Count the differences over all sets of at most this many members without given views."""
     return Counter(
         differs(decide(CHAIN_RULES, view), decide(note_rules(), view))
         for view in small_worlds(up_to=up_to)
@@ -111,28 +111,28 @@ def test_two_members_find_no_difference_that_is_not_listed() -> None:
 
 @pytest.mark.soak("swarm-rules")
 def test_where_it_differs_from_the_note() -> None:
-    """The whole list, over every small set of members that tells no views.
+    """These are all differences, over every small set of members without given views.
 
-    I6 waits; foreign stores and clean stores that differ are noticed before N is there, and
-    before options are compared; all without a store needs an outside register.
+    I6 waits.  Foreign stores, and clean stores that differ, are noticed before N is reached and
+    before options are compared.  A cluster in which no member has a store needs a register.
     """
     assert DIFFERENCES == dict(differences(up_to=3))
 
 
 DIFFERENCES: dict[tuple[str, ...], int] = {
     (): 13_962,
-    # I6: the clean one may be a second away.
+    # I6: a clean store may come a second later.
     ("abort no-clean-store -> wait no-clean-store",): 178,
     # 3.7: no member can vote.
     ("active None -> wait too-few-members",): 12,
     ("abort options-differ -> wait too-few-members",): 8,
-    # A hello shows at once stores that can never be one cluster.
+    # A hello shows at once which stores can never be in one cluster.
     ("wait too-few-members -> abort initial-signature-mismatch",): 32,
     ("wait too-few-members -> abort final-signature-mismatch",): 8,
     ("abort options-differ -> abort initial-signature-mismatch",): 800,
     ("abort options-differ -> abort final-signature-mismatch",): 182,
     ("abort options-differ -> abort wrong-store",): 4_416,
-    # A dirty store that knows another CLOSE is on a branch; the note reads clean ones only.
+    # A dirty store that knows another CLOSE is on a branch; the note compares clean stores only.
     (
         "active None -> abort final-signature-mismatch",
         "update None -> abort final-signature-mismatch",
@@ -144,14 +144,14 @@ DIFFERENCES: dict[tuple[str, ...], int] = {
 
 
 def test_a_total_failure_waits_for_permission() -> None:
-    """I6 is said aloud but waits, because the clean one may be a second away."""
+    """I6 is reported, but waits, because a clean store may come a second later."""
     assert "wait I6; wait I6" == short(chain("oX oX", 2))
     assert {"no-clean-store"} == reasons(chain("oX oX", 2))
     assert {"abort"} == {it.outcome.value for it in judge("oX oX", 2).outcomes}
 
 
 def test_dirty_stores_of_an_open_view_miss_nothing_but_permission() -> None:
-    """I6: a member that was ready in it has all that was acknowledged; so the operator is told."""
+    """I6: they were ready in it, so they have all that was acknowledged; the operator is told."""
     case = CHAIN_RULES.choose(members("oX oX", 2), 0)
 
     assert case is not None
@@ -159,7 +159,7 @@ def test_dirty_stores_of_an_open_view_miss_nothing_but_permission() -> None:
 
 
 def test_a_lone_member_of_three_waits() -> None:
-    """No special case: alone is not the same as the others being dead."""
+    """This is no special case: to be alone does not mean that the others are dead."""
     alone = told("cXF", electors="a b c")
 
     assert "wait I1" == short(alone)
@@ -173,42 +173,42 @@ def test_a_member_that_lost_its_disk_does_not_vote() -> None:
 
 
 def test_a_cluster_is_founded_by_all_its_electors() -> None:
-    """I3: one that lost its disk looks like a new one; fewer could found a second cluster."""
+    """I3: a member that lost its disk looks new, so fewer could found a second cluster."""
     assert "wait I1; wait I1" == short(told("e e", electors="a b c", wait_for=2))
     assert "active I3; active I3" == short(told("e t", electors="a", wait_for=2))
 
 
 def test_members_that_keep_nothing_found_no_cluster() -> None:
-    """3.7: all without a store: only with an outside register."""
+    """3.7: such members can found a cluster only with an outside register."""
     assert "wait I1; wait I1" == short(chain("t t", 2))
 
 
 def test_the_same_n_is_one_of_the_options() -> None:
-    """I2: W1 would mean something else in each of them."""
+    """I2: with different N, W1 would mean something different in each member."""
     assert {"options-differ"} == reasons(chain("cXF/1 oX/2"))
 
 
 def test_a_clean_store_of_an_earlier_shutdown_is_updated() -> None:
-    """I5 asks for one chain; the older CLOSE is on the way to the newer one."""
+    """I5 asks for one chain; the older CLOSE is on the path to the newer one."""
     verdict = told("cXF cXG", "X F", "X F R G", wait_for=2)
 
     assert "update I7 from b; active I8" == short(verdict)
 
 
 def test_a_clean_store_does_not_restart_alongside_one_that_served_since() -> None:
-    """A lone member restarted from a clean store takes new data: the old siblings wait."""
+    """A member that restarted from a clean store takes new data, so old siblings wait."""
     verdict = told("cXF oX", "X F", "X F R", wait_for=2)
 
     assert "wait I6; wait I6" == short(verdict)
 
 
 def test_stores_of_two_clusters_abort() -> None:
-    """I4: no member has served yet; alongside a running cluster it would be J3."""
+    """I4: no member has served yet; alongside a running cluster the rule would be J3."""
     assert "abort I4; abort I4" == short(chain("oX oY", 2))
 
 
 def test_two_successors_of_one_view_abort() -> None:
-    """Diverged is a fork: no rule may guess which side is right."""
+    """A fork has diverged, and no rule may guess which side is right."""
     verdict = told("oX oX", "X V", "X W")
 
     assert "abort J3; abort J3" == short(verdict)
@@ -216,7 +216,7 @@ def test_two_successors_of_one_view_abort() -> None:
 
 
 def test_a_store_newer_than_the_cluster_is_refused() -> None:
-    """Newer means: its tip descends from the cluster's tip."""
+    """A store is newer if its tip descends from the cluster's tip."""
     verdict = told("*oX oX oX", "X V", "X V W", "X V")
 
     assert "unaffected -; abort J3; update J2 from a" == short(verdict)
@@ -224,7 +224,7 @@ def test_a_store_newer_than_the_cluster_is_refused() -> None:
 
 
 def test_a_tail_of_frames_is_not_newer() -> None:
-    """A mere tail of a superseded view is dropped, as P1 needs."""
+    """A tail of a view that has a successor is dropped, as P1 needs."""
     verdict = told("*oX oX", "X V", "X", positions=("V.3", "X.9"))
 
     assert "unaffected -; update J1 from a" == short(verdict)
@@ -246,44 +246,44 @@ def test_a_dirty_store_with_all_that_was_closed_is_clean() -> None:
 
 
 def test_a_clean_store_with_less_than_another_is_updated() -> None:
-    """S2: a member that differs from the CLOSE's position is not clean."""
+    """S2: a member whose position is not the CLOSE's is not clean."""
     assert "update I7 from b; active I8" == short(told("cXF cXF", positions=("X.2", "X.3")))
 
 
 def test_where_nothing_was_ever_written_an_empty_store_has_all() -> None:
-    """No frame is the position of the CLOSE, and of an empty store."""
+    """ "No frame" is the position of both the CLOSE and the empty store."""
     assert "active I8; active I8" == short(told("cXF e", positions=("-",)))
 
 
 def test_a_store_without_its_lineage_is_found_on_another_ones() -> None:
-    """The CLOSE that it names is on the way that another store tells."""
+    """The CLOSE that it names is on the path that another store gives."""
     assert "update I7 from b; active I8" == short(told("cXF cXG", "", "X V F R G"))
 
 
 def test_a_store_without_its_lineage_is_not_found_on_one_of_another_cluster() -> None:
-    """I4: that both name one CLOSE, or say so, does not make them one cluster."""
+    """I4: the same name of a CLOSE does not make two clusters one."""
     assert {"initial-signature-mismatch"} == reasons(told("cXF cYF", "", "Y V F"))
 
 
 def test_the_signatures_may_be_left_out_of_a_lineage() -> None:
-    """They are views, too, and told already."""
+    """They are views, too, and are known already."""
     assert told("cXF oX", "X V F", "X V") == told("cXF oX", "V", "V")
 
 
 def test_frames_of_a_view_that_a_member_does_not_know_are_older_than_all() -> None:
-    """Both are clean at one CLOSE and tell different ends: the one with less is updated (S2)."""
+    """Both are clean at one CLOSE and give different ends; the one with less is updated (S2)."""
     assert "active I8; update I7 from a" == short(
         told("cXF cXF", "X", "X", positions=("X.1", "V.3"))
     )
 
 
 def test_the_initial_signature_is_the_first_view_where_a_lineage_leaves_it_out() -> None:
-    """Or its first view would be another cluster."""
+    """Otherwise its first view would found another cluster."""
     assert "update I7 from b; active I8" == short(told("oX cXF", "", "V"))
 
 
 def test_a_change_starts_behind_all_frames_of_the_view_before() -> None:
-    """No answer tells where: one that knows the former view alone is behind it, and is updated."""
+    """The start is not given, so a store that knows only the former view is updated."""
     assert "unaffected -; update J1 from a" == short(told("*oX t", "V", "V", positions=("-",)))
 
 
@@ -303,7 +303,7 @@ def test_an_elector_that_is_away_or_has_an_empty_store_is_waited_for(electors: s
 
 
 def test_clean_stores_that_differ_are_named_before_others() -> None:
-    """I5: c is on a branch, too, and its operator has to look at the clean ones first."""
+    """I5: c is on a branch, too, but its operator must look at the clean stores first."""
     case = CHAIN_RULES.choose(members("cXF cXG", 1), 0)
 
     assert case is not None
@@ -312,26 +312,26 @@ def test_clean_stores_that_differ_are_named_before_others() -> None:
 
 
 def test_each_active_member_answers_by_the_views_that_it_knows() -> None:
-    """3.4: a has not learned W; b has, and takes in a member that knows it."""
+    """3.4: a has not learned W, but b has, and takes in a member that knows it."""
     verdict = told("*oX *oX oX", "X V", "X V W", "X V W")
 
     assert "unaffected -; unaffected -; update J2 from b" == short(verdict)
 
 
 def test_an_active_member_that_tells_no_views_knows_those_of_another_one() -> None:
-    """J2: all that are active are in one view; the newcomer has its data."""
+    """J2: all active members are in one view, and the newcomer has its data."""
     verdict = told("*oX *oX oX", "", "X V", "X V")
 
     assert "unaffected -; unaffected -; update J2 from a,b" == short(verdict)
 
 
 def test_a_clean_store_alongside_a_branch_is_of_no_other_shutdown() -> None:
-    """I5 is about clean stores; of two, the operator would look at the wrong thing."""
+    """I5 is about two clean stores; here its text would mislead the operator."""
     assert {"wrong-store"} == reasons(told("cXF oX", "", "X W"))
 
 
 def test_an_active_member_that_tells_no_views_is_of_its_own_cluster() -> None:
-    """J3: the views that b tells are another's; a refuses a newcomer from there."""
+    """J3: the views that b gives are of another cluster, so a refuses a newcomer from there."""
     verdict = told("*oX *oY oY", "", "Y W", "Y W")
 
     assert "unaffected -; unaffected -; abort J3" == short(verdict)
@@ -342,7 +342,7 @@ def test_a_member_that_is_active_has_an_open_view_behind_the_close_that_it_tells
 
 
 def test_n_is_that_of_an_elector() -> None:
-    """I1, before I2: a member that does not vote proposes nothing, and waits for no member."""
+    """I1 before I2: a member without a vote proposes nothing, so its N does not count."""
     assert "abort I2; abort I2" == short(told("t/5 cXF/1", electors="b"))
     assert "wait I1; wait I1" == short(told("t/1 cXF/5", electors="b"))
 
@@ -357,7 +357,7 @@ names = st.sampled_from(["X", "Y", "V", "W", "F", "G", "", "\x00", "\ud800", "ne
 
 @st.composite
 def statuses(draw: st.DrawFn, at: int) -> Status:
-    """Draw a member that reading accepts, and views that may or may not fit."""
+    """Draw a member that can be read, with views that need not fit."""
     store = draw(st.sampled_from(Store))
     active = draw(st.booleans())
     has_store = store in (Store.CLEAN, Store.DIRTY)
@@ -380,7 +380,7 @@ def statuses(draw: st.DrawFn, at: int) -> Status:
 
 @given(data=st.data(), count=st.integers(0, 5))
 def test_whatever_the_members_are_there_is_a_verdict(data: st.DataObject, count: int) -> None:
-    """One outcome each; a reason if a member waits or aborts; sources if it is updated."""
+    """Each has one outcome; a reason if it waits or aborts; sources if it is updated."""
     drawn = [data.draw(statuses(at)) for at in range(count)]
 
     verdict = decide(CHAIN_RULES, drawn)

@@ -1,6 +1,6 @@
-"""Runs of whole clusters that once lost data, or stopped for ever; each names its subject.
+"""Runs of whole clusters that once lost data or stopped for ever; each name says what about.
 
-A world searches everything within small bounds; these runs are too long for one.
+A world searches everything within small bounds, and these runs are too long for a world.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _write_without(bus: Bus, name: str) -> None:
 
 
 def _slowly(bus: Bus, seconds: float) -> None:
-    """Advance the time without delivering updates; they are on their way afterwards."""
+    """Advance the time while updates are held back; afterwards they are under way again."""
     until = bus.now + seconds
     held: list[Envelope] = []
     while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
@@ -44,7 +44,7 @@ def _slowly(bus: Bus, seconds: float) -> None:
 
 
 def test_an_update_that_has_changed_nothing_unfits_no_store() -> None:
-    """3.4: `a` alone has a frame that none acknowledged, and dies before it feeds the others."""
+    """3.4: only `a` has a frame that is not acknowledged, and dies before it feeds the others."""
     bus = cluster(total_failure=TotalFailure.AUTOMATIC)
     bus.write("a")
     bus.settle()
@@ -61,7 +61,7 @@ def test_an_update_that_has_changed_nothing_unfits_no_store() -> None:
 
 
 def test_an_update_that_overwrites_unfits_the_store_until_it_is_done() -> None:
-    """3.2: no member knows its contents meanwhile."""
+    """3.2: meanwhile its contents are unknown."""
     bus = cluster()
     bus.write("a")
     bus.settle()
@@ -79,7 +79,7 @@ def test_an_update_that_overwrites_unfits_the_store_until_it_is_done() -> None:
 
 
 def test_a_member_that_keeps_nothing_does_not_go_on_alone() -> None:
-    """3.4: one member of a CHANGE has a store; `a` was served alone, and took its frames along."""
+    """3.4: a CHANGE needs a member with a store; once, `a` served alone, and lost its frames."""
     bus = Bus()
     for name in "abc":
         bus.start(config(name, wait_for=1, outside=True, is_transient=name == "a"))
@@ -101,12 +101,12 @@ def test_a_member_that_keeps_nothing_does_not_go_on_alone() -> None:
 
 
 def test_a_store_is_fed_where_the_sure_ones_keep_nothing() -> None:
-    """3.4: acknowledged frames are in a store; a view of `a` alone was served without one."""
+    """3.4: acknowledged frames need a store; once, a view of `a` alone was served without one."""
     bus = Bus()
     for name in "abcd":
         bus.start(config(name, electors="bcd", is_transient=name == "a"))
     bus.wait()
-    # Each of b, c and d misses the last frame before it crashes, and is fed by no member later.
+    # Each of b, c and d misses the last frame before it crashes, and no member feeds it later.
     _write_without(bus, "b")
     bus.crash("b")
     _slowly(bus, 5)
@@ -132,7 +132,7 @@ def test_a_store_is_fed_where_the_sure_ones_keep_nothing() -> None:
 
 
 def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed() -> None:
-    """3.7: founded without a store, it needs none later; before, no member could leave it."""
+    """3.7: it was founded without a store, so it needs none; once, no member could leave it."""
     bus = Bus()
     for name in "abc":
         bus.start(config(name, wait_for=1, outside=True, is_transient=True))
@@ -153,7 +153,7 @@ def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed
 
 
 def test_a_cluster_that_keeps_nothing_is_shut_down_and_ends() -> None:
-    """S2: none has a store to close, and the one that was asked made view after view instead."""
+    """S2: no store can be closed; once, the member that was asked made view after view."""
     bus = Bus()
     for name in "ab":
         bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
@@ -173,7 +173,7 @@ def test_a_cluster_that_keeps_nothing_is_shut_down_and_ends() -> None:
 
 
 def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> None:
-    """No vote is taken there: all members stand in their place where none of them has a store."""
+    """3.7: no votes are taken; if no member has a store, all members stand for electors."""
     bus = Bus()
     for name in "abc":
         bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
@@ -186,7 +186,7 @@ def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> No
 
 
 def test_a_leave_does_not_hand_the_majority_to_those_that_are_away() -> None:
-    """`c` is dead and `b` leaves: `a` and `c` would be the electors, and `a` alone no majority."""
+    """`c` is dead and `b` leaves; with `a` and `c` as electors, `a` alone would be no majority."""
     bus = cluster()
     bus.crash("c")
     bus.wait()
@@ -203,7 +203,7 @@ def test_a_leave_does_not_hand_the_majority_to_those_that_are_away() -> None:
 
 
 def test_a_member_that_reaches_no_majority_leaves_by_stopping() -> None:
-    """No member can choose a view without it: it would wait for ever."""
+    """No member can choose a view without it, so it would wait for ever."""
     bus = cluster()
     bus.crash("c")
     bus.crash("b")
@@ -220,7 +220,7 @@ def test_a_member_that_reaches_no_majority_leaves_by_stopping() -> None:
 
 
 def test_a_member_that_is_needed_for_n_may_not_leave_before_it_serves_again() -> None:
-    """W1: both had failed, `a` waited for N = 2, and `b` to be left out, for ever."""
+    """W1: after a crash of both, once `a` waited for N = 2 and `b` for its leave, for ever."""
     automatic = TotalFailure.AUTOMATIC
     bus = cluster("ab", electors="ab", total_failure=automatic)
     for name in "ab":
@@ -244,7 +244,7 @@ def test_a_member_that_is_needed_for_n_may_not_leave_before_it_serves_again() ->
 
 
 def test_a_sole_elector_asks_those_that_come_later() -> None:
-    """`c` and `b` left, `a` crashed; `a` is started first, and said "too few members" for ever."""
+    """`c` and `b` left, `a` crashed and came back first; once it then waited for ever."""
     automatic = TotalFailure.AUTOMATIC
     bus = cluster(total_failure=automatic)
     for name in "cb":
@@ -265,7 +265,7 @@ def test_a_sole_elector_asks_those_that_come_later() -> None:
 
 
 def test_a_shutdown_ends_members_that_were_just_started_again() -> None:
-    """S2: they had not become ready again, and started the cluster again by themselves."""
+    """S2: they were not ready again yet; once, they started the cluster again by themselves."""
     bus = cluster()
     for name in "bc":
         bus.crash(name)
@@ -297,12 +297,12 @@ def test_a_shutdown_ends_one_that_is_being_updated_beside() -> None:
 
 
 def test_a_shutdown_ends_one_that_was_about_to_be_taken_in() -> None:
-    """S2: the ballot did not reach `d`, in no view yet, and no member was left to tell it."""
+    """S2: the ballot did not reach `d`, in no view; once, no member was left to tell it."""
     bus = cluster()
     bus.write("a")
     bus.settle()
     bus.crash("c")
-    bus.wait()  # the next view starts behind the frame, so `d` is updated alongside it
+    bus.wait()  # the next view starts after the frame, so `d` is updated alongside that view
     bus.start(config("d"))
     for _ in range(200):
         if bus["d"].member.source is not None:
@@ -321,7 +321,7 @@ def test_a_shutdown_ends_one_that_was_about_to_be_taken_in() -> None:
 
 
 def test_a_shutdown_ends_an_elector_that_was_left_out() -> None:
-    """S2: the one that had the CLOSE chosen does not hear it, and the others told guests alone."""
+    """S2: it does not hear the proposer of the CLOSE; once, the others told only guests."""
     bus = cluster()
     bus.partition("ab", "bc")
     bus.wait()
@@ -333,11 +333,11 @@ def test_a_shutdown_ends_an_elector_that_was_left_out() -> None:
 
 
 def test_a_shutdown_ends_a_member_that_does_not_hear_a_member_that_had_it_chosen() -> None:
-    """S2: `b` has no vote; members that learned of the CLOSE told the others nothing, and ended."""
+    """S2: `b` has no vote; once, members that learned of the CLOSE ended without telling it."""
     bus = cluster(electors="ac")
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     for _ in range(200):
-        # `a` alone counts the votes, and has no connection to `b` yet.
+        # Only `a` counts the votes, and it has no connection to `b` yet.
         apart = [one for one in bus.wire if {one.sender, one.to} == {"a", "b"}]
         for envelope in apart + _envelopes(bus, "c", Voted):
             bus.wire.remove(envelope)
@@ -350,7 +350,7 @@ def test_a_shutdown_ends_a_member_that_does_not_hear_a_member_that_had_it_chosen
 
 
 def test_a_shutdown_ends_a_guest_that_never_saw_the_view_run() -> None:
-    """S2: it was to be taken in, so no member had told it which ones are ready; it stayed."""
+    """S2: no member had told `d` which members are ready, so once it did not stop."""
     bus = cluster()
     bus.start(config("d"))
     while bus["d"].member.phase is not Phase.JOINING:
@@ -377,7 +377,7 @@ def _unheard(bus: Bus, name: str, seconds: float) -> None:
 
 
 def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
-    """S2: it was late with its answer, was taken in again, and no member ended any more."""
+    """S2: it answered late and was taken in again; once, no member ended after that."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.start(config("d"))
@@ -390,7 +390,7 @@ def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
 
 
 def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> None:
-    """S2: a member that is taken in by and by does not stop them by a request from long ago."""
+    """S2: a member that is taken in much later must not stop them by its old request."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.start(config("d"))
@@ -402,7 +402,7 @@ def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> 
 
 
 def test_a_shutdown_outlives_that_its_member_is_cut_off_for_a_moment() -> None:
-    """S2: `a`, one of two electors, was just started again, and left `b` out of one view."""
+    """S2: `a`, one of two electors, was restarted, and left `b` out of one view."""
     bus = cluster(electors="ac")
     bus.crash("a")
     bus.tell("b", lambda member: member.shutdown_cluster(bus.now))
@@ -416,7 +416,7 @@ def test_a_shutdown_outlives_that_its_member_is_cut_off_for_a_moment() -> None:
 
 
 def test_a_shutdown_does_not_outlive_that_its_member_is_cut_off() -> None:
-    """S2: the others continued, and are not stopped by its earlier request; it reports that."""
+    """S2: the others went on, and its earlier request does not stop them; it reports that."""
     bus = cluster()
     bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
     bus.partition("ab", "c")
@@ -431,7 +431,7 @@ def test_a_shutdown_does_not_outlive_that_its_member_is_cut_off() -> None:
 
 
 def test_a_member_that_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
-    """P2: it learns of the CLOSE from members that have been started since, and does not stop."""
+    """P2: it learns of the CLOSE from members that were started since, and does not stop."""
     bus = cluster()
     bus.crash("c")
     bus.wait()
@@ -450,7 +450,7 @@ def test_a_member_that_was_away_at_the_shutdown_takes_part_in_the_restart() -> N
 
 
 def closed_with_a_tail(total_failure: TotalFailure = TotalFailure.MANUAL) -> Bus:
-    """Return a cluster that was closed while `a` alone had its last frame; `a` lost its disk."""
+    """Return a cluster that was closed when only `a` had its last frame; `a` lost its disk."""
     bus = cluster(total_failure=total_failure)
     bus.write("a")
     bus.settle()
@@ -466,7 +466,7 @@ def closed_with_a_tail(total_failure: TotalFailure = TotalFailure.MANUAL) -> Bus
 
 
 def test_with_the_clean_store_lost_the_operator_permits_another_one() -> None:
-    """I6, R3: the others have every acknowledged frame, and said "no clean store" for ever."""
+    """I6, R3: the others have all acknowledged frames; once, they waited for ever."""
     bus = closed_with_a_tail()
     assert all(host.serves is None for host in bus.hosts.values())
 
@@ -495,10 +495,9 @@ def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
 @pytest.mark.parametrize("heartbeat", [0.0, 0.5])
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_vain_try_before_does_not_keep_members_waiting(heartbeat: float, is_lost: bool) -> None:
-    """3.3: one that is started leaves those that ran on their time, longer after each ballot in
-    vain.
+    """3.3: a started member leaves those that ran on their time, longer after each failed ballot.
 
-    Their hellos were lost, so each took the other for one that had run on: 33 s instead of 3.
+    Their hellos were lost; once, each took the other for one that ran on, for 33 s instead of 3.
     """
     given: dict[str, Any] = {
         "total_failure": TotalFailure.AUTOMATIC,
@@ -522,7 +521,7 @@ def test_a_vain_try_before_does_not_keep_members_waiting(heartbeat: float, is_lo
     assert "a active, b active, c down" == bus.phases()
 
 
-# -- ballots that are not heard --------------------------------------------------------------------
+# -- ballots that are ignored ----------------------------------------------------------------------
 
 
 def _envelopes(bus: Bus, to: str, kind: type = Prepare) -> list[Envelope]:
@@ -535,9 +534,9 @@ def _asked(bus: Bus, to: str, kind: type = Prepare) -> list[object]:
 
 
 def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
-    """3.3: seven founders began ballot after ballot, each of which some left for another.
+    """3.3: all founders must answer, but a member that leaves a ballot its time ignores others.
 
-    All must answer, and one that leaves another ballot its time does not hear this one.
+    Once, seven founders began ballot after ballot, and some always ignored each of them.
     """
     bus = Bus()
     start_all(bus, "abc")
@@ -558,7 +557,7 @@ def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
 
 
 def test_a_view_that_was_not_voted_for_is_asked_for_again() -> None:
-    """3.3: a member that has voted is not asked once more, and no later ballot is begun."""
+    """3.3: a member that has voted is not asked again, and no later ballot is begun."""
     bus = Bus()
     start_all(bus, "abc")
     while not _asked(bus, "c", Accept):
@@ -579,7 +578,7 @@ def test_a_view_that_was_not_voted_for_is_asked_for_again() -> None:
 def test_founders_that_come_back_with_other_stores_are_asked_again(
     replaced: str, late: str
 ) -> None:
-    """3.3: two of four answered and lost their disks; a FOUND of these never had a majority."""
+    """3.3: two of four answered and lost their disks; once, their FOUND never got a majority."""
     bus = Bus()
     start_all(bus, "abcd", electors="abcd", wait_for=3)
     while not _asked(bus, late):
@@ -597,9 +596,7 @@ def test_founders_that_come_back_with_other_stores_are_asked_again(
 
 
 def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
-    """Patience follows the time that answers take; one that was away for an hour did not answer so
-    late.
-    """
+    """Patience follows the time of answers, but an absence of an hour is no such time."""
     bus = cluster()
     bus.partition("a", "b", "c")
     bus.wait(3600)
@@ -613,12 +610,12 @@ def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
 
 
 def test_a_member_that_is_apart_by_now_is_not_taken_in_again_and_again() -> None:
-    """3.4: `d` was to be taken in when its link to `c` broke; each view left it out once more."""
+    """3.4: the link of `d` to `c` broke before `d` was in; once, view after view left it out."""
     bus = cluster()
     bus.start(config("d"))
     while bus["d"].member.phase is not Phase.JOINING:
         bus.step()
-    bus.partition("abc", "abd")  # what `d` said of itself is on its way
+    bus.partition("abc", "abd")  # the hello in which `d` hears all is under way
     bus.wait()
 
     assert "a active, b active, c active, d joining" == bus.phases()
@@ -633,10 +630,10 @@ def test_a_member_that_is_apart_by_now_is_not_taken_in_again_and_again() -> None
 
 
 def test_a_newcomer_does_not_end_the_wait_for_those_that_have_not_answered() -> None:
-    """`a` asks all for `d`; then `e` says hello, and only one that had said so was in the next.
+    """`a` asks all about `d`, then `e` says hello; the next view must wait for the answers.
 
-    With an outside register it was a view of `a` and the newcomers, the others said hello in
-    turn, and so on for ever (swarm, seed 41200249).
+    Once, with a register, that view had only `a` and the newcomers; the others said hello in turn,
+    and so on for ever (swarm, seed 41200249).
     """
     bus = Bus()
     for name in "abc":

@@ -1,4 +1,4 @@
-"""Facts derived from a member's knowledge."""
+"""Facts that are derived from what a member knows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DUES = ("patience_until", "next_beat", "free_until", "says_at")
 
 @pytest.mark.parametrize("order", list(permutations(DUES)), ids=" ".join)
 def test_the_deadline_is_the_earliest_of_all_it_waits_for(order: tuple[str, ...]) -> None:
-    """Also where other times are due, and where none is."""
+    """This holds whichever of the times is the earliest, and if there is none."""
     m = draft()
     assert m.deadline is None
 
@@ -32,7 +32,7 @@ def test_the_deadline_is_the_earliest_of_all_it_waits_for(order: tuple[str, ...]
 
 @pytest.mark.parametrize("phase", Phase)
 def test_a_member_that_is_active_serves_and_no_other_member(phase: Phase) -> None:
-    """3.5: a member that is suspended, or frozen, acknowledges nothing."""
+    """3.5: a member that is suspended or frozen acknowledges nothing."""
     assert draft("F", phase=phase).is_serving is (phase.value == "active")
 
 
@@ -42,7 +42,7 @@ def test_a_member_that_is_active_serves_and_no_other_member(phase: Phase) -> Non
 def test_the_members_of_the_tip_and_those_that_it_left_out_are_neighbours(
     chain: str, names: str
 ) -> None:
-    """3.4: a leaver waits until the others know; before the founding all in reach are asked."""
+    """3.4: a leaver waits until these know; before the founding, all peers in reach are asked."""
     m = draft(chain, observations=Observations(in_reach=frozenset("yx")))
 
     assert list(names) == m.neighbours

@@ -1,4 +1,4 @@
-"""The next state in the making, and the actions for it."""
+"""The draft of the next state, and its actions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.join.drafts import draft
 
 
 def test_only_a_record_that_changes_is_written() -> None:
-    """3.2: a write costs a disk's time, and a member settles at every heartbeat."""
+    """3.2: a write takes a disk's time, and a member settles at every heartbeat."""
     m = draft("F C")
     new = evolve(m.record, update_unfinished=True)
 

@@ -48,7 +48,7 @@ def founded() -> MemberState:
 
 
 def test_a_step_leaves_the_state_that_it_starts_from() -> None:
-    """So a search may hold one state and try every event on it."""
+    """So a search may keep one state and try every event on it."""
     state, _ = alone()
     again, _ = alone()
 
@@ -60,14 +60,14 @@ def test_a_step_leaves_the_state_that_it_starts_from() -> None:
 
 
 def test_the_same_step_has_the_same_outcome() -> None:
-    """No clock and no chance is in it."""
+    """A step uses no clock and no random numbers."""
     state = founded()
 
     assert step(state, steps.leave, 5) == step(state, steps.leave, 5)
 
 
 def test_a_state_cannot_be_changed() -> None:
-    """A holder of one holds it as it was; and a step's result is as frozen as the others."""
+    """A state that is kept stays as it was, and the result of a step is frozen, too."""
     state = founded()
 
     with pytest.raises(FrozenInstanceError):
@@ -76,7 +76,7 @@ def test_a_state_cannot_be_changed() -> None:
 
 
 def test_a_step_that_raises_has_changed_nothing() -> None:
-    """Changes of the handler up to there were made to a draft."""
+    """The handler has changed only a draft."""
     member = cluster()["a"].member
     before = member.state
 
@@ -94,7 +94,7 @@ def test_a_step_that_raises_has_changed_nothing() -> None:
 
 
 def test_two_batches_are_one_as_if_they_had_been_asked_for_at_once() -> None:
-    """Persist the later record; send, act and tell in order."""
+    """The later record is persisted; sends, actions and events stay in order."""
     state, first = alone()
     after, second = step(state, steps.tick, 100)
 
@@ -111,7 +111,7 @@ def opening() -> Action:
 
 @pytest.mark.parametrize("closes", [True, False])
 def test_a_closed_member_does_not_open_again_behind_it(closes: bool) -> None:
-    """A member that was active and froze between two polls is closed."""
+    """A member that was active and froze between two polls stays closed."""
     why = Closing.NEXT_VIEW if closes else None
 
     assert (() if closes else (opening(),)) == both(Batch(actions=(opening(),)), Batch(why)).actions
@@ -133,15 +133,15 @@ def test_an_outbox_with_nothing_in_it_gives_an_empty_batch() -> None:
     ("now", "names", "peer", "expected"),
     [
         (8.9, "", "b", 8.9 + 32.0),
-        (9.0, "", "b", 9.0),  # too late: the others have given it up
+        (9.0, "", "b", 9.0),  # too late: the others have given this member up
         (8.9, "", "x", 9.0),  # still cut off
-        (8.9, "b", "c", 9.0),  # it was not
+        (8.9, "b", "c", 9.0),  # it was not cut off
     ],
 )
 def test_a_shutdown_that_no_member_heard_lasts_on_when_a_majority_is_heard(
     now: float, names: str, peer: str, expected: float
 ) -> None:
-    """S2: for less than their patience, so the others have not given it up."""
+    """S2: it was cut off for less than the others' patience, so they have not given it up."""
     m = draft("F C", closes_until=9.0, observations=Observations(in_reach=frozenset(names)))
 
     steps.peer_up(m, now, peer)
@@ -150,7 +150,7 @@ def test_a_shutdown_that_no_member_heard_lasts_on_when_a_majority_is_heard(
 
 
 def test_a_member_is_no_peer_of_itself() -> None:
-    """A host's list of connections might name the member itself: it would greet itself."""
+    """If a host's list of connections named the member itself, it would greet itself."""
     m = draft("F C")
 
     steps.peer_up(m, 1.0, "a")
@@ -160,7 +160,7 @@ def test_a_member_is_no_peer_of_itself() -> None:
 
 @pytest.mark.parametrize(("chain", "kept"), [("F C", True), ("", False)])
 def test_an_answer_outlives_its_connection_where_there_is_a_view(chain: str, kept: bool) -> None:
-    """3.3: it stands still; before a founding the member may come back with another store."""
+    """3.3: the store stands still; before a founding the member may come back with another one."""
     answer = Answer(seat=Seat("b", "b'"))
     m = draft(
         chain, observations=Observations(in_reach=frozenset("b"), answers=frozenset({answer}))
@@ -183,7 +183,7 @@ def test_an_update_ends_with_the_connection_to_its_source(source: str, left: str
 
 @pytest.mark.parametrize(("peer", "until"), [("b", 3.0), ("c", 9.0)])
 def test_no_member_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, until: float) -> None:
-    """3.3: the others have their turns, one patience after the loss."""
+    """3.3: the others take their turns, one patience after the loss."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"), patience_until=9.0)
     m.observations = Observations(in_reach=frozenset("bc"))
     m.timers = Timers(holder="b", since=0.0, turns=1)
@@ -195,7 +195,7 @@ def test_no_member_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, unt
 
 @pytest.mark.parametrize(("left", "until"), [("c", 9.0), ("", 3.0)])
 def test_a_shutdown_is_given_up_soon_where_no_majority_is_heard(left: str, until: float) -> None:
-    """S2: the others give it up after their patience, and go on."""
+    """S2: the others give this member up after their patience, and go on."""
     m = draft("F C", closes_until=9.0, observations=Observations(in_reach=frozenset("b" + left)))
 
     steps.peer_down(m, 1.0, "b")
@@ -213,7 +213,7 @@ def test_a_member_that_is_gone_is_left_no_time() -> None:
 
 
 def test_a_member_that_has_stopped_neither_answers_nor_asks_for_a_tick() -> None:
-    """S2: its store is closed; its promise would not be kept."""
+    """S2: its store is closed, and could not keep a promise."""
     tip = views("F C")["C"]
     m = draft("F C", phase=Phase.STOPPED, timers=Timers(holder="b", since=0.0, turns=1))
 
@@ -230,7 +230,7 @@ def test_a_member_that_has_stopped_neither_answers_nor_asks_for_a_tick() -> None
 def test_a_member_that_was_updated_alongside_the_view_says_hello_with_its_data(
     chain: str, greets: bool
 ) -> None:
-    """J1: to be taken in; a member is ready, and says that."""
+    """J1: it wants to be taken in; a member of the view becomes ready instead, and says so."""
     at = position("F.5", chain)
     m = draft(chain, phase=Phase.JOINING if greets else Phase.UPDATING, source="b")
 
@@ -242,7 +242,7 @@ def test_a_member_that_was_updated_alongside_the_view_says_hello_with_its_data(
 
 
 def test_the_data_of_a_member_that_answered_a_ballot_stands_still() -> None:
-    """3.3: the answer named its data, and the next view may start there."""
+    """3.3: the answer says where its data ends, and the next view may start there."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"))
 
     with pytest.raises(MisuseError, match="told of new data"):
@@ -252,7 +252,7 @@ def test_the_data_of_a_member_that_answered_a_ballot_stands_still() -> None:
 
 
 def test_a_member_that_knows_no_view_has_nothing_that_could_be_overwritten() -> None:
-    """3.2: an empty store has no update that has not ended."""
+    """3.2: an empty store has no unfinished update."""
     m = draft()
 
     steps.update_overwrites(m, 1.0)
@@ -273,7 +273,7 @@ def test_a_heartbeat_is_sent_when_its_time_has_come(now: float, beats: bool) -> 
 
 
 def test_whose_turn_has_not_come_waits_until_then() -> None:
-    """3.3: b has its time, two seconds, until 11."""
+    """3.3: b has two seconds, from 9 to 11."""
     m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"), patience_until=10.0)
     m.timers = Timers(holder="b", since=9.0, turns=1)
 
@@ -286,7 +286,7 @@ def test_whose_turn_has_not_come_waits_until_then() -> None:
 def test_a_member_that_has_no_reason_begins_no_ballot_however_long_it_waited(
     in_reach: str, begins: bool
 ) -> None:
-    """3.4: all are here, and serve; or c must be given up."""
+    """3.4: if all are here, they serve; without c, c must be given up."""
     tip = views("F C")["C"]
     m = draft("F C", phase=Phase.ACTIVE, ready_in=tip.id, held=tip.id, patience_until=5.0)
     m.observations = Observations(in_reach=frozenset(in_reach), ready=seats("bc"))
@@ -297,7 +297,7 @@ def test_a_member_that_has_no_reason_begins_no_ballot_however_long_it_waited(
 
 
 def test_a_member_that_is_stopped_hears_of_no_register() -> None:
-    """3.7: no host would call `tick` at such a deadline; and one that votes has no register."""
+    """3.7: it needs no deadline any more; and a member that votes has no register."""
     chain = views("F C")
     m = draft("F", phase=Phase.STOPPED, options={"outside": True})
 
@@ -311,7 +311,7 @@ def test_a_member_that_is_stopped_hears_of_no_register() -> None:
 
 
 def test_an_answer_of_the_register_about_another_view_is_late() -> None:
-    """3.7: no member may serve for it; a member that knows no view has asked of none."""
+    """3.7: no member may serve because of it; a member without a view has asked about none."""
     chain = views("F C")
     asked = draft("F C", options={"outside": True})
     empty = draft(options={"outside": True})
@@ -326,7 +326,7 @@ def test_an_answer_of_the_register_about_another_view_is_late() -> None:
 
 
 def test_a_member_that_was_told_that_the_tip_stands_ends_with_the_close_behind_it() -> None:
-    """S2, 3.7; seed 50001299: it heard no member, learned of the CLOSE there, then restarted."""
+    """S2, 3.7: seed 50001299: it learned of the CLOSE only from the register, and restarted."""
     chain = views("F X")
     told, untold = (draft("F", options={"outside": True}) for _ in range(2))
 
@@ -341,7 +341,7 @@ def test_a_member_that_was_told_that_the_tip_stands_ends_with_the_close_behind_i
 def test_a_process_asks_the_register_what_follows_its_tip_when_it_starts(
     heartbeat: float, asked: int
 ) -> None:
-    """3.7: until the answer it cannot tell a new CLOSE from an old one."""
+    """3.7: before the answer it cannot tell a new CLOSE from an old one."""
     setup = Setup(config("a", outside=True, heartbeat=heartbeat))
     record = StoreRecord(store_id="a'", lineage=lineage("F"))
 
@@ -378,7 +378,7 @@ def test_a_member_that_is_in_a_view_that_runs_has_the_next_one_chosen_first(
 
 
 def test_data_on_the_disk_already_is_not_written() -> None:
-    """A write takes the time of a disk, and all that is said waits for it."""
+    """A write takes a disk's time, and all messages wait for it."""
     m = draft("F")
 
     m.write(m.record)

@@ -1,4 +1,4 @@
-"""Stores: clean and dirty are read off the record, never written into it."""
+"""Stores: clean and dirty are derived from the record, never written into it."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.join.pictures import lineage, position, views
 
 
 def store(chain: str, at: str = "-", **others: Any) -> StoreRecord:
-    """Return a store that saw `chain` and has the frames up to `at`."""
+    """Return the record of a store that knows `chain` and has the frames up to `at`."""
     known = lineage(chain)
     return StoreRecord(store_id="s", lineage=known, position=position(at, chain), **others)
 
@@ -27,17 +27,17 @@ def store(chain: str, at: str = "-", **others: Any) -> StoreRecord:
         ("F", "-", {}, Store.DIRTY),
         ("F C@F.5", "C.9", {}, Store.DIRTY),
         ("F X@F.5", "F.5", {}, Store.CLEAN),
-        # An orderly shutdown reaches a member that is still being updated: not clean.
+        # An orderly shutdown may reach a member that is still being updated: it is not clean.
         ("F X@F.5", "F.4", {}, Store.DIRTY),
         ("F X@F.5", "F.6", {}, Store.DIRTY),
         ("F X@F.5", "F.5", {"update_unfinished": True}, Store.DIRTY),
         # Before the first client is served the store is dirty: its tip is the RESTART.
         ("F X@F.5 R@F.5", "F.5", {}, Store.DIRTY),
-        # A store that learned of the CLOSE without having its data.
+        # The store has learned of the CLOSE, but does not have its data.
         ("F C1@F.5 X@C1.6", "F.5", {}, Store.DIRTY),
-        # The same number, in a tail that the cluster has dropped.
+        # The frame has the same number, but is in a tail that the cluster has dropped.
         ("F C1@F.5 X@C1.6", "F.6", {}, Store.DIRTY),
-        # A cluster that never had a frame.
+        # The cluster never had a frame.
         ("F X", "-", {}, Store.CLEAN),
         ("F X@F.5", "F.5", {"transient": True}, Store.NONE),
         ("", "-", {"transient": True}, Store.NONE),
@@ -46,7 +46,7 @@ def store(chain: str, at: str = "-", **others: Any) -> StoreRecord:
 def test_a_store_is_clean_if_the_cluster_was_closed_and_it_has_everything(
     chain: str, at: str, others: dict[str, Any], state: Store
 ) -> None:
-    """Clean: the tip is CLOSE, the own position is the tip's, nothing is unfinished."""
+    """Clean: the tip is a CLOSE, the store's position is the tip's, and no update is unfinished."""
     assert state is store(chain, at, **others).state
 
 
@@ -58,7 +58,7 @@ def test_nothing_in_the_record_says_clean() -> None:
 
 
 def test_learning_a_successor_voids_what_was_about_the_former_tip() -> None:
-    """`promised` and `accepted` are for the tip's successor; a mark names its tip."""
+    """`promised` and `accepted` are about the tip's successor; a mark names the tip."""
     chain = views("F C@F.5")
     ballot = Ballot(3, "s")
     known = store(
@@ -78,7 +78,7 @@ def test_learning_a_successor_voids_what_was_about_the_former_tip() -> None:
 
 
 def test_learning_what_is_known_changes_nothing() -> None:
-    """A late message must not take a promise back."""
+    """A late message must not undo a promise."""
     known = store("F C", promised=Ballot(3, "s"))
 
     assert known is known.learn(lineage("F"))
@@ -108,7 +108,7 @@ def test_later_ballots_are_larger_and_no_two_proposers_have_the_same() -> None:
 
 @pytest.mark.parametrize(("number", "store"), [(0, "s"), (True, "s"), (1, ""), (1, None)])
 def test_a_ballot_has_a_round_from_one_and_a_store(number: Any, store: Any) -> None:
-    """3.3: without the store it would belong to no member, and used twice."""
+    """3.3: without the store's id a ballot would belong to no member, and could be used twice."""
     with pytest.raises(Malformed):
         Ballot(number, store)
 
@@ -153,14 +153,14 @@ def test_a_record_that_no_member_writes_cannot_be_made(
 
 
 def test_a_founding_may_be_accepted_by_an_empty_store() -> None:
-    """FOUND has no parent, so its ballots are about the successor of nothing."""
+    """A FOUND has no parent, so an empty store accepts it as the successor of nothing."""
     record = StoreRecord(store_id="s", promised=TWO, accepted=Accepted(ONE, CHAIN["F1"]))
 
     assert Store.EMPTY is record.state
 
 
 def test_a_forgotten_view_does_not_make_a_record_wrong() -> None:
-    """A store that was ready for the last time 1,000 views ago is still a store."""
+    """A store that was last ready 1,000 views ago is still valid."""
     chain = views("F C1 C2 C3")
 
     record = StoreRecord(
@@ -195,5 +195,5 @@ def test_stores_compare_by_their_data(
 
 
 def test_a_new_store_is_empty() -> None:
-    """Empty: no tip."""
+    """An empty store has no tip."""
     assert Lineage() == StoreRecord(store_id="s").lineage

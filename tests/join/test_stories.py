@@ -15,7 +15,7 @@ CITED = re.compile(r"docs/protocol\.md#([\w-]+)")
 RULE = re.compile(r'<a id="(\w+)"></a>')
 
 OF_TOOLS = {"R1", "R2"}
-"""Rules about the recovery tool's output; `tests/recovery/` shows them."""
+"""Rules about the recovery tool's output, which `tests/recovery/` shows."""
 
 
 def cited(story: Path) -> list[str]:
@@ -32,7 +32,7 @@ def anchors() -> set[str]:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
 def test_a_story_comes_out_as_told(story: Path, rewrite: bool) -> None:
-    """Written again by `--rewrite`; commit only changes that you can explain."""
+    """`--rewrite` writes the results again; commit only changes that you can explain."""
     came = told(story)
 
     if rewrite:
@@ -42,7 +42,7 @@ def test_a_story_comes_out_as_told(story: Path, rewrite: bool) -> None:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
 def test_a_story_shows_a_rule_of_the_protocol(story: Path) -> None:
-    """One can read the two side by side."""
+    """So a reader can read the story and the rule side by side."""
     assert cited(story)
     assert [] == [anchor for anchor in cited(story) if anchor not in anchors()]
 
@@ -54,7 +54,7 @@ def test_every_rule_of_the_protocol_has_a_story() -> None:
 
 
 def test_a_story_in_which_something_else_comes_is_found(tmp_path: Path) -> None:
-    """The other side of the first test."""
+    """This shows that the first test can fail."""
     story = tmp_path / "story.txt"
     story.write_text("# Of one.\n\nstart a\nwait 1\n----\n  0.00 a  serves everybody\n")
 

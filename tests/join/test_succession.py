@@ -1,4 +1,4 @@
-"""The next view: of two reasons, the first one counts."""
+"""The next view: if there are two reasons, the first one counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 def test_founders_that_are_missing_are_waited_for_whatever_the_others_say() -> None:
-    """I1 before I2: one that is started with the right options may take a wrong one's place."""
+    """I1 before I2: a member with the right options may come instead of one with wrong options."""
     one = Row(id="a", answered=True, is_founder=True, founders=3, options="x")
     two = evolve(one, id="b", options="y")
 
@@ -18,7 +18,7 @@ def test_founders_that_are_missing_are_waited_for_whatever_the_others_say() -> N
 
 
 def test_those_that_are_too_few_wait_whatever_their_options_are() -> None:
-    """I1 before I2: the next answer may have those of the one or the other."""
+    """I1 before I2: the next answer may show which of the options are right."""
     one = Row(id="a", answered=True, wait_for=3, majority=0, options="x")
     two = evolve(one, id="b", options="y")
 
@@ -28,7 +28,7 @@ def test_those_that_are_too_few_wait_whatever_their_options_are() -> None:
 
 
 def test_too_few_with_one_that_is_sure_wait_for_a_store() -> None:
-    """3.4: that a store is missing is important for an operator."""
+    """3.4: an operator must know that a store is missing."""
     row = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, wait_for=2)
 
     case = going_on().choose((row,), 0)
@@ -37,7 +37,7 @@ def test_too_few_with_one_that_is_sure_wait_for_a_store() -> None:
 
 
 def test_a_restart_needs_a_store_that_has_all_that_was_acknowledged() -> None:
-    """I6: a member that keeps nothing would lose it with its process."""
+    """I6: a member that keeps nothing would lose the frames with its process."""
     row = Row(id="a", answered=True, is_elector=True, covers=True, is_automatic=True)
 
     for table in (reopening(), going_on()):
@@ -49,14 +49,14 @@ def test_a_restart_needs_a_store_that_has_all_that_was_acknowledged() -> None:
 
 
 def test_that_a_store_is_missing_is_said_before_that_a_permission_is() -> None:
-    """I6: a member that permits a restart that cannot be would wait on."""
+    """I6: an operator who permitted a restart that is impossible would wait on."""
     row = Row(id="a", answered=True, is_elector=True)
 
     assert "no store has all of the tip" == going_on().choose((row,), 0).name
 
 
 def test_a_close_needs_a_store_that_has_all_where_there_is_a_store() -> None:
-    """S2: it would be clean nowhere; the store that is here is fed by the next view."""
+    """S2: otherwise no store would be clean; a CHANGE lets the store here be fed first."""
     row = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, closes=True)
     store = Row(id="b", answered=True, is_member=True, fits=True)
 
@@ -66,7 +66,7 @@ def test_a_close_needs_a_store_that_has_all_where_there_is_a_store() -> None:
 
 
 def test_a_close_needs_one_that_is_sure() -> None:
-    """S2: acknowledged frames are known to none of these, whether they keep it or not."""
+    """S2: none of these knows all acknowledged frames, whether it keeps data or not."""
     row = Row(id="a", answered=True, is_member=True, has_store=False, closes=True)
 
     assert Next.WAIT is going_on().choose((row,), 0).outcome

@@ -1,4 +1,4 @@
-"""The electors of the next view, where one leaves and a newcomer comes in at once."""
+"""The next view: its electors, its members, and where it starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.join.test_joint_view import OPTIONS, SEATS, answered, proposer, tip_o
 
 
 def next_view(voters: str, *, answering: str) -> View:
-    """Of a, c, d and e, which vote, d leaves; b is a guest."""
+    """Return the view after d leaves; a, c, d and e are members, and b is a guest."""
     tip = tip_of("acde", voters)
     leaver = Answer(
         seat=SEATS["d"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
@@ -33,7 +33,7 @@ def electors(view: View) -> str:
 
 
 def test_a_guest_that_has_not_answered_is_no_majority_s_half() -> None:
-    """Known by its hello alone, it may have gone: `a` would then wait for it (seed 30010266)."""
+    """Only its hello is known, so it may be gone; `a` would wait for it (seed 30010266)."""
     view = next_view("ad", answering="ad")
 
     assert "a" == electors(view)
@@ -54,7 +54,7 @@ def test_the_rule_left_out_gives_half_of_the_votes_to_an_absent_member() -> None
 
 
 def test_behind_a_close_without_a_clean_store_a_leaver_is_left_out() -> None:
-    """I6: no store has the last frame, which no member acknowledged; a and b start without `c`."""
+    """I6: no store has the last, unacknowledged frame; a and b start without `c`, which leaves."""
     tip = tip_of("abc", "abc")
     end = close(tip, position=Position(tip.id, 2), activated=True, nonce="-", time=0)
     answers = [
@@ -77,7 +77,7 @@ def test_behind_a_close_without_a_clean_store_a_leaver_is_left_out() -> None:
 
 
 def test_a_view_that_is_not_known_says_nothing_of_being_ready() -> None:
-    """3.4: its member was ready in a view of another branch, so this one was never active."""
+    """3.4: that member was ready in a view of another branch, so this view was never active."""
     tip = tip_of("abc", "abc")
     other = Answer(seat=SEATS["a"], held="elsewhere", options=OPTIONS)
 
@@ -85,7 +85,7 @@ def test_a_view_that_is_not_known_says_nothing_of_being_ready() -> None:
 
 
 def test_one_store_is_enough_for_the_others_to_leave() -> None:
-    """3.4: that c keeps nothing holds no member back; b stores the frames."""
+    """3.4: c keeps nothing, but b stores the frames, so d may leave."""
     tip = tip_of("abcd", "abd")
     leaver = Answer(
         seat=SEATS["d"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
@@ -101,7 +101,7 @@ def test_one_store_is_enough_for_the_others_to_leave() -> None:
 
 
 def says(tip: View, name: str, seq: int | None = None, **more: object) -> Answer:
-    """Return the answer of a member that ran on, at the frame `seq` of the tip."""
+    """Return the answer of a member at the frame `seq` of the tip; by default it ran on."""
     at = None if seq is None else Position(tip.id, seq)
     ran: dict[str, object] = {"held": tip.id, "ran_on": True, "was_active": True, **more}
     return Answer(seat=SEATS[name], position=at, options=OPTIONS, **ran)  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def seq_of(view: View) -> int:
 
 
 def test_a_close_starts_where_a_store_ends() -> None:
-    """S2: the frames of a member without a store beyond it are gone with its process."""
+    """S2: frames that only a member without a store has are lost with its process."""
     tip = tip_of("abc", "abc")
 
     view = proposer("a", CutPairs()).view(
@@ -131,7 +131,7 @@ def test_a_close_starts_where_a_store_ends() -> None:
 
 
 def test_a_view_starts_where_one_of_its_members_ends() -> None:
-    """3.4: a has more than the others, and they do not hear it; members alone feed each other."""
+    """3.4: a has more data, but the others do not hear it, and only members feed each other."""
     tip = tip_of("abcde", "abcde")
     alone = CutPairs(frozenset(("a", other) for other in "bcde"))
 
@@ -150,7 +150,7 @@ def test_one_source_that_stays_is_enough_for_another_one_to_leave() -> None:
 
 
 def test_the_last_store_does_not_leave() -> None:
-    """3.4: frames acknowledged in a view without one are gone with its processes."""
+    """3.4: frames acknowledged in a view without a store are lost with its processes."""
     tip = tip_of("abc", "abc")
     answers = [says(tip, "d", 1, transient=True), says(tip, "a", 1, leaves=True)]
 
@@ -158,7 +158,7 @@ def test_the_last_store_does_not_leave() -> None:
 
 
 def test_stores_that_are_behind_come_in_where_no_other_one_stays() -> None:
-    """3.4: they are fed in the view, before clients are; one that keeps nothing is no help."""
+    """3.4: b is fed in the view before clients are served; e keeps nothing, so it is no help."""
     tip = tip_of("abc", "abc")
     answers = [
         says(tip, "d", 1, transient=True),
@@ -173,7 +173,7 @@ def test_stores_that_are_behind_come_in_where_no_other_one_stays() -> None:
 
 
 def closed(*answers: Answer, at: int = 2) -> View:
-    """Return the restart behind a CLOSE at this frame, of a cluster of three that waits for two."""
+    """Return the restart after a CLOSE at this frame, of a cluster of three that waits for two."""
     tip = tip_of("abc", "abc")
     end = close(tip, position=Position(tip.id, at), activated=True, nonce="-", time=0)
     evidence = Evidence.of(Lineage().append(tip).append(end), answers)
@@ -185,7 +185,7 @@ TIP = tip_of("abc", "abc")
 
 
 def test_the_last_clean_store_does_not_leave() -> None:
-    """I6: c is not clean, and covers; a restart starts from the CLOSE."""
+    """I6: c covers the CLOSE, but is not clean, and a restart starts where the CLOSE ends."""
     clean = says(TIP, "a", 2, leaves=True)
     view = closed(clean, says(TIP, "b", update_unfinished=True), says(TIP, "c", 1))
 
@@ -195,7 +195,7 @@ def test_the_last_clean_store_does_not_leave() -> None:
 @pytest.mark.parametrize(
     "kept",
     [
-        says(TIP, "b", 1, update_unfinished=True),  # it has not all that was acknowledged
+        says(TIP, "b", 1, update_unfinished=True),  # it does not have all that was acknowledged
         says(TIP, "b", 1, transient=True),  # it keeps nothing
     ],
 )
@@ -206,7 +206,7 @@ def test_without_a_clean_store_the_last_one_that_has_all_does_not_leave(kept: An
 
 
 def test_a_restart_starts_where_a_store_ends() -> None:
-    """Data of a member that keeps nothing is fed to no member behind a total failure."""
+    """After a total failure, a member that keeps nothing feeds no other member."""
     view = closed(says(TIP, "a", 1), says(TIP, "b", 3, transient=True), says(TIP, "c", 1), at=4)
 
     assert 1 == seq_of(view)
@@ -221,7 +221,7 @@ def test_a_restart_starts_where_a_store_ends() -> None:
 def test_a_member_that_leaves_founds_nothing_and_one_that_keeps_nothing_does_not_vote(
     voters: str, expected: tuple[str, str]
 ) -> None:
-    """I3: configured electors with a store vote; where none is there, all with a store."""
+    """I3: configured electors with a store vote; if there are none, all with a store do."""
     answers = [Answer(seat=SEATS[name], options=OPTIONS) for name in "abc"]
     answers[2] = evolve(answers[2], leaves=True)
     answers.append(Answer(seat=SEATS["d"], options=OPTIONS, transient=True))
@@ -245,7 +245,7 @@ def test_a_guest_that_keeps_nothing_does_not_vote_though_it_is_configured() -> N
 
 
 def test_members_without_a_vote_are_no_majority_of_the_voters() -> None:
-    """3.4: a and c would vote without d, which leaves; c is away, and e has no vote."""
+    """3.4: without d, which leaves, a and c would vote; c is away, and e has no vote."""
     tip = tip_of("acde", "acd")
 
     view = next_view_of(tip, says(tip, "a"), says(tip, "e"), says(tip, "d", leaves=True))
@@ -259,7 +259,7 @@ def next_view_of(tip: View, *answers: Answer) -> View:
 
 
 def test_a_member_that_is_silent_and_does_not_vote_is_seen() -> None:
-    """S2: a CLOSE waits for it: it may still acknowledge."""
+    """S2: a CLOSE waits for it, because it may still acknowledge."""
     tip = tip_of("abcd", "abc")
     proposes = evolve(proposer("a", CutPairs()), closes=True)
 
@@ -268,7 +268,7 @@ def test_a_member_that_is_silent_and_does_not_vote_is_seen() -> None:
 
 
 def test_where_no_member_leaves_a_guest_that_has_not_answered_votes() -> None:
-    """3.4: d is away; that b may have gone, too, matters only where a vote is given up."""
+    """3.4: d is away; whether b is gone, too, matters only if a vote is given up."""
     tip = tip_of("ade", "ad")
     config = Config(member="a", electors=frozenset("ab"), wait_for=3)
     proposes = evolve(proposer("a", CutPairs()), config=config, guests=frozenset({SEATS["b"]}))
@@ -280,7 +280,7 @@ def test_where_no_member_leaves_a_guest_that_has_not_answered_votes() -> None:
     ("store", "leaves", "members"), [("b1", False, "abc"), ("b2", False, "ac"), ("b1", True, "ac")]
 )
 def test_a_guest_is_taken_in_as_it_answers(store: str, leaves: bool, members: str) -> None:
-    """3.4: a member has one store, the one that answered; it says hello again with it."""
+    """3.4: a member has one store, the one that answered; with another it says hello again."""
     tip = tip_of("acd", "acd")
     other = Answer(seat=Seat("b", store), options=OPTIONS, leaves=leaves)
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
@@ -291,7 +291,7 @@ def test_a_guest_is_taken_in_as_it_answers(store: str, leaves: bool, members: st
 
 
 def test_those_that_hear_each_other_and_keep_nothing_need_one_with_a_store() -> None:
-    """3.4: b, c and d are more than a and b; what they acknowledged would be gone with them."""
+    """3.4: b, c and d are more than a and b, but their frames would be lost with them."""
     tip = tip_of("abcd", "a")
     config = Config(member="b", electors=frozenset("a"), wait_for=3, outside=True)
     nothing = [says(tip, name, 1, transient=True) for name in "bcd"]
@@ -304,7 +304,7 @@ def test_those_that_hear_each_other_and_keep_nothing_need_one_with_a_store() -> 
 
 
 def test_the_former_store_of_a_member_does_not_vote_on_alongside_its_new_one() -> None:
-    """3.4: d leaves, and must still vote, for b and e are away; c has another disk."""
+    """3.4: d leaves but must still vote, because b and e are away; c has another disk."""
     tip = tip_of("abcde", "abcde")
     other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({other.seat}))
@@ -320,14 +320,14 @@ def test_the_former_store_of_a_member_does_not_vote_on_alongside_its_new_one() -
 @pytest.mark.parametrize(
     "newcomer",
     [
-        # It said nothing of the sort in its hello, or that was lost.
+        # Its hello did not say that it keeps nothing, or was lost.
         Answer(seat=SEATS["b"], options=OPTIONS, transient=True),
-        # It leaves before it was in.
+        # It leaves before it has come in.
         Answer(seat=SEATS["b"], options=OPTIONS, leaves=True),
     ],
 )
 def test_a_newcomer_that_keeps_nothing_or_leaves_does_not_vote(newcomer: Answer) -> None:
-    """3.4: neither alongside those that stay nor for want of them; d leaves, and c is away."""
+    """3.4: it does not vote, even though votes are missing: d leaves, and c is away."""
     tip = tip_of("acd", "acd")
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
     answers = [says(tip, "a"), says(tip, "d", leaves=True), newcomer]
@@ -336,7 +336,7 @@ def test_a_newcomer_that_keeps_nothing_or_leaves_does_not_vote(newcomer: Answer)
 
 
 def test_a_restart_does_not_start_where_a_store_ends_that_lacks_something() -> None:
-    """R3: b was being updated; its data of the tip is incomplete."""
+    """R3: b was being updated, so its data of the tip is incomplete."""
     tip = tip_of("abc", "abc")
     config = Config(member="a", electors=frozenset("abc"), wait_for=2)
     answers = [says(tip, "a", 1), says(tip, "b", 3, update_unfinished=True)]
@@ -347,7 +347,7 @@ def test_a_restart_does_not_start_where_a_store_ends_that_lacks_something() -> N
 
 
 def test_where_all_leave_and_none_can_a_guest_that_has_not_answered_does_not_vote() -> None:
-    """3.4: a and d go as soon as they may, and b may have gone."""
+    """3.4: a and d leave as soon as they may, and b may be gone."""
     tip = tip_of("ade", "ad")
     proposes = evolve(proposer("a", CutPairs()), guests=frozenset({SEATS["b"]}))
     answers = [says(tip, name, leaves=True) for name in "ad"]
@@ -361,7 +361,7 @@ def test_where_all_leave_and_none_can_a_guest_that_has_not_answered_does_not_vot
 
 
 def test_all_that_were_started_with_other_options_start_again() -> None:
-    """3.4: a RESTART may change them, a CHANGE may not; no client was served in this view."""
+    """3.4: a RESTART may change options, a CHANGE may not; no client was served in this view."""
     tip = tip_of("abc", "abc")
     config = Config(
         member="a", electors=frozenset("abc"), wait_for=2, total_failure=TotalFailure.AUTOMATIC
@@ -374,7 +374,7 @@ def test_all_that_were_started_with_other_options_start_again() -> None:
 
 
 def test_stores_that_lack_acknowledged_frames_are_no_beginning() -> None:
-    """I6: c has the rest, and is away."""
+    """I6: c has the other frames, and is away."""
     tip = tip_of("abc", "abc")
     config = Config(
         member="a", electors=frozenset("abc"), wait_for=2, total_failure=TotalFailure.AUTOMATIC
@@ -390,7 +390,7 @@ def test_stores_that_lack_acknowledged_frames_are_no_beginning() -> None:
 
 
 def test_one_that_was_active_is_enough() -> None:
-    """W1: N no longer counts, though the others have not noticed."""
+    """W1: N no longer counts, even if the others have not noticed that they were active."""
     tip = tip_of("abc", "abc")
     answers = [says(tip, "a", 1), says(tip, "b", 1, was_active=False)]
 
@@ -398,7 +398,7 @@ def test_one_that_was_active_is_enough() -> None:
 
 
 def test_the_new_store_of_an_elector_votes_though_no_member_here_is_configured_so() -> None:
-    """3.6: this CHANGE makes it one; c is an elector of the tip."""
+    """3.6: this CHANGE makes it an elector, because c is an elector of the tip."""
     tip = tip_of("abc", "abc")
     other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
     config = Config(member="a", electors=frozenset("ab"), wait_for=2)
@@ -410,7 +410,7 @@ def test_the_new_store_of_an_elector_votes_though_no_member_here_is_configured_s
 
 
 def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
-    """3.4: no member is sure; `decide` returns a RESTART here, once it is permitted."""
+    """3.4: no member is sure; here `decide` returns a RESTART, if that is permitted."""
     tip = tip_of("abc", "abc")
     stopped = [says(tip, name, 1, ran_on=False) for name in "abc"]
 
@@ -418,12 +418,12 @@ def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
         proposer("a", CutPairs()).view(Kind.CHANGE, of(tip, *stopped))
 
 
-# -- a disk that was put back ----------------------------------------------------------------------
+# -- a disk that was restored from a backup --------------------------------------------------------
 
 
 @pytest.mark.parametrize("total_failure", list(TotalFailure))
 def test_a_backup_of_one_does_not_take_the_frames_of_all(total_failure: TotalFailure) -> None:
-    """3.6: by the word of b alone no client was served in the last view, and b would be sure."""
+    """3.6: b alone would show that no client was served in the last view, and be sure of that."""
     first = tip_of("abc", "abc")
     start = Position(first.id, 1)
     last = change(first, members=first.members, position=start, activated=True, nonce="v", time=0)

@@ -1,6 +1,6 @@
-"""The duration of ballots: measured, and left to members that can finish them.
+"""How long ballots take, as measured, and how members that can finish a ballot get the time.
 
-Simulated: three members, messages that take their time, and one that crashes again and again.
+The runs simulate three members, messages that take time, and a member that crashes repeatedly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from joinproto.join.timers import Timers
 
 @define
 class Slow:
-    """Three members whose messages take `latency` seconds; `records` are their disks.
+    """Three members whose messages take `latency` seconds; `records` are on their disks.
 
     `served`: the number of the last view in which each has served clients.
     """
@@ -42,7 +42,7 @@ class Slow:
             member=name,
             electors=frozenset("abc"),
             wait_for=2,
-            # So it can never become ready, however the ballots end.
+            # With other options it can never become ready, whatever the ballots choose.
             options="other" if name == self.flapping else "same",
             total_failure=TotalFailure.AUTOMATIC,
             patience=0.5,
@@ -96,13 +96,13 @@ class Slow:
 
 @frozen
 class Ports:
-    """The ports for the batches of one of the members."""
+    """The ports for one member's batches."""
 
     slow: Slow
     name: str
 
     def close(self, why: Closing) -> None:
-        """Do nothing: only a member that begins to serve is asked here."""
+        """Do nothing: the test only asks which member begins to serve."""
 
     def persist(self, record: StoreRecord) -> None:
         self.slow.records[self.name] = record
@@ -126,9 +126,9 @@ class Ports:
 def test_a_member_in_a_crash_loop_does_not_keep_the_others_from_their_view(
     victim: str, latency: float, period: float
 ) -> None:
-    """Patience that follows measurements, and a starter that restarts no member's ballot.
+    """Patience follows measurements, and a started member does not end the others' ballots.
 
-    Before: with 0.2 to 0.4 s, patience 0.5 s and a crash each second, ballots 181 and up.
+    Once, with 0.2 to 0.4 s, a patience of 0.5 s and a crash each second, it took 181 ballots.
     """
     slow = Slow()
     for name in "abc":
@@ -150,7 +150,7 @@ def test_a_member_in_a_crash_loop_does_not_keep_the_others_from_their_view(
 
 
 def test_patience_follows_what_answers_take() -> None:
-    """Late answers count, too: an answer names the ballot it is for, so there is no doubt."""
+    """Late answers count, too, because an answer names its ballot."""
     pace, one, two = Timers(), Ballot(1, "s"), Ballot(2, "s")
     assert 0.5 == pace.patience(0.5)
 
@@ -170,7 +170,7 @@ def test_patience_follows_what_answers_take() -> None:
 
 
 def test_an_answer_to_what_was_asked_twice_says_nothing() -> None:
-    """Others answered: a late member left another ballot its time, and the way is not longer."""
+    """Others have answered; the late member waited for a rival's ballot, not for messages."""
     pace, one, two = Timers(), Ballot(1, "s"), Ballot(2, "s")
 
     pace = pace.asking(1.0, one).asking(1.5, two).insisting(one)
@@ -190,7 +190,7 @@ def test_a_holder_cannot_prolong_its_time() -> None:
 
 
 def test_a_starter_defers_only_to_those_that_ran_on() -> None:
-    """After a total failure no member did, and no member waits for longer than before."""
+    """After a total failure no member ran on, so a started member need not wait longer."""
     pace = Timers(started=10.0, rounds=3)
     both = frozenset("ab")
 
@@ -204,7 +204,7 @@ def test_a_starter_defers_only_to_those_that_ran_on() -> None:
 
 
 def test_a_starter_does_not_wait_long_for_members_that_it_never_heard() -> None:
-    """Its hello may be lost; of a member that is gone or was started again, nothing counts."""
+    """Their hello may be lost; what a member said that is gone or was restarted does not count."""
     pace = Timers(started=10.0, rounds=4).greeted_by("a", ran_on=False)
     both = frozenset("ab")
 

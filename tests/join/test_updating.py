@@ -1,4 +1,4 @@
-"""The source of a member's data, and its requests to its host."""
+"""Which member a member gets its data from, and what it requests from its host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIP = views(CHAIN)["C"]
 def test_a_member_that_is_ready_and_heard_feeds_a_member_the_least_name_first(
     ready: str, in_reach: str, source: str | None
 ) -> None:
-    """I7: up to where the view starts; all runs of one world take the same one."""
+    """I7: it is fed up to the view's start; the least name is taken, so that runs are alike."""
     heard = Observations(in_reach=frozenset(in_reach), ready=seats(ready))
     m = draft(CHAIN, phase=Phase.UPDATING, observations=heard)
 
@@ -39,7 +39,7 @@ def test_a_member_that_is_ready_and_heard_feeds_a_member_the_least_name_first(
 
 
 def test_a_member_that_joins_is_updated_alongside_the_view_to_wherever_its_source_is() -> None:
-    """J1: the view runs without it, so no member knows where its data will end."""
+    """J1: the view runs without it, so it is unknown where its source's data will end."""
     m = draft(CHAIN, phase=Phase.JOINING)
 
     hear_welcome(m, "b", Welcome(TIP.id))
@@ -50,7 +50,7 @@ def test_a_member_that_joins_is_updated_alongside_the_view_to_wherever_its_sourc
 
 @pytest.mark.parametrize("chain", ["", CHAIN])
 def test_a_welcome_to_another_view_means_nothing(chain: str) -> None:
-    """It is late, or this member has not learned the view yet."""
+    """The welcome is late, or this member has not learned the view yet."""
     m = draft(chain, phase=Phase.JOINING)
 
     hear_welcome(m, "b", Welcome(views("F C")["F"].id))
@@ -60,7 +60,7 @@ def test_a_welcome_to_another_view_means_nothing(chain: str) -> None:
 
 
 def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None:
-    """I7: the data is at each moment at its position."""
+    """I7: at each moment the data ends at the position of the record."""
     record = StoreRecord(store_id="a'", lineage=lineage(CHAIN), position=position("F.3", CHAIN))
     member = Member.start(0.0, config("a"), record, seed="s")
 
@@ -70,9 +70,7 @@ def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None
 
 
 def test_a_member_that_has_all_of_an_update_is_ready_at_once() -> None:
-    """I7, I8: nothing else will be told; the present contents of the disk count, not the former
-    ones.
-    """
+    """I7, I8: no other event follows; the contents that the update has left on the disk count."""
     known = lineage(CHAIN, options=config("a").digest)
     heard = Observations(in_reach=frozenset("bc"), ready=seats("bc"))
     m = draft(known, phase=Phase.UPDATING, observations=heard, position=None)
@@ -97,7 +95,7 @@ def test_a_member_that_is_active_is_not_updated_for_a_late_welcome() -> None:
 def test_a_member_that_is_ready_in_a_view_feeds_those_that_want_its_data(
     wanted: str, ready_in: str, feeds: bool
 ) -> None:
-    """I7: of another view it does not know the frames that the other one needs, or lacks them."""
+    """I7: it does not know which frames a member of another view needs, or lacks them."""
     ids = {word: view.id for word, view in views(CHAIN).items()}
     m = draft(CHAIN, ready_in=ids[ready_in])
 
@@ -107,7 +105,7 @@ def test_a_member_that_is_ready_in_a_view_feeds_those_that_want_its_data(
 
 
 def test_a_member_that_knows_no_view_feeds_no_member() -> None:
-    """Another cluster's member may have its address, and ask."""
+    """A member of another cluster may have its address, and ask."""
     m = draft()
 
     hear_want_update(m, "b", WantUpdate(TIP.id))

@@ -1,4 +1,4 @@
-"""Views: which fields a view may have, and which view may stand behind which."""
+"""Views: which fields a view may have, and which view may follow which."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ QUIET = views("F X")["X"]
 
 
 def test_a_found_is_the_first_view() -> None:
-    """FOUND: no parent, no position; its id is the initial signature."""
+    """A FOUND has no parent and no position; its id is the initial signature."""
     view = found(
         members=seats("abc"),
         electors=seats("ab"),
@@ -52,7 +52,7 @@ def test_a_found_is_the_first_view() -> None:
 
 
 def test_a_change_keeps_what_the_cluster_runs_with() -> None:
-    """CHANGE: members and electors may change; wait-for, options and name do not."""
+    """A CHANGE may change members and electors, but not wait-for, options and name."""
     position = Position(FIRST.id, 4)
 
     view = change(FIRST, members=seats("abd"), position=position, activated=True, nonce="n", time=7)
@@ -66,7 +66,7 @@ def test_a_change_keeps_what_the_cluster_runs_with() -> None:
 
 
 def test_a_close_changes_nothing_but_that_it_is_over() -> None:
-    """CLOSE: the orderly shutdown, of all members; its id is the final signature."""
+    """A CLOSE is the orderly shutdown of all members; its id is the final signature."""
     view = close(CHANGED, position=Position(CHANGED.id, 9), activated=True, nonce="n", time=7)
 
     assert not view.is_open
@@ -76,7 +76,7 @@ def test_a_close_changes_nothing_but_that_it_is_over() -> None:
 
 
 def test_a_restart_begins_anew_with_what_its_members_were_started_with() -> None:
-    """RESTART: I4 to I8; N counts again, and it may be another N."""
+    """A RESTART begins again (I4 to I8): N counts again, and may be another N."""
     view = restart(
         CLOSED,
         members=seats("abd"),
@@ -103,14 +103,14 @@ def test_a_majority_is_more_than_half_of_the_electors(voters: str, holds: bool) 
 
 
 def test_half_of_the_electors_is_no_majority() -> None:
-    """Two halves would choose two successors."""
+    """Otherwise two halves could choose two successors."""
     view = evolve(FIRST, electors=seats("ab"))
 
     assert not view.is_majority(seats("a"))
 
 
 def test_a_member_with_another_store_has_another_seat() -> None:
-    """A wiped or swapped disk is a stranger."""
+    """A wiped or exchanged disk is a stranger."""
     assert not FIRST.is_majority([Seat("a", "new"), Seat("b", "b'"), Seat("c", "new")])
 
 
@@ -168,7 +168,7 @@ def test_a_view_that_is_wrong_by_itself_cannot_be_made(
 
 
 def test_one_store_under_two_names_is_refused_among_members_and_electors_together() -> None:
-    """A cloned disk is a forgetful voter: detected where it can be."""
+    """A cloned disk is a voter that forgets; it is detected where that is possible."""
     with pytest.raises(Malformed, match="a' at a and at b"):
         evolve(CHANGED, members=frozenset([Seat("b", "a'")]))
 
@@ -184,7 +184,7 @@ def test_an_elector_may_have_lost_its_disk_and_be_a_member_as_a_stranger() -> No
 
 @pytest.mark.parametrize(("seq", "view"), [(0, "x"), (True, "x"), (1, ""), (1, None)])
 def test_a_position_names_a_frame(seq: Any, view: Any) -> None:
-    """Frames are counted from 1; before the first one there is no position."""
+    """Frames are counted from 1; before the first frame there is no position."""
     with pytest.raises(Malformed):
         Position(view, seq)
 
@@ -203,7 +203,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
     assert len(str(caught.value)) < 200
 
 
-# -- a view behind its parent --------------------------------------------------------------
+# -- a view after its parent ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
 def test_a_view_that_may_not_stand_behind_its_parent_is_refused(
     parent: View, view: View, wrong: dict[str, Any], message: str
 ) -> None:
-    """CHANGE and CLOSE behind an open view, RESTART behind any; number is the parent's + 1."""
+    """CHANGE and CLOSE follow an open view, RESTART any view; the number is the parent's + 1."""
     verify_successor(parent, view)
 
     with pytest.raises(Malformed) as caught:
@@ -250,7 +250,7 @@ def test_a_view_that_may_not_stand_behind_its_parent_is_refused(
 
 
 def test_a_found_stands_behind_nothing() -> None:
-    """FOUND has no parent."""
+    """A FOUND has no parent."""
     with pytest.raises(Malformed, match="parent: found none, expected"):
         verify_successor(FIRST, FIRST)
 
@@ -264,7 +264,7 @@ def test_a_restart_may_follow_an_open_view() -> None:
 def test_a_restart_behind_a_close_starts_where_that_does_or_before(
     position: Position | None,
 ) -> None:
-    """I5: with the clean disk lost the best of the others will do, if it has no frame at all."""
+    """I5: if the clean disk is lost, the best other store is taken, even without a frame."""
     verify_successor(CLOSED, evolve(RESTARTED, position=position))
 
 
@@ -277,12 +277,12 @@ def test_a_newcomer_may_become_an_elector_only_as_a_member() -> None:
     assert seats("abd") == view.electors
     with pytest.raises(Malformed, match="electors"):
         change(FIRST, members=seats("abc"), electors=seats("abd"), **common)
-    with pytest.raises(Malformed, match="electors"):  # a member that leaves does not begin to vote
+    with pytest.raises(Malformed, match="electors"):  # a member that leaves cannot begin to vote
         change(view, members=seats("abd"), electors=seats("abc"), **common)
 
 
 def test_an_elector_that_is_down_stays_an_elector() -> None:
-    """Members that are given up as dead leave; the electors need not change with them."""
+    """Members that are given up as dead leave the view, but may stay electors."""
     view = change(
         FIRST, members=seats("a"), position=None, activated=True, nonce="n", time=0, digest=by_hash
     )
@@ -291,7 +291,7 @@ def test_an_elector_that_is_down_stays_an_elector() -> None:
 
 
 def test_a_restart_may_have_other_electors() -> None:
-    """R3: the operator's action; else they stay as they were."""
+    """R3: a caller may give other electors; by default they stay."""
     *_, closed = views("F X").values()
     same: Any = {"members": seats("ab"), "position": None, "wait_for": 2, "nonce": "-", "time": 0}
 

@@ -55,11 +55,11 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def all_facts(draw: st.DrawFn) -> Facts:
-    """Return the facts of any view but the first."""
+    """Return the facts of any view but a FOUND."""
     try:
         return Facts(**{name: draw(strategy) for name, strategy in VALUES.items()})
     except Malformed:
-        return FACTS  # a store under two names, a member twice
+        return FACTS  # the drawn facts had a store under two names, or a member twice
 
 
 def read_back(encoded: bytes) -> tuple[object, bytes]:
@@ -102,7 +102,7 @@ def plain(facts: Facts) -> list[object]:
 
 @given(all_facts())
 def test_an_encoding_can_be_read_back(facts: Facts) -> None:
-    """An encoding that can be read back has one reading, so no two views have the same encoding."""
+    """An encoding that can be read back has one meaning, so no two views share an encoding."""
     encoded = encode(facts)
 
     values, rest = read_back(encoded.removeprefix(HEADER))
@@ -112,7 +112,7 @@ def test_an_encoding_can_be_read_back(facts: Facts) -> None:
 
 
 def test_the_encoding_has_every_field() -> None:
-    """A field that is added and not hashed could be changed unseen; this list is whole."""
+    """A new field that is not hashed could be changed unnoticed, so this list must be complete."""
     assert list(VALUES) == [field.name for field in fields(Facts)]
     assert len(VALUES) == len(plain(FACTS))
 
@@ -126,7 +126,7 @@ def test_a_change_of_any_field_changes_the_id(name: str, data: st.DataObject) ->
     try:
         other = evolve(facts, **{name: value})
     except Malformed:
-        return  # a store under two names
+        return  # the new value gave a store two names
 
     assert by_hash(facts) != by_hash(other)
     assert facts != other
@@ -134,20 +134,20 @@ def test_a_change_of_any_field_changes_the_id(name: str, data: st.DataObject) ->
 
 @given(all_facts(), all_facts())
 def test_two_views_share_an_id_only_if_they_are_the_same(one: Facts, other: Facts) -> None:
-    """Equal positions are equal data; that would end with two views of one id."""
+    """Equal positions are equal data, which two views with one id would break."""
     assert (one == other) == (encode(one) == encode(other))
     assert (one == other) == (by_hash(one) == by_hash(other))
 
 
 @given(trees())
 def test_every_view_of_a_tree_has_an_id_of_its_own(tree: Tree) -> None:
-    """Whichever of the two digests is used."""
+    """This holds for both digests."""
     assert len(tree.views) == len({view.id for view in tree.views})
     assert len(tree.views) == len(set(tree.views))
 
 
 def test_the_encoding_never_changes() -> None:
-    """A new release that hashes otherwise would find every store on earth malformed."""
+    """A release with another hash would find every existing store malformed."""
     encoded = encode(FACTS)
 
     assert (
@@ -162,7 +162,7 @@ def test_the_encoding_never_changes() -> None:
 
 
 def test_two_spellings_of_a_letter_are_two_names() -> None:
-    """Folding them depends on the version of Unicode, and members have different ones."""
+    """Normalizing them depends on the version of Unicode, which differs between members."""
     composed = evolve(FACTS, cluster_name="\u00e9")
     decomposed = evolve(FACTS, cluster_name="e\u0301")
 
@@ -170,7 +170,7 @@ def test_two_spellings_of_a_letter_are_two_names() -> None:
 
 
 def test_the_order_of_members_is_not_part_of_a_view() -> None:
-    """Members are a set: the order of names decides nothing."""
+    """Members are a set, so the order of their names does not matter."""
     one = evolve(FACTS, members=frozenset([Seat("a", "s1"), Seat("b", "s2"), Seat("c", "s3")]))
     other = evolve(FACTS, members=frozenset([Seat("c", "s3"), Seat("b", "s2"), Seat("a", "s1")]))
 
@@ -178,7 +178,7 @@ def test_the_order_of_members_is_not_part_of_a_view() -> None:
 
 
 def test_a_view_whose_id_is_not_its_own_is_refused() -> None:
-    """An id stands for all ancestors, so nothing else believes it before this."""
+    """An id stands for all ancestors, so it is verified before anything uses it."""
     view = views("F C")["C"]
     forged = evolve(view, members=seats("ab"))
 
@@ -194,7 +194,7 @@ def test_a_view_whose_id_is_not_its_own_is_refused() -> None:
 
 
 def test_an_id_by_content_survives_a_renaming_of_members() -> None:
-    """Symmetry renames whole states; a renamed view must be the view of the renamed."""
+    """Symmetry renames whole states, so renaming a view must give the view of renamed members."""
     swap = {"a": "b", "b": "a", "a'": "b'", "b'": "a'"}
     view, view_of_renamed = _small_chain("ab"), _small_chain("ba")
 
@@ -229,7 +229,7 @@ def _small_chain(order: str) -> object:
 
 
 def test_an_id_by_content_refuses_a_position_off_its_chain() -> None:
-    """It tells a position by the number of its view, which is enough for an ancestor only."""
+    """Its position names a view by number, which identifies ancestors only."""
     chain = views("F1 C", by_content)
     elsewhere = views("F2 C", by_content)
 
@@ -246,7 +246,7 @@ def test_an_id_by_content_refuses_a_position_off_its_chain() -> None:
 
 
 def test_a_name_tells_the_frame_and_the_view_behind_which_a_view_starts() -> None:
-    """One number in two views, and two numbers in one, are other names."""
+    """The same frame number in two views, and two numbers in one view, give different names."""
     chains = (views(f"F C1 C2@{at}", by_content) for at in ("F.1", "C1.1", "F.2"))
     one, two, other = (chain["C2"].id for chain in chains)
 
@@ -255,7 +255,7 @@ def test_a_name_tells_the_frame_and_the_view_behind_which_a_view_starts() -> Non
 
 
 def test_the_two_digests_do_not_mix() -> None:
-    """One digest for all members of a cluster."""
+    """All members of a cluster use one digest."""
     hashed, called = views("F")["F"], views("F", by_content)["F"]
     for parent, digest in ((hashed, by_content), (called, by_hash)):
         with pytest.raises(MisuseError, match="cannot be"):

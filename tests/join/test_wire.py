@@ -1,4 +1,4 @@
-"""Messages as bytes: every one comes back as it was, and nothing else comes in."""
+"""Messages as bytes: each message comes back as it was, and nothing else is accepted."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ json_values = st.recursive(
 
 
 def said(tree: object) -> bytes:
-    """Return a tree as a member would write it."""
+    """Return a tree as the bytes that a member would write."""
     return json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -135,7 +135,7 @@ def test_random_json_is_malformed(tree: object) -> None:
 def test_a_damaged_message_is_malformed_or_another_message(
     message: JoinMessage, data: st.DataObject
 ) -> None:
-    """No error but `Malformed` is raised, and a value that is read is written the same."""
+    """No error but `Malformed` is raised, and what is read is written as the same bytes."""
     whole = bytearray(encode(message, speaks=LATEST))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -151,7 +151,7 @@ def test_a_damaged_message_is_malformed_or_another_message(
 def test_a_message_with_a_foreign_part_is_malformed_or_another_message(
     message: JoinMessage, data: st.DataObject
 ) -> None:
-    """Any value stands in the place of any part, however deep."""
+    """Any JSON value may stand in place of any part, at any depth."""
     tree = json.loads(encode(message, speaks=LATEST))
     part: Any = tree
     while True:
@@ -205,7 +205,7 @@ def test_a_view_whose_id_is_not_its_own_is_malformed(field: int) -> None:
 
 
 def test_each_view_of_a_chain_is_verified() -> None:
-    forged = evolve(ONE, time=7)  # with the id of the true one
+    forged = evolve(ONE, time=7)  # with the id of the real view
     whole = encode(Chosen(None, (DRAWN["F"], forged)))
 
     with pytest.raises(Malformed, match=r"id of view 2"):
@@ -251,7 +251,7 @@ def test_a_wrong_message_says_what_is_wrong(wrong: object, why: str) -> None:
 
 
 def test_seats_are_sorted_and_stand_once() -> None:
-    """One view has one form: a sender of another is no member."""
+    """A view has one form, and no member sends another."""
     tree = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
     for wrong in (tree[3][4][::-1], [tree[3][4][0], *tree[3][4]]):
         changed = json.loads(json.dumps(tree))
@@ -280,14 +280,14 @@ def test_sizes_are_bounded() -> None:
 
 
 def test_a_refusal_with_a_long_reason_is_cut() -> None:
-    """The texts of a peer's configuration may be long, and must not be lost for that."""
+    """The texts of a peer's configuration may be long, and the refusal must still arrive."""
     told = decode(encode(Refused(Reason.OPTIONS_DIFFER, "x" * 5_000, "y")))
 
     assert Refused(Reason.OPTIONS_DIFFER, "x" * TEXT_MAX, "y") == told
 
 
 def test_an_older_version_is_not_told_whom_a_member_misses() -> None:
-    """It takes a promise of five fields; one that misses no member has no sixth one."""
+    """It takes a `Promise` of five fields; without missed members there is no sixth field."""
     whole = Promise("p", Ballot(1, "a1"), Seat("b", "b1"), None, None, frozenset({"c", "d"}))
 
     told, old = encode(whole, speaks=MISSES), encode(whole, speaks=MISSES - 1)
@@ -300,7 +300,7 @@ def test_an_older_version_is_not_told_whom_a_member_misses() -> None:
 
 
 def test_an_older_version_is_not_told_of_frames() -> None:
-    """It takes a chosen of three fields; one that says nothing of frames has no fourth one."""
+    """It takes a `Chosen` of three fields; without frames there is no fourth field."""
     whole = Chosen(None, tuple(DRAWN.values()), has_frames=True)
 
     told, old = encode(whole, speaks=CONFIRMS), encode(whole, speaks=CONFIRMS - 1)
@@ -320,7 +320,7 @@ def test_an_older_version_is_not_told_of_frames() -> None:
     ],
 )
 def test_an_older_version_is_not_told_of_a_meeting(whole: Hello | Refused) -> None:
-    """It takes a message without; and a refusal with none is believed, as before."""
+    """It takes messages without this field; a refusal without it is believed, as before."""
     told, old = encode(whole, speaks=CONFIRMS), encode(whole, speaks=CONFIRMS - 1)
 
     assert "seed.1" == json.loads(told)[-1]
@@ -334,7 +334,7 @@ def test_an_older_version_is_not_told_of_a_meeting(whole: Hello | Refused) -> No
     "asked", [Confirm(ONE.id, 1), Confirmed(ONE.id, 1, Seat("a", "b"))], ids=["asks", "answers"]
 )
 def test_an_older_version_is_not_asked_whether_a_view_stands(asked: JoinMessage) -> None:
-    """The member sends it to those alone that understand it; a host that says otherwise is told."""
+    """A host must send these only to peers of version 4; otherwise an error tells it so."""
     assert asked == decode(encode(asked, speaks=CONFIRMS))
     with pytest.raises(MisuseError, match="confirms=False"):
         encode(asked, speaks=CONFIRMS - 1)
@@ -357,7 +357,7 @@ HELLO = Hello(Answer(seat=Seat("a", "b"), options="o"), None, 0, None, "c")
 
 @pytest.mark.parametrize("wrong", [5, "ab", {"b": 1, "c": 2}])
 def test_a_seat_or_seats_that_are_no_list_are_malformed(wrong: object) -> None:
-    """JSON has things of a length, and things of none."""
+    """Some JSON values have a length, and some have none."""
     ready = json.loads(encode(Ready("x", Seat("b", "c"))))
     accept = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
 
@@ -372,7 +372,7 @@ def test_a_seat_or_seats_that_are_no_list_are_malformed(wrong: object) -> None:
 
 
 def test_a_message_may_be_as_long_as_others_take() -> None:
-    """No sent message is refused for its length."""
+    """No message that a member can send is refused for its length."""
     more = BYTES_MAX - len(encode(HELLO))
     long = evolve(HELLO, cluster_name="c" * (more + 1))
 

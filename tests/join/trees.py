@@ -1,7 +1,7 @@
 """Random trees of views, and the obvious way to compare two of their branches.
 
-A tree has, unlike a real cluster, several successors of a view, and several roots; that is what a
-comparison is for.  Nothing is forgotten here, and data is a plain list of frames.
+Unlike a real cluster, a tree has several successors of a view, and several roots, so that there
+is something to compare.  Nothing is forgotten here, and data is a plain list of frames.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ A, B, C = (Seat(name, f"{name}'") for name in "abc")
 
 @frozen
 class Tree:
-    """All views, each behind its parent in the list."""
+    """All views; each comes after its parent."""
 
     views: tuple[View, ...]
 
@@ -57,7 +57,7 @@ def trees(draw: st.DrawFn) -> Tree:
     tree = Tree(())
     for number in range(draw(st.integers(1, 14))):
         nonce = str(number)
-        # From the end backwards: the simplest tree is one long chain.
+        # Counted from the end, so that the simplest tree is one long chain.
         back = draw(st.integers(0, len(tree.views))) if tree.views else 0
         if not tree.views or back == len(tree.views):
             view = found(
@@ -107,7 +107,7 @@ def trees(draw: st.DrawFn) -> Tree:
 
 
 def positions(tree: Tree, tip: View) -> st.SearchStrategy[Position | None]:
-    """Return positions that a store with this tip may have: none, or a frame on the way."""
+    """Return positions that a store with this tip may have: none, or a frame on its path."""
     possible: list[Position | None] = [None]
     for view in tree.way(tip):
         start = 0 if view.position is None else view.position.seq
@@ -117,7 +117,7 @@ def positions(tree: Tree, tip: View) -> st.SearchStrategy[Position | None]:
 
 
 def slow_compare(one: Sequence[View], other: Sequence[View]) -> tuple[Order, int]:
-    """Return how two whole ways compare, and how many views they have in common."""
+    """Return the relation of two whole paths, and how many views they have in common."""
     common = 0
     while common < min(len(one), len(other)) and one[common] == other[common]:
         common += 1
@@ -133,7 +133,7 @@ def slow_compare(one: Sequence[View], other: Sequence[View]) -> tuple[Order, int
 def slow_compare_data(
     one: list[tuple[object, int]], other: list[tuple[object, int]]
 ) -> PositionOrder:
-    """Return how two lists of frames compare."""
+    """Return the relation of two lists of frames."""
     if one == other:
         return PositionOrder.EQUAL
     if one == other[: len(one)]:
