@@ -1,6 +1,6 @@
-"""Rules that are left out of the members of a swarm, and the claims that break then.
+"""Rules that members of a swarm leave out, and the claims that break then.
 
-`python -m tests.swarm.breaking` puts each of the former rules back and says when it is found.
+`python -m tests.swarm.breaking` puts each of the former rules back, and prints when it is noticed.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from tests.durable.mutations import mutations
 
 
 def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
-    """Return it with the electors' votes alone, all with stores, and none that leaves or closes.
+    """Return the scenario with electors' votes, stores for all, and no leave or shutdown.
 
-    What is left is what holds whatever is still to be mended elsewhere.  `options`: some are
-    configured with others.
+    Such a run must keep all claims, whatever else is still broken.  `options`: some members are
+    configured with other options.
     """
     least = len(scenario.electors) // 2 + 1
     away = {What.LEAVE, What.SHUTDOWN, What.RESTORE} | (set() if options else {What.OPTIONS})
@@ -56,7 +56,7 @@ def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
 
 @frozen
 class Broken:
-    """A rule that is left out: the claims of which one breaks, in this many events at most."""
+    """A rule that is left out: one of `claims` breaks within `events_most` events."""
 
     name: str
     rule: str | Mutation | LeftOut
@@ -100,7 +100,7 @@ BREAKS = (
 
 
 def _ends_the_ready_alone(original: Callable[..., None]) -> Callable[..., None]:
-    """Make a CLOSE end those that were ready in the view before it, and no other member."""
+    """Make a CLOSE end only the members that were ready in the view before it."""
 
     def learn(m: StepContext, now: float, views: tuple[View, ...]) -> None:
         was_done, was_ready = m.is_done, m.ready_in == views[-1].parent
@@ -112,7 +112,7 @@ def _ends_the_ready_alone(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _with_its_mark(original: Callable[[Place], Opened]) -> Callable[[Place], Opened]:
-    """Make a disk that was marked stay marked, when its process starts again."""
+    """Let a disk that is marked as unfinished stay so when its process starts again."""
 
     def open_disk(self: Place) -> Opened:
         before = self.record
@@ -209,7 +209,7 @@ def _left_out(name: str) -> LeftOut:
 
 
 def _former(point: str, rule: str | Mutation | LeftOut, claims: set[str], seed: int) -> Broken:
-    """`seed`: the first one from 0 on that finds it."""
+    """Return a former rule; `seed`: the first one from 0 on in whose run it is noticed."""
     return Broken(
         point, rule, frozenset(claims), first_seed=seed, scenario=lambda scenario: scenario
     )
@@ -220,7 +220,7 @@ SYNCS = {
     "journal:Journal.cut:without sync_data:1": 31,
     "filesystem:replace:without sync:1": 7,
 }
-"""Syncs that are left out in turn, and the first seed from 0 on that finds it."""
+"""Syncs that are left out, one at a time, and the first seed from 0 on that notices it."""
 
 FORMER = (
     _former("1", MAJORITY_OF_NAMES, {"one_successor"}, 1_983),
@@ -243,7 +243,7 @@ FORMER = (
 
 
 def search(broken: Broken, first: int = 0) -> str:
-    """Return with which seed from `first` on the rule is missed, and what that took."""
+    """Return from which seed on the missing rule is noticed, from `first` on, and at what cost."""
     began, runs, events, outcome = process_time(), 0, 0, None
     seeds = count(first)
     while outcome is None or outcome.claim not in broken.claims:

@@ -1,4 +1,4 @@
-"""Links that are cut for good: which topologies there are, and how often the view changes then."""
+"""Links that stay cut: which topologies there are, and how often the view changes in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEALED = "faults stop, all links are whole"
 
 
 def with_a_majority(names: str) -> Iterator[tuple[str, ...]]:
-    """Yield the links to cut, so that a majority still hear each other in full."""
+    """Yield the links to cut so that some majority still hear each other in full."""
     pairs = list(combinations(names, 2))
     most = len(names) // 2 + 1
     for count in range(1, len(pairs)):
@@ -23,7 +23,7 @@ def with_a_majority(names: str) -> Iterator[tuple[str, ...]]:
 
 
 def scenario(names: str, cut: tuple[str, ...], *, seed: int = 7, notice: float = 0.0) -> Scenario:
-    """Return a run of these members, all electors; the links are cut when the cluster serves."""
+    """Return a run of these members, all electors; the links are cut once the cluster serves."""
     return Scenario(
         seed=seed,
         members=names,
@@ -51,6 +51,6 @@ def acknowledged(told: Outcome) -> int:
 
 
 def views(told: Outcome) -> int:
-    """Return how many views were learned before the links were whole again, the first included."""
+    """Return how many views were learned before all links were whole, the first included."""
     end = next((at for at, line in enumerate(told.story) if HEALED in line), len(told.story))
     return len({line.split(" learns ")[1] for line in told.story[:end] if " learns " in line})

@@ -15,20 +15,20 @@ from joinproto_worlds.mutations.mutation import applied, inside
 from tests.swarm.cut import acknowledged, scenario, views, with_a_majority
 
 KEEPS_ALL = MUTATIONS["apart-kept"]
-"""Proposers keep all that answer."""
+"""With this mutation a proposer keeps all members that answer."""
 
 TOLD = ("peer_up", "peer_down", "receive", "tick", "appended", "update_done", "update_progress")
 
 
 class Former(Member):
-    """A member of the former version, next to others of this one: its steps keep all."""
+    """A member of the former version: its steps keep all members that answer."""
 
 
 for _name in TOLD:
     setattr(Former, _name, inside(lambda _: KEEPS_ALL)(getattr(Member, _name)))
 
 VIEWS_MOST = 3
-"""The founding, and two changes: two proposers may each have heard of another half."""
+"""The founding, and two changes, because two proposers may each have heard of another half."""
 
 CHURNS = (
     ("abcd", ("bc", "bd"), 1.0),
@@ -44,7 +44,7 @@ CHURNS = (
 def test_a_member_that_is_apart_is_not_kept(
     names: str, cut: tuple[str, ...], notice: float
 ) -> None:
-    """With the *always* a *sometimes*: members that keep all that answer change more often."""
+    """As a check of the test: members that keep all that answer change the view more often."""
     seeds = range(4)
     runs = [scenario(names, cut, seed=seed, notice=notice) for seed in seeds]
 
@@ -58,7 +58,7 @@ def test_a_member_that_is_apart_is_not_kept(
 
 
 def test_every_topology_of_four_members_with_a_connected_majority_serves() -> None:
-    """22 of them."""
+    """There are 22 of them."""
     told = [run(scenario("abcd", cut), tells=True) for cut in with_a_majority("abcd")]
 
     assert 22 == len(told)
@@ -75,7 +75,7 @@ def test_every_topology_of_four_members_with_a_connected_majority_serves() -> No
     ids=["each eighth", "each"],
 )
 def test_every_topology_of_five_members_with_a_connected_majority_serves(every: int) -> None:
-    """635 of them; with members that keep all that answer, some never serve."""
+    """There are 635 of them; with members that keep all that answer, some never serve."""
     cuts = list(with_a_majority("abcde"))
 
     told = [run(scenario("abcde", cut), tells=True) for cut in cuts[::every]]
@@ -91,7 +91,7 @@ def test_every_topology_of_five_members_with_a_connected_majority_serves(every: 
     ids=["a line of four", "a ring of five"],
 )
 def test_without_a_connected_majority_two_that_hear_one_serve(names: str, links: str) -> None:
-    """It is not required; each of the two hears a majority of the electors, and the chain rests."""
+    """This is not required, but each of two hears a majority of electors, and the chain rests."""
     pairs = map("".join, combinations(names, 2))
     cut = tuple(pair for pair in pairs if pair not in links.split())
 
@@ -103,7 +103,7 @@ def test_without_a_connected_majority_two_that_hear_one_serve(names: str, links:
 
 
 def test_members_that_keep_all_that_answer_and_others_come_to_rest_together() -> None:
-    """A rolling upgrade: the proposer of the former version keeps all, the next one does not."""
+    """In a rolling upgrade, a proposer of the former version keeps all, a newer one does not."""
     old = "ab"
 
     def start(now: float, config: Config, *args: Any, **more: Any) -> Member:

@@ -35,12 +35,12 @@ def oracle(
     records: Mapping[str, StoreRecord] = EMPTY,
     running: Sequence[Any] = (),
 ) -> Oracle:
-    """Return the oracle of a run in which these run, or nothing does."""
+    """Return the oracle of a run with these processes and records."""
     return Oracle(scenario, lambda: iter(running), lambda: dict(records))
 
 
 def founded(nonce: str = "n") -> View:
-    """Return a FOUND of all three."""
+    """Return a FOUND of all three members."""
     return found(
         members=SEATS.values(),
         electors=SEATS.values(),
@@ -53,7 +53,7 @@ def founded(nonce: str = "n") -> View:
 
 
 def changed(parent: View, members: str, electors: str = "abc") -> View:
-    """Return a CHANGE to these members."""
+    """Return a CHANGE to these members and electors."""
     return change(
         parent,
         members=[SEATS[name] for name in members],
@@ -65,7 +65,7 @@ def changed(parent: View, members: str, electors: str = "abc") -> View:
 
 
 def test_two_successors_of_one_view_are_a_violation() -> None:
-    """one_successor, for a FOUND as for every view behind it."""
+    """one_successor: for a FOUND and for every view after it."""
     watching, first = oracle(), founded()
     watching.chosen(first)
     watching.chosen(changed(first, "ab"))
@@ -77,7 +77,7 @@ def test_two_successors_of_one_view_are_a_violation() -> None:
 
 
 def test_a_member_that_founds_again_after_a_majority_was_wiped_founds_another_cluster() -> None:
-    """No member is left that knows; nothing of the former cluster is claimed then."""
+    """No member knows the former cluster any more, and nothing is claimed about it."""
     watching = oracle()
     watching.chosen(founded())
     watching.wiped |= {SEATS["a"], SEATS["b"]}
@@ -88,7 +88,7 @@ def test_a_member_that_founds_again_after_a_majority_was_wiped_founds_another_cl
 
 
 def test_of_few_founders_one_that_lost_its_disk_may_found_another_cluster() -> None:
-    """Seed 41000011: b and c found it, c loses its disk, and a and c found one (3.3, the price)."""
+    """Seed 41000011: b and c found it, c loses its disk, then a and c found another (3.3)."""
     scenario = Scenario(
         seed=41_000_011,
         members="abc",
@@ -120,7 +120,7 @@ def test_of_few_founders_one_that_lost_its_disk_may_found_another_cluster() -> N
 
 
 def test_few_founders_that_lost_no_disk_found_no_second_cluster() -> None:
-    """The other side of the former test: without a lost disk nothing is excused."""
+    """Unlike in the test before, no disk is lost, so nothing is excused."""
     watching = oracle(evolve(SCENARIO, found_with=2))
     watching.chosen(founded())
 
@@ -129,7 +129,7 @@ def test_few_founders_that_lost_no_disk_found_no_second_cluster() -> None:
 
 
 def test_a_view_of_members_that_keep_nothing_is_a_violation() -> None:
-    """3.4: one member has a store; where none has one at all, there is none to ask for."""
+    """3.4: if a member has a store, a view needs one; if no member has one, it does not."""
     scenario = evolve(SCENARIO, transients="c", outside=True)
     watching, first = oracle(scenario), founded()
     watching.chosen(first)
@@ -141,7 +141,7 @@ def test_a_view_of_members_that_keep_nothing_is_a_violation() -> None:
 
 
 def test_a_cluster_founded_by_those_that_keep_nothing_needs_no_store_later() -> None:
-    """3.4; seed 41200785: c alone keeps something, joined later, and is cut off from a."""
+    """3.4: seed 41200785: only c keeps something; it joined later, and is cut off from a."""
     scenario = Scenario(
         seed=41_200_785,
         members="abc",
@@ -172,7 +172,7 @@ def test_a_cluster_founded_by_those_that_keep_nothing_needs_no_store_later() -> 
 
 
 def test_a_leave_that_hands_the_majority_to_the_absent_is_a_violation() -> None:
-    """a is there, c has not heard of the ballot: of a and c, one is no majority."""
+    """a is there, and c has not heard of the ballot; with a and c as electors, a is no majority."""
     first = founded()
     records = {name: StoreRecord(store_id=f"{name}1") for name in "abc"}
     watching = oracle(records=records)
@@ -185,7 +185,7 @@ def test_a_leave_that_hands_the_majority_to_the_absent_is_a_violation() -> None:
 
 
 def test_a_closed_cluster_restarts_only_after_a_member_was_started() -> None:
-    """close_ends."""
+    """close_ends: only processes that were started after the CLOSE may restart the cluster."""
     first = founded()
     closed = close(first, position=None, activated=True, **SAID)
     assert Kind.CLOSE is closed.kind
@@ -215,7 +215,7 @@ def test_a_closed_cluster_restarts_only_after_a_member_was_started() -> None:
         watching.starts = 3
         watching.wrote(cast("Process", ran))
         assert any(one.saw_it_run for one in watching.running())
-        late.saw_it_run = False  # it was started behind all that
+        late.saw_it_run = False  # it was started after all that
         watching.chosen(closed)
     good.starts = 4
 
@@ -233,7 +233,7 @@ def test_a_closed_cluster_restarts_only_after_a_member_was_started() -> None:
 def test_a_member_that_knew_that_the_register_named_no_close_is_in_no_restart_behind_it(
     knew: bool, members: str, is_right: bool
 ) -> None:
-    """close_ends, with an outside register: one that did not know may have been started later."""
+    """close_ends, with an outside register: a member that did not know may be a later process."""
     first = founded()
     closed = close(first, position=None, activated=True, **SAID)
     again = restart(
@@ -261,7 +261,7 @@ def test_a_member_that_knew_that_the_register_named_no_close_is_in_no_restart_be
 
 
 def test_two_disks_that_are_lost_may_found_anew_although_the_first_vote_was_lost_early() -> None:
-    """Seed 21001011: the one that voted first is wiped before the other's vote is on its disk."""
+    """Seed 21001011: the first voter is wiped before the second vote is on its disk."""
     scenario = Scenario(
         seed=21_001_011,
         members="ab",
@@ -289,7 +289,7 @@ def test_two_disks_that_are_lost_may_found_anew_although_the_first_vote_was_lost
 
 
 def test_a_shutdown_that_no_member_survives_is_finished_and_then_all_restart() -> None:
-    """Seed 20000795: its CLOSE is chosen by those that were started after all had died."""
+    """Seed 20000795: its CLOSE is chosen by processes that were started after all had died."""
     scenario = Scenario(
         seed=20_000_795,
         members="ab",
@@ -325,8 +325,8 @@ def _knows(view: View, name: str) -> StoreRecord:
 def test_a_shutdown_in_which_all_that_ran_have_died_ends_no_member_that_heard_nothing_of_them() -> (
     None
 ):
-    """Seed 41200396: a is started while b is up, hears it freeze, and b dies before the CLOSE."""
-    # Old messages would make another run of it.
+    """Seed 41200396: a starts while b is up, hears it freeze, and b dies before the CLOSE."""
+    # Old messages would make it another run.
     done = run(evolve(draw(41_200_396), old=0.0), tells=True)
 
     assert "" == done.claim, done.what
@@ -334,7 +334,7 @@ def test_a_shutdown_in_which_all_that_ran_have_died_ends_no_member_that_heard_no
 
 
 def test_a_member_that_must_serve_hears_each_other_and_is_a_majority() -> None:
-    """Two of three in line do; two that do not hear each other owe nothing."""
+    """Two of three must serve; two that do not hear each other need not."""
     watching, first = oracle(), founded()
     watching.chosen(first)
     up = {name: _up(name, _knows(first, name)) for name in "ab"}
@@ -345,7 +345,7 @@ def test_a_member_that_must_serve_hears_each_other_and_is_a_majority() -> None:
 
 
 def test_a_founding_that_no_member_has_learned_of_waits_for_its_founders() -> None:
-    """`c` and `a` accepted it, `c` is lost: `a` may not know that it was chosen."""
+    """`c` and `a` accepted it and `c` is lost, so `a` need not know that it was chosen."""
     watching, first = oracle(), founded()
     watching.chosen(first)
     ballot = Ballot(1, "c1")
@@ -360,7 +360,7 @@ def test_a_founding_that_no_member_has_learned_of_waits_for_its_founders() -> No
 
 
 def test_a_view_that_no_member_left_has_learned_waits_for_those_that_chose_it() -> None:
-    """Seed 22000044: `c` accepted it, too, and its disk is lost: `a` cannot know that it won."""
+    """Seed 22000044: `c` accepted it, too, but lost its disk, so `a` cannot know that it won."""
     first = founded()
     middle = changed(first, "abc", electors="ac")
     tip = changed(middle, "ab", electors="a")
@@ -382,7 +382,7 @@ def test_a_view_that_no_member_left_has_learned_waits_for_those_that_chose_it() 
 
 
 def test_a_member_that_lacks_a_committed_frame_owes_nothing() -> None:
-    """The data is part of the condition."""
+    """A member must serve only if it has the data."""
     watching, first = oracle(), founded()
     watching.chosen(first)
     watching.committed[1] = first.id
@@ -391,7 +391,7 @@ def test_a_member_that_lacks_a_committed_frame_owes_nothing() -> None:
     assert "" == who_must_serve(watching, up, set())
 
 
-# -- rules broken by a patch, in whole runs ----------------------------------------------------
+# -- rules that a patch breaks, in whole runs --------------------------------------------------
 
 
 def _commits_alone(sequencer: Sequencer) -> None:
@@ -405,7 +405,7 @@ def _takes_twice(
 
 
 def _forgets_a_frame(patch: pytest.MonkeyPatch, *, is_noticed: bool = False) -> None:
-    """A disk that loses what it synced, when its process ends."""
+    """Make a disk lose what was synced when its process ends."""
     ends = Place.process_ends
 
     def forgets(place: Place, **options: Any) -> None:
@@ -440,7 +440,7 @@ WORK = (
 def test_a_rule_that_is_broken_by_a_patch_is_found(
     claim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one run of a few hundred events, which without the patch keeps all claims of safety."""
+    """This takes a run of a few hundred events, which keeps all claims without the patch."""
     scenario = evolve(SCENARIO, actions=WORK)
     before = run(scenario)
     PATCHES[claim](monkeypatch)
@@ -448,13 +448,13 @@ def test_a_rule_that_is_broken_by_a_patch_is_found(
     found_now = run(scenario)
 
     assert not before.failed
-    # A log that finds its client's entry twice may die of it first.
+    # A log that finds its client's entry twice may end with an error first.
     assert found_now.claim in {claim, "no_error" if claim == "once" else claim}
     assert found_now.events < 2_000
 
 
 def test_a_read_that_misses_a_frame_acknowledged_before_it_began_is_reported() -> None:
-    """3.8; what is acknowledged while it waits it need not see."""
+    """3.8: the read need not see what is acknowledged after it has begun."""
     watch = oracle()
     process = cast(Process, SimpleNamespace(name="c", member=SimpleNamespace(view=None)))
     watch.newest_acked = 3
@@ -471,7 +471,7 @@ def test_a_read_that_misses_a_frame_acknowledged_before_it_began_is_reported() -
 def test_a_member_that_opens_again_in_a_view_that_was_left_is_reported(
     left: bool, gone: set[Seat]
 ) -> None:
-    """3.9: it was cut off and connected again behind its end, or knew which member has left it."""
+    """3.9: it was cut off until the view had ended, or knew which members have left it."""
     first = founded()
     said = {"name": "c", "left": first.id if left else None, "gone": gone}
 
@@ -484,7 +484,7 @@ def test_a_member_that_opens_again_in_a_view_that_was_left_is_reported(
 
 
 def test_a_member_that_ends_over_options_that_it_has_not_is_reported() -> None:
-    """3.9: the refusal was of a former process."""
+    """3.9: the refusal is of a former process, so its options are not this process's."""
     ended = Abort(Reason.OPTIONS_DIFFER, "options other/2", "options default/2, says a", False)
     member = SimpleNamespace(config=SimpleNamespace(digest="default/2"))
     process = SimpleNamespace(name="c", ended=ended, member=member)

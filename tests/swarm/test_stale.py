@@ -1,7 +1,7 @@
-"""Reads at a member that the others have left without a word see all that was acknowledged.
+"""Reads at a member that the others have left, and that has not noticed, see all acknowledged data.
 
-The others take it for lost, and its own connections stay open and silent, as behind a firewall
-that drops (3.8).  In virtual time, some rounds of a member of each kind.
+The others take it for lost while its own connections stay open and silent, as behind a firewall
+that drops packets (3.8).  Each kind of member is played for some rounds, in virtual time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KINDS: dict[str, Callable[[float], list[Action]]] = {
         Action(at - 1.4, What.HEAL),
     ],
 }
-"""Further events of that member, in a round in which it is taken for lost at a time."""
+"""Further events of the member, in a round in which the others take it for lost at `at`."""
 
 
 def scenario(kind: str, rounds: int) -> Scenario:
@@ -59,7 +59,7 @@ def scenario(kind: str, rounds: int) -> Scenario:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak("swarm-rules"))])
 def test_no_read_is_stale_and_reads_that_ask_no_member_are(kind: str, rounds: int) -> None:
-    """With the *always* a *sometimes*: unconfirmed reads miss what the others acknowledged."""
+    """As a check of the test: unconfirmed reads miss what the others acknowledged."""
     played = scenario(kind, rounds)
 
     told = run(played)

@@ -30,26 +30,26 @@ ALWAYS = {
     "signature_never_changes",
     "makes_sense",
 }
-"""Plain scenarios hold in all variants."""
+"""The claims that plain scenarios keep in all variants."""
 
 QUICK_SEEDS = range(300, 306)
 
 ONCE_FAILED = (
     900_040,  # a member that was told to close was left out of one view, and forgot it
-    900_080,  # seven founders kept each other's ballots from being heard
+    900_080,  # seven founders ignored each other's ballots
     900_085,  # the same
-    900_093,  # a guest that became apart was asked for in each view, and left out of it
-    1_000_061,  # no member keeps anything, so one that was told to close made view after view
-    1_000_636,  # one that was about to be taken in was not told of the CLOSE
-    21_001_153,  # a member that did not hear the one that had the CLOSE chosen was not told of it
-    21_000_908,  # without the one that was told to leave they were fewer than N
+    900_093,  # a guest that became apart was asked about for each view, and left out of it
+    1_000_061,  # no member kept anything, and one that was told to close made view after view
+    1_000_636,  # a newcomer that was about to be taken in was not told of the CLOSE
+    21_001_153,  # a member that did not hear the proposer of the CLOSE was not told of it
+    21_000_908,  # without the member that was told to leave they were fewer than N
     21_001_817,  # a member that was told to close was cut off for a moment, and forgot it
     41_200_249,  # a newcomer's hello ended the wait for the members' answers, again and again
 )
 
 
 def test_plain_runs_keep_all_claims_and_serve() -> None:
-    """Each run has its own configuration; as well as the *always* a *sometimes*: they serve."""
+    """Each run has its own configuration; as a check of the test, members serve in them."""
     outcomes = [run(plain(draw(seed))) for seed in QUICK_SEEDS]
 
     assert not [one for one in outcomes if one.claim in ALWAYS]
@@ -59,14 +59,14 @@ def test_plain_runs_keep_all_claims_and_serve() -> None:
 
 @pytest.mark.soak("swarm-rules")
 def test_a_minute_of_plain_runs_keeps_all_claims() -> None:
-    """As above, for longer, and every option of the disk and of the wire."""
+    """This is the same for longer, with every option of the disk and of the wire."""
     claims = {run(plain(draw(seed))).claim for seed in range(20_000, 20_060)}
 
     assert not ALWAYS & claims
 
 
 def test_a_scenario_replays_exactly() -> None:
-    """Seeds replay: the same events, and the same story word by word."""
+    """A seed replays the same events, and the same story word by word."""
     one, two = (run(draw(3), tells=True) for _ in range(2))
 
     assert one == two
@@ -74,7 +74,7 @@ def test_a_scenario_replays_exactly() -> None:
 
 
 def test_another_process_plays_the_same_run() -> None:
-    """The hashes of texts differ from process to process; the runs do not."""
+    """The hashes of texts differ between processes, but the runs do not."""
     code = (
         "from joinproto.swarm.draw import draw; from joinproto.swarm.run import run;"
         "print([(one.events, one.claim, hash(one.story) and len(one.story), one.story[-1:])"
@@ -95,7 +95,7 @@ def test_another_process_plays_the_same_run() -> None:
 
 
 def test_a_run_is_the_same_on_one_core_and_on_two() -> None:
-    """A run is known by its seed alone."""
+    """A run depends on its seed alone."""
     one, two = (many(seed=8, runs=3, jobs=jobs) for jobs in (1, 2))
 
     assert (one.runs, one.events, one.broken) == (two.runs, two.events, two.broken)
@@ -104,7 +104,7 @@ def test_a_run_is_the_same_on_one_core_and_on_two() -> None:
 
 @pytest.mark.parametrize("broken", BREAKS[:2], ids=lambda broken: broken.name)
 def test_a_rule_that_is_left_out_is_found_soon(broken: Broken) -> None:
-    """Each claim can fail; two rules here, all of them below."""
+    """Each claim can fail; this plays two rules, and the test below plays all."""
     assert _found(broken) is not None
 
 
@@ -121,7 +121,7 @@ def test_a_rule_that_is_left_out_is_found(broken: Broken) -> None:
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("former", FORMER[1:], ids=lambda former: former.name)
 def test_a_former_rule_is_found_by_the_swarm_as_it_draws(former: Broken) -> None:
-    """Put back, it fails in the run of this seed; the rule of today does not."""
+    """With the former rule the run of this seed fails; with the present rule it does not."""
     scenario = former.drawn(former.first_seed)
 
     assert former.play(scenario).claim in former.claims
@@ -130,7 +130,7 @@ def test_a_former_rule_is_found_by_the_swarm_as_it_draws(former: Broken) -> None
 
 @pytest.mark.soak("swarm-rules")
 def test_two_clusters_of_few_founders_are_found_and_the_option_is_refused() -> None:
-    """3.3: with 3 of 5 two FOUND may be chosen; no member starts with that any more."""
+    """3.3: with 3 of 5 two FOUND may be chosen, so no member starts with that any more."""
     former = FORMER[0]
     scenario = former.drawn(former.first_seed)
 
@@ -140,7 +140,7 @@ def test_two_clusters_of_few_founders_are_found_and_the_option_is_refused() -> N
 
 
 def test_a_failure_shrinks_to_the_parts_it_needs() -> None:
-    """Removed: actions, members and options without which it fails all the same."""
+    """Actions, members and options are removed if the run still fails without them."""
     broken = BREAKS[0]
     found = _found(broken)
     assert found is not None
@@ -153,7 +153,7 @@ def test_a_failure_shrinks_to_the_parts_it_needs() -> None:
 
 
 def test_a_disk_that_forgot_its_promises_is_out_of_scope() -> None:
-    """An old copy put back may split a cluster: then no such claim is made, and it is no bug."""
+    """An old copy of a disk may split a cluster; nothing is claimed then, and it is no bug."""
     scenario = evolve(
         draw(5),
         actions=(Action(0.0, What.START, "a"), Action(9.0, What.RESTORE, "a")),
@@ -164,7 +164,7 @@ def test_a_disk_that_forgot_its_promises_is_out_of_scope() -> None:
 
 
 def test_members_start_late_and_serve() -> None:
-    """Sometimes: a cluster without any fault founds, serves and closes."""
+    """A cluster without any fault founds, serves and closes."""
     scenario = Scenario(seed=1, members="abc", electors="abc", wait_for=2)
 
     done = run(scenario, tells=True)
@@ -177,7 +177,7 @@ def test_members_start_late_and_serve() -> None:
 @pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("seed", ONCE_FAILED)
 def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
-    """The failure, and the same on a bus, is described in `tests/join/test_runs.py`."""
+    """`tests/join/test_runs.py` describes the failures, and plays them on a bus."""
     done = run(draw(seed))
 
     assert "" == done.claim, done.what
@@ -185,7 +185,7 @@ def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
 
 
 def test_an_old_copy_of_a_disk_may_be_of_before_the_founding() -> None:
-    """A place refused it, as a store does, and the whole command ended with exit code 2."""
+    """Once, `Place` refused such a copy, as a store does, and the command exited with 2."""
     assert "" == run(draw(44_000_039)).claim
 
 
@@ -200,5 +200,5 @@ def _found(broken: Broken) -> Outcome | None:
 
 
 def test_a_newcomer_that_keeps_nothing_is_no_elector() -> None:
-    """Seed 28: known by its hello alone it became one, and then no view needed a store."""
+    """Seed 28: once, its hello alone made it an elector, and then no view needed a store."""
     assert "" == run(draw(28)).claim

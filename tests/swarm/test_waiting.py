@@ -1,4 +1,4 @@
-"""Liveness: where no member may serve, some member says which ones it waits for (`says_why`)."""
+"""Liveness: if no member may serve, some member says which ones it waits for (`says_why`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TWO = Scenario(
         Action(8.0, What.WIPE, "b"),
     ),
 )
-"""The only member of the view has lost its disk: both are strangers in it."""
+"""The only member of the view has lost its disk, so both are strangers in it."""
 
 GONE = Scenario(
     seed=3001,
@@ -45,7 +45,7 @@ GONE = Scenario(
 def test_a_member_that_may_not_serve_says_which_ones_it_waits_for(
     scenario: Scenario, said: str
 ) -> None:
-    """Seeds 16 and 3001 of the swarm, shrunk: no member could ever serve, and none said why."""
+    """Seeds 16 and 3001 of the swarm, shrunk: once, no member said why it could never serve."""
     outcome = run(scenario, tells=True)
 
     assert "" == outcome.claim
@@ -54,10 +54,8 @@ def test_a_member_that_may_not_serve_says_which_ones_it_waits_for(
 
 @pytest.mark.parametrize("seed", [1061, 220004])
 def test_newcomers_do_not_end_view_after_view(seed: int) -> None:
-    """A member that a ballot had left out said hello to all, all asked at once, and left others
-    out.
-    """
+    """Once, a member that was left out said hello to all, and all their ballots left others out."""
     outcome = run(draw(seed))
 
     assert "" == outcome.claim
-    assert outcome.events < 20_000  # 86,407 and 50,130 where they did
+    assert outcome.events < 20_000  # once, it took 86,407 and 50,130 events
