@@ -1,1 +1,1 @@
-"""The view chain: the protocol that joinproto ships.  `docs/protocol.md` tells it."""
+"""The view chain: the protocol that joinproto ships.  `docs/protocol.md` explains it."""

@@ -113,7 +113,7 @@ class Evidence:
         return False
 
     def is_sure(self, answer: Answer) -> bool:
-        """Return whether the store covers the tip, and all members cannot have failed since.
+        """Return whether the store covers the tip, with no sign of a total failure since.
 
         A member that ran on knows all events since it was ready.  A member that was stopped knows
         this only of views in which no client was served.
@@ -202,5 +202,8 @@ def forgets(answer: Answer, lineage: Lineage, shown: Collection[ViewId]) -> View
 
 
 def last_ready(answer: Answer, lineage: Lineage) -> int:
-    """Return the number of the newest view that it was ready in, 0 for none or a forgotten one."""
+    """Return the number of the newest view that it was ready in, 0 for none or a forgotten one.
+
+    A forgotten view is older than all that are kept.
+    """
     return 0 if answer.held is None else lineage.number_of(answer.held) or 0

@@ -99,7 +99,7 @@ class Chooser(ABC):
         """Return whether the store has answered a ballot about its tip.
 
         Then it no longer serves, acknowledges nothing, does not become ready in its tip, and
-        It then no longer serves, acknowledges nothing, does not become ready in its tip, and
+        its data stands still, until it knows the successor.  Durable, as the promise is.
         """
         return self.record.promised is not None
 

@@ -23,7 +23,7 @@ SOMEWHERE = 2**62
 
 @frozen
 class At:
-    """A position as it is told: the view's name, and the number of the frame, from 1."""
+    """A position as it is given: the view's name, and the number of the frame, from 1."""
 
     view: str
     seq: int
@@ -106,7 +106,7 @@ class HypotheticalView:
         )
 
     def is_closed(self, path: Path) -> bool:
-        """Return whether the last view of this way is a CLOSE."""
+        """Return whether the last view of this path is a CLOSE."""
         return ids_of(path)[-1] in self.closes
 
     @lru_cache(maxsize=64)  # noqa: B019  a few views in all

@@ -3,6 +3,7 @@
 Every message may arrive late, twice, or never, and also at a later process of the receiver.  Most
 messages state a fact that stays true.  `Refused` and `Confirmed` name the message that they answer.
 No receiver relies on the others being new: see the table in the join protocol, 3.9.
+
 Source: join protocol, 3.3 to 3.5, 3.8 and 3.9.
 """
 

@@ -147,7 +147,7 @@ def _started(
 
 
 def _refusal(given: HypotheticalView) -> Case[Phase] | None:
-    """Return why these stores cannot be one cluster, found by one's answer to another's hello."""
+    """Return why the stores cannot be one cluster, by their answers to hellos; None if they can."""
     paths = [path for path in dict.fromkeys(given.paths) if path]
     found: Case[Phase] | None = None
     config = Config(member="-", electors=frozenset("-"))

@@ -194,8 +194,8 @@ class Proposer:
     ) -> list[Answer]:
         """Return the members of the next view: all but those that leave.
 
-        All stay if those without the leaving ones had no source that feeds the others, no store,
-        or fewer than `least` members.
+        All stay if the others alone would have no source that feeds them, no store, or fewer than
+        `least` members.
         """
         stays = [item for item in answers if not item.leaves]
         has_source = any(item in sources for item in stays)
