@@ -277,8 +277,9 @@ def restart(
     electors: Iterable[Seat] | None = None,
     digest: Digest = by_hash,
 ) -> View:
-    """Return the view with which the cluster runs again, after a CLOSE or total failure (I4 to I8,
-    R3).
+    """Return the view in which the cluster runs again, after a CLOSE or total failure.
+
+    See the rules I4 to I8 and R3.
 
     `electors`: None means the parent's.  `wait_for` and `options_digest` are those with which all
     members are now started.
