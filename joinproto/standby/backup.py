@@ -1,4 +1,4 @@
-"""The backup: it repeats the primary's actions in the primary's order, and reports its position.
+"""The backup repeats the primary's actions in the primary's order, and reports its position.
 
 Source: hot standby, H2, H5, H6, H9.
 """
@@ -48,11 +48,12 @@ from joinproto.standby.replicates import Level
 
 @frozen(kw_only=True)
 class Following:
-    """A backup.  `view`: the youngest one it knows; `primary`: it has a link with it.
+    """The state of a broker that follows or looks for a primary.
 
-    `done`: number of the last message of this link; `wired`: the count of declarations and
-    deletions that it has done; None if the wiring has not come yet, and `early` keeps earlier
-    messages.  `missing`: queues that it has not caught up with since the wiring came.
+    `view`: the youngest view it knows.  `primary`: the broker with which it has a link, or None.
+    `done`: the number of the last message on this link.  `wired`: the number of the primary's last
+    declaration or deletion that it has done, None before the wiring comes; until then `early` keeps
+    declarations and deletions.  `missing`: queues not yet caught up with since the wiring came.
     """
 
     who: Who
@@ -66,7 +67,7 @@ class Following:
 
     @property
     def is_member(self) -> bool:
-        """Return whether it had all that was confirmed, by the youngest view it knows."""
+        """Return whether the youngest view that it knows lists it as up to date."""
         return self.who.me in self.view.members
 
 
@@ -75,21 +76,19 @@ Taken: TypeAlias = tuple[Following, tuple[Effect, ...]]
 
 
 def linked(state: Following, primary: str) -> Step:
-    """Return the first word on a new link."""
+    """Return the step for a new link: the backup sends `Join`."""
     state = evolve(lost(state), primary=primary)
     who = state.who
     return Step(state, (Send(primary, Join(name=who.me, view=state.view, default=who.default)),))
 
 
 def lost(state: Following) -> Following:
-    """Return the state without the link: H8; received messages are kept."""
+    """Return the state without the link, with all messages received so far: H8."""
     return evolve(state, primary=None, done=0, wired=None, early=(), missing=frozenset())
 
 
 def follow(state: Following, sender: str, content: Content) -> Step:
-    """Return a backup's step for a message of its primary; a message of another broker has no
-    effect.
-    """
+    """Return a backup's step for a message; a message not from its primary changes nothing."""
     if sender != state.primary:
         return Step(state)
     if isinstance(content, Refuse):
@@ -106,7 +105,7 @@ def follow(state: Following, sender: str, content: Content) -> Step:
 
 
 def _is_older(state: Following, view: View) -> bool:
-    """H2: a message of an older generation than its own is refused."""
+    """Return whether the view is of an older generation than the backup's own: H2."""
     return state.who.rules.generations and view.generation < state.view.generation
 
 
@@ -137,13 +136,14 @@ def _taken(state: Following, sender: str, content: FromPrimary) -> Taken:
 
 
 def _wired(state: Following, sender: str, wired: Wired) -> Taken:
-    """H6: its wiring becomes the primary's; then come the events that are not in it."""
+    """Take over the primary's wiring, then do the events that it does not include: H6."""
     rules = state.who.rules
     found = mirrored(rules, state.replica, wired.things)
     effects: list[Effect] = [*map(Remove, found.removes), *map(Make, found.makes)]
     view = wired.view
-    # In a younger generation's first view it stays in its role: its members were up to date. In one
-    # generation the views of its own primary count, not those of another that waited for it.
+    # A younger generation's first view leaves the backup in its role: the view's members were up to
+    # date.  In one generation only its own primary's views count, not those of another broker that
+    # was promoted into the same generation and waited for this backup.
     is_anothers = view.primary != state.view.primary
     if not rules.generations or is_anothers or view.age >= state.view.age:
         effects.append(KeepView(view))
@@ -169,8 +169,9 @@ def _subscribe(state: Following, name: str) -> Subscribe:
 
 
 def _event(state: Following, sender: str, content: Declared | Deleted) -> Taken:
-    """LC6: a change that is in the snapshot already is not made again; the prototype cannot
-    tell.
+    """Do a declaration or deletion unless the snapshot includes it already: LC6.
+
+    The prototype cannot tell whether it does.
     """
     if state.who.rules.numbers_wiring:
         if state.wired is None:
@@ -200,7 +201,7 @@ def _is_copied(thing: WiringItem) -> bool:
 
 
 def _given_up(state: Following, queue: str, drops: tuple[str, ...], coming: int) -> Taken:
-    """H9: messages that the primary lacks are removed, by its identity."""
+    """Remove the messages that the primary lacks, by their identities: H9."""
     there = state.replica.queues.get(queue)
     gone = () if there is None else tuple(one for one in there.messages if one.id in set(drops))
     state = evolve(state, replica=given_up(state.replica, queue, drops, coming))

@@ -1,11 +1,12 @@
 """After total failure: which store is the best, and whether that is proven.
 
-Best is the last to be primary.  Its generation is the youngest; where that primary's own store is
-not there, a backup of the same generation that had all that was confirmed is as good as can be
-had: unless that primary went on without it.
+The best store is that of the last primary, whose generation is the youngest.  If that store was not
+seen, the second best is a backup of the same generation that had all confirmed messages.  It is not
+proven, because the primary may have gone on without that backup.
 
-Where the manager is built in, its chain may have a younger view than any store: that of a promotion
-which was not kept when all died.  Nothing was confirmed in it, and only its members are promoted.
+Where the manager is built in, its chain may have a younger view than any store: the view of a
+promotion that no store kept before all brokers died.  Nothing was confirmed in that view, and only
+its members may be promoted.
 
 Source: hot standby, H10.
 """
@@ -44,9 +45,10 @@ class Best:
 
 
 def best(stores: Sequence[Store], missing: Sequence[str] = (), chain: View = NO_VIEW) -> Best:
-    """Return the best of these stores.  `missing`: brokers whose stores were not seen.
+    """Return the best of these stores.
 
-    `chain`: the last view in the chain of the manager that is built in.
+    `missing`: brokers whose stores were not seen.  `chain`: the last view in the chain of the
+    built-in manager.
     """
     needs = tuple(dict.fromkeys(missing))
     kept = [store for store in stores if store.mark is not Mark.EMPTY]
@@ -61,7 +63,7 @@ def best(stores: Sequence[Store], missing: Sequence[str] = (), chain: View = NO_
         names = ", ".join(store.name for store in primaries)
         why = f"{names} were both primary in generation {youngest}: nothing fenced one of them"
         return Best(None, False, needs, "two primaries", why)
-    # The last view of that generation may have dropped one that does not know of it.
+    # The last view of that generation may have dropped a backup that does not know this.
     dropped = {store.name for store in last} - {*chain.members} if chain.members else set()
     whole = [store for store in last if store.is_whole and store.name not in dropped]
     chosen = (primaries or sorted(whole or last, key=_order))[0]
@@ -80,7 +82,7 @@ def best(stores: Sequence[Store], missing: Sequence[str] = (), chain: View = NO_
 
 
 def _promoted(last: Sequence[Store], needs: tuple[str, ...], chain: View) -> Best:
-    """Return the best where the promotion of the last view was kept by no broker that was seen."""
+    """Return the best store if no store that was seen kept the promotion of the last view."""
     able = [store for store in last if store.is_whole and store.name in chain.members]
     said = f"{chain.primary} is primary in the chain of views, generation {chain.generation}"
     for store in able:

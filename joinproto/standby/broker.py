@@ -25,7 +25,7 @@ class Variant(Enum):
 
 
 class Role(Enum):
-    """The role of a broker; in `catchup` and `connecting` it lacks data or a primary."""
+    """The role of a broker; in `catchup` it lacks data, in `connecting` a primary."""
 
     STANDALONE = "standalone"
     CONNECTING = "connecting"
@@ -53,7 +53,7 @@ def _role_of(word: str | None) -> Role | None:
 
 
 AS_WORD = Written(str, attrgetter("value"), _role_of)
-"""A role as people write it, in either broker's words."""
+"""Reads a role in the words of either broker, and writes it in ours."""
 WORD_OR_NULL = evolve(AS_WORD, kind=str | None)
 STATUS = (
     "connecting, catchup, backup, recovering, primary, standalone, stopped;"
@@ -86,5 +86,5 @@ class Store:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it has everything that was confirmed in its generation, if it has data."""
+        """Return whether a store with data has everything confirmed in its generation."""
         return self.primary or self.caught_up

@@ -22,7 +22,7 @@ SEQUENCE = 1 << 32
 class Order(Enum):
     """The order in which a primary sends older messages."""
 
-    LIFO = "lifo"  # from the back, while clients take from the front: never an endless chase
+    LIFO = "lifo"  # from the back, as clients take from the front: copying always comes to an end
     FIFO = "fifo"
 
 
@@ -56,7 +56,10 @@ def catch_up(
     same_queue: bool = True,
     order: Order = Order.LIFO,
 ) -> Exchange:
-    """Return the exchange.  Both lists are from the front of the queue to its back."""
+    """Return the exchange for one queue.  Both lists go from the front of the queue to its back.
+
+    `same_queue`: both queues have one identity, not only one name.
+    """
     if variant is Variant.SEED:
         return _by_position(primary, backup, order)
     if not same_queue:
@@ -77,8 +80,9 @@ def _sent(missing: list[str], order: Order) -> tuple[str, ...]:
 
 
 def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: Order) -> Exchange:
-    """The document's prototype: messages after the last number are sent, the rest is taken as it
-    is.
+    """Return the exchange of the document's prototype.
+
+    Messages after the backup's last number are sent; the backup's other messages stay as they are.
     """
     last = backup[-1].sequence if backup else -1
     behind = [one for one in primary if not backup or is_after(one.sequence, last)]
@@ -90,11 +94,14 @@ def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: O
         if is_ahead
         else "what has a later number is sent"
     )
-    # It knows of no surplus: its messages stay.
+    # The prototype recognizes no surplus: the backup's messages stay.
     stays = tuple(one.id for one in backup)
     return Exchange(False, (), _sent([one.id for one in behind], order), stays, loses, "LM1", why)
 
 
 def is_after(one: int, other: int) -> bool:
-    """Return whether a number is later; numbers wrap, so half of them are later than any (LM2)."""
+    """Return whether the number `one` is later than `other`.
+
+    Numbers wrap, so the 2**31 - 1 numbers that follow `other` are later (LM2).
+    """
     return 0 < (one - other) % SEQUENCE < SEQUENCE // 2

@@ -1,8 +1,8 @@
-"""The manager that is built in: one chain of views, and which broker is promoted next.
+"""The built-in manager's rules: one chain of views, and which broker is promoted next.
 
-A view is appended behind the last one, or not at all: a broker that wrote it without knowing the
-last one has lost.  So of two promotions at once one comes first, and the other one is refused or
-comes behind it, as a younger generation; no broker's clock or silence decides that.
+A view is appended behind the last one, or not at all: the view of a broker that did not know the
+last view is rejected.  Therefore one of two concurrent promotions comes first.  The second is
+rejected, or follows the first as a younger generation.  No broker's clock or silence decides this.
 
 Source: hot standby, H2 to H4.
 """
@@ -19,9 +19,10 @@ from joinproto.standby.promote import Peer
 
 
 def promoted(chain: View, name: str) -> View:
-    """Return the view with which this broker becomes primary, behind the last view.
+    """Return the view behind the last one, in which this broker is primary.
 
-    The former primary is not in it: its messages may differ from those of all the others.
+    Another broker that was primary before is not in it, because its messages may differ from those
+    of all others.
     """
     kept = {*chain.members} - {chain.primary} | {name}
     return View(
@@ -30,15 +31,16 @@ def promoted(chain: View, name: str) -> View:
 
 
 def may_promote(chain: View, name: str) -> bool:
-    """Return whether it had all that was confirmed, by the last view; at first any broker has."""
+    """Return whether the last view lists this broker as up to date; before any view, all are."""
     return not chain.members or name in chain.members
 
 
 def heard(chain: View, peers: Iterable[Peer]) -> tuple[Peer, ...]:
-    """Return the others' answers in the form for a promotion; the chain names the generations.
+    """Return the others' answers, changed so that they can stop no promotion that the chain allows.
 
-    Else a former primary that must not be promoted would stand in every broker's way, and so
-    would a backup that was dropped, and runs on: it is not better than a member of the last view.
+    Otherwise a former primary that must not be promoted would block the promotion of every broker.
+    So would a backup that was dropped and still runs, though it is not better than a member of the
+    last view.  Generations are left out, because the chain has them.
     """
     return tuple(evolve(peer, generation=0, lost=False, role=_role(chain, peer)) for peer in peers)
 
@@ -49,7 +51,7 @@ def _role(chain: View, peer: Peer) -> Role | None:
 
 
 def follows(chain: View, view: View) -> bool:
-    """Return whether a view may stand behind the last one: H2, H4."""
+    """Return whether a view may be appended behind the last one: H2, H4."""
     if view.generation == chain.generation:
         is_next = view.number == chain.number + 1
         return is_next and view.primary == chain.primary and view.primary in view.members
@@ -57,10 +59,10 @@ def follows(chain: View, view: View) -> bool:
 
 
 def turn(chain: View, me: str, there: Collection[str]) -> int | None:
-    """Return how many brokers must be promoted rather than this one; None if it must not be.
+    """Return how many brokers come before this one in the order of promotion.
 
-    `there`: the brokers that take part in the chain now.  The former primary comes last: it has
-    stopped serving for some reason.
+    None if this broker must not be promoted.  `there`: the brokers that take part in the chain now.
+    The former primary comes last, because it has stopped serving for some reason.
     """
     if not may_promote(chain, me) or me not in there:
         return None
@@ -71,7 +73,7 @@ def turn(chain: View, me: str, there: Collection[str]) -> int | None:
 def seen(name: str, role: Role, standing: Role, mark: Mark, view: View) -> Store | None:
     """Return the contents of a broker's store, from the broker's own report.
 
-    None if it has been something since it started, so this is no total failure any more.
+    None if the broker has left its first role since it started: this is then no total failure.
     """
     if role is not Role.CONNECTING or standing is not Role.CONNECTING:
         return None
@@ -88,7 +90,7 @@ def seen(name: str, role: Role, standing: Role, mark: Mark, view: View) -> Store
 def is_proven(me: str, stores: Mapping[str, Store | None], chain: View) -> bool:
     """Return whether the store of this broker is proven to be the last primary's (H10).
 
-    `stores`: of all brokers; None if it was not seen.  Where one is missing, the answer is unknown.
+    `stores`: of all brokers, None for one that was not seen.  If one is missing, it is not proven.
     """
     there = [store for store in stores.values() if store is not None]
     missing = [name for name, store in stores.items() if store is None]

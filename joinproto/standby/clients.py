@@ -1,4 +1,4 @@
-"""The clients that may enter a broker, as a table.
+"""Which clients a broker admits, as a table.
 
 Source: hot standby, H11.
 """
@@ -19,13 +19,13 @@ class Entrance(Enum):
     """The outcome of a connection."""
 
     ADMITTED = "admitted"
-    SENT_ON = "sent on"  # refused, and told where the primary is
+    SENT_ON = "sent on"  # refused, with the address of the primary
     REFUSED = "refused"
 
 
 @frozen(kw_only=True)
 class Visit:
-    """A connection.  `follows`: the broker has a link with a primary, and names it."""
+    """A connection to a broker.  `follows`: the broker knows the address of its primary."""
 
     role: Role
     is_admin: bool = False
@@ -50,7 +50,7 @@ ENTERING: Table[Entrance] = Table(
         Case("H11", "it does not run", _is("stopped", role=Role.STOPPED), Entrance.REFUSED),
         Case("H11", "an administrator", _is("an administrator", is_admin=True), Entrance.ADMITTED),
         Case("H11", "a broker", _is("another broker", is_broker=True), Entrance.ADMITTED),
-        # H8: while it recovers it takes messages, and confirms none that backups lack.
+        # H8: a broker that recovers takes messages, but confirms none that backups lack.
         Case("H11", "it serves", _SERVES | _ALONE, Entrance.ADMITTED),
         Case("H11", "it follows", _is("it follows a primary", follows=True), Entrance.SENT_ON),
         Case("H11", "no broker serves", ALWAYS, Entrance.REFUSED),
@@ -60,7 +60,7 @@ ENTERING: Table[Entrance] = Table(
 
 @frozen
 class Admission:
-    """`primary`: its address, where it is known and told."""
+    """The answer to a connection.  `primary`: address of the primary, None if it is not told."""
 
     entrance: Entrance
     primary: str | None
@@ -79,7 +79,10 @@ def admit(
     is_admin: bool = False,
     is_broker: bool = False,
 ) -> Admission:
-    """Return the outcome of a connection.  `primary`: address of the one it follows, if any."""
+    """Return the outcome of a connection to a broker with this role.
+
+    `primary`: the address of the primary that the broker follows, None if it follows none.
+    """
     visit = Visit(role=role, is_admin=is_admin, is_broker=is_broker, follows=primary is not None)
     case = ENTERING.choose((visit,), 0)
     if case.outcome is Entrance.SENT_ON:

@@ -1,4 +1,4 @@
-"""Confirmations of a primary, and the backups that it counts as up to date.
+"""Which requests a primary confirms, and which backups it counts as up to date.
 
 Source: hot standby, H4, H8; LM4, LM5, LC2.
 """
@@ -12,7 +12,7 @@ from joinproto.standby.replication import PrimaryStep
 
 
 def settle(step: PrimaryStep) -> None:
-    """Do all that follows by itself: views, then confirmations."""
+    """Do what the present state allows: change the view, then confirm requests."""
     while True:
         _arrived(step)
         before = len(step.effects)
@@ -24,7 +24,7 @@ def settle(step: PrimaryStep) -> None:
 
 
 def _arrived(step: PrimaryStep) -> None:
-    """H8: the primary stops waiting for an expected backup that has all, and tells it."""
+    """Stop waiting for each expected backup that has everything, and send it the view: H8."""
     queues = step.state.replica.copied()
     for name in sorted(step.state.awaited & step.state.followers.keys()):
         if step.state.followers[name].is_whole(queues):
@@ -36,11 +36,11 @@ def _arrived(step: PrimaryStep) -> None:
 
 
 def _view_written(step: PrimaryStep) -> None:
-    """A proposal is a view once it is written wherever it must be: H4."""
+    """Make the proposal the view once it is written wherever it must be: H4."""
     proposal, followers = step.state.proposal, step.state.followers
     if proposal is None or not proposal.written:
         return
-    # A broker that has gone is dropped by the next view, and needs no word of this one.
+    # The next view drops a broker that has gone, so this view does not wait for that broker.
     sent = [
         (followers[name], number) for name, number in proposal.sent.items() if name in followers
     ]
@@ -52,8 +52,10 @@ def _view_written(step: PrimaryStep) -> None:
 
 
 def wanted(state: PrimaryState) -> tuple[str, ...]:
-    """Return the brokers that should be in the view: those that have all messages, and those that
-    had them and may come back.
+    """Return the brokers that should be in the view, sorted.
+
+    They are the primary, the backups that have all messages, and those that had them all and may
+    come back.
     """
     queues = state.replica.copied()
     members = {state.who.me, *state.awaited, *(state.members & state.followers.keys())}
@@ -62,7 +64,7 @@ def wanted(state: PrimaryState) -> tuple[str, ...]:
 
 
 def _proposed(step: PrimaryStep) -> None:
-    """H4: a broker that comes or goes is written down; one view at a time."""
+    """Propose a view if brokers came or went, and no other proposal is under way: H4."""
     state, members = step.state, wanted(step.state)
     if state.proposal is not None or members == state.view.members:
         return
@@ -100,9 +102,9 @@ def _has(state: PrimaryState, one: Pending, name: str) -> bool:
     number = one.sent.get(name, 0)
     for queue in one.queues:
         if queue not in state.replica.queues:
-            continue  # deleted meanwhile: nothing of it can be lost any more
+            continue  # the queue was deleted meanwhile: none of its messages can be lost
         if queue in backup.level:
             number = max(number, backup.level[queue])
         elif name in state.members:
-            return False  # H8: it comes back, and lacks messages from before its request
+            return False  # H8: it came back, and still lacks messages of this queue
     return backup.done >= number

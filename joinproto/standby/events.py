@@ -1,6 +1,6 @@
 """Events of a broker, and effects for its host.
 
-Effects are done in the order given: a stored change is durable before the next effect begins
+Effects are performed in the order given: a stored change is durable before the next effect begins
 (`perform.py`).
 
 Source: hot standby, H1 to H6, H8.
@@ -24,8 +24,9 @@ from joinproto.standby.tables import Verdict
 
 @frozen(kw_only=True)
 class Start:
-    """The process starts.  `replica`: the contents of its disk; `view`: the youngest one written
-    there.
+    """The process starts.
+
+    `mark`, `replica`: as on its disk; `view`: the youngest view written there.
     """
 
     mark: Mark = Mark.CLEAN
@@ -35,26 +36,29 @@ class Start:
 
 @frozen
 class Linked:
-    """A link to this broker is up; it said that it is primary."""
+    """A link is up to this broker, which said that it is primary."""
 
     primary: str
 
 
 @frozen
 class Gone:
-    """The link with this broker is gone, or given up: a backup, or the broker this one follows."""
+    """The link with this broker is lost or given up.
+
+    The broker is a backup of ours, or the primary that we follow.
+    """
 
     broker: str
 
 
 @frozen(kw_only=True)
 class Promote:
-    """The manager says: be primary.  `peers`: the others' answers.
+    """The manager tells this broker to become primary.  `peers`: the other brokers' answers.
 
-    `view`: of the manager that is built in: the one it has written down for this promotion, with
-    its generation, and the expected brokers; None if the manager is outside, and writes nothing.
-    `now`, `timeout`: seconds; so long expected backups are awaited (H8).  `proven`: this manager
-    has seen the contents of all stores after a total failure, and ours is the last primary's (H10).
+    `view`: the view that the built-in manager has written down for this promotion, with its
+    generation and the expected brokers; None if the manager is outside, as it writes no view.
+    `now`: seconds; `timeout`: how many seconds to wait for expected backups (H8).  `proven`: this
+    manager has seen all stores after a total failure, and ours is the last primary's (H10).
     """
 
     peers: tuple[Peer, ...] = ()
@@ -66,12 +70,12 @@ class Promote:
 
 @frozen
 class Demote:
-    """The manager says: be primary no more."""
+    """The manager tells this broker to stop being primary."""
 
 
 @frozen(kw_only=True)
 class Stop:
-    """The process ends; `in_order`: it has finished its work."""
+    """The process ends.  `in_order`: it was told to end, and has finished its work."""
 
     in_order: bool = True
 
@@ -88,7 +92,10 @@ class Tick:
 
 @frozen(kw_only=True)
 class New:
-    """A message that a client sends.  `replicate`: its own setting (H7), None if it has none."""
+    """A message that a client sends.
+
+    `replicate`: the message's own setting (H7), None if it has none.
+    """
 
     id: str
     durable: bool = False
@@ -106,7 +113,10 @@ class Draft:
 
 @frozen
 class Commit:
-    """A transfer, an acknowledgement, or a transaction of both: it is confirmed by `token`."""
+    """A transfer, an acknowledgement, or a transaction of both.
+
+    `Confirm` with the same `token` confirms it.
+    """
 
     token: int
     drafts: tuple[Draft, ...]
@@ -114,7 +124,7 @@ class Commit:
 
 @frozen
 class Declare:
-    """A client, or an operator, declares; it is confirmed by `token` (LC2)."""
+    """A client or an operator declares an item of wiring; `token` confirms it (LC2)."""
 
     token: int
     thing: WiringItem
@@ -122,7 +132,7 @@ class Declare:
 
 @frozen
 class Delete:
-    """The same for a deletion."""
+    """A client or an operator deletes an item of wiring; `token` confirms it (LC2)."""
 
     token: int
     thing: WiringItem
@@ -130,14 +140,14 @@ class Delete:
 
 @frozen
 class Written:
-    """Our own store has the changes for this token."""
+    """Our own store has the changes that `Write` with this token ordered."""
 
     token: int
 
 
 @frozen
 class Received:
-    """A message of the link with this broker."""
+    """A message has come on the link with `sender`."""
 
     sender: str
     content: Content
@@ -145,7 +155,7 @@ class Received:
 
 @frozen
 class More:
-    """There is room on the link: send this many of the older messages (H5)."""
+    """There is room on the link: send at most `count` of the queue's older messages (H5)."""
 
     backup: str
     queue: str
@@ -154,14 +164,14 @@ class More:
 
 @frozen
 class ViewWritten:
-    """The manager (built in), or our own store (outside), has this view."""
+    """This view is written: by the built-in manager, or (manager outside) in our own store."""
 
     view: View
 
 
 @frozen
 class Superseded:
-    """A younger view than ours is there: another broker is, or will be, primary (H2)."""
+    """There is a younger view than ours: another broker is or will be primary (H2)."""
 
     view: View
 
@@ -204,16 +214,20 @@ class KeepView:
 
 @frozen
 class KeepMark:
-    """Our own store has the mark that a start would find: dirty while it runs, and how it ended."""
+    """Our own store keeps the mark that the next start finds.
+
+    It is dirty while the broker runs, and then tells how the broker ended.
+    """
 
     mark: Mark
 
 
 @frozen
 class WriteView:
-    """A primary: our own store, and the manager if it is the one built in, write the view down.
+    """A primary: our own store writes the view down, and so does the manager if it is built in.
 
-    When both have, it is told (`ViewWritten`); a manager that has a younger one: `Superseded`.
+    `ViewWritten` reports that both have written it.  `Superseded` reports that the manager has a
+    younger view.
     """
 
     view: View
@@ -221,9 +235,9 @@ class WriteView:
 
 @frozen
 class Write:
-    """Stores these changes of durable data in our own store; then comes `Written`.
+    """Stores these changes of durable data in our own store; `Written` reports the end.
 
-    Without changes: `Written` comes once all that was made or removed before is kept.
+    Without changes, `Written` comes once all that was made or removed before is stored.
     """
 
     token: int
@@ -232,7 +246,7 @@ class Write:
 
 @frozen
 class Keep:
-    """A backup: these changes, those of one transaction together."""
+    """A backup stores these changes; those of one transaction are stored together."""
 
     changes: tuple[Change, ...]
 
@@ -246,28 +260,28 @@ class Make:
 
 @frozen
 class Remove:
-    """Removes it; a queue with its messages."""
+    """Removes a queue with its messages, an exchange or a binding."""
 
     thing: WiringItem
 
 
 @frozen
 class Confirm:
-    """Tells the client that it is done."""
+    """Tells the client that its request with this token is done."""
 
     token: int
 
 
 @frozen
 class Serve:
-    """Opens for ordinary clients: H11.  `generation`: that it serves in."""
+    """Opens the broker for ordinary clients (H11).  `generation`: in which it serves."""
 
     generation: int
 
 
 @frozen
 class Turn:
-    """Closes for ordinary clients, and ends all links with backups: it is primary no more."""
+    """Ends service as a primary: closes for ordinary clients, and ends all links with backups."""
 
     why: str
 

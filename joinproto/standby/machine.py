@@ -1,7 +1,7 @@
 """A broker of hot standby: `step(state, event)` is its next state and its host's effects.
 
-Its role decides which side it is of: `backup.py` or `primary.py`.  Its queues go from one side
-to the other as it is.
+Its role decides which module handles an event: `backup.py` or `primary.py`.  When the role changes,
+the broker's data pass from one to the other unchanged.
 
 Source: hot standby, H1 to H6, H8 to H10.
 """
@@ -49,10 +49,11 @@ GOOD = (Role.BACKUP, Role.RECOVERING, Role.PRIMARY)
 
 @frozen(kw_only=True)
 class Broker:
-    """`standing`: the role in which it is promoted (H8): a broker that loses its primary keeps it.
+    """One broker.
 
-    `mark`: of its store when it started, and clean once it was a backup or a primary: then it has
-    all that was confirmed, whatever its last end was.  `side`: None while it does not run.
+    `standing`: the role that counts at a promotion (H8); a broker that loses its primary keeps it.
+    `mark`: of its store when it started.  It is clean once the broker was a backup or a primary,
+    because then it has all that was confirmed.  `side`: None while the broker does not run.
     """
 
     who: Who
@@ -67,7 +68,7 @@ class Broker:
 
     @property
     def view(self) -> View:
-        """Return the youngest view it knows."""
+        """Return the youngest view that the broker knows, an empty one while it does not run."""
         return View() if self.side is None else self.side.view
 
     @property
@@ -76,17 +77,17 @@ class Broker:
 
     @property
     def follows(self) -> str | None:
-        """Return the primary with which it has a link."""
+        """Return the primary with which this broker has a link, None without one."""
         return self.side.primary if isinstance(self.side, Following) else None
 
     @property
     def leading(self) -> PrimaryState | None:
-        """Return its state as a primary, None if it is none."""
+        """Return the broker's state as a primary, None if it is not primary."""
         return self.side if isinstance(self.side, PrimaryState) else None
 
     @property
     def is_dropped(self) -> bool:
-        """Return whether the primary went on without it, and it knows: H4."""
+        """Return whether the broker knows that the primary went on without it: H4."""
         view = self.view
         knows = self.who.rules.records_drops and bool(view.members)
         return knows and self.who.me not in view.members
@@ -132,7 +133,7 @@ def _stepped(state: Broker, event: Event) -> Step:
 
 
 def _mark(state: Broker, event: Stop) -> Mark:
-    """Return the mark that this end leaves on the disk: H10."""
+    """Return the mark that the broker leaves on its disk when it stops: H10."""
     facts = Facts(
         dirty=state.mark is Mark.DIRTY,
         copying=state.standing is Role.CATCHUP,
@@ -153,7 +154,7 @@ def _next(state: Broker, trigger: str, facts: Facts) -> Role:
 
 def _follows(state: Broker, side: Following, event: Received | Gone | OfBackup | OfPrimary) -> Step:
     if isinstance(event, OfPrimary):
-        return Step(state)  # it may still be under way
+        return Step(state)  # the host may have sent it before this broker stopped being primary
     match event:
         case Linked(other):
             found = backup.linked(side, other)
@@ -213,7 +214,7 @@ def _leads(
 ) -> Step:
     if isinstance(event, Demote):
         effects = (Answer(Verdict.ACCEPTED, "H1", "demoted"), Turn("demoted"))
-        # It lacks nothing that was confirmed, as any backup that lost its primary (H8).
+        # Like a backup that lost its primary, it lacks nothing that was confirmed (H8).
         return _turned(state, side, effects, Role.BACKUP)
     if isinstance(event, Linked):
         return Step(state)
@@ -229,11 +230,13 @@ def _leads(
 def _turned(
     state: Broker, side: PrimaryState, effects: tuple[Effect, ...], standing: Role = Role.CATCHUP
 ) -> Step:
-    """H2: it follows from now on; it gives up messages that no other broker has then (H9)."""
+    """Return the step by which a primary becomes a follower: H2.
+
+    Later it drops the messages that its new primary lacks (H9).
+    """
     following = Following(who=state.who, replica=side.replica, view=side.view)
     role = _next(state, "turned", Facts())
-    # Superseded, its own view is not the last one: the present primary knows the messages that it
-    # lacks.
+    # A superseded primary's view is not the last one, so it may lack messages: it must catch up.
     return Step(evolve(state, role=role, standing=standing, side=following), effects)
 
 
@@ -276,18 +279,18 @@ def _promoted(state: Broker, event: Promote) -> Step:
     )
     role = _next(state, "promoted", Facts(waits=leading.recovers))
     state = evolve(state, role=role, standing=role, side=leading)
-    # H2: durable before it serves.
+    # H2: the view is durable before the broker serves.
     return Step(state, (KeepView(new), Serve(new.generation), answer))
 
 
 def _as(state: Broker) -> Role:
-    """Return the role in which it is promoted: H8."""
+    """Return the role that counts at a promotion: H8."""
     if state.serves or state.side is None or not state.who.rules.keeps_standing:
         return state.role
     return state.standing
 
 
 def _is_ours(view: View, state: Broker) -> bool:
-    """H2: the view is ours, and its generation younger than any that we know."""
+    """Return whether the view is ours and of a younger generation than any that we know: H2."""
     me = state.who.me
     return view.primary == me and me in view.members and view.generation > state.view.generation

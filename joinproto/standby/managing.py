@@ -1,8 +1,8 @@
-"""The actions of the built-in manager: turns, written views, and the end of service of old
-primaries.
+"""The built-in manager: promotions in turn, written views, and the end of old primaries' service.
 
-Each broker has one.  It reads the chain of views (`chain.py`), which all read in one order.  A view
-that it wants there it hands in, and sees in the chain whether it came to stand there.
+Each broker has a manager.  It reads the chain of views (`chain.py`), which all managers read in one
+order.  It hands in the views that it wants to append, and reads from the chain which of them were
+appended.
 
 Source: hot standby, H2 to H4, H8, H10.
 """
@@ -22,16 +22,16 @@ from joinproto.standby.peers import PeerReports
 from joinproto.standby.tables import Verdict
 
 TURN_SECONDS = 0.5
-"""Between the turns of two brokers, so that they do not ask at the same moment."""
+"""The pause between the turns of two brokers, so that they do not ask at the same moment."""
 
 
 @frozen(kw_only=True)
 class Managing:
-    """`chain`: the last view.  `asked`: a promotion of this broker, `writing`: a view of this
-    primary, that were handed in and are not decided.
+    """The state of a manager.  `chain`: the last view.
 
-    `closed_at`: since when no view can be written; `unserved`: since when no broker serves, and
-    behind which view; both in seconds.
+    `asked`, `writing`: a promotion of this broker, and a view of this primary, that were handed in
+    and are not decided yet.  `closed_at`: since when no view can be written; `unserved`: since when
+    no broker serves, and the last view at that time.  Times are in seconds.
     """
 
     chain: View = View()
@@ -41,16 +41,16 @@ class Managing:
     unserved: tuple[float, View] | None = None
 
     def wants(self, view: View) -> bool:
-        """Return whether this view is still to be handed in again, if it was lost."""
+        """Return whether this view must be handed in again if it is lost."""
         return view in (self.asked, self.writing)
 
 
 @frozen(kw_only=True)
 class Now:
-    """`is_open`: views can be written, and all that were are known here; `there`: the brokers that
-    take part.
+    """The present time and the state of the chain.  `at`: the time in seconds.
 
-    `silence`: seconds; a broker that is not heard for so long is gone.
+    `is_open`: views can be written, and all written views are known here.  `there`: the brokers
+    that take part.  `silence`: after how many seconds an unheard broker counts as gone.
     """
 
     at: float
@@ -71,16 +71,16 @@ class Due(Enum):
 
 
 def appended(state: Managing, view: View) -> tuple[Managing, bool]:
-    """Return the state behind the next view that comes, and whether that is in the chain."""
+    """Return the state after the next view that was handed in, and whether the chain has it."""
     fits = follows(state.chain, view)
     if fits:
         state = evolve(state, chain=view)
-    # A copy, submitted again, of an entry that a state brought along: it is in the chain as well.
+    # A view that was handed in twice is in the chain already when its copy comes.
     return state, fits or view == state.chain
 
 
 def decided(state: Managing, view: View, *, fits: bool) -> tuple[Managing, Due]:
-    """Return the due actions for a view that has come, which is in the chain or not (`fits`)."""
+    """Return the state after a decided view, and what is due.  `fits`: the view is in the chain."""
     if view == state.writing:
         return evolve(state, writing=None), Due.WRITTEN if fits else Due.NOTHING
     if view == state.asked:
@@ -90,7 +90,7 @@ def decided(state: Managing, view: View, *, fits: bool) -> tuple[Managing, Due]:
 
 
 def is_over(state: Managing, me: Broker) -> bool:
-    """Return whether a younger promotion ends this broker's service and writes."""
+    """Return whether a younger promotion ends this broker's service as a primary."""
     return me.serves and state.chain.generation > me.view.generation
 
 
@@ -104,10 +104,10 @@ def promotion(
     timeout: float = 10.0,
     view: View | None = None,
 ) -> Promote:
-    """Return this manager's promotion of its broker; `view` None means the one that would be
-    written now.
+    """Return the event by which this manager promotes its broker.
 
-    `continues`: it may go on by itself after a total failure.
+    `view`: by default, the view that would be written now.  `continues`: after a total failure, the
+    manager may promote a broker without an operator.  `now`, `timeout`: as in `Promote`.
     """
     proven = continues and is_proven(me.who.me, around.stores(me), state.chain)
     return Promote(
@@ -120,12 +120,12 @@ def promotion(
 
 
 def is_emptied(state: Managing, me: Broker) -> bool:
-    """Return whether its name is in the chain and its data are gone: its store is empty."""
+    """Return whether the chain has a promotion, although this broker's store knows none."""
     return state.chain.generation > 0 == me.view.generation
 
 
 def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answer:
-    """Return this broker's answer to a promotion by the chain as it is now."""
+    """Return this broker's answer to a promotion, with the chain as it is now."""
     name = me.who.me
     if me.serves:
         return Answer(Verdict.IGNORED, "H3", f"{name} is {me.role.value} already")
@@ -144,9 +144,7 @@ def would(state: Managing, me: Broker, event: Promote, *, is_open: bool) -> Answ
 def ticked(
     state: Managing, me: Broker, around: PeerReports, event: Promote, now: Now
 ) -> tuple[Managing, Due]:
-    """Return the actions that time has made due: a promotion in its turn, or the end of a cut-off
-    primary.
-    """
+    """Return the state and what is due now: a promotion in turn, or a cut-off primary's end."""
     if not now.is_open:
         since = now.at if state.closed_at is None else state.closed_at
         is_late = now.at - since > now.silence
@@ -173,6 +171,6 @@ def _is_served(state: Managing, around: PeerReports) -> bool:
 
 def _pause(state: Managing, me: Broker, around: PeerReports, now: Now, at: int) -> float:
     first = state.chain.primary
-    # It takes part in the chain, and only this broker does not hear from it.
+    # The former primary takes part in the chain, and only this broker does not hear from it.
     is_unheard = first in now.there and first != me.who.me and around.others.get(first) is None
     return TURN_SECONDS * (at + 1) + (2 * now.silence if is_unheard else 0.0)

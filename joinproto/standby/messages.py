@@ -1,8 +1,8 @@
 """Messages between a primary and a backup, and the parts that both store.
 
-One link goes from a backup to the primary.  All that the primary sends on it has one order, and the
-n-th of them is called by its number n, from 1; a backup says up to which number it has done, and
-keeps, all.  So messages, wiring and views are in one order, too.
+One link goes from a backup to the primary.  The primary numbers all that it sends on the link, from
+1, whether it is a message, wiring or a view.  A backup reports the number up to which it has done
+and stored everything.
 
 Source: hot standby, H2, H4 to H6, H9.
 """
@@ -23,10 +23,10 @@ from joinproto.standby.replicates import Default, Level
 
 @frozen(kw_only=True)
 class View:
-    """The brokers that had all that was confirmed, as last written down (H4): only they may be
-    promoted.
+    """The brokers that have every confirmed message, as last written down (H4).
 
-    `number`: counts the views of a generation; `primary`: of which broker, itself a member.
+    Only these brokers may be promoted.  `number`: counts the views of a generation.  `primary`: the
+    broker whose view it is; it is a member, too.
     """
 
     generation: Annotated[int, AtLeast(0), "of the primary; 0: there was none yet"] = 0
@@ -37,15 +37,13 @@ class View:
     ] = ()
 
     def __attrs_post_init__(self) -> None:
-        """Refuse values that no broker sends: they would be stored, and the store be refused for
-        ever.
-        """
+        """Raise `ValueError` for values that no broker sends; no store with them could be read."""
         if self.generation < 0 or self.number < 0:
             raise ValueError(f"a view of generation {self.generation}, number {self.number}")
 
     @property
     def age(self) -> tuple[int, int]:
-        """Return the sort key of views, the older one first."""
+        """Return the key by which views are sorted, the oldest first."""
         return (self.generation, self.number)
 
 
@@ -59,7 +57,10 @@ class Kind(Enum):
 
 @frozen(kw_only=True)
 class WiringItem:
-    """A queue, an exchange or a binding; `id`: two of one name that were declared apart differ."""
+    """A queue, an exchange or a binding.
+
+    `id`: differs between two items that had the same name at different times.
+    """
 
     kind: Annotated[Kind, "queue, exchange or binding"]
     name: Annotated[str, "of the queue or exchange; of a binding: exchange, queue and key"]
@@ -71,13 +72,13 @@ class WiringItem:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return a key that no two of them share at one time."""
+        """Return the kind and name, which no two items share at one time."""
         return (self.kind.value, self.name)
 
 
 @frozen(kw_only=True)
 class Change:
-    """A change of one queue: new messages at its back, others removed."""
+    """A change of one queue: new messages at its back, and messages removed."""
 
     queue: Annotated[str, "its name"]
     puts: Annotated[tuple[Message, ...], "new messages, in their order"] = ()
@@ -89,7 +90,7 @@ class Change:
 
 @frozen(kw_only=True)
 class Join:
-    """The first word: the broker's name, and its knowledge."""
+    """The first message on a link: the broker's name, and the youngest view that it knows."""
 
     name: Annotated[str, "the backup"]
     view: Annotated[View, "the youngest one it knows"]
@@ -98,7 +99,7 @@ class Join:
 
 @frozen(kw_only=True)
 class Subscribe:
-    """Asks for one queue, and names the messages it has of it: H5, H9."""
+    """A backup asks for one queue, and names the messages of it that it has: H5, H9."""
 
     queue: Annotated[str, "its name"]
     id: Annotated[str, "its identity, as the wiring said"]
@@ -108,7 +109,7 @@ class Subscribe:
 
 @frozen
 class Has:
-    """It has done, and keeps, all up to this number."""
+    """The backup has done and stored everything up to this number."""
 
     number: Annotated[int, AtLeast(1), "of the last message of this link"]
 
@@ -127,7 +128,10 @@ class Refuse:
 
 @frozen(kw_only=True)
 class Wired:
-    """All wiring that replicates, and which events are in it: the first one on a link (H6)."""
+    """All wiring that replicates, and how many events it includes.
+
+    It is the primary's first message on a link (H6).
+    """
 
     view: Annotated[View, "of the primary, as last written down"]
     things: Annotated[tuple[WiringItem, ...], "exchanges, queues, bindings"]
@@ -136,7 +140,7 @@ class Wired:
 
 @frozen(kw_only=True)
 class Declared:
-    """One was declared."""
+    """A queue, an exchange or a binding was declared."""
 
     event: Annotated[int, AtLeast(1), "its number among the declarations and deletions"]
     thing: Annotated[WiringItem, "what was declared"]
@@ -144,7 +148,7 @@ class Declared:
 
 @frozen(kw_only=True)
 class Deleted:
-    """One was deleted."""
+    """A queue, an exchange or a binding was deleted."""
 
     event: Annotated[int, AtLeast(1), "its number among the declarations and deletions"]
     thing: Annotated[WiringItem, "what was deleted"]
@@ -152,9 +156,7 @@ class Deleted:
 
 @frozen(kw_only=True)
 class Surplus:
-    """The messages of a queue that the backup has and the primary lacks: the backup gives them up
-    (H9).
-    """
+    """Messages of a queue that the backup has and the primary lacks; the backup drops them (H9)."""
 
     queue: Annotated[str, "its name"]
     drops: Annotated[tuple[str, ...], "identities; they need not be there any more"]
@@ -163,7 +165,7 @@ class Surplus:
 
 @frozen(kw_only=True)
 class Copy:
-    """Messages that were there before, from the back to the front (H5)."""
+    """Messages that were in the queue before the backup asked for it, in the order of H5."""
 
     queue: Annotated[str, "its name"]
     messages: Annotated[tuple[Message, ...], "the last one is nearest to the front"]
@@ -178,14 +180,14 @@ class CaughtUp:
 
 @frozen(kw_only=True)
 class Changed:
-    """A change of one queue, or of several in one transaction: done as a whole (LM3)."""
+    """A change of one queue, or of several queues in one transaction, done as a whole (LM3)."""
 
     changes: Annotated[tuple[Change, ...], "one for each queue"]
 
 
 @frozen
 class Viewed:
-    """A view that was written down, or (manager outside) must be."""
+    """A view that was written down, or that the backup must write down (manager outside)."""
 
     view: Annotated[View, "the view"]
 
@@ -197,7 +199,7 @@ Content: TypeAlias = FromBackup | FromPrimary | Refuse
 
 # The messages of a link as JSON values, by their types: `[tag, fields]`.
 #
-# A message of a queue travels without its content: that goes next to it, and is the host's.
+# A message of a queue is sent without its content; the host sends the content itself.
 #
 # Source: hot standby, H4 to H6.
 
@@ -224,7 +226,10 @@ def to_tree(content: Content) -> list[Any]:
 
 
 def from_tree(tree: Any) -> Content:
-    """Return the message; raises `PeerError` for a malformed one."""
+    """Return the message that these JSON values stand for.
+
+    Raises `PeerError` for a malformed one.
+    """
     match tree:
         case [str(tag), dict(fields)] if tag in KINDS:
             try:

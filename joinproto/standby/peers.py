@@ -1,7 +1,7 @@
-"""A broker's knowledge of the others, and facts derived from it.
+"""A broker's knowledge of the other brokers, and what follows from it.
 
-Each broker sends each other its report whenever that changes.  A backup that hears of a primary
-makes a link to it; a primary that hears of a younger generation no longer serves.
+Each broker sends its report to all others whenever the report changes.  A backup that hears of a
+primary makes a link to it; a primary that hears of a younger generation stops serving.
 
 Source: hot standby, H2, H3, H8 to H10.
 """
@@ -30,7 +30,7 @@ class PeerReport:
     """A broker's report about itself."""
 
     role: Annotated[Role, "what it is"] = Role.CONNECTING
-    # Earlier versions did not say these two.
+    # Earlier versions did not send `standing` and `mark`.
     standing: Annotated[Role, Absent(Role.CONNECTING), "what it is promoted as"] = Role.CONNECTING
     mark: Annotated[Mark | None, Absent(), "of its store when it started"] = None
     view: Annotated[View, "the youngest that it knows"] = View()
@@ -42,7 +42,7 @@ class PeerReport:
 
 
 def said_by(broker: Broker, cluster: str | None = None) -> PeerReport:
-    """Return a broker's report about itself; `cluster`: the one that its store belongs to."""
+    """Return a broker's report about itself.  `cluster`: the one that its store belongs to."""
     return PeerReport(
         role=broker.role,
         standing=broker.standing,
@@ -54,10 +54,11 @@ def said_by(broker: Broker, cluster: str | None = None) -> PeerReport:
 
 @frozen(kw_only=True)
 class PeerReports:
-    """`others`: each other broker's last report; None if there is no session with it.
+    """A broker's knowledge of the others.
 
-    `cluster`: to which our store belongs; None means to none yet.  `left`: brokers to which there
-    is no link until they say something new.
+    `others`: the last report of each other broker, None without a session with it.  `cluster`: to
+    which our store belongs, None before it belongs to any.  `left`: brokers with which this broker
+    ended its link; it makes no new link to them until their report changes.
     """
 
     others: Mapping[str, PeerReport | None]
@@ -65,7 +66,7 @@ class PeerReports:
     left: frozenset[str] = frozenset()
 
     def ours(self) -> dict[str, PeerReport]:
-        """Return those that are there, of our cluster, or of none yet."""
+        """Return the reports of the brokers that are there and may be of our cluster."""
         return {
             name: one
             for name, one in self.others.items()
@@ -74,17 +75,20 @@ class PeerReports:
         }
 
     def primary(self) -> str | None:
-        """Return the other broker that serves, as far as it is known."""
+        """Return the other broker that serves, by the youngest view; None if none is known."""
         there = {name: one.view.age for name, one in self.ours().items() if one.serves}
         return max(there, key=lambda name: there[name]) if there else None
 
     def peers(self) -> tuple[Peer, ...]:
-        """Return the others' reports in the form for a promotion; one that is away has none."""
+        """Return the others' reports in the form that a promotion takes.
+
+        A broker that is away, or of another cluster, has the role None.
+        """
         ours = self.ours()
         return tuple(_peer(name, ours.get(name)) for name in self.others)
 
     def stores(self, me: Broker) -> dict[str, Store | None]:
-        """Return the contents of the stores of all brokers, None for one that was not seen."""
+        """Return the contents of the stores of all brokers, None for a store that was not seen."""
         ours = {**self.ours(), me.who.me: said_by(me)}
         return {name: _store(name, ours.get(name)) for name in (me.who.me, *self.others)}
 
@@ -92,7 +96,7 @@ class PeerReports:
 def _peer(name: str, other: PeerReport | None) -> Peer:
     if other is None:
         return Peer(name=name, role=None)
-    # H8: a backup that lost its primary is still better than one that has only just started.
+    # H8: a backup that lost its primary is still better than a broker that has only started.
     lost = other.role is Role.CONNECTING and other.standing is Role.BACKUP
     return Peer(
         name=name,
@@ -114,9 +118,9 @@ def _store(name: str, one: PeerReport | None) -> Store | None:
 
 
 def met(around: PeerReports, name: str, said: PeerReport | None = None) -> PeerReports:
-    """Return the knowledge after a new session with this broker, or a report from it.
+    """Return the knowledge after a report from this broker, or after a new session (`said` None).
 
-    One that was left may be followed again once it says something new.
+    A broker in `left` may be followed again once its report changes.
     """
     before = around.others[name]
     now = said or PeerReport()
@@ -132,7 +136,11 @@ def parted(around: PeerReports, name: str) -> PeerReports:
 
 @frozen
 class Learned:
-    """`event`: for our machine; `problem`: one that only a person can solve."""
+    """What follows from a report.
+
+    `event`: for our own broker.  `problem`: a problem that only a person can solve.  `is_rival`:
+    the problem is a second primary of the same generation.
+    """
 
     event: Superseded | Gone | None = None
     problem: str = ""
@@ -140,7 +148,7 @@ class Learned:
 
 
 def learned(me: Broker, around: PeerReports, name: str) -> Learned:
-    """Return the facts that follow from this broker's last report."""
+    """Return what follows from the last report of the broker `name`."""
     ours = around.ours()
     if name not in ours:
         other = around.others[name]
@@ -163,7 +171,7 @@ def learned(me: Broker, around: PeerReports, name: str) -> Learned:
 
 
 def to_follow(me: Broker, around: PeerReports) -> str | None:
-    """Return the primary to which this broker makes a link now; None means to none."""
+    """Return the primary to which this broker must make a link now, None if there is none."""
     if me.serves or me.follows is not None:
         return None
     fits = [
@@ -179,8 +187,8 @@ def cluster_of(
 ) -> str | None:
     """Return the cluster to which our store belongs once it keeps this view.
 
-    `teller`: the broker this one followed when it heard of it; `drawn`: a first primary's name for
-    it.
+    `teller`: the broker that this one followed when it got the view.  `drawn`: the name that a
+    first primary gives to its cluster.
     """
     if around.cluster is not None:
         return around.cluster

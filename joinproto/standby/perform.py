@@ -1,4 +1,4 @@
-"""Performing the effects of a broker: the only place where one becomes an action.
+"""Performing the effects of a broker: the only place where an effect becomes an action.
 
 The process, the searched worlds and the tests implement the ports, so the code between event and
 action is the same in all of them.
@@ -34,10 +34,10 @@ Task_co = TypeVar("Task_co", covariant=True)
 
 
 class Ports(Protocol[Task_co]):
-    """A method for each effect, which is explained there (`events.py`).
+    """A method for each effect; `events.py` explains the effects.
 
-    A method returns the rest of its work, in the order of the effects: a process takes hold of an
-    effect's subject at once, and waits for its disk later.
+    A method does at once what the order of the effects requires, and returns the rest of its work.
+    A process, for example, takes over an effect's data at once and waits for its disk later.
     """
 
     def send(self, to: str, content: Content) -> Task_co: ...

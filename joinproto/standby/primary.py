@@ -1,5 +1,4 @@
-"""The primary: clients change its queues, backups follow, and messages that they have are
-confirmed.
+"""The primary: clients change its queues, backups copy the changes, and then it confirms them.
 
 Source: hot standby, H2, H4 to H9.
 """
@@ -59,15 +58,13 @@ from joinproto.standby.replication import (
     wiring_spread,
 )
 
-# What replicates, at a primary: by the settings of a queue, a message and the default.
+# What a primary replicates: by the settings of a queue and of a message, and by the default.
 #
 # Source: hot standby, H7; LC5.
 
 
 def leveled(who: Who, thing: WiringItem) -> WiringItem:
-    """Return the item with its level of replication; by the prototype everything replicates
-    (LC5).
-    """
+    """Return the item with its level of replication; all items of the prototype replicate (LC5)."""
     if not who.rules.chooses:
         return evolve(thing, level=Level.ALL)
     found = replicates(who.variant, who.default, queue=thing.says, durable_queue=thing.durable)
@@ -127,7 +124,7 @@ def _take(step: PrimaryStep, event: Received | Gone | OfPrimary) -> None:
             _superseded(step, view)
         case Tick(now):
             if state.deadline is not None and now >= state.deadline:
-                # H8: it waits on for those that have a link.
+                # H8: it goes on waiting for those that have a link.
                 step.change(awaited=state.awaited & state.followers.keys(), deadline=None)
         case never:
             assert_never(never)
@@ -136,14 +133,14 @@ def _take(step: PrimaryStep, event: Received | Gone | OfPrimary) -> None:
 def _drop(step: PrimaryStep, backup: str) -> None:
     state = step.state
     left = {name: one for name, one in state.followers.items() if name != backup}
-    # H8: before the deadline an expected backup may come again.
+    # H8: before the deadline an expected backup may come back.
     awaited = state.awaited if state.deadline is not None else state.awaited - {backup}
     step.change(followers=left, awaited=awaited)
 
 
 def _received(step: PrimaryStep, sender: str, content: Content) -> None:
     if isinstance(content, FromPrimary | Refuse):
-        return  # it came on a link from before the promotion
+        return  # it was sent on a link from before the promotion
     match content:
         case Join(view=view):
             if step.state.who.rules.generations and (view.generation > step.state.view.generation):
@@ -162,7 +159,7 @@ def _received(step: PrimaryStep, sender: str, content: Content) -> None:
 
 
 def _superseded(step: PrimaryStep, view: View) -> None:
-    """H2: a broker is primary of a younger generation; nothing is confirmed any more."""
+    """End this primary's service if the view is younger than its own: H2."""
     if step.state.who.rules.generations and view.age > step.state.view.age:
         why = f"{view.primary} is primary of the younger generation {view.generation}"
         step.effects.append(Turn(why))
@@ -234,7 +231,7 @@ def _deleted(step: PrimaryStep, token: int, thing: WiringItem) -> None:
 
 def _wired(step: PrimaryStep, token: int, content: Declared | Deleted) -> None:
     holds = step.state.who.rules.holds_declarations
-    # LC2: a client's declaration is confirmed like a transfer: when it is on our own disk, too.
+    # LC2: a client's declaration is confirmed once it is on our own disk, as a transfer is.
     # Otherwise: a primary without backups confirms a queue, loses power, and the queue is gone.
     if holds:
         step.effects.append(Write(token))

@@ -1,5 +1,4 @@
-"""The state of a primary: its backups' links, the messages that each must have, and those not
-confirmed yet.
+"""The state of a primary: its backups' links, what each must still get, and what is unconfirmed.
 
 Source: hot standby, H4, H5, H8.
 """
@@ -24,7 +23,7 @@ class Keeper(Enum):
     """The manager that keeps the views, and names the primary."""
 
     BUILT_IN = "built in"  # the view chain: a view is written once it is in the chain
-    OUTSIDE = "outside"  # no broker: a view stands in the stores of those that are in it
+    OUTSIDE = "outside"  # not a broker: a view is written once all its members have stored it
 
 
 @frozen(kw_only=True)
@@ -44,10 +43,11 @@ class Who:
 
 @frozen(kw_only=True)
 class Follower:
-    """A backup with a link.  `sent`, `done`: numbers of this link.
+    """A backup with a link.
 
-    `copying`: of each queue it asked for: the older messages still to be sent. `level`: of each
-    queue of which it has, or is sent, all: the number that said so.
+    `sent`, `done`: the last number on this link that was sent, and that the backup has done.
+    `copying`: for each queue that it asked for, the older messages still to be sent.  `level`: for
+    each queue whose older messages were all sent, the number of the message that says so.
     """
 
     sent: int = 0
@@ -57,7 +57,7 @@ class Follower:
 
     @property
     def to_copy(self) -> int:
-        """Return how many messages are still to be sent that were there before."""
+        """Return how many older messages are still to be sent."""
         return sum(map(len, self.copying.values()))
 
     @property
@@ -65,17 +65,18 @@ class Follower:
         return frozenset((*self.copying, *self.level))
 
     def is_whole(self, queues: tuple[str, ...]) -> bool:
-        """Return whether it has said that it has all of all these queues."""
+        """Return whether the backup has reported that it has everything of all these queues."""
         if not self.done:
-            return False  # it has not even the wiring
+            return False  # the backup has not reported the wiring yet
         return all(name in self.level and self.level[name] <= self.done for name in queues)
 
 
 @frozen(kw_only=True)
 class Pending:
-    """A confirmation that a client waits for.  `queues`: the replicated queues that it changed.
+    """A confirmation that a client waits for.
 
-    `sent`: the number under which each backup was told; `written`: by our own store.
+    `queues`: the replicated queues that the request changed.  `sent`: for each backup, the number
+    on its link up to which it must have done all.  `written`: our own store has the changes.
     """
 
     token: int
@@ -86,9 +87,10 @@ class Pending:
 
 @frozen(kw_only=True)
 class Proposal:
-    """A view that is being written.  `written`: by the manager, or by our own store.
+    """A view that is being written.
 
-    `sent`: of a manager outside: under which number each of its members was told.
+    `written`: our own store has it, and so has the manager if it is built in.  `sent`: with a
+    manager outside, the number under which each member with a link was told of the view.
     """
 
     view: View
@@ -98,11 +100,11 @@ class Proposal:
 
 @frozen(kw_only=True)
 class PrimaryState:
-    """A primary, or one that recovers.  `view`: the last one that was written.
+    """A primary, also while it recovers.  `view`: the last view that was written.
 
-    `awaited`: backups that were up to date, and are not yet with this primary (H8); `deadline`: so
-    long, in seconds; None if it no longer waits for those without a link.  `events`: how
-    many declarations and deletions there were.
+    `awaited`: backups that were up to date and have not caught up with this primary yet (H8).
+    `deadline`: in seconds, until when it waits for those without a link; None if it no longer does.
+    `events`: how many declarations and deletions there were.
     """
 
     who: Who
@@ -117,11 +119,11 @@ class PrimaryState:
 
     @property
     def copies(self) -> dict[str, tuple[str, ...]]:
-        """Return for each backup the queues of which there is more to copy."""
+        """Return, for each backup, the queues of which messages are still to be copied."""
         return {name: tuple(one.copying) for name, one in self.followers.items() if one.copying}
 
     def coming(self, backup: str, queue: str, count: int) -> tuple[Message, ...]:
-        """Return the messages that are copied next, `count` at most: H5."""
+        """Return the messages of a queue that are copied to a backup next, at most `count`: H5."""
         line = self.followers[backup].copying[queue]
         return line.split(count, back=self.who.order is Order.LIFO)[1]
 
@@ -131,18 +133,16 @@ class PrimaryState:
 
     @property
     def members(self) -> frozenset[str]:
-        """Return the brokers that may be promoted now: by the view that is written, or by the next
-        one.
-        """
+        """Return the others that are in the written view, or in the view that is being written."""
         coming = () if self.proposal is None else self.proposal.view.members
         return frozenset((*self.view.members, *coming)) - {self.who.me}
 
     @property
     def required(self) -> frozenset[str]:
-        """Return the backups without which nothing is confirmed: H4."""
+        """Return the backups that must have a change before it is confirmed: H4."""
         level = frozenset(name for name, one in self.followers.items() if one.level)
         if self.who.rules.records_drops:
             return level | self.members
-        # Not ours: one that is gone is not asked, whether the others know of it or not.
+        # Unlike our rules, the others do not count a backup that is gone, recorded or not.
         early = self.awaited if self.who.rules.holds_early else frozenset()
         return level | (self.members & self.followers.keys()) | early

@@ -1,4 +1,4 @@
-"""A promotion: the answer of a broker that is told to be primary, and its role then.
+"""A promotion: the answer of a broker that is told to become primary, and its role after it.
 
 Source: hot standby, H2, H3, H8.
 """
@@ -100,7 +100,7 @@ class Promoted(ByCase):
 
 
 def promote(about: Promotion) -> Promoted:
-    """Return the answer and the broker's role then; a refusal changes nothing."""
+    """Return the answer, and the broker's role after it; a refusal changes nothing."""
     rows = rows_of(about)
     case = TABLES[about.variant].choose(rows, 0)
     better = [rows[at].name for at in members_of(BETTER, rows, 0)]
@@ -116,7 +116,7 @@ def promote(about: Promotion) -> Promoted:
         kept = about.generation if about.variant is Variant.OURS else None
         return Promoted(case.outcome, case, about.role, kept, (), why, about.variant)
     waits = tuple(name for name in about.expected if name != about.me)
-    # The document knows no state between promotion and serving: it confirms at once (LM5).
+    # In the document a promoted broker is primary, and confirms, at once (LM5).
     between = Role.RECOVERING if about.variant is not Variant.SEED and waits else Role.PRIMARY
     known = [about.generation, *(peer.generation for peer in about.peers)]
     generation = max(known) + 1 if about.variant is Variant.OURS else None
@@ -132,7 +132,7 @@ def _said(names: list[str], of_one: str, of_several: str) -> str:
 
 
 def rows_of(about: Promotion) -> tuple[Row, ...]:
-    """Return the rows of the tables: facts, nothing is decided here."""
+    """Return the rows for the tables, the promoted broker's row first."""
     mine = Row(
         name=about.me,
         role=about.role,
@@ -161,18 +161,18 @@ def _row(about: Promotion, peer: Peer) -> Row:
 
 
 def _was_left(peer: Peer, about: Promotion) -> bool:
-    """Return whether it lost its primary in a view that is older than the promoted one's own.
+    """Return whether this peer lost its primary in an older view than the promoted broker's view.
 
-    A broker that is in a view that was written has all that was confirmed until then, so such a
-    backup has no more than the promoted one.  Otherwise: a is cut off, drops b and c, confirms
-    alone, dies, and its store is marked clean; b and c refuse, as it knows of a younger view, and
-    a would refuse for them, until an operator restarts both.  One that has a primary counts: that
-    primary runs, though only this backup may reach it.
+    A broker in a written view has all that was confirmed until then, so such a backup has no more
+    than the promoted broker.  Otherwise: a is cut off, drops b and c, confirms alone, dies, and its
+    store is marked clean.  b and c refuse because a knows a younger view, and a would refuse
+    because of b and c, until an operator restarts both.  A backup that still has a primary counts
+    as better: that primary runs, though perhaps only this backup can reach it.
     """
     return peer.lost and (peer.generation, peer.number) < (about.generation, about.number)
 
 
 def _was_later(peer: Peer, about: Promotion) -> bool:
-    """Return whether, of two that start, the other one was primary in a generation as young."""
+    """Return whether this peer, which starts, was the last primary of the generation of both."""
     same = peer.generation == about.generation > 0
     return peer.role is Role.CONNECTING and same and peer.was_primary and not about.was_primary

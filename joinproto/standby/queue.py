@@ -1,8 +1,8 @@
 """The messages of one queue, in order, as a value that is cheap to change.
 
-A queue may hold 10^5 messages, and each step makes a new value: so they stand in blocks, and a
-change copies one block.  Order is that of the sequence numbers, which have no upper bound here: a
-message may lie at the front for ever while so many pass it that 32 bits wrap (LM2).
+A queue may hold 10^5 messages, and each step makes a new value.  The messages are therefore kept in
+blocks, and a change copies one block.  They are ordered by sequence numbers that have no upper
+bound here: a message may stay at the front while so many pass it that 32 bits would wrap (LM2).
 
 Source: hot standby, H5, H9.
 """
@@ -21,13 +21,13 @@ BLOCK = 256
 
 @frozen
 class MessageQueue:
-    """Messages from the front to the back.  Equal queues may stand in unequal blocks."""
+    """Messages from the front to the back.  Equal queues may be divided into different blocks."""
 
     blocks: tuple[tuple[Message, ...], ...] = ()
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> MessageQueue:
-        """Return the queue of these messages, which are in order already."""
+        """Return the queue of these messages, which must be in order already."""
         whole = tuple(messages)
         return cls(tuple(whole[at : at + BLOCK] for at in range(0, len(whole), BLOCK)))
 
@@ -44,11 +44,11 @@ class MessageQueue:
 
     @property
     def last(self) -> Message | None:
-        """Return the one at the back."""
+        """Return the message at the back, None if the queue is empty."""
         return self.blocks[-1][-1] if self.blocks else None
 
     def at(self, sequence: int) -> Message | None:
-        """Return the message with this number, if there is one."""
+        """Return the message with this number, None if the queue has no such message."""
         if not self.blocks:
             return None
         where, place = self._find(sequence)
@@ -58,12 +58,12 @@ class MessageQueue:
         return None
 
     def has(self, message: Message) -> bool:
-        """Return whether it is there: by its number, and then by its identity."""
+        """Return whether the queue has a message with this number and this identity."""
         found = self.at(message.sequence)
         return found is not None and found.id == message.id
 
     def put(self, message: Message) -> MessageQueue:
-        """Return the queue with it in its place; one of its number stays before it."""
+        """Return the queue with the message in its place, behind any with the same number."""
         if not self.blocks:
             return MessageQueue(((message,),))
         where, place = self._find(message.sequence, behind=True)
@@ -71,7 +71,7 @@ class MessageQueue:
         return self._with(where, (*block[:place], message, *block[place:]))
 
     def without(self, message: Message) -> MessageQueue:
-        """Return the queue without it; the same one if it is not there."""
+        """Return the queue without the message; the same queue if it does not have the message."""
         if not self.has(message):
             return self
         where, place = self._find(message.sequence)
@@ -79,7 +79,10 @@ class MessageQueue:
         return self._with(where, (*block[:place], *block[place + 1 :]))
 
     def split(self, count: int, *, back: bool) -> tuple[MessageQueue, tuple[Message, ...]]:
-        """Return the rest, and up to `count` from the back or the front, the outermost first."""
+        """Take up to `count` messages from the back or the front.
+
+        Return the rest and the messages taken, the outermost first.
+        """
         taken: list[Message] = []
         blocks = list(self.blocks)
         while blocks and len(taken) < count:
@@ -93,7 +96,10 @@ class MessageQueue:
         return MessageQueue(tuple(blocks)), tuple(taken)
 
     def _find(self, sequence: int, *, behind: bool = False) -> tuple[int, int]:
-        """Return block and place of the first number that is not before it (or is behind it)."""
+        """Return block and place of the first number that is not below `sequence`.
+
+        `behind`: of the first number that is above it.
+        """
         search = bisect_right if behind else bisect_left
         where = search(self.blocks, sequence, key=lambda block: _number(block[-1]))
         where = min(where, len(self.blocks) - 1)

@@ -1,6 +1,6 @@
-"""The data of a broker: its wiring and the messages of its queues; and changes of them.
+"""The data of a broker, which are its wiring and the messages of its queues, and their changes.
 
-Primary and backups have the same value and change it by the same functions.
+Primary and backups hold the data in the same type, and change them by the same functions.
 
 Source: hot standby, H5, H6, H9.
 """
@@ -23,7 +23,7 @@ Key = tuple[str, str]
 
 @frozen(kw_only=True)
 class Queue:
-    """One queue.  `next`: the number of the message that comes next."""
+    """One queue.  `next`: the number that the next new message gets."""
 
     id: str
     messages: MessageQueue = MessageQueue()
@@ -32,7 +32,10 @@ class Queue:
 
 @frozen(kw_only=True)
 class ReplicaState:
-    """`things`: by kind and name; `queues`: by name, each with its thing."""
+    """The wiring and the queues.
+
+    `things`: by kind and name; `queues`: by name; each has its item in `things`.
+    """
 
     things: Mapping[Key, WiringItem] = Factory(dict)
     queues: Mapping[str, Queue] = Factory(dict)
@@ -41,7 +44,7 @@ class ReplicaState:
         return self.things.get((Kind.QUEUE.value, queue))
 
     def is_shared(self, queue: str) -> bool:
-        """Return whether its durable messages are kept by every broker."""
+        """Return whether every broker stores the queue's durable messages."""
         thing = self.thing(queue)
         return thing is not None and thing.durable and thing.level is Level.ALL
 
@@ -52,7 +55,10 @@ class ReplicaState:
 
 
 def declared(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
-    """Return the replica with it; one of its name with another identity goes with all it has."""
+    """Return the replica with this item.
+
+    An item with the same name and another identity is deleted, a queue with its messages.
+    """
     old = replica.things.get(thing.key)
     if old is not None and old.id != thing.id:
         replica = deleted(replica, old)
@@ -64,7 +70,10 @@ def declared(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
 
 
 def deleted(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
-    """Return the replica without it, and without its messages; not one of another identity."""
+    """Return the replica without this item and its messages.
+
+    An item with the same name and another identity stays.
+    """
     old = replica.things.get(thing.key)
     if old is None or old.id != thing.id:
         return replica
@@ -78,7 +87,10 @@ def deleted(replica: ReplicaState, thing: WiringItem) -> ReplicaState:
 
 @frozen
 class Mirrored:
-    """`makes`, `removes`: the actions that make wiring the primary's, in this order reversed."""
+    """A backup's wiring after it has become the primary's.
+
+    `removes`, `makes`: the items to remove first, and then those to make.
+    """
 
     replica: ReplicaState
     removes: tuple[WiringItem, ...]
@@ -86,10 +98,10 @@ class Mirrored:
 
 
 def mirrored(rules: VariantRules, replica: ReplicaState, things: Iterable[WiringItem]) -> Mirrored:
-    """Return a backup's step on the whole wiring of its primary: H6.
+    """Return the changes by which a backup takes over the whole wiring of its primary: H6.
 
-    An item that the primary lacks is removed, unless it does not replicate; one with another
-    identity is replaced.  The prototype does neither (LC3, LC4).
+    An item that the primary lacks is removed if it replicates, and an item with another identity is
+    replaced.  The prototype does neither (LC3, LC4).
     """
     told = {thing.key: thing for thing in things}
     removes: tuple[WiringItem, ...] = ()
@@ -108,7 +120,7 @@ def mirrored(rules: VariantRules, replica: ReplicaState, things: Iterable[Wiring
 
 
 def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ...]:
-    """Return new messages at the back of the queue: of (identity, durable)."""
+    """Return messages with the next numbers of the queue.  `ids`: (identity, durable) of each."""
     return tuple(
         Message(id=one, sequence=queue.next + at, durable=durable)
         for at, (one, durable) in enumerate(ids)
@@ -118,9 +130,9 @@ def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ..
 def changed(
     rules: VariantRules, replica: ReplicaState, change: Change, used: int = 0
 ) -> ReplicaState:
-    """Return the replica after a change; of a queue that does not exist: the same one.
+    """Return the replica after a change, the same replica if the queue does not exist.
 
-    `used`: the count of numbers given to new messages, also to those that do not replicate.
+    `used`: how many numbers were given to new messages, including those that do not replicate.
     """
     queue = replica.queues.get(change.queue)
     if queue is None:
@@ -141,12 +153,12 @@ def changed(
 def _is_new(rules: VariantRules, queue: Queue, message: Message) -> bool:
     if rules.by_identity:
         return not queue.messages.has(message)
-    # The prototype: it has all messages up to its last number already (LM1, LM2).
+    # The prototype takes every number up to its last one as a message that it has (LM1, LM2).
     return is_after(message.sequence, queue.next - 1)
 
 
 def copied_in(replica: ReplicaState, name: str, messages: Iterable[Message]) -> ReplicaState:
-    """Return the replica with messages that were at the primary before: H5."""
+    """Return the replica with older messages of a queue, copied from the primary: H5."""
     queue = replica.queues.get(name)
     if queue is None:
         return replica
@@ -158,7 +170,10 @@ def copied_in(replica: ReplicaState, name: str, messages: Iterable[Message]) -> 
 
 
 def given_up(replica: ReplicaState, name: str, ids: Iterable[str], coming: int) -> ReplicaState:
-    """Return the replica without these messages of a queue: H9.  `coming`: the primary's number."""
+    """Return the replica without these messages of a queue: H9.
+
+    `coming`: the number of the queue's next message at the primary.
+    """
     queue = replica.queues.get(name)
     if queue is None:
         return replica

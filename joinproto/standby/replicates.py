@@ -18,8 +18,8 @@ class Level(Enum):
     """The parts of a queue that replicate."""
 
     NONE = "none"
-    CONFIGURATION = "configuration"  # that it is there, and its bindings
-    ALL = "all"  # its messages, too
+    CONFIGURATION = "configuration"  # the queue itself and its bindings
+    ALL = "all"  # its configuration and its messages
 
 
 class Default(Enum):
@@ -28,7 +28,7 @@ class Default(Enum):
     NONE = "none"
     CONFIGURATION = "configuration"  # real, ours
     ALL = "all"
-    DURABLE = "durable"  # seed, ours: durable queues, and of them durable messages
+    DURABLE = "durable"  # seed, ours: durable queues, and the durable messages on them
 
 
 @frozen
@@ -50,11 +50,10 @@ def replicates(
     durable_queue: bool = False,
     durable_message: bool = False,
 ) -> Replicates:
-    """Return the parts that replicate.  `queue`, `message`: each one's own setting, None if it has
-    none.
+    """Return the parts of a queue that replicate.
 
-    The shipped broker numbers messages by their place in the queue, so one message cannot say
-    otherwise there.
+    `queue`, `message`: their own settings, None without one.  The shipped broker numbers messages
+    by their place in the queue, so there a single message cannot be left out.
     """
     if queue is not None:
         level, why = queue, "the queue says so itself"

@@ -1,6 +1,6 @@
 """The messages of a primary to its backups: wiring, older data, and current changes.
 
-A step is made by changing a `PrimaryStep`: these functions say what comes next.
+These functions make a step by changing a `PrimaryStep`.
 
 Source: hot standby, H4 to H7, H9.
 """
@@ -36,7 +36,7 @@ from joinproto.standby.replicates import Level
 
 @define(eq=False)
 class PrimaryStep:
-    """A step while it is made: the state and the effects so far."""
+    """A step under construction: the state and the effects so far."""
 
     state: PrimaryState
     effects: list[Effect] = field(factory=list)
@@ -49,7 +49,7 @@ class PrimaryStep:
         self.change(followers={**self.state.followers, name: one})
 
     def tell(self, name: str, content: FromPrimary) -> int:
-        """Send something to a backup that has a link; return its number on the link."""
+        """Send a message to a backup that has a link; return the message's number on the link."""
         one = self.state.followers[name]
         self.set_follower(name, evolve(one, sent=one.sent + 1))
         self.effects.append(Send(name, content))
@@ -57,7 +57,7 @@ class PrimaryStep:
 
 
 def joined(step: PrimaryStep, join: Join) -> None:
-    """Answer a backup's first word: with the wiring, or that it may not follow."""
+    """Answer a backup's `Join`: with the wiring, or with a refusal."""
     state, who, theirs = step.state, step.state.who, join.view
     rule = why = ""
     if join.name == who.me:
@@ -93,7 +93,7 @@ _RANK = {Kind.EXCHANGE: 0, Kind.QUEUE: 1, Kind.BINDING: 2}
 
 
 def is_mirrored(state: PrimaryState, thing: WiringItem) -> bool:
-    """Return whether the backups are told of it: H6, H7; not all by the document (LC1, LC5)."""
+    """Return whether the backups are told of this item: H6, H7; LC1 and LC5 of the document."""
     rules = state.who.rules
     if thing.kind is Kind.BINDING and not rules.mirrors_bindings:
         return False
@@ -101,10 +101,10 @@ def is_mirrored(state: PrimaryState, thing: WiringItem) -> bool:
 
 
 def subscribed(step: PrimaryStep, name: str, wants: Subscribe) -> None:
-    """Answer a backup that wants a queue: with its surplus, and later the messages it lacks."""
+    """Answer a backup that asks for a queue: name its surplus, and note the messages it lacks."""
     queue = step.state.replica.queues.get(wants.queue)
     if name not in step.state.followers or queue is None or queue.id != wants.id:
-        return  # it was deleted meanwhile: the backup is told on this link
+        return  # the queue was deleted meanwhile, and the backup is told so on this link
     if step.state.who.rules.by_identity:
         here = frozenset(queue.messages.ids)
         has = frozenset(wants.has)
@@ -122,7 +122,7 @@ def subscribed(step: PrimaryStep, name: str, wants: Subscribe) -> None:
 
 
 def fed(step: PrimaryStep, name: str, queue: str, count: int) -> None:
-    """Send up to `count` messages that were there before: H5."""
+    """Send up to `count` older messages of a queue to a backup: H5."""
     one = step.state.followers.get(name)
     if one is None or queue not in one.copying:
         return
@@ -134,21 +134,22 @@ def fed(step: PrimaryStep, name: str, queue: str, count: int) -> None:
 
 
 def _ended(step: PrimaryStep, name: str, queue: str) -> None:
-    """H5: a queue is caught up when nothing earlier is missing."""
+    """Send `CaughtUp` for a queue once all its older messages are sent: H5."""
     one = step.state.followers[name]
     if queue not in one.copying or one.copying[queue].blocks:
         return
-    # From here on nothing is confirmed without it: all that was, it was sent before.
+    # From here on nothing is confirmed without this backup, which was sent all that was confirmed
+    # before.
     level = {**one.level, queue: one.sent + 1}
     step.set_follower(name, evolve(one, copying=_without(one.copying, queue), level=level))
     step.tell(name, CaughtUp(queue=queue))
 
 
 def spread(step: PrimaryStep, changes: tuple[Change, ...]) -> dict[str, int]:
-    """Send the changes to all backups; return the number under which each was told.
+    """Send the changes to all backups; return the last number sent to each of them.
 
-    A backup that still copies a queue gets new messages at once, last-in first-out; messages
-    removed before they were sent need not be sent.
+    A backup that still copies a queue gets new messages at once, or after the older ones with
+    `Order.FIFO`.  Messages that are removed before they were sent are not sent.
     """
     numbers: dict[str, int] = {}
     for name in sorted(step.state.followers):
@@ -168,7 +169,7 @@ def _for_one(step: PrimaryStep, name: str, changes: tuple[Change, ...]) -> tuple
     mine: list[Change] = []
     for change in changes:
         if change.queue not in one.asked:
-            continue  # not asked for yet: it is sent later, from the contents then
+            continue  # the backup has not asked for the queue: it gets the contents later
         puts, takes = change.puts, change.takes
         if change.queue in copying:
             rest = copying[change.queue]
@@ -196,7 +197,7 @@ def _apart(changes: tuple[Change, ...]) -> tuple[tuple[Change, ...], ...]:
 
 
 def wiring_spread(step: PrimaryStep, content: FromPrimary, thing: WiringItem) -> dict[str, int]:
-    """Tell all backups of a declaration or deletion; return the number of each message."""
+    """Tell all backups of a declaration or deletion; return the message's number on each link."""
     if not is_mirrored(step.state, thing):
         return {}
     return {name: step.tell(name, content) for name in sorted(step.state.followers)}

@@ -17,12 +17,13 @@ from joinproto.standby.broker import Mark, Role
 
 @frozen(kw_only=True)
 class Facts:
-    """`member`: of the youngest view it knows; `lacks`: it has not caught up with all queues.
+    """The facts about a broker by which the tables choose.
 
-    `was_backup`: it was a backup before, on this link.  `waits`: expected backups are missing.
-    Of an end: `dirty`: its store was at the start, and it has not become better since; `copying`:
-    it stands as one that catches up; `in_order`: it was told to end; `untouched`: it has only been
-    started.
+    `member`: it is in the youngest view that it knows; `lacks`: it has not caught up with all
+    queues.  `was_backup`: it was a backup before, on this link.  `waits`: expected backups are
+    missing.  When it stops: `dirty`: its store was dirty at the start, and it has been neither
+    backup nor primary since; `copying`: it has only part of the primary's messages; `in_order`: it
+    was told to stop; `untouched`: its role is as at its start.
     """
 
     member: bool = False
@@ -53,7 +54,7 @@ WIRED = _table("wired", Case("H1", "a primary has sent its wiring", ALWAYS, CATC
 LOOKED = _table(
     "looked",
     Case("H4", "not up to date, by the view", _is("not in the view", member=False), CATCHUP),
-    # A queue that is declared again is level a moment later, and lacks nothing that is confirmed.
+    # A queue that is declared again is caught up a moment later, and lacks no confirmed message.
     Case("H5", "it was one already", _is("it was a backup", was_backup=True), BACKUP),
     Case("H5", "queues are missing", _is("it lacks messages of a queue", lacks=True), CATCHUP),
     Case("H5", "it has all", ALWAYS, BACKUP),
@@ -70,7 +71,7 @@ MARKED = Table(
     "standby-marked",
     "hot standby, H10",
     (
-        # Neither a crash nor half a copy is undone by an orderly end.
+        # An orderly stop does not repair a store that is dirty or half copied.
         Case("H10", "it was dirty", _is("its store is dirty", dirty=True), Mark.DIRTY),
         Case("H10", "half a copy", _is("it catches up", copying=True), Mark.DIRTY),
         Case("H10", "in order", _is("it ends in order", in_order=True), Mark.CLEAN),
@@ -78,12 +79,12 @@ MARKED = Table(
         Case("H10", "it fails", ALWAYS, Mark.DIRTY),
     ),
 )
-"""The marks that an end leaves on the disk."""
+"""The mark that a broker leaves on its disk when it stops."""
 
 
 @cache
 def machine() -> StateMachine[Role]:
-    """Return the one machine that all brokers share."""
+    """Return the state machine, which all brokers share."""
     return StateMachine(
         "standby",
         Role,

@@ -1,6 +1,6 @@
-"""Promotion, as decision tables: the document's, the shipped broker's, ours.
+"""Decision tables for a promotion: the document's, the shipped broker's and ours.
 
-B are all brokers that are known; the one that is told to be primary is `me`.
+B is the set of all known brokers; `me` is the broker that is told to become primary.
 
 Source: hot standby, H1 to H3, H8; the real table as read from the code that shipped.
 """
@@ -26,11 +26,12 @@ class Verdict(Enum):
 
 @frozen(kw_only=True)
 class Row:
-    """One broker.  `answers`: the others: it could be asked.  `better`: it has messages that the
-    promoted one lacks, or follows a primary.  `ahead`: it knows of a younger generation.
+    """One broker, as a row of the tables.
 
-    Of the promoted one only: `mark`, `dropped` (the primary went on without it), `proven` (all
-    stores were seen, and its own is the last primary's).
+    Of another broker: `answers`: it could be asked; `better`: it has messages that the promoted
+    broker may lack, or follows a primary; `ahead`: it knows of a younger generation.  Of the
+    promoted broker: `mark`; `dropped`: the primary went on without it; `proven`: all stores were
+    seen, and its own is the last primary's.
     """
 
     name: str
@@ -73,7 +74,7 @@ REAL = Table(
         Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
     ),
 )
-"""The broker that shipped: neither generation nor mark; only brokers that answer count."""
+"""The shipped broker has neither generation nor mark; only brokers that answer count."""
 
 SEED = Table(
     "standby-seed",
@@ -86,8 +87,7 @@ SEED = Table(
         Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
     ),
 )
-"""The document: a broker that catches up refuses, and so does one that starts from a dirty store.
-"""
+"""The document: a broker that catches up, or that starts from a dirty store, refuses."""
 
 OURS = Table(
     "standby-ours",
@@ -103,7 +103,7 @@ OURS = Table(
         Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
     ),
 )
-"""Ours: a generation that is older than one that answers is never promoted."""
+"""Ours: a broker is never promoted while one that answers knows a younger generation."""
 
 TABLES = {Variant.SEED: SEED, Variant.REAL: REAL, Variant.OURS: OURS}
 SETS = (BROKERS, OTHERS, ANSWERING, BETTER, AHEAD)

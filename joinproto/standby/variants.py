@@ -16,16 +16,17 @@ from joinproto.standby.broker import Variant
 class VariantRules:
     """The rules of one variant.
 
-    `generations` (H2): raised by each promotion; older messages are refused. `holds_transfers`
-    (H4): a transfer is confirmed when all that are up to date have it, and `holds_acknowledgements`
-    (LM4), and `holds_declarations` (LC2).  `holds_early` (H8, LM5): while expected backups are
-    missing nothing is confirmed that they lack.  `records_drops` (H4): before the next
-    confirmation.  `by_identity` (H9, LM1, LM2): a backup's messages are named by identities, not by
-    the last number.  `whole_transactions` (LM3).  `mirrors_bindings` (LC1).  `deletes_absent` (LC3,
-    LC4): items that the primary lacks are removed, items with another identity are replaced.
-    `numbers_wiring` (LC6): the snapshot says which events are in it. `chooses` (LC5): the level of
-    replication can be chosen.  `keeps_standing` (H8): one that loses its primary keeps its role.
-    `names_primary` (H11): to a client that is sent away.
+    `generations` (H2): each promotion raises the generation; messages of an older one are refused.
+    `holds_transfers` (H4): a transfer is confirmed when all backups that are up to date have it;
+    `holds_acknowledgements` (LM4) and `holds_declarations` (LC2): so are these.  `holds_early` (H8,
+    LM5): while expected backups are missing, nothing is confirmed that they lack.  `records_drops`
+    (H4): a dropped backup is written down before the next confirmation.  `by_identity` (H9, LM1,
+    LM2): a backup names its messages by identities, not by the last number.  `whole_transactions`
+    (LM3): a transaction is sent as a whole.  `mirrors_bindings` (LC1): bindings replicate.
+    `deletes_absent` (LC3, LC4): items that the primary lacks are removed, items with another
+    identity are replaced.  `numbers_wiring` (LC6): the snapshot says which events it includes.
+    `chooses` (LC5): the level of replication can be chosen.  `keeps_standing` (H8): a broker that
+    loses its primary keeps its role.  `names_primary` (H11): a refused client is told the primary.
     """
 
     generations: bool
