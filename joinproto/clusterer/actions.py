@@ -83,7 +83,7 @@ def _pause(sim: Simulator, machine: Machine, *, pauses: bool) -> None:
     """A program other than the node that stops its broker also starts it again, whatever the node
     does meanwhile.
 
-    A node whose timer runs hears late of a change of its broker.
+    A node that is left out, and whose timer runs, learns late that its broker has changed.
     """
     state = machine.state
     if state is None or state.paused is pauses:
@@ -100,7 +100,7 @@ def _pause(sim: Simulator, machine: Machine, *, pauses: bool) -> None:
 
 
 def _config(sim: Simulator, action: Action) -> Config | None:
-    """Return the action's config; one that is not valid is none."""
+    """Return the action's config, None without one or if it is not valid."""
     if action.config is None:
         return None
     try:

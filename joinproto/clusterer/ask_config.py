@@ -40,7 +40,7 @@ def config_at(place: str, value: Mapping[str, Any], release: Release) -> Held:
 
 
 def config_or_none(place: str, value: Mapping[str, Any] | None, release: Release) -> Held | None:
-    """Return the config of a question, None where it has none; raises `DoesNotFit`."""
+    """Return the config of a question, None for None; raises `DoesNotFit` as `config_at`."""
     return None if value is None else config_at(place, value, release)
 
 

@@ -160,7 +160,7 @@ def answer_waits(
     complete = len(graph) == len(awaits)
     found = {}
     for name in sorted(graph):
-        # A node that awaits none asks none.
+        # A node that awaits no node asks no node.
         rules = RULES[variant, Release.SEED]
         may = may_go(graph, name, rules, complete=complete or not graph[name])
         found[name] = MayGoAnswer(

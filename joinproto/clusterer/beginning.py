@@ -1,6 +1,6 @@
-"""A younger config begins, and a transition ends: U3 to U6.
+"""The beginning of a younger config, and the end of a transition: U3 to U6.
 
-Compatibility is judged on unmerged configs; their identities are copied afterwards.
+Compatibility is decided before the identities of the two configs are merged.
 
 Source: Clusterer, U3, U4, U6; the real coordinator's `begin_transition`.
 """
@@ -51,10 +51,10 @@ def told(nodes: Iterable[str], held: Held, *, achieved: bool = False) -> tuple[S
 def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
     """Return the messages that spread a config which is not achieved yet.
 
-    A node that does not know the identity of the gospel node sends it no config.  A node that knows
-    the identity sends it, or this node once it has asked.  Otherwise: the gospel's message to this
-    node is lost, and the gospel is reset.  Blank, it takes the config for its own, but a node that
-    knew the former gospel takes it for the former one's.
+    A node that does not know the identity of the gospel node sends the config to the others only.
+    One that knows the identity sends it on, or this node does once it has learned it.  Otherwise:
+    the gospel's message to this node is lost, and the gospel is reset.  The blank gospel takes the
+    config as naming itself, but a node that knew the former gospel takes it as naming that one.
     """
     gospel, ids = held.config.gospel, held.ids
     known = state.contacts.union(name for name, _ in ids.pairs) - state.dead
@@ -65,7 +65,7 @@ def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
 
 
 def begin(step: Step, new: Held) -> Step:
-    """Return the step after a config has begun: `new` as it came, identities unmerged."""
+    """Return the step after a config has begun.  `new`: as it came, with unmerged identities."""
     before = step.state
     me, rules, config = before.who.me, before.who.rules, new.config
     achieved = None if before.blank and rules.ours else before.achieved
@@ -108,10 +108,10 @@ def begin(step: Step, new: Held) -> Step:
 
 
 def _left(step: Step, new: Held, *, stops: bool) -> Step:
-    """U6: a config without this node is stored; then it leaves."""
+    """Store a config without this node, and leave: U6."""
     state = step.state
     if state.who.rules.ours:
-        # A node that is told, and was reset, must see that the gospel is not its present self.
+        # A gospel that was reset must see that this config names its former self.
         new = tidy(transferred(new, state.achieved, state.who.rules), state.who.me, state.identity)
         new = leaving(new, state.who.me)
     out = step.then(Keep(new, state.identity))
@@ -144,9 +144,10 @@ def succeed(
     forget: frozenset[str] = NO_NODES,
     source: str | None = None,
 ) -> Step:
-    """Return the step after a transition has succeeded: stored first, then the broker boots.
+    """Return the step after a transition has succeeded: store the config, then boot the broker.
 
-    `source`: the identity of a ready node, whose data this node must have.
+    `wipes`: delete the data first.  `forget`: nodes that are members no more.  `source`: the
+    identity of a ready node, whose data this node must get.
     """
     state = step.state
     held, identity = state.config_now, state.identity
@@ -159,7 +160,7 @@ def succeed(
         held = tidy(evolve(held, ids=with_the_same(held.ids, identity)), state.who.me, identity)
     why, token = state.why, 0 if state.round is None else state.round.token
     gone = _released(moved(step, "success")).then(why=why)
-    if wipes:  # killed now, it wipes at its next start, and joins with its stored config
+    if wipes:  # a node that is killed now wipes at its next start, and joins
         gone = kept(gone, Members(given_up=True))
     going = gone.then(
         Keep(held, identity),
@@ -173,12 +174,12 @@ def succeed(
 
 
 def ended(step: Step, why: str) -> Step:
-    """Return the step after a waiting node has ended without storing anything."""
+    """Return the step that ends a waiting node without storing anything."""
     return _released(moved(step, "conflict")).then(Off(why))
 
 
 def _released(step: Step) -> Step:
-    """Return the step without the round that was under way, and without its locks."""
+    """Return the step that gives up the round under way and its locks."""
     state = step.state
     if state.round is None and state.lock is None:
         return step
@@ -186,14 +187,14 @@ def _released(step: Step) -> Step:
 
 
 def rested(state: State) -> Step:
-    """Return the step after a round that led nowhere: the next one begins with a tick."""
+    """Return the step after a round that led to nothing: the next round begins with a tick."""
     mine = state.lock is not None and state.lock.node == state.who.me
     lock = None if mine else state.lock
     return Step(evolve(state, round=None, lock=lock), _unlocks(state))
 
 
 def _unlocks(state: State) -> tuple[Effect, ...]:
-    """Return the messages that release the locks of this round elsewhere."""
+    """Return the messages that give back the other nodes' locks that this round has taken."""
     round_ = state.round
     if round_ is None or round_.what is not RoundKind.LOCKS:
         return ()

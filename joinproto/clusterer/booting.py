@@ -1,6 +1,6 @@
-"""A boot, and who the broker runs with: asked, noted and kept; after its end that stays as it is.
+"""A boot, and with which nodes the broker runs: this is noted, stored, and kept after its end.
 
-A node that is to boot with others asks them again: one that answered ready may be off by now.
+A node that must boot with others asks them again, because a ready node may be off by now.
 
 Source: Clusterer, U4 and U5; the real one's nodes that ran at the last stop.
 """
@@ -37,7 +37,7 @@ from joinproto.machine.values import evolve
 
 
 def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
-    """Return the step that asks all others about their brokers; with no node to ask, boot."""
+    """Return the step that asks all others about their brokers, or boots if there are no others."""
     others = boots.nodes - {step.state.who.me}
     asked = tuple(Send(node, AskService(token)) for node in sorted(others))
     round_ = OpenRound(what=RoundKind.SERVICES, token=token, left=others)
@@ -46,7 +46,7 @@ def ask_services(step: Step, boots: BootBroker, token: int) -> Step:
 
 
 def boot(step: Step) -> Step:
-    """Return the step after all have answered: the broker boots, if it may."""
+    """Return the step after all have answered: the broker boots, or reports that none runs."""
     state = step.state
     boots = state.boots
     if boots is None:
@@ -68,7 +68,7 @@ def boot(step: Step) -> Step:
 
 
 def _went(state: State, boots: BootBroker) -> Notes[Notes[str] | None]:
-    """Return the data of the nodes that went down with this one, where it goes first."""
+    """Return the data of the nodes that ran with this one last, if it boots first."""
     if boots.how is not Boot.FIRST:
         return Notes()
     said = dict(state.round_now.answers)
@@ -84,9 +84,9 @@ def runs_with(state: State, said: ServiceTold) -> bool:
 
 
 def has_wanted_data(state: State, node: str) -> bool:
-    """Return whether a node that runs has the data with which this one is to boot (ours).
+    """Return whether a node that runs has the data with which this node must boot (ours).
 
-    Otherwise: of two that are ready by themselves, a node notes the data of one, and joins the
+    Otherwise: two nodes are ready by themselves; a third notes the data of one, and joins the
     other.
     """
     if state.boots is None or state.boots.how not in WITH_OTHERS or not state.who.rules.ours:
@@ -95,12 +95,12 @@ def has_wanted_data(state: State, node: str) -> bool:
 
 
 def is_alone(boots: BootBroker, running: Notes[Notes[str]]) -> bool:
-    """Return whether it was to boot with others, and no node says that it runs."""
+    """Return whether the node must boot with others, and none of these runs."""
     return boots.how in WITH_OTHERS and not running.pairs
 
 
 def service_asked(state: State, sender: str, number: int) -> Step:
-    """Return the step that answers whether this node's broker runs, so that one can join it."""
+    """Return the step that answers whether this node's broker runs, and can be joined."""
     version = -1 if state.held is None else state.held.config.version
     if state.status is Status.BOOTING or (state.runs and state.paused):
         return Step(state, (Send(sender, ServiceTold(number, False, version)),))
@@ -111,14 +111,14 @@ def service_asked(state: State, sender: str, number: int) -> Step:
 
 
 def kept(step: Step, members: Members) -> Step:
-    """Return the step that keeps this, where it is not kept yet."""
+    """Return the step that stores these facts, unless they are stored already."""
     if members == step.state.record:
         return step
     return step.then(KeepMembers(members), record=members)
 
 
 def booted(step: Step) -> Step:
-    """Return the step after the broker has booted: it runs with those that have said so."""
+    """Return the step after a boot, which stores the nodes that reported that they run with it."""
     state = step.state
     boots = state.boots
     if boots is None:
@@ -136,16 +136,16 @@ def stopped(step: Step, *, ran: bool, leaves: bool = False) -> Step:
 
 
 def without(step: Step, nodes: frozenset[str]) -> Step:
-    """Return the step after a config was stored in silence: others than `nodes` are forgotten.
+    """Return the step after a config was stored without a restart: only `nodes` stay members.
 
-    Otherwise: a forgets b, is killed before it has stored the config that lacks b, and comes back
-    with the one that names it; then b, which no node knows any more, never comes.
+    The config is stored first.  Otherwise: a forgets b, is killed before it has stored the config
+    without b, and comes back with the config that names b; then b, forgotten by all, never comes.
     """
     state = step.state
     record = state.record
     ran, left = record.ran & nodes, record.members - nodes
     after = kept(step, evolve(record, members=record.members & nodes, ran=ran))
-    # One is enough to strike them from the broker's own list.
+    # One node is enough to strike them from the broker's own list.
     return (
         after.then(Forget(left))
         if left and state.who.me == min(ran, default=state.who.me)
@@ -154,17 +154,18 @@ def without(step: Step, nodes: frozenset[str]) -> Step:
 
 
 def still_left(state: State, nodes: frozenset[str]) -> frozenset[str]:
-    """Return the nodes, of those that were left out, that the broker must still forget.
+    """Return those of the left-out nodes that the broker must still forget.
 
-    That may have to wait until they are off; named again meanwhile, one would not be let in.
+    The broker may have to wait until they are off.  A node that is named again meanwhile must not
+    be forgotten, because the broker would then refuse it.
     """
     return nodes - state.config_now.config.nodes
 
 
 def seen_to_end(step: Step, event: Event) -> Step:
-    """Return the step that stores the end of another node's broker, if the event shows it.
+    """Return the step that stores that another node's broker has ended, if the event shows this.
 
-    It is kept first: if this node's broker stops in this very step, it ran longer.
+    It is stored first: if this node's broker stops in the same step, this broker ran longer.
     """
     match event:
         case Down(node):
@@ -182,8 +183,8 @@ def seen_to_end(step: Step, event: Event) -> Step:
 def doubted(step: Step, node: str) -> Step:
     """Return the step that asks a node, whose connection has ended, whether its broker runs.
 
-    Otherwise: the connection of a and b breaks, and a, which takes b for gone, stops; b writes on,
-    and stops; a comes back, and goes first.  No round has the number of this question.
+    Otherwise: the connection of a and b breaks, a takes b for gone, and stops.  b writes on, and
+    stops.  a comes back, and goes first.  The number -1 of this question belongs to no round.
     """
     state = step.state
     runs_with_it = state.record.ran if state.boots is None else state.peers_running
@@ -200,15 +201,15 @@ def struck(step: Step, node: str) -> Step:
 
 
 def seen_to_run(step: Step, event: Event) -> Step:
-    """Return the step that stores that a broker runs with this config, if the event shows it.
+    """Return the step that stores that another broker runs with this config, if the event shows it.
 
-    It may be this very event that has brought the config.
+    The same event may have brought the config.
     """
     state, record = step.state, step.state.record
     match event:
         case Receive(node, NewConfig(held, achieved=True)) if state.boots is not None or state.runs:
             if held.config != state.config_now.config:
-                return step  # it runs with another, and will tell of this
+                return step  # it runs with another config, and will tell when it has this one
             if state.who.rules.ours and not has_the_same_data(state, held, node):
                 return step
             if state.boots is not None:
@@ -219,7 +220,7 @@ def seen_to_run(step: Step, event: Event) -> Step:
 
 
 def has_the_same_data(state: State, remote: Held, sender: str) -> bool:
-    """Return whether an identity that is told names the data that this node has."""
+    """Return whether the sender's identity in its config names the data that this node has."""
     said, mine = remote.ids.get(sender), data_of(state.identity)
     if mine is None:  # identities of an earlier version
         is_known = said == state.config_now.ids.get(sender)
@@ -228,11 +229,10 @@ def has_the_same_data(state: State, remote: Held, sender: str) -> bool:
 
 
 def missed_its_leaving(state: State, remote: Held, sender: str) -> bool:
-    """Return whether a config between left this node out, which it missed, as one that is ready
-    with this config knows (ours).
+    """Return whether this node missed a config that left it out, as a ready sender knows (ours).
 
-    It counts where the gospel's data are these, or those that the same gospel had later.
-    Otherwise: b is cut off, and a is given version 2 without it; version 3, given to b, names both,
+    This counts only if the sender has this node's data, or knows of later data of the gospel.
+    Otherwise: b is cut off, and a is given version 2 without b; version 3, given to b, names both,
     and both continue with the data that they have by then.
     """
     held, gospel = state.config_now, state.config_now.config.gospel

@@ -1,7 +1,8 @@
-"""The stand-in for a broker: which set of data a node has after a boot, and which nodes it runs
-with.
+"""The stand-in for a broker: which set of data a node has after a boot, and with which nodes it
+runs.
 
-A label stands for a set of data: equal labels, equal data.  An adapter stands for the real one.
+A label stands for a set of data: equal labels mean equal data.  Outside of stories, an adapter to a
+real broker takes this place.
 
 Source: Clusterer; the real broker's handling of data, as observed with a stand-in.
 """
@@ -32,7 +33,7 @@ class Disk:
 
     @property
     def whole(self) -> Record:
-        """Return the facts that the node may know of it."""
+        """Return the facts on the disk that the node may know."""
         return Record(stored=self.stored, identity=self.identity, members=self.record)
 
     @property
@@ -41,7 +42,7 @@ class Disk:
 
 
 def wipe(disk: Disk) -> None:
-    """Throw the data away, and the list of members."""
+    """Delete the data and the list of members."""
     disk.data, disk.members = None, NO_NODES
 
 
@@ -52,10 +53,10 @@ def boot(
     reaches: Callable[[str, str], bool],
     fresh: Callable[[], str],
 ) -> bool:
-    """Boot the broker of `me`: with own data alone, or with those of members that run.
+    """Boot the broker of `me`, with its own data or with those of nodes that run.
 
-    False: it should boot with others, and none of them runs any more.  A node that must have
-    others' data has theirs; not even a known member's where that was reset and is by itself.
+    Return False if it must boot with others, and none of them runs any more.  A node without data
+    takes those of the nodes in `does.running`, and not those of a known member that was reset.
     """
     disk = disks[me]
     there = {name for name in disks if name != me and disks[name].runs and reaches(me, name)}
@@ -64,7 +65,7 @@ def boot(
         return False
     if does.how is Boot.FOUND:
         disk.members = frozenset({me})
-    # A node that was left out meanwhile has data of its own by now.
+    # A node that was left out meanwhile has its own data by now.
     disk.members = ((disk.members & does.nodes) | {me}) - does.forget
     takes = disk.data is None and does.how is not Boot.FOUND
     knows = {name for name in there & disk.members if name in sources or me in disks[name].members}
@@ -74,7 +75,7 @@ def boot(
     if running:
         source = disks[running[0]]
         disk.data, disk.members = source.data, source.members | {me}
-        known |= there.intersection(cluster(running[0], disks, reaches))  # they are told of it
+        known |= there.intersection(cluster(running[0], disks, reaches))  # they learn of `me`
     elif disk.data is None:
         disk.data = fresh()
     for name in known:
@@ -84,7 +85,7 @@ def boot(
 
 
 def cluster(me: str, disks: Mapping[str, Disk], reaches: Callable[[str, str], bool]) -> list[str]:
-    """Return the others that run with `me`: members of its cluster, with its data."""
+    """Return the other nodes that run in one cluster with `me`, with the same data."""
     disk = disks[me]
     return [
         name

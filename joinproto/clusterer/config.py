@@ -44,7 +44,7 @@ class Config:
         object.__setattr__(self, "nodes", self.disc | self.ram)
 
     def is_single(self, node: str) -> bool:
-        """Return whether it is this node alone, as a disc node."""
+        """Return whether the config names this node alone, as a disc node."""
         return not self.ram and self.disc == {node}
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Config:
 
 
 def compare(one: Config, other: Config) -> Age:
-    """Return how `one` compares with `other`; identities do not count."""
+    """Return how `one` compares with `other`, identities aside."""
     if one == other:
         return Age.COEVAL
     if one.version == other.version:
@@ -78,11 +78,11 @@ class Notes(Generic[V]):
         return None
 
     def with_(self, node: str, value: V) -> Notes[V]:
-        """Return the same with this of one node."""
+        """Return the facts with this value for one node."""
         return self if self.get(node) == value else Notes.of({**dict(self.pairs), node: value})
 
     def over(self, other: Notes[V]) -> Notes[V]:
-        """Return both; where both know a node, this one is right."""
+        """Return both together; `self` counts for a node that both know."""
         return Notes.of({**dict(other.pairs), **dict(self.pairs)}) if other.pairs else self
 
     def of_nodes(self, nodes: frozenset[str]) -> Notes[V]:
@@ -97,9 +97,9 @@ NOTHING: Notes[Any] = Notes()
 
 @frozen(cache_hash=True)
 class Held:
-    """A config with its holder's notes: the last known identity of each node.
+    """A config with its holder's notes.  `ids`: the last known identity of each node.
 
-    `since`: from which version on a node has been a member without a break; kept by ours only.
+    `since`: from which version on each node has been a member without a break; only in our variant.
     """
 
     config: Config

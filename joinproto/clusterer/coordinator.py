@@ -102,7 +102,7 @@ def _told(state: State, event: Event) -> Step:
         case Down(node):
             return _down(state, node)
         case BrokerGone():
-            return Step(state)  # noted
+            return Step(state)  # `booting.seen_to_end` has noted it
         case Poke():
             return _poke(state)
         case TimeUp(number):
@@ -133,7 +133,7 @@ def _received(state: State, sender: str, content: Content) -> Step:
 
 
 def _start(state: State, start: Start) -> Step:
-    """U1: the config of a start, compared with the stored one.
+    """Begin with the given config or the stored one: U1.
 
     The stored config counts unless the given one is younger.  If both have one version and differ,
     the operator is told: the config was changed, and its version was not.
@@ -146,7 +146,7 @@ def _start(state: State, start: Start) -> Step:
     new = stored if is_stored and stored is not None else Held(taken.new)
     if not is_stored and (stored is None or state.who.rules.ours):
         new = tidy(new, me, identity)
-    # One that was killed may have left its broker running.
+    # A node that was killed may have left its broker running.
     clears = (StopBroker(), Wipe()) if record.members.given_up else (StopBroker(),)
     begun = evolve(state, identity=identity, achieved=stored, record=record.members)
     differs = (
@@ -160,7 +160,7 @@ def _start(state: State, start: Start) -> Step:
 
 
 def _asked(state: State, sender: str, identity: str, token: int) -> Step:
-    """U3, U7: answer with config and status, and note the asker's identity."""
+    """Answer with config and status, and note the asker's identity: U3, U7."""
     who, held = state.who, state.held
     if held is None:
         return Step(state, (Send(sender, Told(token, None, Status.PREBOOT)),))
@@ -170,12 +170,12 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
         asked = Step(evolve(state, held=found.held), (answer,))
         return begin(asked, found.held) if found.changed else asked
     if found.changed:
-        # A node that has this name now is another one: its relation to us is decided when a config
-        # begins, from the earlier notes.
+        # The name now belongs to another node.  Its relation to us is decided when a config begins,
+        # from the earlier notes.
         answer = Send(sender, Told(token, held, state.says))
         return _once_more(Step(state, (answer,)))
     if not state.waits and who.rules.ours and held.ids.get(sender) is None:
-        return _once_more(Step(state, (answer,)))  # it asks, and has not come yet
+        return _once_more(Step(state, (answer,)))  # the asking node has not joined yet
     kept: tuple[Effect, ...] = ()
     if state.status is Status.READY and who.rules.ours and found.held != held:
         kept = (Keep(found.held, state.identity),)
@@ -186,14 +186,14 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
 
 
 def _once_more(step: Step) -> Step:
-    """U6: a node that is asked for its status while its time runs has all of it again."""
+    """Start the shutdown timer anew if a pending node was asked for its status: U6."""
     if step.state.status is not Status.PENDING:
         return step
     return armed(step)
 
 
 def news(state: State, remote: Held, sender: str | None, *, achieved: bool = False) -> Step:
-    """Return the step after a config has come, from a peer or (`sender` None) passed on."""
+    """Return the step after a config from a peer, or (`sender` None) from an operator."""
     held = state.held
     age = compare(remote.config, held.config) if held is not None else None
     case = FROM_PEER.choose((News(status=state.status, age=age, paused=state.paused),), 0)
@@ -204,7 +204,7 @@ def news(state: State, remote: Held, sender: str | None, *, achieved: bool = Fal
             others = state.config_now.config.nodes - {state.who.me, sender}
             known = remote
             if state.who.rules.ours:
-                # A blank gospel that hears of it here first must see which one is meant.
+                # A gospel that is blank by now must see that its former self is meant.
                 known = transferred(remote, state.achieved, state.who.rules)
             return begin(Step(state, spread(state, others, known)), remote)
         case Does.SEND_OURS if sender is not None:
@@ -230,7 +230,7 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
         return Step(evolve(state, why=Why("U3", "another is ready by itself")))
     if achieved or not rules.ours:
         held = updated(held, sender, remote, rules)
-        if tells and held != state.held:  # it has joined, or founded, since
+        if tells and held != state.held:  # the sender has joined or founded since
             held = evolve(held, since=combined(remote.since, held.since))
     elif not state.waits:
         return Step(state)
@@ -245,7 +245,7 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
 
 
 def _apply(state: State, config: Config | None) -> Step:
-    """U1, U7: an operator's config, and the answer to it."""
+    """Take or refuse an operator's config, and answer: U1, U7."""
     held = state.held
     age = compare(config, held.config) if config is not None and held is not None else None
     row = News(status=state.status, age=age, paused=state.paused)
@@ -265,7 +265,7 @@ def _apply(state: State, config: Config | None) -> Step:
 
 
 def _booted(state: State) -> Step:
-    """The config is achieved: its nodes are told, and the nodes that asked meanwhile."""
+    """The config is achieved: tell its nodes, and the nodes that asked meanwhile."""
     if state.status is not Status.BOOTING:
         return Step(state)
     others = state.config_now.config.nodes - {state.who.me}
@@ -276,9 +276,10 @@ def _booted(state: State) -> Step:
 
 
 def _paused(state: State, *, paused: bool) -> Step:
-    """A node that was paused took no config; it sends its own, so that it hears of newer ones.
+    """Note the pause or its end.
 
-    A look at the broker may end when the node is no longer ready: its result is outdated then.
+    A paused node took no config.  It now sends its own, so that others tell it of newer ones.  A
+    report that comes when the node is no longer ready is outdated.
     """
     is_ready = state.status is Status.READY
     after = Step(evolve(state, paused=paused and is_ready))
@@ -294,7 +295,7 @@ def _down(state: State, node: str) -> Step:
 
 
 def _poke(state: State) -> Step:
-    """U7: members that were away are sent the config, in case they are back."""
+    """Send the config to members that were away, in case they are back: U7."""
     if state.status is not Status.READY:
         return Step(state)
     return Step(evolve(state, dead=NO_NODES), told(state.dead, state.config_now, achieved=True))

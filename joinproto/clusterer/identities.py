@@ -1,10 +1,11 @@
-"""Bookkeeping of identities, and their use: whether a config belongs to the data at hand.
+"""Bookkeeping of identities, which tell whether a config belongs to the data at hand.
 
-An identity says which node it was that had a name.  In ours it also says which set of data that
-node has, and changes with them: `NODE~COUNT=SET`.  SET is the `NODE~COUNT` of the node that founded
-the set; the founder leaves it out.  So two nodes that never heard of each other know that they have
-the same data, and the count tells which of two words about one node is the later one.  After every
-operation identities of nodes that the config does not name are dropped, and one's own is set.
+An identity tells apart nodes that had one name at different times.  In our variant it also names
+the node's set of data, and changes with it: `NODE~COUNT=SET`.  SET is the `NODE~COUNT` of the node
+that founded the set; the founder leaves it out.  Thus two nodes that never heard of each other know
+that they have the same data, and the count tells which of two identities of one node is later.
+After every operation, `tidy` drops the identities of nodes that the config does not name, and sets
+the node's own.
 
 Source: Clusterer, U3; the real one's node ids.
 """
@@ -23,10 +24,11 @@ from joinproto.machine.values import evolve
 
 
 def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
-    """Return it with the identities of its nodes only, and one's own.
+    """Return the config with the identities of its nodes only, and `identity` for `me`.
 
-    `heads`: a node that only heads for a config leaves the identities in it unchanged, which may be
-    of the node that once had this name; told on, its own would make its data the gospel's.
+    `heads`: the node is only in transition to the config, and leaves an identity for its own name
+    unchanged.  That may be of a former node of this name; if the node passed its own identity on,
+    its data would count as the gospel's.
     """
     ids = held.ids.of_nodes(held.config.nodes)
     if me in held.config.nodes and not (heads and ids.get(me) is not None):
@@ -35,9 +37,9 @@ def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
 
 
 def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
-    """Return a new config with the identities of the last achieved one (untidied).
+    """Return a new config with the identities of the last achieved one, before `tidy`.
 
-    Later notes are dropped.  `rules.ours`: the notes in the new one are kept.
+    The new config's own notes are dropped, but kept in our variant.
     """
     if old is None:
         return new
@@ -45,7 +47,7 @@ def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
 
 
 def known(first: Notes[str], second: Notes[str]) -> Notes[str]:
-    """Return both (ours): the first one is right, but where the second has a later word of a node.
+    """Return both notes together: the first count, unless the second have a later identity (ours).
 
     Otherwise: c, left out by version 2 with gospel reset, comes back with version 4 and remembers
     the a of version 1; a, the gospel, would take that for another node's data, and stop.
@@ -58,7 +60,7 @@ def known(first: Notes[str], second: Notes[str]) -> Notes[str]:
 
 
 def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
-    """Return it with a node's own identity, unchanged if the node gives none."""
+    """Return `held` with the identity that a node gives of itself, unchanged if it gives none."""
     said = remote.ids.get(node)
     if rules.crashes and node not in held.config.nodes:
         return evolve(held, ids=Notes())  # a stranger invalidates the notes
@@ -67,14 +69,14 @@ def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
 
 @frozen
 class NotedIdentities:
-    """Identities after one was told.  `changed`: another was known before."""
+    """Identities with one noted.  `changed`: another identity of the node was known before."""
 
     held: Held
     changed: bool
 
 
 def noted(held: Held, node: str, identity: str) -> NotedIdentities:
-    """Return the identities with this one; of a node that the config does not name nothing is."""
+    """Return the config with this identity noted, if it names the node."""
     if node not in held.config.nodes:
         return NotedIdentities(held, changed=False)
     known = held.ids.get(node)
@@ -83,11 +85,11 @@ def noted(held: Held, node: str, identity: str) -> NotedIdentities:
 
 
 def stamped(new: Held, old: Held | None) -> Held:
-    """Return it with the version since which each node has been a member (ours).
+    """Return the config with the version since which each node has been a member (ours).
 
-    A node that brings a config may have missed one that left a node out.  Otherwise: a is given
-    version 2 without b, which is off; b brings version 3, which names both, and returns with its
-    old data.
+    The sender of a config may have missed another config that left a node out.  Otherwise: a is
+    given version 2 without b, which is off; b brings version 3, which names both, and returns with
+    its old data.
     """
     since = {}
     for node in new.config.nodes:
@@ -101,12 +103,12 @@ def stamped(new: Held, old: Held | None) -> Held:
 
 
 def leaving(new: Held, me: str) -> Held:
-    """Return a config without this node, with the version in which it can be back (ours)."""
+    """Note, in a config without this node, the first version that can name it again (ours)."""
     return evolve(new, since=new.since.with_(me, new.config.version + 1))
 
 
 def returning(new: Held, old: Held | None, me: str) -> Held:
-    """Return it with this node's note that it was left out (ours).
+    """Return the new config with this node's note that it was left out (ours).
 
     Otherwise: b is off, and version 2 leaves a out; version 3, given to a, names both, with gospel
     a; b, which knows a as a member, goes first with its older data.
@@ -118,13 +120,13 @@ def returning(new: Held, old: Held | None, me: str) -> Held:
 
 
 def says_of_all(held: Held) -> bool:
-    """Return whether it says so of each node; one that was not ready says it of itself alone."""
+    """Return whether `since` has each node; a node that was not ready notes only itself."""
     said = {node for node, _ in held.since.pairs}
     return bool(said) and held.config.nodes <= said
 
 
 def combined(one: Notes[int], other: Notes[int]) -> Notes[int]:
-    """Return since when nodes are members, by both: the later version counts."""
+    """Return both notes on since when nodes are members; the later version counts."""
     both = {name: max(version, one.get(name) or 0) for name, version in other.pairs}
     return Notes.of({**dict(one.pairs), **both})
 
@@ -132,8 +134,8 @@ def combined(one: Notes[int], other: Notes[int]) -> Notes[int]:
 def was_out(new: Held, old: Held, me: str) -> bool:
     """Return whether a config took this node in after the last one that it achieved (ours).
 
-    Of one config, a node that was ready knows facts that the sender had missed; but the data of its
-    gospel count whatever was before.
+    If both configs are the same, the new notes may tell what this node missed, unless it is the
+    gospel, whose data count in any case.
     """
     is_same = new.config == old.config
     if is_same and new.config.gospel == me:
@@ -142,12 +144,12 @@ def was_out(new: Held, old: Held, me: str) -> bool:
 
 
 def is_apart(new: Held, old: Held, me: str) -> bool:
-    """Return whether the gospel was left out, and its data are not those of this node since (ours).
+    """Return whether the gospel was left out, and has had other data than this node since (ours).
 
-    Either after the old config; or before it, which the gospel has missed, as it says.  In both
-    cases it has not joined again: then it has data that it had later.  Otherwise: a is cut off, b
-    is given version 2 without it, then version 3, which names both; version 4, given to a, has the
-    gospel a, and each continues with the data that it has by then.
+    The gospel was left out after the old config, or before it and missed this.  A gospel that has
+    joined again has a later identity.  Otherwise: a is cut off, b is given version 2 without a,
+    then version 3, which names both; version 4, given to a, has the gospel a, and each continues
+    with the data that it has by then.
     """
     gospel = new.config.gospel
     if gospel is None or gospel == me or new.config == old.config:
@@ -162,11 +164,10 @@ def is_apart(new: Held, old: Held, me: str) -> bool:
 
 
 def with_the_same(ids: Notes[str], identity: str) -> Notes[str]:
-    """Return the identities of those that have the same data as this one (ours).
+    """Return the identities of nodes that have the same data as `identity` (ours).
 
-    A node that only asked, or is only named, may have other data, and so has a blank machine of a
-    member's name: a config that makes it the gospel must not be taken for one that goes with the
-    data at hand.
+    A node that only asked, or is only named, may have other data; so may a blank machine with a
+    member's name.  A config with such a gospel must not count as compatible with the data at hand.
     """
     data = data_of(identity)
     return Notes(tuple(pair for pair in ids.pairs if data_of(pair[1]) == data))
@@ -182,29 +183,32 @@ def _parts(identity: str) -> tuple[str, int, str | None]:
 
 
 def renewed(identity: str, data: str | None = None) -> str:
-    """Return the identity of the same node with other data; None if it founds a set."""
+    """Return the identity of the same node with other data; `data` None: it founds a set."""
     node, count, _ = _parts(identity)
     return f"{node}~{count + 1}" + ("" if data is None else f"={data}")
 
 
 def of_node(identity: str | None) -> str | None:
-    """Return the node's identity, whatever its data."""
+    """Return the part of an identity that names the node, without its data."""
     return None if identity is None else _parts(identity)[0]
 
 
 def data_of(identity: str | None) -> str | None:
-    """Return the set of data that it names, None if it names none."""
+    """Return the set of data that an identity names, None if it names none."""
     return None if identity is None else _parts(identity)[2]
 
 
 def is_later(one: str, other: str) -> bool:
-    """Return whether both are of one node, and `one` of data that it had later."""
+    """Return whether both identities are of one node, and `one` is of its later data."""
     (node, count, _), (its, before, _) = _parts(one), _parts(other)
     return node == its and count > before
 
 
 def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
-    """Return whether a config goes with the data of the last achieved one; both unmerged."""
+    """Return whether a config is compatible with the data of the last achieved config.
+
+    The identities of the two configs must not be merged yet.
+    """
     config = new.config
     gospel = config.gospel
     if old is None:
@@ -212,7 +216,7 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
     one, other = (new.ids.get(gospel), old.ids.get(gospel)) if gospel is not None else (None, None)
     never_came, contradicts = False, one is not None and other is not None and one != other
     if rules.ours:
-        # Where nothing is said of identities, nothing is known of a node that came, either.
+        # Without any identities, it is not known either whether the gospel ever came.
         never_came = bool(old.ids.pairs) and other is None
         if (mine := data_of(old.ids.get(me))) is not None:
             its = known(new.ids, old.ids).get(gospel or "")
@@ -233,7 +237,7 @@ def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
 
 @frozen
 class TakenConfig:
-    """The config that a start takes, and the case that said so."""
+    """The config that a start takes, and the case that decided."""
 
     case: Case[Takes]
     new: Config

@@ -1,7 +1,8 @@
-"""Locks: one a node, taken at every node of the config in the order of names, then go.
+"""Locks: a node that boots without waiting for others first takes the lock of each node.
 
-A node that is away counts as granted; one that is refused one gives all back.  One order for every
-node, so no two nodes can each hold a lock that the other needs.
+All nodes take the locks in the order of names, so no two nodes can each hold a lock that the other
+needs.  The lock of a node that is away counts as granted.  A node that is refused a lock gives back
+all that it holds.
 
 Source: Clusterer, U5.
 """
@@ -20,7 +21,7 @@ from joinproto.machine.values import evolve
 def begin_locking(state: State) -> Step:
     """Return the step that asks for the first lock."""
     if state.yields:
-        # It has said which nodes it awaits, so that one with the same data or more can go.
+        # It has told the others which nodes it awaits, so that one with its data or more can go.
         return rested(evolve(state, why=Why("U5", "another is to go first")))
     nodes = state.config_now.config.nodes
     locks = OpenRound(what=RoundKind.LOCKS, token=state.round_now.token, left=nodes)
@@ -28,7 +29,7 @@ def begin_locking(state: State) -> Step:
 
 
 def _next(state: State) -> Step:
-    """Ask for the least lock that is left; with none left, go."""
+    """Ask for the next lock, or boot if none is left."""
     round_, me = state.round_now, state.who.me
     if not round_.left:
         forget = state.joining | (state.record.members - state.config_now.config.nodes)
@@ -43,7 +44,7 @@ def _next(state: State) -> Step:
 
 
 def least(round_: OpenRound, _me: str) -> str:
-    """Return the node whose lock is next: one order for all nodes."""
+    """Return the node whose lock is next, in the one order for all nodes."""
     return min(round_.left)
 
 
@@ -57,10 +58,11 @@ def _refused(state: State, node: str) -> Step:
 
 
 def answer(state: State, sender: str) -> Lock:
-    """Return a node's answer to a node that wants its lock.
+    """Return this node's answer to a node that asks for its lock.
 
-    A holder that asks again has begun another round.  Otherwise: a asks, and ends; that comes
-    after the word that a is gone, and the lock is held for a run of a that is over.
+    A holder that asks again gets the lock again: it has begun another round.  Otherwise: a asks,
+    and ends; its question comes after the news that a is gone, and the lock is held for a former
+    run of a.
     """
     is_taken = state.lock is not None and state.lock.node != sender
     row = Row(waiting=state.status in WAITING, taken=is_taken)
@@ -79,7 +81,7 @@ def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
     """Return the step after a lock was granted, or refused."""
     round_ = state.round
     if round_ is None or round_.what is not RoundKind.LOCKS or round_.token != token:
-        # Its round was given up meanwhile, and the lock with it: kept, no node could take it again.
+        # The round was given up meanwhile.  If the lock was kept, no node could take it again.
         return Step(state, (Send(sender, Unlock(token)),) if granted else ())
     if not round_.left or sender != least(round_, state.who.me):
         return Step(state)

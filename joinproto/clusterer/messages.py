@@ -24,11 +24,11 @@ def _names(found: Iterable[str]) -> frozenset[str]:
 
 @frozen(kw_only=True)
 class Members:
-    """Durable facts in addition to the config: the nodes that its broker ran with, and whether its
-    data count.
-    `given_up`: the present data no longer count, whether they are still there or not.
-    `stopped`: since the broker ran last it was stopped in order; None if an earlier version did not
-    say.
+    """Durable facts in addition to the config: the nodes that the broker ran with, and whether the
+    node's data count.
+
+    `given_up`: the present data no longer count, even if they are still there.  `stopped`: the last
+    run of the broker ended in order; None if an earlier version wrote the record.
     """
 
     members: Annotated[frozenset[str], "of the broker's cluster, itself included"] = field(
@@ -42,7 +42,7 @@ class Members:
 
     @property
     def is_doubtful(self) -> bool:
-        """Return whether the broker ended with others, or before them, and none of them knows."""
+        """Return whether the data count, and the broker ended out of order while others ran."""
         return self.stopped is False and not self.given_up and len(self.ran) > 1
 
 
@@ -60,7 +60,7 @@ class Record:
 
 @frozen(kw_only=True)
 class Start:
-    """The node starts.  `fresh`: its identity if it is blank."""
+    """The node starts.  `given`: the operator's config; `fresh`: its identity if it is blank."""
 
     record: Record
     given: Config | None
@@ -69,9 +69,9 @@ class Start:
 
 @frozen
 class Tick:
-    """Half a second has passed, or more; `token`: never used before in this run.
+    """Half a second or more has passed.  `token`: of the next round, not used by an open one.
 
-    `yields`: another node must go first this time, as its host knows.
+    `yields`: the host knows that another node must go first this time.
     """
 
     token: int
@@ -88,7 +88,7 @@ class Receive:
 
 @frozen
 class Silence:
-    """No answer can come from this node to the question with `token`."""
+    """This node cannot answer the question with `token` any more."""
 
     node: str
     token: int
@@ -108,7 +108,7 @@ class Booted:
 
 @frozen
 class BootFailed:
-    """The broker did not boot; it is tried again."""
+    """The broker did not boot; the node tries again."""
 
 
 @frozen
@@ -127,7 +127,7 @@ class Stop:
 
 @frozen
 class Paused:
-    """Something else stopped the broker, or lets it run again (partition handling)."""
+    """Another program stopped the broker, or started it again (partition handling)."""
 
     paused: bool
 
@@ -141,7 +141,7 @@ class Down:
 
 @frozen
 class BrokerGone:
-    """The broker of a node has stopped, as one's own sees it; not every kind of broker says so."""
+    """This node's broker saw another node's broker stop; not every kind of broker tells this."""
 
     node: str
 
@@ -168,7 +168,7 @@ Event: TypeAlias = (
 
 @frozen
 class AskStatus:
-    """Asks for config and status; names the node that asks."""
+    """Asks for config and status.  `identity`: of the node that asks."""
 
     identity: str
     token: int
@@ -176,7 +176,7 @@ class AskStatus:
 
 @frozen
 class Told:
-    """The answer; before the start no config is known."""
+    """The answer to `AskStatus`.  `held`: None before the start."""
 
     token: int
     held: Held | None
@@ -192,7 +192,7 @@ class AskAwaited:
 
 @frozen
 class Awaited:
-    """The answer; None if not known yet, or it is not rejoining."""
+    """The answer to `AskAwaited`; None if the node does not know yet, or is not rejoining."""
 
     token: int
     nodes: frozenset[str] | None
@@ -200,7 +200,7 @@ class Awaited:
 
 @frozen
 class NewConfig:
-    """A config to be taken if it is younger.  `achieved`: the sender is ready with it."""
+    """A config, which is taken if it is younger.  `achieved`: the sender is ready with it."""
 
     held: Held
     achieved: bool = False
@@ -208,14 +208,14 @@ class NewConfig:
 
 @frozen
 class AskLock:
-    """Wants the lock of a node."""
+    """Asks a node for its lock."""
 
     token: int
 
 
 @frozen
 class Locked:
-    """The lock is granted, or it is not."""
+    """The answer to `AskLock`."""
 
     token: int
     granted: bool
@@ -230,9 +230,9 @@ class Unlock:
 
 @frozen
 class AskService:
-    """Asks whether the broker of a node runs, and for its own facts.
+    """Asks whether the broker of a node runs, and for the broker's own facts.
 
-    `number`: of the round; -1 where a connection with that node has ended.
+    `number`: of the round; -1 outside of a round, after a connection with that node has ended.
     """
 
     number: int
@@ -240,7 +240,7 @@ class AskService:
 
 @frozen
 class ServiceTold:
-    """The answer.  `version`: of the config; `says`: only that kind of service knows."""
+    """The answer to `AskService`.  `version`: of the config; `says`: the broker's own facts."""
 
     number: int
     runs: bool
@@ -259,7 +259,7 @@ QUESTION_OF: Mapping[type, type] = {
     Locked: AskLock,
     ServiceTold: AskService,
 }
-"""To each kind of answer its kind of question."""
+"""The kind of question for each kind of answer."""
 
 
 def token_of(content: Question | Reported) -> int:
@@ -280,7 +280,7 @@ class Send:
 
 @frozen
 class TellService:
-    """Answers a question about the broker: with its own facts, or those of its disk."""
+    """Answers `AskService`; the host adds the broker's own facts, or those on its disk."""
 
     to: str
     number: int
@@ -305,12 +305,12 @@ class KeepMembers:
 
 @frozen
 class Wipe:
-    """Throws this node's data away, and its broker's list of members."""
+    """Deletes this node's data, and its broker's list of members."""
 
 
 @frozen
 class StopBroker:
-    """Stops the broker; the node continues.  `leaves`: the next config does without it."""
+    """Stops the broker; the node continues.  `leaves`: the next config does not name the node."""
 
     leaves: bool = False
 
@@ -329,10 +329,10 @@ WITH_OTHERS = (Boot.JOIN, Boot.OWN)
 
 @frozen
 class BootBroker:
-    """Boots the broker.  `nodes`, `ram`: of the config.  `forget`: nodes that count no more.
+    """Boots the broker.  `nodes`, `ram`: of the config.  `forget`: nodes that are members no more.
 
     `members`: of the former cluster; `running`: the nodes that run with the config, with the facts
-    of each. `went`: the data of the nodes that ran with it last, None of one that did not answer.
+    of each.  `went`: for each node that ran with this one last, its data, None without an answer.
     """
 
     how: Boot
@@ -346,19 +346,19 @@ class BootBroker:
 
 @frozen
 class BootNothing:
-    """No node runs with which it could boot: after a while the boot has failed."""
+    """No node runs with which the broker could boot; after a while, `BootFailed` comes."""
 
 
 @frozen
 class Forget:
-    """Has the broker, which runs, forget former members; maybe only once these are off."""
+    """Makes the running broker forget former members, if need be only once these are off."""
 
     nodes: frozenset[str]
 
 
 @frozen
 class Arm:
-    """Starts the shutdown timer again; `seconds` None if it never runs out."""
+    """Starts the shutdown timer anew; with `seconds` None it never runs out."""
 
     seconds: int | None
     number: int

@@ -1,6 +1,6 @@
 """Performing the effects of a step: the actions of a host, in the only allowed order.
 
-Nodes as processes, stories, worlds and random runs all go through here, so the searched code is the
+Nodes as processes, stories, worlds and random runs all use this code, so the searched code is the
 shipped code.
 """
 

@@ -1,7 +1,7 @@
 """The effect of a new config on a cluster that has reached the current one.
 
-It is played as a story, in many orders, and the worst that comes of each node is told as a plan:
-nothing is decided here.
+The change is played as a story, in many orders.  The plan has the worst outcome for each node; this
+module decides nothing itself.
 
 Source: Clusterer, U3 to U7.
 """
@@ -36,8 +36,8 @@ class Effect(Enum):
     JOINS = "joins"  # it was not in the current config, and is ready in the new one
     LEAVES = "leaves"  # it is left out
     WAITS = "waits"
-    AWAY = "is away"  # it is off, and hears of it when it is back
-    UNTOLD = "is not told"  # it is named, and no node that hears of the config stays to tell it
+    AWAY = "is away"  # it is off, and hears of the config when it is back
+    UNTOLD = "is not told"  # it is named, but no node that hears of the config stays to tell it
 
 
 EFFECTS = (
@@ -84,12 +84,12 @@ def plan(
     now: Now | None = None,
     chances: Iterable[Choose] = (),
 ) -> Plan:
-    """Return the effect of a new config.
+    """Return the effect of a new config on each node.
 
-    `statuses`: of nodes that are not ready; a node of the new config alone that is ready is by
-    itself, with data of its own unless it is said to be blank.  `at`: to which node it is given;
-    None means to one that is ready.  `now`: the nodes as they are, in place of a cluster that would
-    have formed by the current config.  `chances`: other orders to try.
+    `statuses`: of nodes that are not ready.  A node that only the new config names, and that is
+    ready, runs by itself, with its own data unless it is `Up.BLANK`.  `at`: to which node the
+    config is given; None: to one that is ready.  `now`: the nodes as they are; None: as they are
+    after the current config.  `chances`: other orders to try.
     """
     names = sorted(current.nodes | new.nodes)
     now = now or formed(current, new, statuses, release, variant)
@@ -119,7 +119,7 @@ def plan(
 
 
 def worst(tried: list[PlannedNode]) -> PlannedNode:
-    """Return the worst that comes of a node, with the number of orders in which it does."""
+    """Return the worst outcome for a node, with the number of orders that lead to it."""
     worst = max(tried, key=lambda one: (one.wiped, EFFECTS.index(one.does)))
     same = sum((one.wiped, one.does) == (worst.wiped, worst.does) for one in tried)
     return evolve(worst, orders=same)

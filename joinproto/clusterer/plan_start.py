@@ -61,7 +61,7 @@ class Now:
     variant: Variant
 
     def sim(self, choose: Choose | None) -> Simulator:
-        """Return a simulation that begins with these machines, and leaves them as they are."""
+        """Return a simulation that begins with copies of these machines."""
         return Simulator(
             {one.name: copied(one) for one in self.machines},
             choose,
@@ -74,7 +74,7 @@ class Now:
 def formed(
     current: Config, new: Config, statuses: Mapping[str, Up], release: Release, variant: Variant
 ) -> Now:
-    """Return a cluster that has reached the current config by itself, and the other nodes.
+    """Return a cluster that has reached the current config, and the new config's other nodes.
 
     `statuses`: of nodes that are not ready.
     """
@@ -92,7 +92,7 @@ def formed(
 
 
 def as_said(names: Iterable[str], said: Mapping[str, NodeSaid], release: Release) -> Now:
-    """Return the nodes as those say that answered; the others are off."""
+    """Return the nodes as they report themselves; nodes that did not answer count as off."""
     machines = tuple(
         _machine(said[name], release) if name in said else Machine(name, why="it does not answer")
         for name in sorted(names)
@@ -102,7 +102,7 @@ def as_said(names: Iterable[str], said: Mapping[str, NodeSaid], release: Release
 
 def _machine(said: NodeSaid, release: Release) -> Machine:
     status, me = said.status, said.name
-    if status is Status.BOOTING:  # whatever it does, it decides that again
+    if status is Status.BOOTING:  # its boot is not simulated: the node decides again
         status = Status.JOINING if said.blank or said.achieved is None else Status.REJOINING
     others = said.held.config.nodes - {me}
     record = Members(members=said.members, ran=said.ran, given_up=said.blank)

@@ -1,5 +1,5 @@
-"""The rows of the join and rejoin tables, from the statuses of a round; which peers a waiting node
-waits for, and when it may go.
+"""The rows of the join and rejoin tables, made from the statuses of a round; for which peers a node
+waits, and when it may go.
 
 Source: Clusterer, U4 and U5.
 """
@@ -19,7 +19,7 @@ from joinproto.machine.tables import Case
 
 
 def leader(config: Config) -> str:
-    """Return the founding node: the gospel; with reset the disc node whose name is least."""
+    """Return the node that founds the cluster: the gospel, or the least disc node after a reset."""
     return config.gospel if config.gospel is not None else min(config.disc)
 
 
@@ -30,7 +30,10 @@ def seen(
     statuses: Mapping[str, Status],
     ran: frozenset[str],
 ) -> tuple[WaitingPeer, ...]:
-    """Return all nodes of the config by name; one that is not in `statuses` cannot be reached."""
+    """Return all nodes of the config, in the order of names.
+
+    `own`: the status of `me`.  A node that is not in `statuses` cannot be reached.
+    """
     return tuple(
         WaitingPeer(
             name=name,
@@ -66,7 +69,7 @@ def blockers(
 ) -> frozenset[str]:
     """Return the peers that a node waits for without end (U4), by the case of its table.
 
-    `awaited`: those with maybe newer data (rejoining).
+    `awaited`: for a rejoining node, the nodes that may have newer data.
     """
     others = [one for one in seen if one.other]
     match case.name:
@@ -87,10 +90,11 @@ def blockers(
 
 @frozen
 class MayGo:
-    """`component`: the node's own circle, itself included.  `out`: those it awaits beyond that.
+    """Whether a node may go, by the wait-for graph.
 
-    `in_cycle`: there is a way from the node back to itself.  `earlier`: those of the circle that
-    stopped before another of it.
+    `component`: the node's strongly connected component (its circle).  `out`: nodes outside of the
+    component that it awaits.  `in_cycle`: a way leads from the node back to itself.  `earlier`:
+    nodes of the component that stopped before another of its nodes.
     """
 
     case: Case[Next]
@@ -103,10 +107,10 @@ class MayGo:
 def may_go(
     graph: Mapping[str, frozenset[str]], me: str, rules: Rules, *, complete: bool = True
 ) -> MayGo:
-    """Return whether a node may go: all that it awaits, over any number of steps, await it too.
+    """Return whether a node may go: all that it awaits, over any number of steps, await it, too.
 
-    `graph`: those that each awaits; `complete`: all have said.  The real one takes the strongly
-    connected component without an edge out.
+    `graph`: for each node, the nodes that it awaits; `complete`: all nodes have answered.  The real
+    one takes the strongly connected component without an edge out.
     """
     beyond = _reached(graph, me)
     component = frozenset({me, *(one for one in beyond if one == me or me in _reached(graph, one))})
@@ -117,11 +121,11 @@ def may_go(
 
 
 def stopped_earlier(graph: Mapping[str, frozenset[str]], circle: frozenset[str]) -> frozenset[str]:
-    """Return the nodes of a circle that another of it saw stop, and did not see stop (ours).
+    """Return the nodes of a circle that await another of its nodes, but not the reverse (ours).
 
-    Otherwise: a stops, and b sees it and writes; c, which has the write too, stops before it sees
-    that; so a awaits b and c, and c awaits a: a goes, and the write is lost.  Where this holds of
-    all, as after cut links, it says nothing.
+    The other node saw them stop.  Otherwise: a stops; b sees this and writes; c, which has the
+    write, too, stops before it sees that a stopped; a awaits b and c, and c awaits a; a goes, and
+    the write is lost.  If it holds for all nodes of the circle, as after cut links, return none.
     """
     found = frozenset(
         one for one in circle if any(one not in graph[other] for other in graph[one] & circle)
@@ -130,7 +134,7 @@ def stopped_earlier(graph: Mapping[str, frozenset[str]], circle: frozenset[str])
 
 
 def _reached(graph: Mapping[str, frozenset[str]], node: str) -> set[str]:
-    """Return the nodes reachable in the wait-for graph; itself only on a cycle."""
+    """Return the nodes that can be reached in the wait-for graph; `node` itself only on a cycle."""
     found: set[str] = set()
     new = set(graph.get(node, frozenset()))
     while new:

@@ -1,10 +1,10 @@
-"""U2: a config from Erlang terms, TOML or JSON values; errors in their documented order.
+"""Reading a config from Erlang terms, TOML or JSON values, with errors in their documented order.
 
-All three become terms (`terms.py`) first, so one set of checks reads them.  An error names the
-line, the value found there, and a valid one.
+All three forms become terms (`joinproto/codec/erlang_terms.py`) first, so that one set of checks
+reads them.  An error names the line, the value found there, and a valid one.
 
 Source: Clusterer, U2; the real one's order of checks: the form, keys that are missing, version,
-nodes, gospel, shutdown_timeout, node_ids; last, and ours alone, a key that means nothing.
+nodes, gospel, shutdown_timeout, node_ids.  Last, and ours alone, comes an unknown key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KINDS = {"disc": "disc", "disk": "disc", "ram": "ram"}
 
 
 class Release(Enum):
-    """The era: `seed` has shutdown_timeout and pending_shutdown, `head` has neither."""
+    """The release: `seed` has shutdown_timeout and a pending status, `head` has neither."""
 
     SEED = "seed"
     HEAD = "head"
@@ -53,13 +53,17 @@ KEYS = {
 
 
 MEANT = (*KEYS[Release.SEED], "node_ids", "node_id", "since")
-"""All keys that mean something; the last ones stand in stored configs."""
+"""All known keys; the last three are in stored configs."""
 NAME_MAX = 255
-"""Characters of a name: Erlang has no longer atom."""
+"""The most characters of a name, as of an Erlang atom."""
 
 
 class NotConfig(Exception):
-    """The config is not valid.  `place`: the key at fault, with the element's number."""
+    """The config is not valid.
+
+    `found`: what the line has; `write`: what to write there; `place`: the key, with the element's
+    number.
+    """
 
     def __init__(self, line: int, found: str, write: str, place: str = "") -> None:
         super().__init__(f"line {line}: {found}; write {write}")
@@ -68,7 +72,7 @@ class NotConfig(Exception):
 
 @frozen
 class Read:
-    """A config that was read; `own`: the holder's identity, in a stored config; `note`: or ""."""
+    """A config that was read.  `own`: the holder's identity, if stored; `note`: warnings, or ""."""
 
     held: Held
     own: str | None = None
@@ -94,7 +98,7 @@ def read(text: str, form: Form | None = None, release: Release = Release.SEED) -
 
 
 def guessed(text: str) -> Form:
-    """Return how a text is written: TOML has a key and `=`, or a table, at its first word."""
+    """Return the form of a text: TOML begins with a key and `=`, or with the name of a table."""
     stripped = re.sub(r"\A(?:\s+|[%#][^\n]*)*", "", text)
     toml = re.match(r"""(?:[\w-]+|"[^"\n]*")(?:\s*\.\s*[\w-]+)*\s*=|\[\s*["\w.-]+\s*\]\s*$""",
                     stripped, re.MULTILINE)  # fmt: skip
@@ -107,7 +111,7 @@ def of_json(value: Any, release: Release = Release.SEED) -> Held:
 
 
 def checked(term: Term, release: Release, note: str = "") -> Read:
-    """Return the config that a term says; raises `NotConfig` for the first error."""
+    """Return the config that a term describes; raises `NotConfig` for the first error."""
     if not isinstance(term, List):
         raise NotConfig(term.line, str(term), "a list: [{version, 1}, {nodes, [...]}, ...]")
     there: dict[str, Term] = {}
@@ -206,7 +210,7 @@ def _nodes(found: Term) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _for_node(item: Term) -> str:
-    """Return the suggested replacement of an element of `nodes` that is no node."""
+    """Return what to write in place of an element of `nodes` that is no node."""
     match item:
         case Text(text) if text:
             return f"the name without double quotes: {Atom(text)}"
@@ -273,7 +277,7 @@ def _ids(found: Term | None) -> Notes[str]:
 
 
 def _since(found: Term | None) -> Notes[int]:
-    """Return since when nodes are members; only ours writes it, and only where it stores."""
+    """Return since when nodes are members; only our nodes write this, in stored configs."""
     known: dict[str, int] = {}
     for item in found.items if isinstance(found, List) else ():
         match item:
@@ -311,7 +315,7 @@ def _toml(text: str) -> Term:
 
 
 def _term(value: Any, line_of: Callable[[str], int]) -> Term:
-    """Return the term that a config as TOML or JSON values stands for."""
+    """Return the term of a config in TOML or JSON values.  `line_of`: the line of a key."""
     if not isinstance(value, Mapping):
         return _plain(value, 1)
     return List(tuple(_pairs(value, line_of)))

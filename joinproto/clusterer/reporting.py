@@ -25,7 +25,7 @@ SHOWN: Mapping[Status, Shown] = {
     Status.READY: "ready",
     Status.PENDING: "pending",
 }
-"""At rest nothing is before its start, and nothing boots."""
+"""The printed states.  After a step no node is before its start or boots."""
 
 
 @frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""A story played through: once, or many times, with unordered events in many orders.
+"""Playing a story once, or many times with concurrent events in different orders.
 
 Source: the format of stories, docs/clusterer.md.
 """
@@ -17,7 +17,7 @@ from joinproto.codec.json_form import Absent, Count
 from joinproto.errors import LimitReached
 
 EVENTS_MAX = 100
-"""Events that are told of a step that does not come to rest."""
+"""How many events are reported of a step that does not come to rest."""
 
 
 @frozen(kw_only=True)
@@ -64,15 +64,15 @@ def play(story: Story, choose: Choose | None = None) -> tuple[StepTold, ...]:
 
 
 def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> StoryRun:
-    """Return the plain order, and whether one of `seeds` others ends differently.
+    """Play the plain order and `seeds` other orders; return the outcomes.
 
-    `chance`: from a seed to a function that chooses.
+    `chance`: returns the choosing function for a seed.
     """
     plain = _run(story, None)
     found: dict[tuple[Any, ...], list[Any]] = {}
     for seed in range(-1, seeds):
         run = plain if seed < 0 else _run(story, chance(seed))
-        # Runs of one outcome are counted at the first of them.
+        # Runs with the same outcome are counted together.
         found.setdefault((alike(run.steps), run.rests), [0, seed, run])[0] += 1
     ends = [_outcome(plain, *one) for one in found.values()]
     others = [one for one in ends if one.seed >= 0]
@@ -87,7 +87,7 @@ def play_orders(story: Story, seeds: int, chance: Callable[[int], Choose]) -> St
 
 @frozen
 class _Run:
-    """A story played in one order.  `events`: of each step; `rests`: all of them come to rest."""
+    """A story played in one order.  `events`: of each step; `rests`: each step came to rest."""
 
     steps: tuple[StepTold, ...]
     events: tuple[tuple[str, ...], ...]
@@ -140,7 +140,7 @@ def _differing(plain: _Run, other: Outcome) -> Differing | None:
 
 @frozen
 class _StepShape:
-    """A step reduced to its essentials: labels as numbers, without reasons."""
+    """A step reduced to what makes an outcome: labels as numbers, without reasons."""
 
     nodes: tuple[tuple[str, Any], ...]
     wiped: tuple[str, ...]
@@ -148,9 +148,10 @@ class _StepShape:
 
 
 def alike(steps: tuple[StepTold, ...]) -> tuple[_StepShape, ...]:
-    """Return the outcome of a run so that equal outcomes are equal.
+    """Return the outcome of a run in a form in which equal outcomes compare equal.
 
-    Labels of data and identities count as which of them are equal; why is no outcome.
+    Labels of data and identities become numbers, which tell only which of them are equal.  Reasons
+    are left out.
     """
     numbers: dict[str, int] = {}
 

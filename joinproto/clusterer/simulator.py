@@ -151,7 +151,7 @@ class Simulator(MachineWorld[Event, Effect]):
     # -- a step ------------------------------------------------------------------------------
 
     def play(self, actions: tuple[Action, ...]) -> None:
-        """Do a step's actions, and all consequences until no more follow."""
+        """Do a step's actions, and then all that follows, until nothing more can happen."""
         self.begin()
         waits = [action for action in actions if action.op is Op.WAIT]
         queues = queued(actions)
@@ -166,7 +166,7 @@ class Simulator(MachineWorld[Event, Effect]):
             self._wait(action.seconds)
 
     def begin(self) -> None:
-        """Begin a step: its report starts here."""
+        """Begin a step with an empty report."""
         self.wiped, self.replies = set(), {}
         self.before = {name: disk.data for name, disk in self.disks.items()}
         for machine in self.machines.values():
@@ -188,8 +188,9 @@ class Simulator(MachineWorld[Event, Effect]):
         )
 
     def possible(self, queues: Queues) -> list[Act]:
-        """Return the events that may happen now; without chance, the first: messages, boots, then
-        polls.
+        """Return the events that may happen now.
+
+        In the plain order: one message if there is any, else the boots, else the polls.
         """
         acts: list[Act] = [Act(f"do {key}", self._action, (queues, key)) for key in queues]
         if acts and self.actions_when is Actions.FIRST:
@@ -247,7 +248,7 @@ class Simulator(MachineWorld[Event, Effect]):
         self.tell(name, Booted() if boots else BootFailed())
 
     def count(self, what: str) -> int:
-        """Return how often this was asked for: labels and identities are numbered by it."""
+        """Return how often this was called for `what`, as a number for a label or an identity."""
         self.made[what] = self.made.get(what, 0) + 1
         return self.made[what]
 
@@ -256,7 +257,7 @@ class Simulator(MachineWorld[Event, Effect]):
         return f"{name}/{self.count(name)}"
 
     def create(self, name: str) -> None:
-        """Put a blank machine there, unless there is one of this name."""
+        """Add a blank machine, unless there is one of this name."""
         self.machines.setdefault(name, Machine(name))
 
     # -- the network -------------------------------------------------------------------------
@@ -280,7 +281,7 @@ class Simulator(MachineWorld[Event, Effect]):
             self._lost(sender, to, content)
 
     def _first_full(self) -> tuple[str, str] | None:
-        """Return the link that was made first of those that hold something."""
+        """Return the first-made link of those that have messages, None if none has."""
         while self._full:
             key = self._keys[self._full[0]]
             if self.links[key]:
@@ -289,9 +290,7 @@ class Simulator(MachineWorld[Event, Effect]):
         return None
 
     def _lost(self, sender: str, to: str, content: Content) -> None:
-        """Tell each asking node that no answer comes, and each telling node that none
-        heard.
-        """
+        """Tell the sender of a lost question or config that the other node does not hear it."""
         if not self.runs(sender):
             return
         if isinstance(content, QUESTIONS):
@@ -307,7 +306,7 @@ class Simulator(MachineWorld[Event, Effect]):
             self.tell(to, Receive(sender, content))
 
     def drop(self, lost: Callable[[str, str], bool]) -> None:
-        """Lose the messages under way on these links; questions there get no answer."""
+        """Lose the messages on the links that `lost` names; questions on them get no answer."""
         for (sender, to), link in list(self.links.items()):
             if lost(sender, to):
                 self.links[sender, to] = ()
@@ -328,7 +327,7 @@ class Simulator(MachineWorld[Event, Effect]):
         return machine is not None and machine.is_up
 
     def step(self, name: str, event: Event) -> tuple[Effect, ...]:
-        """Give a node an event; one that is off takes none."""
+        """Give a node an event; a node that is off ignores it."""
         machine = self.machines[name]
         before = machine.state
         if before is None:
@@ -349,7 +348,7 @@ class Simulator(MachineWorld[Event, Effect]):
         perform(effect, MachinePorts(self, self.machines[name]))
 
     def stop_broker(self, machine: Machine) -> None:
-        """Stop a broker.  The real ones are told by theirs at once; ours hear it from the nodes."""
+        """Stop a broker.  In our variant, its node tells the others, not their own brokers."""
         runs, machine.disk.runs = machine.disk.runs, False
         self.stir()
         if runs and self.rules is not Variant.OURS:
@@ -358,7 +357,7 @@ class Simulator(MachineWorld[Event, Effect]):
                     self.tell(name, BrokerGone(machine.name))
 
     def off(self, machine: Machine, why: str, *, loses: bool = False) -> None:
-        """End the node.  `loses`: its messages under way are lost, too."""
+        """End the node.  `loses`: the messages that it has sent are lost, too."""
         if machine.state is None:
             return
         machine.state, machine.why, machine.boots = None, why, None
@@ -377,7 +376,7 @@ class Simulator(MachineWorld[Event, Effect]):
     # -- time --------------------------------------------------------------------------------
 
     def _wait(self, seconds: float) -> None:
-        """Advance the story's time; shutdown timers run out in their order."""
+        """Advance the story's time; shutdown timers run out in the order of their times."""
         until = self.now + seconds
         while True:
             due = [
@@ -398,7 +397,7 @@ class Simulator(MachineWorld[Event, Effect]):
 
 
 def queued(actions: tuple[Action, ...]) -> Queues:
-    """Return the actions of a step, waits excepted, by node; those of one node in order."""
+    """Return the actions of a step except waits, by node; those of one node keep their order."""
     queues: Queues = {}
     for action in actions:
         if action.op is not Op.WAIT:
@@ -409,10 +408,10 @@ def queued(actions: tuple[Action, ...]) -> Queues:
 
 
 def _is_repeated(state: State, event: Event) -> bool:
-    """Return whether a round that has ended so may end otherwise although nothing has changed.
+    """Return whether the round that has ended may end differently although nothing has changed.
 
-    One that was given up found nothing out.  Otherwise: in the document's variant a is asked by one
-    whose identity it does not know, begins again with its old notes, and rests.
+    A round that was given up has found nothing out.  Otherwise: in the document's variant, a node
+    whose identity a does not know asks a; a begins again with its old notes, and rests.
     """
     is_answer = isinstance(event, Silence) or (
         isinstance(event, Receive) and isinstance(event.content, ANSWERS)
@@ -421,12 +420,12 @@ def _is_repeated(state: State, event: Event) -> bool:
 
 
 def _essence(state: State) -> tuple[Any, ...]:
-    """Return the changes that another node's round could notice."""
+    """Return the parts of the state that another node's round can notice."""
     return (state.status, state.held, state.achieved, state.awaited, state.identity)
 
 
 def identity_of(machine: Machine) -> str | None:
-    """Return the identity of the node, whatever its data."""
+    """Return the identity of a machine's node, without its data."""
     if machine.state is not None:
         return of_node(machine.state.identity)
     return of_node(machine.disk.identity)

@@ -52,8 +52,8 @@ class RoundKind(Enum):
 class OpenRound:
     """A round that is under way.
 
-    `left`: nodes that have not answered; of locks: those not yet taken, the
-    least first.  `answers`: by name.  `taken`: locks that are held.
+    `left`: nodes that have not answered, or whose lock is not taken yet.  `answers`: by name.
+    `taken`: nodes whose lock is held.
     """
 
     what: RoundKind
@@ -73,7 +73,7 @@ class LockHolder:
 
 @frozen
 class Why:
-    """The case that decided last: its rule and its name."""
+    """The rule and the name of the case that decided last."""
 
     rule: str
     case: str
@@ -82,13 +82,13 @@ class Why:
 @frozen(kw_only=True)
 class State:
     """`achieved`: the config with which the next one is compared.  `held`: the config that the node
-    has or heads for.
+    has, or is in transition to.
 
     `contacts`: the nodes that get the next config.  `dead`: members that are away.
     `awaited`, `joining`: the results of the last round of a rejoining node.  `timer`: number of the
-    shutdown timer that counts.  `record`: as it is on the disk.  `boots`: how its broker boots,
-    while it does; `peers_running`: nodes that have said meanwhile that they run with its config.
-    `yields`: it lets others go first in this round.
+    shutdown timer that counts.  `record`: as it is on the disk.  `boots`: how the broker boots,
+    None while it does not; `peers_running`: nodes that reported meanwhile that they run with its
+    config.  `yields`: the node lets others go first in this round.
     """
 
     who: Who
@@ -113,14 +113,14 @@ class State:
 
     @property
     def config_now(self) -> Held:
-        """Return the node's config; there is one from the start on."""
+        """Return the node's config, which it has from its start on."""
         if self.held is None:
             raise AssertionError("asked before the start")
         return self.held
 
     @property
     def round_now(self) -> OpenRound:
-        """Return the round that is under way; there is one where this is asked."""
+        """Return the round that is under way; there must be one."""
         if self.round is None:
             raise AssertionError("asked outside a round")
         return self.round
@@ -137,22 +137,22 @@ class State:
 
     @property
     def runs(self) -> bool:
-        """Return whether its broker has booted, and was not stopped since."""
+        """Return whether the node's broker has booted and was not stopped since."""
         return self.status is Status.READY
 
     @property
     def is_over(self) -> bool:
-        """Return whether it has ended, and handles no more events."""
+        """Return whether the node has ended; it then handles no more events."""
         return self.status is Status.SHUTDOWN
 
     @property
     def goes_first(self) -> bool:
-        """Return whether its broker boots alone."""
+        """Return whether the broker boots without waiting for other nodes."""
         return self.boots is not None and self.boots.how not in WITH_OTHERS
 
     @property
     def blank(self) -> bool:
-        """Return whether its data were given up, and it has not booted since."""
+        """Return whether the node's data were given up, and its broker has not booted since."""
         return self.record.given_up
 
     @property
@@ -169,7 +169,7 @@ _NO_TURN = Turn()
 
 
 def moved(step: Step, trigger: str, turn: Turn = _NO_TURN) -> Step:
-    """Return the step after its node's status has changed, with the case that said so."""
+    """Return the step after the node's status has changed, with the case that decided it."""
     state = step.state
     case = MACHINES[state.who.release].taken(state.status, trigger, (turn,), 0).case
     return step.then(status=case.outcome, why=Why(case.label, case.name), waits_for=NO_NODES)

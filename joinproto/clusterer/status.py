@@ -1,4 +1,4 @@
-"""The statuses of a node, and when it goes from one to another: a machine for each release.
+"""The statuses of a node and their changes, as a state machine for each release.
 
 Source: Clusterer, U6 and U7; the real coordinator's statuses.
 """
@@ -16,7 +16,7 @@ from joinproto.machine.terms import ALWAYS, Members
 
 
 class Status(Enum):
-    """The status of a node; UNREACHABLE is the view of others of a node that does not answer."""
+    """The status of a node; UNREACHABLE is what others note of a node that does not answer."""
 
     PREBOOT = "preboot"
     JOINING = "joining"
@@ -73,7 +73,7 @@ BEGINS = (Status.PREBOOT, *WAITING, Status.BOOTING, Status.READY, Status.PENDING
 
 def _machine(release: Release) -> StateMachine[Status]:
     arrows = [
-        # From booting only after the broker failed to boot.
+        # A booting node begins again only after its broker failed to boot.
         Arrow("begin", BEGINS, BEGIN[release]),
         Arrow("success", WAITING, _one("success", "U4", "the broker boots", Status.BOOTING)),
         Arrow("booted", (Status.BOOTING,), _one("booted", "U4", "achieved", Status.READY)),

@@ -28,7 +28,7 @@ class Op(Enum):
     APPLY = "apply"
     CUT = "cut"
     HEAL = "heal"
-    PAUSE = "pause"  # something else stops the broker of a node that is ready
+    PAUSE = "pause"  # another program stops the broker of a ready node
     RESUME = "resume"
     WAIT = "wait"
 

@@ -1,4 +1,4 @@
-"""A story from a JSON value, and the errors in one.
+"""Reading a story from a JSON value, and its errors.
 
 Source: the format of stories, docs/clusterer.md.
 """
@@ -37,7 +37,7 @@ MEANT = {
     "between": (Op.CUT, Op.HEAL),
     "seconds": (Op.WAIT,),
 }
-"""To which actions a field says something."""
+"""The actions that each field is for."""
 
 
 def _check_meant(place: str, action: Action) -> None:

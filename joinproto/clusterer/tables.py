@@ -1,4 +1,4 @@
-"""Everything that a node decides, as decision tables.
+"""All decisions of a node, as decision tables.
 
 Source: Clusterer, U1 to U7; the real one's coordinator and transitioner.
 """
@@ -24,7 +24,7 @@ class Fits(Enum):
 
 @frozen(kw_only=True)
 class Pair:
-    """A new config compared with the last achieved one, identities unmerged."""
+    """A new config compared with the last achieved one, before their identities are merged."""
 
     identical: bool = False
     has_old: bool = True
@@ -92,7 +92,7 @@ class Takes(Enum):
 
 @frozen(kw_only=True)
 class Choice:
-    """The configs at a start.  `age`: of the given config compared with the stored one."""
+    """Which configs there are at a start.  `age`: the given one, compared with the stored one."""
 
     given: bool = False
     stored: bool = False
@@ -140,7 +140,7 @@ class Does(Enum):
 
 @frozen(kw_only=True)
 class News:
-    """A config that comes.  `age`: compared with the one that is held; None if it is not valid."""
+    """An incoming config.  `age`: compared with the node's own config; None if it is not valid."""
 
     status: Status
     age: Age | None
@@ -243,11 +243,11 @@ class Next(Enum):
 
 @frozen(kw_only=True)
 class WaitingPeer:
-    """A node of the config as a waiting node sees it, itself included.
+    """A node of the config as a waiting node sees it, the waiting node included.
 
-    `ran`: a disc node that ran when this one stopped last.  Of this node only: `ram`, and whether
-    it is to lead, and whether the gospel is reset.  `strange`: this node was never a member of the
-    config that it names; its data are others.
+    `ran`: a disc node that ran when the waiting node stopped last.  `strange`: a ready node whose
+    data are not those of the waiting node.  Of the waiting node only: `ram`: it is a ram node;
+    `leads`: it goes first; `resets`: the gospel is reset.
     """
 
     name: str
@@ -302,9 +302,9 @@ REJOIN = Table(
 
 @frozen(kw_only=True)
 class Component:
-    """The wait graph's facts about this node's strongly connected component.
+    """Facts about this node's strongly connected component of the wait-for graph.
 
-    `stopped_earlier`: than another of it, by both their lists of those that ran.
+    `stopped_earlier`: by the lists of those that ran, another node of it stopped later than this.
     """
 
     complete: bool
@@ -329,7 +329,7 @@ WAITS = Table(
 
 
 class Lock(Enum):
-    """A node's answer to a node that wants its lock."""
+    """A node's answer to another node that asks for its lock."""
 
     GRANT = "grant"
     REJECT = "reject"
@@ -337,7 +337,7 @@ class Lock(Enum):
 
 @frozen(kw_only=True)
 class AskedLock:
-    """The lock of a node that is asked for it."""
+    """The state of a node that is asked for its lock."""
 
     waiting: bool
     taken: bool = False

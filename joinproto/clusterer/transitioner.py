@@ -52,7 +52,7 @@ def ask(state: State, token: int, *, yields: bool = False) -> Step:
 
 
 def heard(state: State, sender: str, token: int, answer: Reported | None) -> Step:
-    """Return the step after an answer, or (None) after there can be none."""
+    """Return the step after an answer, or (`answer` None) once no answer can come."""
     round_ = state.round
     if isinstance(answer, Locked):
         return locking.answered(state, sender, token, granted=answer.granted)
@@ -71,7 +71,7 @@ def heard(state: State, sender: str, token: int, answer: Reported | None) -> Ste
         case ((RoundKind.STATUS | RoundKind.SERVICES | RoundKind.AWAITED), None):
             pass
         case _:
-            return Step(state)  # of a round before, with the same number
+            return Step(state)  # an answer to an earlier round with the same number
     round_ = evolve(round_, left=round_.left - {sender}, answers=(*round_.answers, (sender, found)))
     state = evolve(state, round=round_)
     if round_.left:
@@ -83,7 +83,10 @@ def heard(state: State, sender: str, token: int, answer: Reported | None) -> Ste
 
 @frozen
 class Folded:
-    """The result of a round of statuses.  `youngest`: as received; `merged`: ours, enriched."""
+    """The result of a round of statuses.
+
+    `youngest`: the youngest config as received; `merged`: our config with what the answers bring.
+    """
 
     row: OtherConfigs
     youngest: Held
@@ -119,19 +122,19 @@ def _judged(state: State) -> Step:
         if said.status is Status.READY and said.held is not None
     }
     strange = {name for name, its in ready.items() if _is_strange(state, its, answers[name])}
-    if strange == ready.keys():  # one that has these data, too, is enough to keep them
+    if strange == ready.keys():  # one ready node with our data is enough to keep them
         seen = tuple(evolve(one, strange=one.name in strange) for one in seen)
     leads = leader(state.config_now.config)
     return _decided(state, seen, ready.get(leads) or next(iter(ready.values()), None))
 
 
 def _turns(state: State, merged: Held, answers: dict[str, Told]) -> bool:
-    """Return whether a node has learned that its data are, or are not, those that count (ours).
+    """Return whether the answers change whether this node's data are those that count (ours).
 
-    Otherwise: b and c came to a while they were cut off from each other; a ends, b is given a
-    config with gospel c, and gives up for c's data its own, which are these and newer.  But a
-    gospel that joins goes first, and has a new set then.  And: b returns, and a, which is ready
-    with the same data, went on without it in between.
+    A joining node may learn that they are.  Otherwise: b and c joined a while they were cut off
+    from each other; a ends; b is given a config with gospel c, and gives up its own data, which are
+    c's and newer.  A gospel that joins does not count here: it goes first, with a new set.  A
+    rejoining node may learn that they are not: a has the same data, and went on without it.
     """
     achieved = state.achieved
     if achieved is None or state.blank:
@@ -145,7 +148,7 @@ def _turns(state: State, merged: Held, answers: dict[str, Told]) -> bool:
 
 
 def goes_without(state: State, achieved: Held, answers: dict[str, Told]) -> bool:
-    """Return whether one that is ready with the same data went on without this node (ours)."""
+    """Return whether a ready node with the same data went on without this node (ours)."""
     mine = data_of(state.identity)
     return mine is not None and any(
         said.status is Status.READY
@@ -178,10 +181,11 @@ def folded(state: State, answers: dict[str, Told]) -> Folded:
 
 
 def learned(state: State, sender: str, remote: Held, *, achieved: bool) -> Held:
-    """Return our config with what a node tells that is ready with an older one (ours).
+    """Return our config with the facts from a node that is ready with an older config (ours).
 
-    Otherwise: the gospel was reset while this node was off.  It answers a node that is ready with
-    the new gospel's data before it has heard all, and means the former gospel: all give those up.
+    Otherwise: the gospel was reset while this node was off.  Before its round ends, this node sends
+    its config to a ready node that has the new gospel's data.  The config names the former gospel,
+    so all give up the new one's data.
     """
     if not (achieved and state.waits and state.who.rules.ours):
         return state.config_now
@@ -191,9 +195,9 @@ def learned(state: State, sender: str, remote: Held, *, achieved: bool) -> Held:
 def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
     """Return our config with the identities that the answers bring.
 
-    Each node's own word on itself, of whatever age its config is; ours: all that a ready node
-    knows, if it is no older than our last achieved config, and else facts that were not known at
-    all.  The config's own note about us stays.
+    The other variants take each node's identity from itself, whatever the age of its config.  Ours
+    takes all that a ready node knows, unless its config is older than our last achieved one; from
+    other nodes with our config it takes only what was unknown.  The config's note about us stays.
     """
     me = state.who.me
     mine = (held.ids.get(me) if state.who.rules.ours else None) or state.identity
@@ -222,27 +226,27 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
 
 
 def of_themselves(ready: dict[str, Held], held: Held) -> Notes[str]:
-    """Return the identities that we have, and of ready nodes their own word (ours).
+    """Return our identities, with those that ready nodes give of themselves (ours).
 
     Otherwise: the gospel b was reset, and is ready by itself; c, which knew the former b, is ready
-    with that one's data.  a, which joins b, reads c's answer last, and notes of b what c remembers;
-    so no node seems to run with the data that it is to join, and it asks again for ever.
+    with the former data.  a, which joins b, reads c's answer last, and notes what c remembers of b.
+    Then no node seems to run with the data that a must join, and a asks again for ever.
     """
     said = {name: one for name, its in ready.items() if (one := its.ids.get(name)) is not None}
     return Notes.of(said).over(held.ids)
 
 
 def told_by_ready(said: Held, held: Held) -> Notes[str]:
-    """Return the identities that a ready node tells, and ours, where ours are later (ours).
+    """Return a ready node's identities, with ours where these are later (ours).
 
-    Otherwise: a founds a new set, which c misses; both are ready; b joins a, and takes c's note
-    about a.
+    Otherwise: a founds a new set, which c misses; both are ready; b joins a, and takes over c's
+    outdated note about a.
     """
     return known(said.ids, held.ids)
 
 
 def _is_strange(state: State, its: str | None, said: Told) -> bool:
-    """Return whether one that is ready has other data than this node (ours)."""
+    """Return whether a ready node has other data than this node (ours)."""
     if not state.who.rules.ours or said.held is None:
         return False
     mine = data_of(state.identity)
@@ -252,7 +256,7 @@ def _is_strange(state: State, its: str | None, said: Told) -> bool:
 
 
 def _decided(state: State, seen: tuple[WaitingPeer, ...], source: str | None) -> Step:
-    """`source`: the identity of one that is ready."""
+    """Act as the join or rejoin table says.  `source`: the identity of a ready node, or None."""
     me = next(at for at, one in enumerate(seen) if not one.other)
     case = choose(state.status, seen, me)
     state = evolve(state, why=Why(case.label, case.name), waits_for=NO_NODES)
@@ -287,7 +291,7 @@ def _ask_awaited(state: State, seen: tuple[WaitingPeer, ...]) -> Step:
 
 
 def _circled(state: State) -> Step:
-    """U5: go if no node outside one's own circle is awaited by it."""
+    """Go if no node of this node's circle awaits a node outside it: U5."""
     answers = state.round_now.answers
     said = {name: nodes for name, nodes in answers if isinstance(nodes, frozenset)}
     complete = len(said) == len(answers)

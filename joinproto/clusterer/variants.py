@@ -1,6 +1,6 @@
-"""The variants of the rules: the document's, those of the shipped software, ours; as a table.
+"""The variants of the rules: the document's, those of the shipped software, and ours.
 
-The decision tables are the same for all; a node's knowledge differs when it reads them.
+The decision tables are the same in all variants; the facts that a node gives to them differ.
 
 Source: Clusterer; the seven holes of the real one, docs/clusterer.md.
 """
@@ -24,13 +24,13 @@ class Variant(Enum):
 
 @frozen(kw_only=True)
 class Rules:
-    """The rules by which a variant uses the facts that it learns.
+    """How a node of a variant uses the facts that it learns.
 
     `ours`: the departures of docs/clusterer.md.  A config keeps the identities that it came with,
-    and from when on each node is a member; an identity says which set of data its node has; a
-    waiting node takes over no other identity of a node that it knows.  Else: identities are copied
-    from the last achieved config, and a waiting node believes each that it is told.
-    `crashes`: on three messages that its maker did not expect.
+    and since when each node is a member; an identity names its node's set of data; a waiting node
+    replaces a known identity only by a ready node's.  In the other variants, identities are copied
+    from the last achieved config, and a waiting node believes each identity that it is told.
+    `crashes`: the node crashes on three messages that the software's author did not expect.
     """
 
     ours: bool

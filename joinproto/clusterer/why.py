@@ -53,7 +53,7 @@ WHY = {
 
 
 def reason(rule: str, case: str, others: frozenset[str]) -> str:
-    """Return why a node is as it is, in a sentence, with its rule and case."""
+    """Return the reason of a node's state in a sentence, with the rule and the case."""
     return f"{said(case, others)} ({rule} {case})"
 
 
@@ -63,6 +63,6 @@ def said(case: str, others: frozenset[str] = frozenset()) -> str:
 
 
 def both_contents(has: Config, given: Config) -> str:
-    """Return why a config is refused of whose version the node has another content."""
+    """Return why a config is refused whose version the node has with another content."""
     one, other = as_erlang(Held(has)), as_erlang(Held(given))
     return f"the node has\n{one}and was given\n{other}give the config a higher version"

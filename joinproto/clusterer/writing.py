@@ -36,7 +36,7 @@ def as_erlang(held: Held, own: str | None = None) -> str:
 
 
 def as_json(config: Config) -> dict[str, Any]:
-    """Return it as JSON values, as stories have them."""
+    """Return the config as JSON values, in the form that stories use."""
     return {
         "version": config.version,
         "nodes": kinds(config),
@@ -45,5 +45,5 @@ def as_json(config: Config) -> dict[str, Any]:
 
 
 def kinds(config: Config) -> dict[str, str]:
-    """Return each node, by name, with disc or ram."""
+    """Return "disc" or "ram" for each node, in the order of names."""
     return {name: "disc" if name in config.disc else "ram" for name in sorted(config.nodes)}
