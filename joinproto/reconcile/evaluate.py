@@ -1,4 +1,4 @@
-"""One evaluation: `evaluate(situation) -> Decision`, the table's answer with its reason.
+"""One evaluation: `evaluate(situation) -> Decision`, the case of the table and the nodes chosen.
 
 Source: reconciliation, Q1 to Q4.
 """
@@ -21,8 +21,8 @@ from joinproto.reconcile.target import Wanted, wanted
 class Decision:
     """The next action, and all facts for its explanation.
 
-    `nodes`: those to add or to remove; more than one only where the shipped broker removes.
-    `spots`, `me`: the rows that the table read.
+    `nodes`: those to add or to remove; more than one only when the shipped broker removes.
+    `spots`, `me`: the rows that the table read, and the index of the evaluating node.
     """
 
     situation: Situation
@@ -47,7 +47,7 @@ class Decision:
 
 
 def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
-    """Return this variant's decision for the queue now.  `place`: instead of the settings'."""
+    """Return the variant's decision.  `place`: chooses nodes instead of the settings' function."""
     target = wanted(situation.queue.target, situation.variant)
     spots = spots_of(situation, target.count)
     here = situation.evaluates or ""
@@ -65,7 +65,7 @@ def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
 
 
 def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
-    """Return the rows of the tables, by name: facts, nothing is decided here."""
+    """Return the rows for the tables, in the order of names."""
     nodes = {node.name: node for node in situation.nodes}
     queue, here = situation.queue, situation.evaluates or ""
     members = frozenset(situation.members)
@@ -107,7 +107,7 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
 
 
 def _is_lost(situation: Situation, name: str, node: Node | None) -> bool:
-    """Return whether this replica no longer counts: its node left, or it is away for too long."""
+    """Return whether this replica counts no more: its node left, or it was away for too long."""
     if node is None:
         return True
     if situation.runs(name) or situation.variant is Variant.REAL:

@@ -1,6 +1,6 @@
 """A decision in words: its reason, and the facts that would have to change.
 
-Source: reconciliation, "Explaining"; the question that operators ask.
+Source: reconciliation, "Explaining".
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WHY = {
     " {majority}; {choice}{survives}",
     "away, not for long": "{away} is away, for {away_for:g} of {interval:g} seconds",
 }
-"""By the name of the case: why it was taken."""
+"""The reason of each case, by the name of the case."""
 
 CHANGES = {
     "the nodes are not known": "an answer with the cluster's nodes",
@@ -75,22 +75,20 @@ def why(decision: Decision) -> str:
 
 
 def would_change(decision: Decision) -> str | None:
-    """Return the conditions that would make this a change, None if it is one already."""
+    """Return what would make the decision a change, None if the decision is one already."""
     if decision.action in (Action.ADD, Action.REMOVE):
         return None
     return CHANGES[_case(decision)].format_map(_words(decision))
 
 
 def _case(decision: Decision) -> str:
-    """Return the variant whose words are taken: the shipped variant has no case of its own for a
-    target of 0.
-    """
+    """Return the case whose words apply; the shipped rules have no case for a target of 0."""
     name = decision.case.name
     return "no target" if name == "enough" and not decision.wanted.count else name
 
 
 class _Words:
-    """Words by their names, found when a sentence has them: most have two or three."""
+    """Words by name, computed only when a sentence uses them: most use two or three."""
 
     def __init__(self, **words: Callable[[], object]) -> None:
         self._words = words
@@ -171,16 +169,14 @@ def _although(down: Sequence[str], gone: Sequence[str]) -> str:
 
 
 def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Sequence[str]) -> str:
-    """Return the conditions under which it would add or remove a replica of a queue that has
-    enough.
-    """
+    """Return when the variant would add or remove a replica of a queue that has enough."""
     situation, spare = decision.situation, counted - decision.wanted.count
     more = f"a number over {counted}" if spare else "a higher number"
     if situation.variant is Variant.REAL:
-        # A member that left counts, and does not run: no number helps before it is out.
+        # A member that left counts as one that does not run: no target helps until it is dropped.
         also = "" if gone else _with(more, _room(decision, counted), down)
         if counted - len(down) >= decision.wanted.count:
-            down = ()  # without them enough are left
+            down = ()  # enough are left without these
         return _mended(decision, down, gone, also=also)
     room = _room(decision, counted)
     ways = [_with(more, room, ())]
@@ -192,7 +188,7 @@ def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Seq
 
 
 def _room_made(decision: Decision, down: Sequence[str], gone: Sequence[str]) -> str:
-    """Return the conditions under which it would add a replica to a queue that has too few."""
+    """Return when the variant would add a replica to a queue that has too few."""
     room = _room(decision, len(decision.situation.members))
     if decision.situation.variant is not Variant.REAL:
         return room
@@ -200,7 +196,7 @@ def _room_made(decision: Decision, down: Sequence[str], gone: Sequence[str]) -> 
 
 
 def _mended(decision: Decision, down: Sequence[str], gone: Sequence[str], *, also: str) -> str:
-    """Return how the shipped code is rid of replicas that do not run; `also`: another way."""
+    """Return how the shipped code gets rid of replicas that do not run; `also`: another way."""
     situation = decision.situation
     size = len(situation.members)
     ways = [also] if also and not gone else []
@@ -215,13 +211,13 @@ def _mended(decision: Decision, down: Sequence[str], gone: Sequence[str], *, als
 
 
 def _room(decision: Decision, size: int, *, loses: bool = False) -> str:
-    """Return the nodes that are missing so that a queue of this size gets one more, if any are.
+    """Return which nodes a queue of this size lacks to get one more replica, "" if it lacks none.
 
-    `loses`: once a replica of it is lost.
+    `loses`: the queue has lost one more replica by then.
     """
     variant = decision.situation.variant
     if variant is not Variant.REAL:
-        # Ours makes an odd number even only where a dead one may be dropped afterwards.
+        # Our rules make an odd number even only if a dead member can be dropped afterwards.
         may_drop = decision.situation.removes and (loses or decision.names(DROPPED))
         is_kept = (loses or decision.names(LOST)) and not may_drop
         is_ours = variant is Variant.OURS

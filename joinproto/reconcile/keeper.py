@@ -1,12 +1,12 @@
 """The next actions of `reconcile run`: queues to inspect, changes to begin, changes to wait for.
 
-A value and pure steps; times are arguments, in seconds of one clock.  The host reads the broker,
-writes each intent down before it acts on it, and reports the outcome.
+The keeper is a value with pure steps; times are arguments, in seconds of one clock.  The host reads
+the broker, stores each intent before it acts on it, and reports the outcome.
 
-    observe     one look at the broker: which nodes are down since when, which queues there are
-    due         which queues' turn it is, by their own clocks
-    judge       one queue, from the broker's answer or from its leader's own: act, or why not
-    follow      what became of a change that was begun
+    observe     after one look at the broker: which nodes are down since when, which queues exist
+    due         which queues must be looked at now, by their clocks
+    judge       what to do with one queue, by the broker's list or by the leader's own answer
+    follow      the outcome of a change that was begun
 
 Source: reconciliation, Q2, Q4 and Q5.
 """
@@ -32,8 +32,9 @@ from joinproto.reconcile.timers import Clock, Happens, Timers
 
 @frozen
 class Rules:
-    """`settle`: seconds after its tool's end until a change that left no trace may be tried again.
+    """The rules for all queues.
 
+    `settle`: how many seconds after its tool has ended a change without effect may be tried again.
     `place`: chooses nodes instead of the settings' function.
     """
 
@@ -46,9 +47,9 @@ class Rules:
 
 @frozen
 class Intent:
-    """A change that was begun, or is about to be.  `since`: seconds since the epoch.
+    """A change that was begun, or is about to be.  `since`: when, in seconds since the epoch.
 
-    `ended`: when its tool ended, in the same seconds; None if not yet.
+    `ended`: when its tool ended, in the same seconds; None if it has not ended.
     """
 
     key: Key
@@ -75,8 +76,9 @@ class Ended(Enum):
 
 @frozen
 class Verdict:
-    """`intent`: to be begun now, None if nothing is.  `busy`: which nodes copy enough already, or
-    "".
+    """A decision for one queue, and what to do now.
+
+    `intent`: the change to begin now, or None.  `busy`: why a change must wait for copies, or "".
     """
 
     decision: Decision
@@ -97,9 +99,9 @@ class Verdict:
 class Keeper:
     """All that is remembered between two looks; `intents` are on disk as well.
 
-    `stays`: a node whose replica of a stream could not be removed, as that of a node that is down
-    cannot in 3.x; it is tried again once a node has come or gone.  `changed_at`: when one last did.
-    `doubted`: queues whose list cannot be right, so that their leaders are asked.
+    `stays`: nodes whose replica of a stream could not be removed: in 3.x, that of a node that is
+    down cannot.  The removal is tried again once a node has come or gone; `changed_at`: when one
+    last did.  `doubted`: queues whose list of members must be wrong, so their leaders are asked.
     """
 
     rules: Rules
@@ -119,8 +121,8 @@ class Keeper:
     def observe(self, facts: Facts, now: float) -> Keeper:
         """Return the keeper after one look at the broker.
 
-        No tool of this process runs meanwhile.  So one whose end is not known ran for an earlier
-        process, and counts as ended now.
+        No tool of this process runs meanwhile.  A tool whose end is not known was therefore
+        started by an earlier process, and counts as ended now.
         """
         down = {node.name for node in facts.nodes if not node.running}
         events = list(_events(self.nodes, facts.nodes))
@@ -150,10 +152,10 @@ class Keeper:
         )
 
     def due(self, now: float) -> list[Key]:
-        """Return the queue whose turn it is: least to spare first, then the smallest, then the
-        longest due.
+        """Return the queues that must be looked at now.
 
-        Which copies are begun while nodes take no more is decided by this order (Q5).
+        Those with the fewest replicas to spare come first, then the smallest, then the longest due.
+        While nodes can take only some copies, this order decides which copies begin (Q5).
         """
         found = [
             (at, key)
@@ -169,7 +171,7 @@ class Keeper:
         return [key for *_, key in sorted(order)]
 
     def judge(self, key: Key, now: float, replicas: tuple[Replica, ...] | None = None) -> Verdict:
-        """Return the due action for a queue.  `replicas`: its leader's latest answer."""
+        """Return what to do with a queue now.  `replicas`: its leader's latest answer, if asked."""
         decision = evaluate(self._situation(key, now, replicas), self.rules.place)
         if not decision.nodes:
             return Verdict(decision)
@@ -181,7 +183,7 @@ class Keeper:
         return Verdict(decision, intent)
 
     def follow(self, intent: Intent, now: float, replicas: tuple[Replica, ...] | None) -> Ended:
-        """Return the outcome of a change; `replicas` None if its leader did not answer."""
+        """Return the outcome of a change so far; `replicas` None if the leader did not answer."""
         is_add = intent.action is Action.ADD
         away = self.down_since.get(intent.node)
         interval = self.rules.settings.failure_interval
@@ -200,20 +202,21 @@ class Keeper:
     def has_settled(self, intent: Intent, now: float) -> bool:
         """Return whether a tool's change has taken effect by now, or never will.
 
-        Otherwise: add d hangs for a minute and is ended by its time-out.  Counted from its begin
-        it would have left no trace at once.  d is drained, so e is added, and then d, too.
+        The time counts from the tool's end.  Otherwise: the tool that adds d hangs for a minute,
+        and is ended by its time-out.  Counted from its begin, it has had no effect at once.  d is
+        drained, so e is added, and then d appears, too.
         """
         return intent.ended is not None and now - intent.ended >= self.rules.settle
 
     def after(
         self, intent: Intent, ended: Ended, now: float, replicas: tuple[Replica, ...] | None
     ) -> Verdict | None:
-        """Return the result of a change that has ended, None if only the list can tell.
+        """Return what to do with the queue of a change that has ended; None: look in its turn.
 
-        A call that ends half-way may have changed the list and not the group, and a list that looks
-        well is not doubted again: so the leader's answer decides at once.  After one that was done,
-        too: until the dead member is dropped that it replaces, the new one's failure may stop a
-        queue that would have lived.
+        A tool that fails half-way may have changed the list and not the group, and a list that
+        looks right is not doubted again.  Therefore the leader's answer decides at once.  It does
+        so after a change that was done, too: until the dead member that it replaces is dropped, a
+        failure of the new member may stop a queue that would have survived.
         """
         if intent.key not in self.queues or replicas is None:
             return None
@@ -229,15 +232,18 @@ class Keeper:
         rest = {key: one for key, one in self.intents.items() if key != intent.key}
         stays = dict(self.stays)
         is_removal = intent.action is Action.REMOVE and intent.kind is Kind.STREAM
-        # Otherwise: b is down, and its removal is refused; before that is noticed b is forgotten,
-        # and now it could be removed; but no node comes or goes any more.
+        # Otherwise: b is down, and its removal is refused.  Before this is noticed, b is forgotten,
+        # so its replica could now be removed; but no node comes or goes any more.
         is_steady = intent.since >= self.changed_at
         if is_removal and is_steady and how is Ended.UNDONE:
             stays[intent.key] = stays.get(intent.key, frozenset()) | {intent.node}
         return evolve(self, intents=rest, stays=stays)
 
     def looked(self, changed: Mapping[Key, bool], now: float) -> Keeper:
-        """Return the keeper after these looks; `changed`: whether they did or lacked something."""
+        """Return the keeper after looks at queues.
+
+        `changed`: for each queue, whether the look changed something or lacked a fact.
+        """
         if not changed:
             return self
         told = {key: self.clocks[key].looked(now, changed=one) for key, one in changed.items()}
@@ -260,7 +266,7 @@ class Keeper:
         return Situation(queue=queue, nodes=self.nodes, settings=self.rules.settings)
 
     def _busy(self, intent: Intent) -> str | None:
-        """Q5: say which node copies enough already, or that all do; None if there is room."""
+        """Return which node, or all of them, has enough copies; None if one more may begin: Q5."""
         if intent.action is not Action.ADD:
             return None
         begun = sum(one.action is Action.ADD for one in self.intents.values())
@@ -279,7 +285,7 @@ class Keeper:
 
 
 def _as_told(queue: Queue, replicas: tuple[Replica, ...], running: frozenset[str]) -> Queue:
-    """Return the queue as its leader has it: its members, its leader, those behind."""
+    """Return the queue with its members, its leader and those behind, as the leader reports."""
     leader = next((one.node for one in replicas if one.leads and one.answers), None)
     if leader is None:
         return evolve(queue, leader=None)
@@ -298,8 +304,8 @@ def _members(
 ) -> tuple[str, ...]:
     """Return the nodes with a replica.
 
-    A stream's status leaves out a node that is down, so of these the list says it.  Of a node that
-    runs it does not: a call that ended half-way may have written the list alone.
+    A stream's status leaves out nodes that are down; for these the list counts.  The list does not
+    count for running nodes, because a tool that failed half-way may have changed only the list.
     """
     told = {one.node for one in replicas}
     if queue.kind is Kind.STREAM:
@@ -308,7 +314,7 @@ def _members(
 
 
 def _events(before: tuple[Node, ...], after: tuple[Node, ...]) -> Iterator[Happens]:
-    """Yield the events of nodes between two looks, none before the first."""
+    """Yield the events of nodes between two looks; `before` is empty at the first look."""
     if not before or before == after:
         return
     was = {node.name: node for node in before}

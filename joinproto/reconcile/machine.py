@@ -1,10 +1,9 @@
-"""One round of `reconcile run` as a machine: follow begun changes, then look at the queue whose
-turn it is.
+"""One round of `reconcile run` as a machine: follow begun changes, then look at the due queues.
 
-A round begins when the broker was read (`Read`).  The leaders of queues are asked one after the
-other, and changes are begun one after the other: after `Ask` and `Begin` the machine waits for the
-outcome.  No action rests on unknown facts: a broker that cannot be read leaves everything as it is,
-and a change is begun only on the queue's leader's own answer just before.
+A round begins when the broker was read (`Read`).  Leaders of queues are asked one at a time, and
+changes are begun one at a time: after `Ask` and `Begin` the machine waits for the outcome.  No
+action rests on unknown facts: nothing changes if the broker cannot be read, and a change is begun
+only after the queue's leader has answered in this round.
 
 Source: reconciliation, Q2, Q4 and Q5; `joinproto/machine/step.py`.
 """
@@ -29,14 +28,14 @@ from joinproto.reconcile.tables import Action
 
 @frozen
 class Start:
-    """The process starts; this was begun before, and has not ended."""
+    """The process starts.  `intents`: changes that were begun before and have not ended."""
 
     intents: Mapping[Key, Intent]
 
 
 @frozen
 class Read:
-    """The broker was read whole."""
+    """The broker was read completely."""
 
     facts: Facts
     now: float
@@ -44,14 +43,14 @@ class Read:
 
 @frozen
 class Unread:
-    """It could not be read."""
+    """The broker could not be read."""
 
     why: str
 
 
 @frozen
 class LeaderReply:
-    """The reply of the leader; None if it does not answer, with the reason in `why`."""
+    """The leader's reply.  `replicas`: None if it does not answer, with the reason in `why`."""
 
     replicas: tuple[Replica, ...] | None
     now: float
@@ -60,7 +59,7 @@ class LeaderReply:
 
 @frozen
 class Changed:
-    """The tool has ended.  `why`: it failed, and may have changed something all the same."""
+    """The tool has ended.  `why`: how it failed, or ""; it may have changed something even then."""
 
     now: float
     why: str = ""
@@ -73,7 +72,7 @@ Event: TypeAlias = Start | Read | Unread | LeaderReply | Changed
 
 @frozen
 class Ask:
-    """Asks this node for the replicas of a queue; then comes `LeaderReply`."""
+    """Asks this node for the replicas of a queue; `LeaderReply` follows."""
 
     key: Key
     kind: Kind
@@ -82,21 +81,21 @@ class Ask:
 
 @frozen
 class Keep:
-    """Stores the begun change; it is durable before the next effect."""
+    """Stores the begun changes, which are durable before the next effect."""
 
     intents: Mapping[Key, Intent]
 
 
 @frozen
 class Begin:
-    """Has a tool begin this change; then comes `Changed`, when it has ended."""
+    """Starts a tool that makes this change; `Changed` follows when the tool has ended."""
 
     intent: Intent
 
 
 @frozen
 class TellRead:
-    """Tells that the broker was read whole."""
+    """Reports that the broker was read completely."""
 
     keeper: Keeper
     now: float
@@ -104,7 +103,7 @@ class TellRead:
 
 @frozen
 class TellVerdict:
-    """Tells one evaluation.  `applies`: whether its changes are made."""
+    """Reports one evaluation.  `applies`: whether its changes are made."""
 
     key: Key
     verdict: Verdict
@@ -133,11 +132,12 @@ Effect: TypeAlias = Ask | Keep | Begin | TellRead | TellVerdict | TellChange | T
 
 @frozen
 class State:
-    """`applies`: changes are begun; else they are only told.
+    """The keeper and the round that is under way.
 
-    Of a round: `follows` and `looks` are left to do (None if not known: which are due is not known
-    yet); `changed`: queues that were looked at, and whether they are looked at again soon; `asked`:
-    whose leader is asked; `at`: when it last heard something.
+    `applies`: changes are made, not only reported.  `follows`, `looks`: changes to follow and
+    queues to look at that are left (`looks` None: which are due is not known yet).  `changed`:
+    queues that were looked at, and whether they are looked at again soon.  `asked`: the change or
+    queue whose leader or tool is awaited.  `at`: the time of the last event.
     """
 
     keeper: Keeper
@@ -177,7 +177,7 @@ def step(state: State, event: Event) -> Step[State, Effect]:
 
 @define
 class _RoundInMaking:
-    """A round, as far as it comes without an answer; `changed` is put into the state at its end."""
+    """A round during one step; `gone_on` puts `changed` into the state."""
 
     state: State
     changed: dict[Key, bool] = field(factory=dict)
@@ -185,7 +185,7 @@ class _RoundInMaking:
 
     @classmethod
     def of(cls, state: State, now: float) -> _RoundInMaking:
-        """Return the round after an answer came."""
+        """Return the round that goes on after an answer."""
         return cls(evolve(state, asked=None, at=now), dict(state.changed))
 
     @property
@@ -201,7 +201,7 @@ class _RoundInMaking:
         return self.state.at
 
     def gone_on(self) -> Step[State, Effect]:
-        """Return the state in which an answer is awaited, or the round is over."""
+        """Go on until an answer is awaited or the round is over, and return the step."""
         while self.state.asked is None:
             follows, looks = self.state.follows, self.state.looks
             if follows:
@@ -219,7 +219,7 @@ class _RoundInMaking:
         return Step(evolve(self.state, changed=self.changed), tuple(self.effects))
 
     def tool_ended(self, intent: Intent, why: str) -> None:
-        """Note the time; the leader reports the effect in a later round."""
+        """Note when the tool ended; the leader reports its result in a later round."""
         self.keeper = self.keeper.begun(evolve(intent, ended=self.at))
         if why:
             self.effects.append(TellProblem("command", why, intent.key))
@@ -246,7 +246,7 @@ class _RoundInMaking:
         if intent.key in self.keeper.queues:
             self._ask(intent, intent.key)
         elif self.keeper.has_settled(intent, self.at):
-            # A list that lacks it may be a broker that starts; after a while it was deleted.
+            # If the list lacks the queue, the broker may be starting; later, it was deleted.
             self._followed(intent, Ended.LOST, None)
 
     def _followed(self, intent: Intent, ended: Ended, replicas: tuple[Replica, ...] | None) -> None:
@@ -255,7 +255,7 @@ class _RoundInMaking:
         left = self.keeper.ended(intent, ended)
         verdict = left.after(intent, ended, self.at, replicas)
         if verdict is not None and verdict.is_change and verdict.intent is None:
-            return  # its nodes are busy: kept until they are not, as nothing else remembers it
+            return  # the nodes are busy: keep the intent, as nothing else remembers this change
         self.keeper = left
         self.effects.append(TellChange(intent, ended.value))
         if verdict is not None and verdict.intent is not None:
@@ -271,7 +271,7 @@ class _RoundInMaking:
             return
         is_doubted = key in self.keeper.doubted
         if self.state.applies and (verdict.intent is not None or is_doubted):
-            # The list of queues is a few seconds old, so its leader has the last word.
+            # The list of queues is a few seconds old, so the queue's leader decides.
             self._ask(key, key)
         else:
             self._judged(key, verdict)
@@ -283,14 +283,14 @@ class _RoundInMaking:
             self._begin(verdict.intent)
 
     def _not_placed(self, key: Key, error: UsageProblem, *, looked: bool) -> None:
-        """A placement function that fails stops no other queue."""
+        """Report a placement function that fails; other queues go on."""
         self.effects.append(TellProblem("placement", error.message, key))
         if looked:
             self.changed[key] = True
 
     def _begin(self, intent: Intent) -> None:
         self.state = evolve(self.state, keeper=self.keeper.begun(intent), asked=intent)
-        # Kept before it is begun: a keeper that starts again asks the leader about its outcome.
+        # Stored before it begins, so a keeper that starts again asks the leader for the outcome.
         self.effects += [Keep(self.keeper.intents), TellChange(intent, "begun"), Begin(intent)]
 
     def _ask(self, one: Intent | Key, key: Key) -> None:

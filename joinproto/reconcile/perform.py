@@ -1,4 +1,4 @@
-"""Performing the effects of a round: the only place where one becomes an action.
+"""Performing the effects of a round: the only place where an effect becomes an action.
 
 `reconcile run`, the searched worlds and the random runs implement the ports.
 

@@ -1,4 +1,4 @@
-"""Q3: on which node a new replica goes.  A port: any function of this shape may take its place.
+"""The node on which a new replica goes.  An embedder may pass another function of this type.
 
 Source: reconciliation, Q3.
 """
@@ -16,30 +16,30 @@ from joinproto.reconcile.queue import Node, Placing, Situation, Variant
 
 @frozen
 class Choice:
-    """A node, and why it."""
+    """The chosen node, and the reason."""
 
     node: str
     why: str
 
 
 Placement: TypeAlias = "Callable[[tuple[Node, ...], Situation], Choice]"
-"""From the candidates (at least one, by name) to one of them."""
+"""Returns one of the candidates, which are at least one, in the order of names."""
 
 
 def random(candidates: tuple[Node, ...], situation: Situation) -> Choice:
-    """Return any, as the dice of the situation say."""
+    """Return the candidate that the situation's `dice` select."""
     node = candidates[situation.dice % len(candidates)]
     return Choice(node.name, f"{node.name} is one of {len(candidates)}, taken at random")
 
 
 def least_loaded(candidates: tuple[Node, ...], _situation: Situation) -> Choice:
-    """Return the node with the least load; of equals the first by name."""
+    """Return the node with the least load, or the first by name of several."""
     node = min(candidates, key=lambda one: (one.load, one.name))
     return Choice(node.name, f"{node.name} has the least load, {node.load:g}")
 
 
 def zone_aware(candidates: tuple[Node, ...], situation: Situation) -> Choice:
-    """Return a node of the zone with the fewest replicas that run; there the least loaded."""
+    """Return the least loaded node of the zone with the fewest running replicas."""
     zones = {node.name: node.zone for node in situation.nodes}
     there = Counter(zones[name] for name in situation.members if situation.runs(name))
     node = min(candidates, key=lambda one: (there[one.zone], one.load, one.name))
@@ -62,7 +62,7 @@ PLACEMENTS: dict[Placing, Placement] = {
 
 
 def placement_of(situation: Situation) -> Placement:
-    """Return the function that chooses; the shipped broker has only chance."""
+    """Return the function that chooses a node; the shipped broker only chooses at random."""
     if situation.variant is Variant.REAL:
         return random
     return PLACEMENTS[situation.settings.placement]

@@ -1,9 +1,9 @@
-"""All changes of all queues, in an order that loads no node with more than it may copy.
+"""A plan of all changes of all queues, in which no node copies more than it may.
 
-Each queue changes one replica at a time and waits until it is done; the queue with the fewest
-replicas to spare goes first, and of these the smallest; a node sends and receives so many copies at
-once, and all nodes together this many.  It is a plan: it knows only the given facts, and every copy
-is taken to succeed.
+Each queue changes one replica at a time and waits until the change is done.  The queue with the
+fewest replicas to spare goes first, and of several the smallest.  `Limits` bounds the copies of a
+node, and of all nodes, at a time.  The plan uses only the given facts, and assumes that every copy
+succeeds.
 
 Source: reconciliation, Q4 and Q5.
 """
@@ -26,7 +26,7 @@ from joinproto.reconcile.queue import Node, Situation, Variant, titled
 from joinproto.reconcile.tables import Action
 
 STEPS_MAX = 100
-"""No queue needs this many changes; a variant that does is stopped and reported as unfinished."""
+"""More changes than any queue needs; a queue that reaches it is reported as unfinished."""
 
 
 @frozen(kw_only=True)
@@ -86,11 +86,11 @@ class Plan:
 
 
 _ALL = ""
-"""In the place of a node: all of them."""
+"""Stands for the name of a node: all nodes together."""
 
 
 class _Copies:
-    """The nodes that copy, and until when; queried at times that never decrease."""
+    """Which nodes copy, and until when.  It must be asked at times that never decrease."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -111,14 +111,14 @@ class _Copies:
 
 
 Turn = tuple[int, int, int, int]
-"""The key of a queue: replicas that it can lose, its bytes, its place in the list, its number of
-changes.
-"""
+"""The sort key of a queue: failures that it survives, bytes, place in the list, changes so far."""
 
 
 class _Waiting:
-    """The queues that wait until a node may copy again.  Of those only the first is asked at a
-    time: each node's copies end one by one, and all that wait for them would be asked each time."""
+    """The queues that wait until a node may copy again.
+
+    Only the first queue of each node is looked at.  Otherwise all that wait for a node would be
+    looked at each time one of its copies ends."""
 
     def __init__(self, copies: _Copies) -> None:
         self._copies = copies
@@ -137,13 +137,13 @@ class _Waiting:
             heapq.heappush(self._ends, (until, node))
 
     def move_due(self, coming: list[tuple[float, Turn, str | None]]) -> None:
-        """Put the first of each node that may copy by then among those whose turn comes."""
+        """Move the first queue of each node that may copy before the next turn to `coming`."""
         while self._ends and (not coming or self._ends[0][0] <= coming[0][0]):
             now, node = heapq.heappop(self._ends)
             heapq.heappush(coming, (now, heapq.heappop(self._turns[node]), node))
 
     def go_on(self, node: str, now: float) -> None:
-        """The first that waited for this node had its turn: so has the next one, or will have."""
+        """Let the next queue that waits for this node have its turn once the node may copy."""
         self._told.discard(node)
         if self._turns.get(node):
             self._tell(node, self._copies.free_at(node, now))
@@ -163,7 +163,7 @@ class _Loads:
         self.of[node] = self.of.get(node, 0.0) + by
 
     def told(self, situation: Situation) -> Situation:
-        """Return the situation with the present loads; most nodes are those of the last call."""
+        """Return the situation with the present loads; nodes with the same load are not copied."""
         return evolve(situation, nodes=tuple(map(self._now, situation.nodes)))
 
     def _now(self, told: Node) -> Node:
@@ -175,14 +175,17 @@ class _Loads:
 
 
 def plan(situations: Sequence[Situation], limits: Limits, place: Placement | None = None) -> Plan:
-    """Return the changes that end with nothing left to do, or with changes that cannot be made."""
+    """Return the changes until no queue can or must change any more.
+
+    `place`: chooses nodes instead of the settings' function.
+    """
     loads, copies = _Loads(situations), _Copies(limits)
     coming: list[tuple[float, Turn, str | None]] = [
         (0.0, (one.spare, one.queue.size, at, 0), None) for at, one in enumerate(situations)
     ]
     heapq.heapify(coming)
     current = list(situations)
-    # A queue that waits keeps its place: so not all that wait choose the same node.
+    # A queue that waits keeps its decision; otherwise all that wait would choose the same node.
     decided: dict[int, Decision] = {}
     waiting = _Waiting(copies)
     ends: list[Decision | None] = [None] * len(current)

@@ -43,9 +43,7 @@ class AskQueue(Queue):
     dice: Annotated[int, AtLeast(0), "which candidate a random placement takes"] = 0
 
     def situation(self) -> Situation:
-        """Return the situation to evaluate; raises `UsageProblem` for nodes or members given
-        twice.
-        """
+        """Return the situation to evaluate; raises `DoesNotFit` for names that cannot be right."""
         refuse_twice("nodes", [node.name for node in self.nodes])
         refuse_twice("members", list(self.members or ()))
         self._check_names()
@@ -54,7 +52,7 @@ class AskQueue(Queue):
         return Situation(queue=Queue(**told), **more)
 
     def _check_names(self) -> None:
-        """Refuse names that are empty, and a leader or evaluating node that is nowhere else."""
+        """Refuse empty names, and a leader or evaluating node that is not in the lists."""
         told = {
             **{f"nodes[{at}].name": node.name for at, node in enumerate(self.nodes)},
             **{f"members[{at}]": name for at, name in enumerate(self.members or ())},
@@ -125,7 +123,7 @@ def answer_queue(asked: AskQueue) -> QueueAnswer:
 
 
 def answered(found: Decision) -> QueueAnswer:
-    """Return a decision as it is answered."""
+    """Return the answer for a decision."""
     return QueueAnswer(
         action=found.action,
         nodes=found.nodes,

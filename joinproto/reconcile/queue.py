@@ -1,4 +1,4 @@
-"""The knowledge of a queue's leader when it evaluates: the queue, the nodes, the settings.
+"""What a queue's leader knows when it evaluates the queue: the queue, the nodes, the settings.
 
 Source: reconciliation, Q1 to Q4.
 """
@@ -24,7 +24,7 @@ class Variant(Enum):
 
 WHOSE = Annotated[Variant, "which rules: the design's, those of the broker that shipped, ours"]
 EVALUATING = ""
-"""In the place of a leader's name: a node that evaluates the queue leads it."""
+"""Stands for the leader's name: the node that evaluates the queue leads it."""
 
 
 class Kind(Enum):
@@ -106,7 +106,7 @@ class Queue:
 
 
 def titled(name: str, vhost: str) -> str:
-    """Return a queue's name, with its virtual host where that is not the usual one."""
+    """Return a queue's name, with its virtual host unless that is `/`."""
     return name if vhost == "/" else f"{name} in {vhost}"
 
 
@@ -120,7 +120,7 @@ class Situation:
     variant: Variant = Variant.OURS
     at: str | None = None
     dice: int = 0
-    """The candidate that a random placement takes: the remainder of its division."""
+    """A number; a random placement takes the candidate at this index, modulo their number."""
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class Situation:
     def spare(self) -> int:
         """Return how many failures the queue survives now; below 0 no majority runs.
 
-        A majority is one of all that are listed, dead ones too.
+        The majority is one of all listed replicas, including the dead ones.
         """
         return sum(map(self.runs, self.members)) - (len(self.members) // 2 + 1)
 
@@ -138,7 +138,7 @@ class Situation:
     def evaluates(self) -> str | None:
         """Return the node that evaluates: the leader, unless stated otherwise.
 
-        If no leader is named: the first member that runs, as one that does not run cannot.
+        If no leader is named, it is the first member that runs, or else the first member.
         """
         told = self.at or self.queue.leader
         if told or not self.members:
@@ -146,9 +146,9 @@ class Situation:
         return next((name for name in self.members if self.runs(name)), self.members[0])
 
     def runs(self, name: str) -> bool:
-        """Return whether a node runs and, if it has a replica, whether this one answers.
+        """Return whether a node runs and, if it has a replica, whether its replica answers.
 
-        Real looks at nodes alone; the evaluating node counts as running.
+        The real variant looks at nodes only; the replica of the evaluating node always answers.
         """
         for node in self.nodes:
             if node.name == name:

@@ -1,10 +1,10 @@
-"""Queues, nodes and replicas, from the answers of a broker's management API and its tools.
+"""Reading queues, nodes and replicas from the answers of a broker's management API and its tools.
 
-An answer that is not whole says nothing: `HalfAnswer`, and the caller changes nothing.  One
-queue that cannot be understood has a problem in words; the others go on.
+A malformed answer raises `HalfAnswer`, and the caller changes nothing.  A single queue that cannot
+be understood gets a problem in words, and the others are read.
 
 Source: RabbitMQ 3.10, `/api/nodes`, `/api/queues`, `quorum_status` and `stream_status` with
-`--formatter json`, as seen; of 4.x the two columns that are called otherwise or new, as read.
+`--formatter json`, as seen; the two columns that are new or renamed in 4.x, as read.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ KINDS = {"quorum": Kind.QUORUM, "stream": Kind.STREAM}
 
 
 class HalfAnswer(PeerError):
-    """The broker answered, and the answer is malformed."""
+    """The broker's answer is malformed or incomplete."""
 
 
 @frozen(order=True, cache_hash=True)
 class Key:
-    """A queue, among all of a broker."""
+    """The name of a queue, unique in a broker."""
 
     vhost: str
     name: str
@@ -43,9 +43,9 @@ class Key:
 
 @frozen
 class Facts:
-    """One look at the broker.  `problems`: queues that were not understood, and why.
+    """The facts from one look at the broker.  `problems`: queues that were not understood, and why.
 
-    `doubted`: queues whose list of members lacks their leader: it was not written.
+    `doubted`: queues whose list of members lacks their leader, so the list must be wrong.
     """
 
     nodes: tuple[Node, ...]
@@ -56,9 +56,9 @@ class Facts:
 
 @frozen
 class Replica:
-    """One replica.  `at`: how far its log goes; `leads`: leader, or writer of a stream.
+    """One replica.  `at`: the end of its log; `leads`: it is the leader, or a stream's writer.
 
-    `votes`: false while it is still to be promoted (from 4.0 on; before, every replica votes).
+    `votes`: false until it is promoted (from 4.0 on; before, every replica votes).
     """
 
     node: str
@@ -70,7 +70,10 @@ class Replica:
 
 
 def facts_of(nodes: Any, queues: Any, target: int | None, zones: Mapping[str, str]) -> Facts:
-    """Return the facts from `/api/nodes` and `/api/queues`; `target`: of the configuration."""
+    """Return the facts in the answers of `/api/nodes` and `/api/queues`.
+
+    `target`: of the configuration.  `zones`: of nodes, by name.
+    """
     known: dict[Key, Queue] = {}
     problems: dict[Key, str] = {}
     doubted: set[Key] = set()
@@ -153,9 +156,9 @@ def replicas_of(kind: Kind, answer: Any) -> tuple[Replica, ...]:
 
 
 def caught_up(replicas: tuple[Replica, ...]) -> frozenset[str]:
-    """Return the nodes that hold all that the leader has committed, and votes.
+    """Return the nodes whose replica votes and holds all that the leader has committed.
 
-    None where no leader answers.
+    No node if no leader answers.
     """
     leader = next((one for one in replicas if one.leads and one.answers), None)
     if leader is None:
@@ -179,7 +182,7 @@ def _text(one: Mapping[str, Any], name: str, where: str) -> str:
 
 
 def _names(one: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
-    """Return a list of nodes; None where it is not there, as before statistics are collected."""
+    """Return a list of nodes, None without one, as before the broker has collected statistics."""
     found = one.get(name)
     if not isinstance(found, list) or not all(isinstance(node, str) and node for node in found):
         return None

@@ -1,7 +1,7 @@
-"""One evaluation of one queue, as decision tables: the seed's, the shipped broker's, ours.
+"""Decision tables for one evaluation of one queue: the seed's, the shipped broker's and ours.
 
-N are all nodes that matter, the evaluating one is `me`: nodes of the cluster, and those that
-have a replica and are no longer in it.
+N is the set of all nodes that matter: nodes of the cluster, and nodes that have a replica but have
+left the cluster.  `me` is the evaluating node.
 
 Source: reconciliation, Q1 to Q4; the real table as read from the code that shipped.
 """
@@ -30,12 +30,11 @@ class Action(Enum):
 class Spot:
     """One node, and the replica on it if it has one.
 
-    `in_cluster`: of the cluster now.  `lost`: its replica no longer counts.  `takes`:
-    it may be given a replica.  `stays`: its replica could not be removed.  Of the evaluating node
-    only: `knows_nodes`, `knows_members`, `leads`, `has_leader`, `drained`, `removes`, `changing`,
-    `fails` (the shipped code does, at this target), `has_majority`,
-    `survives_less` (fewer failures than as many running replicas as the target would), `is_odd`
-    (the number of replicas), `target`.
+    `in_cluster`: it is in the cluster now.  `lost`: its replica counts no more.  `takes`: it may
+    get a replica.  `stays`: its replica could not be removed.  Read of the evaluating node only:
+    `knows_nodes`, `knows_members`, `leads`, `has_leader`, `drained`, `removes`, `changing`,
+    `has_majority`, `target`; `fails`: the shipped code crashes at this target; `survives_less`:
+    fewer failures are survived than the target promises; `is_odd`: the number of replicas is odd.
     """
 
     name: str
@@ -79,11 +78,11 @@ _REMOVES = _here("replicas that count no more are dropped", removes=True)
 _SURVIVES_LESS = _here("fewer failures are survived than the target promises", survives_less=True)
 _IS_ODD = _here("the number of replicas is odd", is_odd=True)
 _HELPS = ~(_IS_ODD & DROPPED.fewer_than(2))
-"""Without one dead member an even number needs one vote less; an odd number without two."""
+"""Dropping one dead member lowers the majority of an even number; an odd number needs two."""
 _WOULD_BE_EVEN = _IS_ODD & CANDIDATES.fewer_than(2)
 _CANNOT_DROP = ~LOST.is_empty & (~_REMOVES | DROPPED.is_empty)
 
-# -- cases that several tables have ----------------------------------------------------------------
+# -- cases of several tables -----------------------------------------------------------------------
 
 _KNOWS_ENOUGH = (
     Case(
@@ -128,7 +127,7 @@ REAL = _table(
     Case("Q4", "a member is down", ~M.every(running=True), Action.NOTHING),
     Case("Q3", "one more", ALWAYS, Action.ADD),
 )
-"""The broker that shipped: only leaving the cluster counts as a loss, sizes stay odd."""
+"""The shipped broker: a replica is lost only when its node leaves the cluster; sizes stay odd."""
 
 SEED = _table(
     Variant.SEED,
@@ -141,7 +140,7 @@ SEED = _table(
     _AWAY_NOT_FOR_LONG,
     _ENOUGH,
 )
-"""The design: one that is away for the failure interval is replaced; more than enough is fine."""
+"""The design: a replica that is away for the failure interval is replaced; a surplus may stay."""
 
 OURS = _table(
     Variant.OURS,
@@ -180,11 +179,11 @@ OURS = _table(
     _AWAY_NOT_FOR_LONG,
     _ENOUGH,
 )
-"""The design, with one change at a time: the next only when the last is done and caught up.
+"""The design, with one change at a time: the next begins when the last has ended and caught up.
 
 A dead member that is still listed counts towards the majority.  Of a, b and c, c dies and d is
-added: three of four run, and one failure more leaves two of four.  So a lost member is dropped
-where without it more failures are survived; where it cannot be, the number becomes odd.
+added: three of four run, and one more failure leaves two of four.  Therefore a lost member is
+dropped if the queue then survives more failures; if it cannot be dropped, the number is made odd.
 """
 
 TABLES = {Variant.SEED: SEED, Variant.REAL: REAL, Variant.OURS: OURS}

@@ -1,4 +1,4 @@
-"""Q1: how many replicas a queue must have, and the source of that number.
+"""How many replicas a queue must have, and the source of that number.
 
 Source: reconciliation, Q1.
 """
@@ -15,9 +15,10 @@ from joinproto.reconcile.queue import Target, Variant
 
 RULE = "Q1"
 ANY = 1_000_000
-"""The shipped broker's reading of a queue's argument, which is the same for any value: the argument
-is compared as a pair with its type, and in the order of terms of the broker's language any pair is
-larger than any number.  Looked at in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 17307, 17310).
+"""What the shipped broker makes of a queue's argument, whatever its value.
+
+The broker compares the argument as a pair with its type, and in the order of terms of its language
+any pair is larger than any number.  Seen in 3.13.7, 4.2.9 and 4.3.5 (rabbitmq-server 17307, 17310).
 """
 
 
@@ -34,8 +35,9 @@ class Wanted:
 def wanted(target: Target, variant: Variant) -> Wanted:
     """Return how many replicas this variant keeps.
 
-    The seed and ours: the most specific source decides (argument, then policy, then configuration;
-    of two policies the larger).  Real: the largest of all, as which an argument always counts.
+    In the seed and ours the most specific source decides: the argument, then the policies, of which
+    the larger counts, then the configuration.  In the real variant the largest number decides, and
+    an argument counts as the largest.
     """
     policies = {"policy": target.policy, "operator policy": target.operator_policy}
     levels = (

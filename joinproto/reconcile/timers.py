@@ -1,9 +1,9 @@
-"""Q2: when evaluations happen.  A state machine over times; the host has the clock.
+"""When evaluations (looks) happen, as a state machine over times; the host has the clock.
 
-Seed: each queue looks for itself, once in each interval, at a time of its own within it.
-Real: one timer a node; an event arms it again, so events that keep coming put it off for ever,
-and one that is handled after the timer has fired, but before its message is read, leaves two
-timers.  Ours: as the seed, and an event brings the next look forward, never back.
+Seed: each queue is looked at once in each interval, at its own time within the interval.
+Real: each node has one timer, and an event arms it again.  Therefore events that keep coming delay
+it for ever, and an event that is handled after the timer has fired, but before its message is read,
+leaves two timers.  Ours: as the seed, but an event may bring the next look forward.
 
 Source: reconciliation, Q2 and Q5; the real machine as read from the code that shipped.
 """
@@ -50,7 +50,7 @@ class Timers:
     trigger_interval: Annotated[float, AtLeast(0), "seconds from an event to a look"] = 10.0
 
     def between(self, variant: Variant) -> float:
-        """Return the seconds between two looks at a queue where nothing must be done."""
+        """Return the seconds between two looks at a queue for which nothing must be done."""
         return (
             self.interval
             if self.interval is not None
@@ -113,7 +113,7 @@ CLOCK = StateMachine(
         Arrow("look", (Armed.RESTING, Armed.ALERT), LOOKED),
     ),
 )
-"""An event while one is alert changes nothing; its effect on the time depends on the variant."""
+"""An event while a clock is alert leaves the phase; `Clock.hear` decides what the timers do."""
 
 HEARD_BY = {
     Variant.SEED: frozenset[Happens](),
@@ -121,17 +121,17 @@ HEARD_BY = {
     - {Happens.NODE_DRAINED, Happens.NODE_UNDRAINED, Happens.MEMBER_LEFT},
     Variant.OURS: frozenset(Happens),
 }
-"""The events that each variant listens to: the seed looks periodically, real hears nothing of
-maintenance.
+"""The events that each variant listens to: the seed to none, and the shipped broker neither to
+maintenance nor to a node that leaves.
 """
 
 
 @frozen(kw_only=True)
 class Clock:
-    """One machine: a node's in the real variant, a queue's in the others.
+    """A clock: of a node in the real variant, of a queue in the others.
 
-    `looks_at`: the times of the timers that are armed, in seconds; the real variant may have
-    more than one.
+    `looks_at`: the times, in seconds, at which the armed timers fire; the real variant may have
+    more than one timer.
     """
 
     variant: Variant
@@ -150,7 +150,7 @@ class Clock:
         return f"{self.phase.value}, timer at {times}" if times else self.phase.value
 
     def start(self, now: float) -> Clock:
-        """Return the machine switched on, or off for good."""
+        """Return the clock after its start, which stays off if it is not enabled."""
         clock = self._step("start", Tick(enabled=self.pace.enabled))
         if clock.phase is Armed.OFF:
             return clock
@@ -159,9 +159,9 @@ class Clock:
         return evolve(clock, looks_at=(now + first,))
 
     def hear(self, what: Happens, now: float) -> Clock:
-        """Return the machine after an event, handled at `now`.
+        """Return the clock after an event that is handled at `now`.
 
-        Real: a timer whose time has come fires all the same, and another is armed.
+        In the real variant, a timer whose time has come fires nevertheless, and another is armed.
         """
         if self.phase is Armed.OFF or what not in HEARD_BY[self.variant]:
             return self
@@ -173,14 +173,17 @@ class Clock:
         return evolve(clock, looks_at=(min(soon, *self.looks_at),))
 
     def looked(self, now: float, *, changed: bool) -> Clock:
-        """Return the machine after the look that was due; `changed`: it did or lacked something."""
+        """Return the clock after the due look.
+
+        `changed`: the look changed something, or lacked a fact.
+        """
         clock = self._step("look", Tick(changed=changed))
         rest = sorted(self.looks_at)[1:]
         pause = self.pace.trigger_interval if changed else self.pace.between(self.variant)
         return evolve(clock, looks_at=(*rest, now + pause))
 
     def idle(self, until: float) -> Clock:
-        """Return the machine after all looks before `until`, each of which found nothing."""
+        """Return the clock after all looks before `until`, each of which found nothing to do."""
         between = self.pace.between(self.variant)
         if self.next is None or self.next >= until or between <= 0:
             return self
@@ -202,7 +205,7 @@ class _Model:
 
 @frozen(kw_only=True)
 class Event:
-    """Something that happens at a time; the machine may be busy and handle it later."""
+    """An event at a time; a busy clock may handle it later."""
 
     at: Annotated[float, AtLeast(0), "seconds from the start"]
     what: Annotated[Happens, "what happens"]
@@ -230,7 +233,7 @@ def looks(
 ) -> list[Look]:
     """Return the evaluations up to `until`, in seconds.
 
-    For each time in `changes` the first look from then on changes something.
+    `changes`: for each of these times, the first look from then on changes something.
     """
     clock = Clock(variant=variant, pace=pace, queue=queue).start(0.0)
     coming = sorted(events, key=lambda one: one.at)
@@ -257,5 +260,5 @@ def looks(
 
 
 def _share(queue: str) -> float:
-    """Return the part of the interval after which this queue looks first: from 0 to 1, fixed."""
+    """Return after which part of the interval, from 0 to 1, the queue's first look happens."""
     return int.from_bytes(hashlib.blake2b(queue.encode(), digest_size=8).digest()) / 2**64
