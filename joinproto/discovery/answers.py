@@ -10,7 +10,7 @@ from attrs import frozen
 
 @frozen
 class Listed:
-    """All nodes that the backend knows, in its order; none is an answer, too."""
+    """All nodes that the backend knows, in its order; an empty list is an answer, too."""
 
     nodes: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""A flow played with answers that are given: its requests, and its result.
+"""Playing a flow with given answers: its requests, and its result.
 
 Source: discovery, D1.
 """
@@ -75,7 +75,7 @@ class _Unanswered(Exception):
 
 @define
 class RecordedPorts:
-    """Ports that record requests, and give prepared answers; `left`: of the answers."""
+    """Ports that record requests, and give prepared answers; `left`: those not given yet."""
 
     left: list[Any]
     asked: list[Any] = field(factory=list)
@@ -102,7 +102,7 @@ class RecordedPorts:
 def played_with(flow: Flow[R], answers: Sequence[object]) -> tuple[R | None, RecordedPorts]:
     """Return a flow's result (None if it needs one more answer), and its requests.
 
-    Raises `DoesNotFit` for an answer too many.
+    Raises `DoesNotFit` if there are more answers than requests.
     """
     given = RecordedPorts([*answers])
     try:
@@ -118,7 +118,7 @@ def played_with(flow: Flow[R], answers: Sequence[object]) -> tuple[R | None, Rec
 
 
 def played(flow: Flow[R], answers: tuple[Served, ...], rule: str) -> Exchanged:
-    """Return a flow's requests and result; raises `DoesNotFit` for an answer too many."""
+    """Return a flow's requests and result; raises `DoesNotFit` as `played_with`."""
     result, given = played_with(flow, answers)
     return _told(result, given.asked, given.waits, rule)
 

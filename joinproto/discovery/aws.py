@@ -1,7 +1,7 @@
-"""AWS: the instances of its own autoscaling group, or those with tags.
+"""AWS: the instances of this instance's autoscaling group, or those with some tags.
 
-Real: no tags, an own instance in no group, or a listing by tags that fails are all an empty
-list.  Ours: each of them is an error, and all pages of instances are read.
+Real: without tags, for an instance in no group, or after a listing by tags that fails, the list is
+empty.  Ours: each of these is an error, and all pages of instances are read.
 
 Source: AWS requests of the peer discovery plugin; discovery, D1.
 """
@@ -58,12 +58,12 @@ AGAIN = frozenset(
         "TooManyRequestsException",
     }
 )
-"""Codes of errors after which a request is tried again."""
+"""The error codes after which a request is tried again."""
 
 
 @frozen(kw_only=True)
 class Endpoint:
-    """Another address for all services, as AWS_ENDPOINT_URL gives one."""
+    """An address for all services in place of AWS's own, as AWS_ENDPOINT_URL has it."""
 
     scheme: Annotated[Scheme, "http or https"]
     host: Annotated[str, "the server"]
@@ -85,7 +85,7 @@ class Aws:
 
     @property
     def states(self) -> tuple[str, ...] | None:
-        """The states to list; unknown ones are ignored."""
+        """Return the states to list without unknown ones, None for no filter."""
         if self.ec2_instance_states is None:
             return None
         return tuple(one for one in self.ec2_instance_states if one in KNOWN_STATES)
@@ -113,7 +113,7 @@ def groups(about: Aws, token: str | None = None) -> Request:
 def instances(about: Aws, ids: tuple[str, ...] = (), token: str | None = None) -> Request:
     """Return the request for instances: these, and those with the tags and states."""
     pairs = {"Action": "DescribeInstances", "Version": "2015-10-01"}
-    for one in ids:  # their number counts on from the two arguments before
+    for one in ids:  # their numbers begin at 3, after the two arguments above
         pairs[f"InstanceId.{len(pairs) + 1}"] = one
     for at, (name, value) in enumerate(about.instance_tags.items(), 1):
         pairs[f"Filter.{at}.Name"] = f"tag:{name}"
@@ -128,7 +128,7 @@ def instances(about: Aws, ids: tuple[str, ...] = (), token: str | None = None) -
 
 @frozen(kw_only=True)
 class Names(BackendSettings):
-    """The names of the nodes of instances."""
+    """How the nodes on instances are named."""
 
     long_names: Annotated[bool, "whether names keep their dots"] = False
     hostname_paths: Annotated[
@@ -153,7 +153,10 @@ class Names(BackendSettings):
 
 @frozen
 class AwsBackend(Backend):
-    """The backend of AWS.  `keys`: None means those of the instance's role."""
+    """The backend of AWS.  `keys`: None means those of the instance's role.
+
+    `region`: None means that of the instance's zone.
+    """
 
     about: Aws
     names: Names
@@ -205,7 +208,7 @@ class AwsBackend(Backend):
         real = about.variant is Variant.REAL
         ask = partial(instances, about, ids)
         pages = yield from self._pages(ask, signing, "ec2", first_only=real)
-        # Ours: a server that does not filter is not believed.
+        # Ours filters the answer again, in case the server did not.
         states, own = (None, None) if real else (about.states, ids or None)
         return tuple(one for page in pages for one in hosts(page, self.names.paths, states, own))
 
@@ -217,7 +220,7 @@ class AwsBackend(Backend):
         *,
         first_only: bool = False,
     ) -> Flow[list[str]]:
-        """Return all pages of an answer; `ask`: the request for the page with this token."""
+        """Return all pages of an answer.  `ask`: returns the request for a page by its token."""
         pages: list[str] = []
         token: str | None = None
         for _ in range(PAGES_MAX):

@@ -1,4 +1,4 @@
-"""The XML answers of AWS: groups, instances, and the host names that a path leads to.
+"""Reading the XML answers of AWS: groups, instances, and the host names at a path.
 
 Source: answers of DescribeAutoScalingInstances 2011-01-01 and DescribeInstances 2015-10-01; host
 name paths of the peer discovery plugin.
@@ -16,7 +16,7 @@ HostPath: TypeAlias = tuple[str, ...]
 
 
 def tree_of(text: str) -> Element:
-    """Return the root, without namespaces; raises `Refused` for any other answer."""
+    """Return the root, with tags without namespaces; raises `Refused` if it is not XML."""
     if "<!DOCTYPE" in text:
         raise Refused("the answer of AWS: it declares a document type, as AWS never does")
     try:
@@ -36,7 +36,7 @@ def _root(text: str, name: str) -> Element:
 
 
 def error_code(text: str) -> str | None:
-    """Return the code of an error, None where there is none."""
+    """Return the error code in an answer, None without one."""
     try:
         return tree_of(text).findtext(".//Code") if text else None
     except Refused:
@@ -44,7 +44,7 @@ def error_code(text: str) -> str | None:
 
 
 def next_page(page: str) -> str | None:
-    """Return the token that asks for the next page, None if there is none."""
+    """Return the token of the next page, None after the last page."""
     root = tree_of(page)
     of_groups = root.findtext("DescribeAutoScalingInstancesResult/NextToken")
     return root.findtext("nextToken") or of_groups or None
@@ -89,7 +89,10 @@ def hosts(
     states: Sequence[str] | None = None,
     ids: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return the host names, each once in its reservation; `states`, `ids`: of those alone."""
+    """Return the host names, each once in its reservation.
+
+    `states`, `ids`: count only instances in these states, and with these ids; None: all.
+    """
     root = _root(page, "DescribeInstancesResponse")
     reservations = root.find("reservationSet")
     if reservations is None:
@@ -110,7 +113,7 @@ def hosts(
 
 
 def _walk(instance: Element, path: HostPath) -> str | None:
-    """Return the text that a path leads to; None if it leads nowhere."""
+    """Return the text at a path in an instance, None if there is no text."""
     at: Element | None = instance
     items: list[Element] | None = None
     for step in path:

@@ -21,9 +21,7 @@ FALLBACK = "us-east-1"
 
 @frozen(kw_only=True)
 class Metadata:
-    """The address of the metadata service; `prefer_imdsv2`: use a token, if the service gives
-    one.
-    """
+    """The metadata service's address; `prefer_imdsv2`: use a token if the service gives one."""
 
     host: Annotated[str, "the service"] = IPV4
     port: Annotated[int, AtLeast(1), "its port"] = 80
@@ -49,7 +47,7 @@ def _read(about: Metadata, path: str) -> Flow[str]:
             got = yield from asked(about.request("PUT", "api/token", (ttl,)))
             headers = (Header("X-aws-ec2-metadata-token", got.body.strip()),)
         except Refused:
-            pass  # version 1 has no tokens; where none answers, the next request fails, too
+            pass  # version 1 has no tokens; if no service answers, the next request fails, too
     got = yield from asked(about.request("GET", f"meta-data/{path}", headers))
     text = got.body.strip()
     if not text or "<" in text:
@@ -58,12 +56,12 @@ def _read(about: Metadata, path: str) -> Flow[str]:
 
 
 def instance_id(about: Metadata) -> Flow[str]:
-    """Return its own instance's id."""
+    """Return this instance's id."""
     return _read(about, "instance-id")
 
 
 def zone(about: Metadata) -> Flow[str | None]:
-    """Return its own availability zone; None where it is not said."""
+    """Return this instance's availability zone, None if the service does not tell it."""
     try:
         return (yield from _read(about, "placement/availability-zone"))
     except Refused:
@@ -99,7 +97,7 @@ _ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-[0-9]+).*")
 
 
 def region(about: RegionFacts) -> tuple[str, str]:
-    """Return the region, and which source says it; raises `Refused` where no source does (ours)."""
+    """Return the region and its source; raises `Refused` if there is no source (ours)."""
     for value, who in (
         (about.configured, "the setting"),
         (about.environment, "AWS_DEFAULT_REGION"),

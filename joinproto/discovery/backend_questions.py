@@ -204,7 +204,7 @@ FLOWS = {
     "unregister": (methodcaller("unregister"), "D2"),
     "lock": (methodcaller("lock"), "D3"),
 }
-"""By the last part of the question's name: the operation of the backend, and the rule."""
+"""The backend's operation and the rule, by the last part of the question's name."""
 ABOUT = {
     "register": "The request that writes the node's record.",
     "list": "The request for the records, and the nodes that they list.",

@@ -1,6 +1,6 @@
 """One round of the boot of a blank node, as decision tables: 3.7 to 3.12, since 3.13, and ours.
 
-P are all nodes that matter: the booting one, `me`, and those that the backend named.
+P is the set of all nodes that matter: the booting node, `me`, and those that the backend named.
 
 Source: discovery, D3; the two shipped tables as read from the code that shipped.
 """
@@ -18,8 +18,9 @@ from joinproto.machine.terms import ALWAYS, Members
 
 
 class Rules(Enum):
-    """The variant of the rules: 3.7 to 3.12, as the guide describes them; 3.13 and later, as
-    shipped; ours.
+    """The variant of the rules.
+
+    SEED: 3.7 to 3.12, as the guide describes them; REAL: 3.13 and later, as shipped.
     """
 
     SEED = "seed"
@@ -39,20 +40,20 @@ class Step(Enum):
     JOIN = "join"
     RETRY = "retry"  # the next round, after the interval
     CRASH = "crash"
-    WAIT = "wait"  # the next round, and it names those that it waits for; without end
-    REFUSE = "refuse"  # it ends, and names the fault
-    FOUND = "found"  # it proposes a cluster, and a majority of those expected must vote for it
+    WAIT = "wait"  # the next round, without end; the node names those that it waits for
+    REFUSE = "refuse"  # the node ends, and names the fault
+    FOUND = "found"  # the node proposes a cluster; a majority of the expected must vote for it
 
 
 @frozen(kw_only=True)
 class Peer:
-    """One node.  `seen`: it answers.  `first`: the rules' choice among those that do.
+    """One node.  `seen`: it answers.  `first`: the node that the rules choose among these.
 
-    `ready`: not known to be still booting.  `in_cluster`: it has a database.  Of the booting
-    node only: `failed`, `selects` (the backend named one node, not a list), `only_me` (is listed),
-    `wants_two` (a cluster of more than one is meant), `last` (no try is left), `expected` and
-    `majority` (of the members that are expected), `too_many` (more are listed than expected,
-    counting this node), `locked`.
+    `ready`: it is not known to be still booting.  `in_cluster`: it has a database.  Read of the
+    booting node only: `failed`: the backend failed; `selects`: the backend named one node, not a
+    list; `only_me`: only this node is listed; `wants_two`: a cluster of two or more is wanted;
+    `last`: no try is left; `expected`, `majority`: numbers of members; `too_many`: more nodes are
+    known, this one included, than expected; `locked`: the lock is held, or not needed.
     """
 
     name: str
@@ -100,7 +101,7 @@ SEED = Table(
         Case("D3", "no node answers", ALWAYS, Step.RETRY),
     ),
 )
-"""Until 3.12: the first listed node that answers and has its tables; errors end the node."""
+"""Until 3.12: join the first listed node that answers and has its tables; errors end the node."""
 
 REAL = Table(
     "discovery-real",
@@ -122,7 +123,8 @@ REAL = Table(
         Case("D3", "the first one", ALWAYS, Step.JOIN),
     ),
 )
-"""Since 3.13: all sort alike, and the first of those that answer is joined, or stands alone."""
+"""Since 3.13: all nodes sort in one order.  The first of those that answer stands alone, and the
+others join it."""
 
 OURS = Table(
     "discovery-ours",
@@ -136,7 +138,7 @@ OURS = Table(
         Case("D3", "a majority answers", ALWAYS, Step.FOUND),
     ),
 )
-"""Ours: no node stands alone; a majority of those expected found the cluster by their votes."""
+"""Ours: no node stands alone; a majority of the expected members found the cluster by votes."""
 
 TABLES = {Rules.SEED: SEED, Rules.REAL: REAL, Rules.OURS: OURS}
 SETS = (PEERS, LISTED, SEEN, OTHERS, FIRST, ANSWERING, LIVING)

@@ -1,6 +1,6 @@
-"""The backend that a file chooses, with its settings, secrets included.
+"""The backend that a file chooses, with its settings, including secrets.
 
-The backend's own variant reports settings that the release ignores or drops on the way to its
+The backend's real variant ignores the settings that the release ignores or does not pass to its
 client.  Source: discovery, D1 and D6.
 """
 
@@ -51,9 +51,9 @@ class Chosen:
         return self.about.get(name)
 
     def labelled(self, name: str) -> dict[str, Any]:
-        """Return the values below a key by their labels, numeric ones in numeric order.
+        """Return the values below a key by their labels, numeric labels first and in their order.
 
-        The environment has all in one variable, and wins over the file.
+        One variable of the environment has all of them, and wins over the file.
         """
         below = self.about.below(name)
         labels = {key.removeprefix(f"{name}."): one for key, one in below.items()}
@@ -79,22 +79,20 @@ class Chosen:
 
     @property
     def k8s_tls(self) -> Mapping[str, str]:
-        """Return those of Kubernetes, whose authority has a key of its own."""
+        """Return the TLS settings of Kubernetes, whose certificate authority has its own key."""
         is_https = self.get("k8s.scheme") == "https"
         usual = {"cacertfile": str(self.get("k8s.cert_path"))} if is_https else {}
         return usual | dict(self.tls("k8s.tls"))
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Return the configured nodes; a release adds the node itself where its rule says so."""
+        """Return the configured nodes; some releases add the node itself."""
         nodes = tuple(self.labelled("classic_config.nodes").values())
         is_real = self.variant is Variant.REAL and does(self.given.release, "ADDS_ITSELF")
         return (self.node, *nodes) if is_real and self.node not in nodes else nodes
 
     def _settings(self, kind: Callable[..., T], prefix: str, *names: str, **more: Any) -> T:
-        """Return the settings of a backend: these names below a prefix, and the other known
-        facts.
-        """
+        """Return the settings of a backend: these names below a prefix, and the facts in `more`."""
         read = {name: self.get(f"{prefix}.{name}") for name in names}
         return kind(variant=self.variant, node=self.node, **read, **more)
 
@@ -104,7 +102,7 @@ class Chosen:
 
     @property
     def is_pods(self) -> bool:
-        """Whether the release knows pods by their names, and asks no server."""
+        """Return whether the release computes pods from their names, and asks no server."""
         return does(self.given.release, "PODS")
 
     @property
@@ -199,7 +197,10 @@ class Chosen:
 
 
 def _of_variable(name: str, value: Any) -> dict[str, Any]:
-    """Return the value of one variable: a JSON object, words separated by commas, or a list."""
+    """Return the labelled values of a variable: a JSON object, or words separated by commas.
+
+    Raises `UsageProblem` for a malformed object.
+    """
     if not isinstance(value, str):
         return {"1": value}
     if not value.lstrip().startswith("{"):
@@ -244,7 +245,7 @@ def chosen(
 
 
 def require_start(text: str | bytes, given: LintInput) -> None:
-    """Raise `UsageProblem` for a file with which no boot comes to its end."""
+    """Raise `UsageProblem` for a file with which the node does not start."""
     linted = lint(text, given)
     if not linted.starts:
         raise _refused(linted)

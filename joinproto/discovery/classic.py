@@ -1,11 +1,11 @@
-"""The older form of the configuration, in Erlang terms, as lines with the keys of rabbitmq.conf.
+"""Reading the older form of the configuration, in Erlang terms, as lines of rabbitmq.conf.
 
     [{rabbit, [{cluster_formation, [{peer_discovery_backend, rabbit_peer_discovery_consul},
                                     {peer_discovery_consul, [{consul_host, "consul.example"}]}]}]}].
 
-`advanced.config` has this form, too.  No schema looks at it: a name that the code does not read is
-not refused, and a value reaches the code as it stands.  The names that the code reads are those
-that the schema of rabbitmq.conf translates its keys to.
+`advanced.config` has this form, too.  No schema checks it: a name that the code does not read is
+not refused, and a value reaches the code as it is written.  The code reads the names to which the
+schema of rabbitmq.conf translates its keys.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from joinproto.errors import nearest
 
 APPLICATION = "rabbit"
 ALONE = {"lock_acquisition_failure_mode"}
-"""Names that the code reads, and that rabbitmq.conf has no key for."""
+"""Names that the code reads and for which rabbitmq.conf has no key."""
 _BLANK = re.compile(rb"(?:\s|%[^\n]*(?:\n|$))*")
 
 
 def _names() -> dict[str, Setting]:
-    """Return the settings by the names that the code reads, without the application's."""
+    """Return the settings by the names that the code reads, without the application's name."""
     found = {one.term.removeprefix(f"{APPLICATION}."): one for one in SETTINGS}
-    # The schema writes this one under two names, and the code reads the second.
+    # The schema writes this setting under two names, and the code reads the second.
     one = found.pop(f"{PREFIX}.peer_discovery_consul.include_nodes_with_warnings")
     return found | {f"{PREFIX}.peer_discovery_consul.consul_include_nodes_with_warnings": one}
 
@@ -98,7 +98,7 @@ def _of_rabbit(settings: Term) -> Iterator[Line]:
 
 
 def _below(path: str, value: Term, line: int) -> Iterator[Line]:
-    """Yield the entries at a name and below it."""
+    """Yield the settings at a name and below it."""
     name = path.removeprefix(f"{PREFIX}.")
     setting = NAMES.get(path)
     pairs = list(_pairs(value))
@@ -117,7 +117,7 @@ def _below(path: str, value: Term, line: int) -> Iterator[Line]:
     elif name not in ALONE and path != PREFIX:
         backend, _, last = name.removeprefix("peer_discovery_").rpartition(".")
         short = f"{backend}." * bool(backend) + last.removeprefix(f"{backend}_")
-        # A name that would be right in rabbitmq.conf is none here, so it is told as it stands.
+        # A key of rabbitmq.conf is not a name here, so it is reported as it is written.
         known = setting_of((PREFIX, *short.split("."))) is not None
         yield _line(line, path if known else f"{PREFIX}.{short}", _text(value))
 
@@ -144,7 +144,7 @@ def _text(term: Term) -> str:
 
 
 def nearest_term(key: str) -> str | None:
-    """Return the name that the code reads in place of one that it does not; None if none is near.
+    """Return the nearest name that the code reads, None if none is near.
 
     Lists of backends are `peer_discovery_NAME`, and most of their members `NAME_MEMBER`.
     """

@@ -1,6 +1,6 @@
-"""Cleanup of members that are not seen, as decision tables: shipped, and ours.
+"""Cleanup of members that are not seen, as decision tables: the shipped table, and ours.
 
-Source: discovery, D4; the shipped one as read from the code that shipped.
+Source: discovery, D4; the shipped table as read from the code that shipped.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class Action(Enum):
 
 @frozen(kw_only=True)
 class Spot:
-    """A member.  Of the checking node only: `failed`, `selects`, `warns`, `has_majority`,
-    `breaks` (the release breaks on a backend that answers with one node), `skips` (the release
-    leaves the check where the backend failed).
+    """A member.  `gone`: it has been away for long enough.
+
+    Read of the checking node only: `failed`, `selects`, `warns`, `has_majority`; `breaks`: the
+    release crashes because the backend names one node; `skips`: it skips the check on a failure.
     """
 
     name: str
@@ -69,7 +70,7 @@ REAL = Table(
         Case("D4", "removed", ALWAYS, Action.REMOVE),
     ),
 )
-"""A node that is neither seen nor listed goes; a failed backend lists no node, up to 4.1."""
+"""A node that is neither seen nor listed is removed; up to 4.1, a failed backend lists no node."""
 
 OURS = Table(
     "discovery-cleanup-ours",
@@ -85,7 +86,7 @@ OURS = Table(
         Case("D4", "removed", ALWAYS, Action.REMOVE),
     ),
 )
-"""No node goes on an error, by one node's name, beyond what a majority allows, or at once."""
+"""No node is removed on an error, by a single name, without a majority, or at once."""
 
 WHY = {
     "all are seen": "every member answers",
@@ -106,8 +107,10 @@ SETS = (SPOTS, UNSEEN, CANDIDATES, GONE)
 
 @frozen(kw_only=True)
 class Check:
-    """One check by one member.  `unseen`: which of `members` do not answer, and for how many
-    seconds.  `patience`: ours, how long one must be away.
+    """One check by one member.
+
+    `unseen`: the members that do not answer, with the seconds since they last did.  `patience`:
+    ours, the seconds for which a node must be away.
     """
 
     members: tuple[str, ...]
@@ -140,7 +143,7 @@ def check(about: Check, whose: str) -> CleanupResult:
         return CleanupResult(action, case, ())
     group = CANDIDATES if not is_ours else GONE if action is Action.REMOVE else UNSEEN
     nodes = tuple(spots[at].name for at in members_of(group, spots, 0))
-    # Ours: one at a time, so that each time a majority of all that are left is seen.
+    # Ours removes one node at a time, so that each time a majority of those left is seen.
     return CleanupResult(action, case, nodes[:1] if is_ours and action is Action.REMOVE else nodes)
 
 

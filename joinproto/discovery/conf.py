@@ -1,7 +1,7 @@
-"""`rabbitmq.conf` as lines: keys, values, and lines that are no settings.
+"""Reading the lines of `rabbitmq.conf`: keys, values, and lines that are not settings.
 
-The format is cuttlefish's: `key = value`, `#` begins a comment, a value in single quotes may hold
-one, a part of a key may hold a dot as `\\.`.  Nothing is known of keys here.
+The format is cuttlefish's: `key = value`; `#` begins a comment, except in a value in single quotes;
+a part of a key may contain a dot, written `\\.`.  This module does not know which keys exist.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _INCLUDE = re.compile(r"[ \t]*include[ \t]+(\S+)[ \t]*(?:#.*)?")
 
 @frozen
 class Line:
-    """One setting.  `number`: of its line, from 1.  `parts`: of its key, dots in them whole.
+    """One setting.  `number`: of its line, from 1.  `parts`: of its key, with `\\.` read as a dot.
 
-    `is_term`: it stands in Erlang terms, which no schema looks at.
+    `is_term`: the setting is in Erlang terms, which no schema checks.
     """
 
     number: int
@@ -46,7 +46,7 @@ class NotRead:
 
 
 def read(raw: bytes) -> tuple[list[Line], list[NotRead]]:
-    """Return the settings in their order, and the lines that are none of them."""
+    """Return the settings in their order, and the lines that are not settings."""
     lines: list[Line] = []
     wrong: list[NotRead] = []
     for number, found in enumerate(raw.splitlines(), start=1):

@@ -1,4 +1,4 @@
-"""A configuration from any source: values by key, and facts derived from them.
+"""A configuration from file and environment: values by key, and facts derived from them.
 
 Source: discovery, D6.
 """
@@ -25,20 +25,20 @@ ROOMS = {
     values.CONSUL: "consul",
     values.ETCD: "etcd",
 }
-"""First parts of the keys of each backend."""
+"""The first part of the keys of each backend."""
 PLUGINS = (values.AWS, values.K8S, values.CONSUL, values.ETCD)
 
 
 def variable(environment: Mapping[str, str], name: str) -> str | None:
-    """Return a variable of the node, with or without RABBITMQ_ before it."""
+    """Return a variable of the node's environment, which may have the prefix RABBITMQ_."""
     return environment.get(f"RABBITMQ_{name}", environment.get(name)) if name else None
 
 
 @frozen
 class Configuration:
-    """The values in force, by key without `cluster_formation.`; later ones win.
+    """The values in force, by key without `cluster_formation.`.
 
-    `written`: all keys, those as well that keep the node from starting.
+    `written`: all keys, including those that keep the node from starting.
     """
 
     release: Release
@@ -57,7 +57,7 @@ class Configuration:
         node: str | None,
         environment: Mapping[str, str] | None = None,
     ) -> Configuration:
-        """Return the configuration of these settings; ignored ones count as written."""
+        """Return the configuration of these settings, including ignored ones; later ones win."""
         short = {one.key.removeprefix(f"{PREFIX}."): one for one in found}
         told = {
             key: one
@@ -75,7 +75,7 @@ class Configuration:
         )
 
     def get(self, name: str) -> Any:
-        """Return the value of a key, or its default read as the file would be; None without."""
+        """Return the value of a key, or its default as if the file set it, or None."""
         if name in self.values:
             return self.values[name]
         setting = setting_of((PREFIX, *name.split(".")))
@@ -84,7 +84,7 @@ class Configuration:
         return setting.kind(self.release).read(default)
 
     def below(self, prefix: str) -> dict[str, Any]:
-        """Return all that is written below a prefix."""
+        """Return all values below a prefix, by key."""
         return {name: one for name, one in self.values.items() if name.startswith(f"{prefix}.")}
 
     def problem(self, severity: Severity, name: str, why: str, next: str, rule: str) -> Problem:
@@ -94,7 +94,7 @@ class Configuration:
 
     @property
     def backend(self) -> str:
-        """Return the backend's module; a plugin's own name is another name of it since 3.8.5."""
+        """Return the backend's module; since 3.8.5 its plugin's name stands for it, too."""
         name = str(self.get(BACKEND))
         module = name.replace("rabbitmq_", "rabbit_", 1)
         is_alias = does(self.release, "PLUGIN_NAMES") and module in PLUGINS
@@ -102,10 +102,10 @@ class Configuration:
 
     @property
     def room(self) -> str:
-        """Return the first part of the keys of this backend; of one that does not ship: none."""
+        """Return the first part of the keys of this backend, "" for one that does not ship."""
         return ROOMS.get(self.backend, "")
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the file or the environment says which nodes or which backend."""
+        """Return whether the file or the environment sets the nodes or the backend."""
         return bool(BACKEND in self.values or self.below("classic_config.nodes"))

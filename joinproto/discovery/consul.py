@@ -2,12 +2,12 @@
 
 Real: a node's record lives as long as its check passes; the oldest passing record is selected,
 under a lock whose wait ends with the request.  Ours: a record stays until it is removed, all
-registered nodes are listed, and no node is chosen because its check passes at the moment.
+registered nodes are listed, and no node is chosen because its check happens to pass.
 
-The lock is a session, a key that it holds, and a blocking read until the key is free.  Real: each
-request ends after 2250 ms, the blocking read too.  So the lock fails as soon as another node holds
-it for that long, and the session is left behind.  Ours: the read may take the rest of the time
-for the lock, and a session whose lock failed is ended.
+To lock, a node makes a session, lets it acquire a key, and waits in a blocking read until the key
+is free.  Real: every request ends after 2250 ms, also the blocking read.  Therefore the lock fails
+if another node holds it for that long, and the session is left behind.  Ours: the reads may take
+the rest of the time for the lock, and a session whose lock failed is ended.
 
 Source: the settings and Consul requests of the peer discovery plugin; discovery, D1 to D3.
 """
@@ -42,12 +42,12 @@ from joinproto.discovery.exchange import (
 from joinproto.discovery.names import host_of, node_of, prefix_of
 
 BLOCK_MAX = 60
-"""Seconds of one blocking read of ours; a longer wait is several reads."""
+"""The longest blocking read of ours, in seconds; a longer wait takes several reads."""
 NOTES = "RabbitMQ Consul-based peer discovery plugin TTL check"
 RETRIES_MAX = 60
-"""Listings after a record was lost, before the node gives it up."""
+"""How many listings may fail after a record was lost, before real gives the record up."""
 REQUEST_SECONDS = 2.25
-"""The real client's limit for every request, a blocking one included."""
+"""The real client's limit, in seconds, for every request, including a blocking one."""
 
 
 @frozen(kw_only=True)
@@ -99,7 +99,7 @@ class Consul(BackendSettings):
 
 
 def address(about: Consul) -> str | None:
-    """Return the address that is registered; None means Consul takes its agent's."""
+    """Return the address that is registered, None if Consul takes that of its agent."""
     if about.svc_addr_nic is not None and about.nic_address is not None:
         return about.nic_address
     if about.svc_addr_auto:
@@ -108,11 +108,13 @@ def address(about: Consul) -> str | None:
 
 
 def service_id(about: Consul) -> str:
-    """Return the id of the record; real: the service, with its address where there is one."""
+    """Return the record's id: as it is set, else the service with (real) the address if there is
+    one, or (ours) the node's name.
+    """
     if about.svc_id is not None:
         return about.svc_id
     if not about.is_real:
-        # Several nodes of one agent would overwrite each other's record.
+        # With real's id, several nodes of one agent would overwrite each other's record.
         return f"{about.svc}:{about.node}"
     own = address(about)
     return about.svc if own is None else f"{about.svc}:{own}"
@@ -147,7 +149,7 @@ def registration(about: Consul) -> Request:
 
 
 def listing(about: Consul) -> Request:
-    """Return the request for the list; ours asks for all records, passing or not."""
+    """Return the request for the list; ours asks for all records, not only for passing ones."""
     passing = about.is_real and not about.include_nodes_with_warnings
     named = about.cluster_name != "default"
     return about.request(
@@ -162,7 +164,7 @@ def listing(about: Consul) -> Request:
 
 @frozen
 class Record:
-    """One record.  `created`: its index, None where the answer lacks it; `checks`: their states."""
+    """One record.  `created`: its index, None without one; `checks`: the states of its checks."""
 
     node: str
     created: int | None
@@ -198,14 +200,14 @@ def _node(about: Consul, entry: Tree, service: Tree) -> str:
 
 
 def selected(about: Consul, found: tuple[Record, ...]) -> Answer:
-    """Return the node that was created first (real), or all nodes by name (ours)."""
+    """Return (real) the node created first, or all before 3.13.5; (ours) all nodes by name."""
     if not about.is_real:
         return Listed(tuple(sorted({one.node for one in found})))
     if about.include_nodes_with_warnings:
         found = tuple(one for one in found if {*one.checks} <= {"passing", "warning"})
     if not about.selects:
         return Listed(tuple(dict.fromkeys(one.node for one in found)))
-    # A record that does not say when it was created comes last.
+    # A record without the index of its creation comes last.
     order = sorted(found, key=lambda one: (one.created is None, one.created or 0))
     return Selected(order[0].node) if order else Listed(())
 
@@ -247,7 +249,7 @@ def _acquired(about: Consul, session: str) -> Flow[None]:
         entry = key_entry(got.body, what)
         index = entry.get("ModifyIndex", int)
         if entry.fields.get("Session") is None or index is None:
-            # Free, or released with the delay that Consul keeps after a session's end.
+            # The key is free, or in the delay that Consul keeps after a session's end.
             yield Wait(1.0)
             left -= 1.0
             continue
@@ -255,12 +257,12 @@ def _acquired(about: Consul, session: str) -> Flow[None]:
 
 
 def _blocked(about: Consul, index: int, left: float, session: str) -> Flow[float]:
-    """Wait until the key changes; return how many seconds that took."""
+    """Wait until the key changes, or for the longest read; return how many seconds that took."""
     real = about.is_real
     if real:
         wait, seconds = about.lock_timeout, REQUEST_SECONDS
     else:
-        # Before the session ends it is renewed: a read is at most as long as half of it.
+        # The session is renewed before it ends: a read takes at most half of its time to live.
         wait = max(1, min(int(left), BLOCK_MAX, _ttl(about) // 2))
         seconds = wait * 1.1 + REQUEST_SECONDS  # Consul adds up to a sixteenth
     pairs = arguments(("index", str(index)), ("wait", f"{wait}s"))
@@ -278,14 +280,14 @@ def _renewal(session: str) -> str:
 
 @frozen
 class ConsulBackend(KeepingBackend):
-    """See the module's docstring.  `locked`: real lists under the lock, from 3.13 on."""
+    """The backend of Consul.  `locked`: the nodes are listed under the lock (real, from 3.13)."""
 
     about: Consul
     locked: bool = False
 
     @property
     def keep_alive_every(self) -> float | None:
-        """Real: every 15 s, whatever the time of the check is."""
+        """Return the pause in seconds, None without a check; real: 15 s for any check."""
         if not self.about.svc_ttl:
             return None
         return 15.0 if self.about.is_real else self.about.svc_ttl / 2
@@ -316,7 +318,7 @@ class ConsulBackend(KeepingBackend):
     def keep_alive(self) -> Flow[Done | Failed]:
         about = self.about
         path = f"/v1/agent/check/pass/service:{escaped(service_id(about), ':@')}"
-        # 429: the agent is busy; it says nothing about the record.
+        # With 429 the agent is busy, and nothing is known about the record.
         got = yield from asked(about.request("PUT", path), ok=(200, 429, 404, 500))
         if got.status in (200, 429):
             return Done()
@@ -326,9 +328,9 @@ class ConsulBackend(KeepingBackend):
         return Done(again=True)
 
     def _is_wanted(self) -> Flow[bool]:
-        """Return whether real writes a lost record again: not where the node itself is selected.
+        """Return whether real writes a lost record again.
 
-        Nor where each of `RETRIES_MAX` listings fails.
+        It does not if the node itself is selected, or if each of `RETRIES_MAX` listings fails.
         """
         for _ in range(RETRIES_MAX):
             found = yield from self.list_nodes()

@@ -1,5 +1,6 @@
-"""The operations of every backend, as flows; an operation that a backend lacks is `Done` without a
-request.
+"""The operations of every backend, as flows.
+
+An operation that a backend lacks returns `Done` without a request; a lock that it lacks, `Failed`.
 
 Source: the backend contract; discovery, D1 and D2.
 """
@@ -33,23 +34,23 @@ class BackendSettings:
 
     @property
     def is_real(self) -> bool:
-        """Whether the rules are those of the broker that ships."""
+        """Return whether the rules are those of the broker that ships."""
         return self.variant is Variant.REAL
 
 
 @frozen
 class Done:
-    """It is as it was asked for; `again`: the record was gone, and is written again."""
+    """The operation was done; `again`: the record was gone, and was written again."""
 
     again: bool = False
 
 
 @frozen(kw_only=True)
 class Held:
-    """A held lock: the data to unlock it.
+    """A held lock, with the data that unlock it.
 
     `key`: its name on the server; `session`: of Consul, or the lease of etcd; `value`: its content.
-    `renew_every`: seconds; None if it is not kept alive.
+    `renew_every`: the seconds between two renewals, None if the lock is not renewed.
     """
 
     key: str
@@ -83,14 +84,14 @@ class Backend(ABC):
 
     @abstractmethod
     def list_nodes(self) -> Flow[Answer]:
-        """Return the nodes that are there."""
+        """Return the nodes that the backend knows."""
 
     def register(self) -> Flow[Done | Failed]:
         """Write this node's record."""
         return nothing()
 
     def keep_alive(self) -> Flow[Done | Failed]:
-        """Say that this node lives."""
+        """Tell the service that this node is alive."""
         return nothing()
 
     def unregister(self) -> Flow[Done | Failed]:
@@ -98,12 +99,12 @@ class Backend(ABC):
         return nothing()
 
     def lock(self) -> Flow[Held | Failed]:
-        """Return the lock, once no other node holds it."""
+        """Wait until no other node holds the lock, take it and return it."""
         yield from ()
         return Failed("this backend has no lock")
 
     def hold(self, held: Held) -> Flow[Done | Failed]:
-        """Keep a lock."""
+        """Renew a held lock."""
         del held
         return nothing()
 

@@ -1,8 +1,8 @@
 """DNS: the addresses of one name, and the name of each address.
 
-Real: a look-up that fails is skipped, so a server that is down is an empty list.  Ours: it is an
-error; only a server that answers says that there is no node, and of several names of one address
-the least is taken, not the first.
+Real: a look-up that fails is skipped, so the list is empty while the server is down.  Ours: it is
+an error, only a server that answers can report that there is no node, and of several names of one
+address the least is taken, not the first.
 
 Source: DNS of the peer discovery; discovery, D1.
 """
@@ -34,7 +34,7 @@ class DnsBackend(Backend):
     about: Dns
 
     def list_nodes(self) -> Flow[Answer]:
-        """Look up A, AAAA, then each address in the order of the answers."""
+        """Look up A and AAAA of the name, then PTR of each address in the order of the answers."""
         about, real = self.about, self.about.is_real
         if about.hostname is None:
             return Listed(()) if real else Failed("no hostname is set: no name can be asked for")
@@ -46,7 +46,7 @@ class DnsBackend(Backend):
                 return Failed(f"{kind.value} of {about.hostname}: {looked.error}")
             addresses += () if looked.error is not None else looked.values
             is_known = is_known or not looked.no_such_name
-        # A name that was never made, or is not yet, says nothing of a node that is there.
+        # If the name does not exist, or does not exist yet, nodes may run nevertheless.
         if not is_known and not real:
             return Failed(f"there is no such name as {about.hostname}")
         nodes: dict[str, None] = {}
@@ -56,7 +56,7 @@ class DnsBackend(Backend):
                 if real:
                     continue
                 return Failed(f"the name of {address}: {looked.error or 'it has none'}")
-            # Servers turn several names of one address round: ours takes one that stays.
+            # Servers rotate several names of one address: ours takes the same one each time.
             host = (looked.values[0] if real else min(looked.values)).removesuffix(".")
             nodes[node_of(prefix_of(about.node), host, long_names=about.long_names)] = None
         return Listed(tuple(nodes))

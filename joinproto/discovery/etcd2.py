@@ -1,7 +1,7 @@
 """etcd v2: keys with a time to live below a directory, and a lock that is a key.
 
-Real: the record lives for node_ttl and is written again every half of it.  Ours: the record stays
-until it is removed.
+Real: the record lives for node_ttl seconds, and is written again after each half of this time.
+Ours: the record stays until it is removed.
 
 Source: etcd v2 requests of the peer discovery plugin up to 3.8.3; discovery, D1 to D3.
 """
@@ -54,7 +54,7 @@ class Etcd2(BackendSettings):
 
     @property
     def record(self) -> str:
-        """The path of this node's record."""
+        """Return the path of this node's record."""
         return f"{self.base}/nodes/{escaped(self.node, '@')}"
 
     @property
@@ -73,12 +73,12 @@ def names(text: str) -> tuple[str, ...]:
     answer = Tree.read(text, "the list of etcd")
     answer.need("node", dict)
     keys = (one.get("key", str) or "" for one in answer.below("node").each("nodes"))
-    # All other entries of the directory are outside nodes/.
+    # Only entries below nodes/ are records.
     return tuple(key.rpartition("/nodes/")[2] for key in keys if "/nodes/" in key)
 
 
 def error_code(text: str) -> int | None:
-    """Return etcd's own code of an error; None where the answer names none."""
+    """Return etcd's own error code, None if the answer has none."""
     try:
         return Tree.read(text, "etcd").get("errorCode", int)
     except Refused:
@@ -119,7 +119,7 @@ class Etcd2Backend(KeepingBackend):
         return done(request, ok=(200, 201))
 
     def keep_alive(self) -> Flow[Done | Failed]:
-        """Real: the record is written again, whether it was there or not."""
+        """Write the record again, whether it is there or not (real); do nothing (ours)."""
         return self.register() if self.keep_alive_every is not None else super().keep_alive()
 
     @failing

@@ -1,9 +1,9 @@
 """etcd v3: settings, keys and requests of its JSON gateway; records under a prefix, and its lock.
 
-Real: a record hangs on a lease, and the one created first is selected; an error of writing it is
-ignored; an empty list ends the boot; the lock's lease is not kept alive.  Ours: a record stays
-until it is removed, all are listed by name, and each error is one.  The plugin speaks gRPC; the
-gateway is the same service with JSON in place of its encoding.
+Real: a record ends with its lease, and the record created first is selected; an error of writing it
+is ignored; an empty list ends the boot; the lock's lease is not kept alive.  Ours: a record stays
+until it is removed, all are listed by name, and no error is ignored.  The plugin speaks gRPC; the
+gateway is the same service in JSON.
 
 Source: etcd v3 requests and keys (from 3.8.4 on) of the peer discovery plugin; etcd's own API
 reference for its gateway; discovery, D1 to D3.
@@ -37,7 +37,7 @@ from joinproto.discovery.exchange import (
 NODE_TTL, NODE_TTL_LEAST = 61, 15
 LOCK_TTL, LOCK_TTL_LEAST = 70, 30
 LOCK_CALL_SECONDS = 15.0
-"""The real client's limit for the call that waits for the lock; it is less than the lock's time."""
+"""The real client's limit for the call that waits for the lock, less than the lock's time."""
 
 
 @frozen(kw_only=True)
@@ -59,7 +59,7 @@ class Etcd3(BackendSettings):
 
     @property
     def prefix(self) -> str:
-        # The settings that reach the real client have neither the prefix nor the lock's time.
+        # The plugin passes neither the prefix nor the lock's time to the real client.
         return "rabbitmq" if self.is_real else self.key_prefix
 
     @property
@@ -72,7 +72,7 @@ class Etcd3(BackendSettings):
 
     @property
     def directory(self) -> str:
-        """Below this the records stand."""
+        """Return the prefix of the keys of all records."""
         return f"/rabbitmq/discovery/{self.prefix}/clusters/{self.cluster_name}/nodes/"
 
     @property
@@ -93,12 +93,12 @@ class Etcd3(BackendSettings):
 
 
 def key(text: str) -> str:
-    """Return a key or a value as the gateway writes it."""
+    """Return a key or a value in the gateway's form, base64."""
     return b64encode(text.encode()).decode()
 
 
 def plain(text: str, what: str) -> str:
-    """Return the text that a server wrote in base64; raises `Refused` for any other."""
+    """Return the text of a server's base64; raises `Refused` if it is malformed."""
     try:
         return b64decode(text, validate=True).decode()
     except ValueError:
@@ -106,7 +106,7 @@ def plain(text: str, what: str) -> str:
 
 
 def after(prefix: str) -> str:
-    """Return the first key behind all that begin so; the last character is below U+007F."""
+    """Return the first key after all keys with this prefix, which must end below U+007F."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
@@ -128,7 +128,7 @@ def answer_of(text: str, what: str) -> Tree:
 
 
 def authenticated(about: Etcd3) -> Flow[str | None]:
-    """Return the token of the user; None where no user is set."""
+    """Return the token of the user, None if no user is set."""
     if about.username is None:
         return None
     tree = {"name": about.username, "password": about.password or ""}
@@ -150,7 +150,7 @@ LEASE, LIST = "the lease of etcd", "the list of etcd"
 
 @frozen
 class Record:
-    """One record.  `created`: the revision of the store in which it was written first."""
+    """One record.  `created`: the store's revision in which the record was first written."""
 
     node: str
     created: int
@@ -160,7 +160,8 @@ class Record:
 def records(text: str) -> tuple[Record, ...]:
     """Return the records of a range, in its order; records that name no node are skipped.
 
-    Raises `Refused` for an answer that is none: one without a header is not etcd's.
+    Raises `Refused` for a malformed answer, as one without etcd's header, and for an incomplete
+    one.
     """
     answer = answer_of(text, LIST)
     found = []
@@ -186,7 +187,7 @@ def _node(value: str) -> str | None:
 
 
 def selected(about: Etcd3, found: tuple[Record, ...]) -> Answer:
-    """Return the node created first (real, since 3.13.5), else all by name."""
+    """Return the node created first (real, since 3.13.5), or all nodes by name."""
     if not about.is_real or not about.selects:
         return Listed(tuple(sorted({one.node for one in found})))
     if not found:
@@ -227,7 +228,7 @@ class Etcd3Backend(KeepingBackend):
         return Done()
 
     def _hoped(self) -> Flow[Done | Failed]:
-        """Real: whatever writing comes to, it is ok; only the connection's lease can fail."""
+        """Write the record as real does: only the connection and the lease can fail."""
         about = self.about
         try:
             token = yield from authenticated(about)
@@ -242,7 +243,7 @@ class Etcd3Backend(KeepingBackend):
 
     @failing
     def keep_alive(self) -> Flow[Done]:
-        """Real: the lease is kept alive; the record is not written again once that has ended."""
+        """Keep the lease alive (real); a record whose lease has ended is not written again."""
         if self.about.is_real and self.lease:
             yield from self._kept(self.lease[0])
         return Done()
@@ -268,7 +269,7 @@ class Etcd3Backend(KeepingBackend):
         token = yield from authenticated(about)
         lease = yield from granted(about, about.lock_ttl, token)
         real = about.is_real
-        # Ours waits no longer than the lease lives: nothing renews it meanwhile.
+        # Ours waits for less than the lease's time, because nothing renews it meanwhile.
         seconds = LOCK_CALL_SECONDS if real else about.lock_ttl * 0.8
         tree = {"name": key(about.lock_name), "lease": lease}
         try:
@@ -276,8 +277,8 @@ class Etcd3Backend(KeepingBackend):
             name = Tree.read(got.body, "the lock of etcd").need("key", str)
         except Refused:
             if not real:
-                # With its lease goes the place in the queue; otherwise a lock that no node
-                # holds is handed to us later.
+                # The place in the queue ends with the lease.  Otherwise we would get the lock
+                # later, and would not know it.
                 yield about.post("/v3/lease/revoke", {"ID": lease}, token)
             raise
         return Held(key=name, session=lease, renew_every=None if real else about.lock_ttl / 3)

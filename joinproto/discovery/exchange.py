@@ -1,8 +1,8 @@
 """Requests to a server and its answers, as values; a flow is an exchange in steps.
 
 A flow is a generator: it yields an effect (a request, a wait, or a look-up in DNS) and gets the
-outcome; its return value is its result.  So it decides everything and performs nothing: clients
-perform, and a test or a question plays the server.  Source: discovery, D1.
+outcome; its return value is its result.  It decides everything and performs nothing: clients
+perform the effects, and a test or a question plays the server.  Source: discovery, D1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Scheme = Literal["http", "https"]
 SECONDS = 5.0
-"""For one exchange, from the connection to the last byte, where nothing else is said."""
+"""The usual limit of one exchange, from the connection to the last byte."""
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -49,7 +49,7 @@ class Header:
 
 @frozen(kw_only=True)
 class Signing:
-    """The signing of a request to AWS when it is sent."""
+    """The keys with which a request to AWS is signed when it is sent."""
 
     access_key: str
     secret_key: str
@@ -75,7 +75,7 @@ class Request:
 
     @property
     def query(self) -> str:
-        """The arguments, encoded."""
+        """Return the encoded arguments."""
         return "&".join(
             escaped(one.name) + ("" if one.value is None else f"={escaped(one.value)}")
             for one in self.arguments
@@ -97,7 +97,7 @@ def request_to(settings: Any, method: str, path: str, **more: Any) -> Request:
 
 @frozen(kw_only=True)
 class Response:
-    """A whole answer.  `took`: seconds from the beginning of the exchange."""
+    """A complete answer.  `took`: seconds from the beginning of the exchange."""
 
     status: int
     body: str = ""
@@ -106,7 +106,7 @@ class Response:
 
 @frozen(kw_only=True)
 class Broken:
-    """No answer, or not a whole one."""
+    """No answer came, or an incomplete one."""
 
     why: str
     took: float = 0.0
@@ -129,7 +129,7 @@ class Kind(Enum):
 
 @frozen
 class Lookup:
-    """One look-up.  `name`: of a PTR the address itself."""
+    """One look-up in DNS.  `name`: the name, or for PTR the address."""
 
     kind: Annotated[Kind, "A, AAAA, or PTR for the name of an address"]
     name: Annotated[str, "the name; of PTR: the address"]
@@ -150,7 +150,7 @@ Flow = Generator[Effect, Event, R]
 
 
 class Refused(Exception):
-    """An exchange that did not end as it must; `status`: null where no whole answer came."""
+    """An exchange failed; `status`: of the answer, None if none came or it was incomplete."""
 
     def __init__(self, why: str, status: int | None = None, body: str = "") -> None:
         super().__init__(why)
@@ -160,7 +160,7 @@ class Refused(Exception):
 
 
 def netloc(host: str, port: int) -> str:
-    """Return host and port as they stand in an address; an IPv6 address in brackets."""
+    """Return host and port in the form of an address, an IPv6 host in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -188,7 +188,7 @@ def looked_up(lookup: Lookup) -> Flow[LookedUp]:
 
 
 def failing(flow: Callable[P, Flow[R]]) -> Callable[P, Flow[R | Failed]]:
-    """Return the flow that ends with `Failed` where this one raises `Refused`."""
+    """Return a flow that returns `Failed` when `flow` raises `Refused`."""
 
     @wraps(flow)
     def whole(*args: P.args, **more: P.kwargs) -> Flow[R | Failed]:
@@ -204,7 +204,7 @@ def failing(flow: Callable[P, Flow[R]]) -> Callable[P, Flow[R | Failed]]:
 
 
 def parsed(text: str, kind: type[R], what: str) -> R:
-    """Return JSON of this kind; raises `Refused` for anything else."""
+    """Return the value of a JSON text, which must be of this kind; raises `Refused` otherwise."""
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):
@@ -234,7 +234,7 @@ class Tree:
 
     @classmethod
     def read(cls, text: str, what: str) -> Tree:
-        """Return the object that is the whole answer."""
+        """Return the object that an answer consists of."""
         return cls(what, parsed(text, dict, what))
 
     @classmethod
@@ -248,18 +248,18 @@ class Tree:
         return None if value is None else fitting(value, kind, f"{self.what}: {name}")
 
     def need(self, name: str, kind: type[R]) -> R:
-        """Return a field of this kind; raises `Refused` where it is absent, null, or no text."""
+        """Return a field of this kind; raises `Refused` if it is absent, null or an empty text."""
         found = self.get(name, kind)
         if found is None or found == "":
             raise Refused(f"{self.what}: an answer without {name}")
         return found
 
     def below(self, name: str) -> Tree:
-        """Return the object in a field; where it is absent, one without fields."""
+        """Return the object in a field, an object without fields if it is absent."""
         return Tree(self.what, self.get(name, dict) or {})
 
     def each(self, name: str) -> list[Tree]:
-        """Return the objects of the list in a field; none where it is absent."""
+        """Return the objects of the list in a field, none if the field is absent."""
         found = self.get(name, list) or []
         return [Tree(self.what, fitting(one, dict, self.what)) for one in found]
 

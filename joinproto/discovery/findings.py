@@ -22,7 +22,7 @@ class SettingEffect(Enum):
     """The effect of a setting in a release."""
 
     ACCEPTED = "accepted"
-    IGNORED = "ignored"  # taken without a complaint, or with a warning, and of no effect
+    IGNORED = "ignored"  # accepted, with or without a warning, and of no effect
     UNKNOWN = "unknown"  # the whole file is refused: the node does not start
     INVALID = "invalid"
 
@@ -43,8 +43,8 @@ class Severity(Enum):
     """The severity of a problem; problems are printed in this order."""
 
     ERROR = "error"  # the node does not start
-    UNSAFE = "unsafe"  # it starts, and may split, remove a node it should not, or stand alone
-    WARNING = "warning"  # it starts, and ignores the setting
+    UNSAFE = "unsafe"  # the node starts, and may split, remove a node wrongly, or stand alone
+    WARNING = "warning"  # the node starts, and ignores the setting
 
 
 @frozen(kw_only=True)

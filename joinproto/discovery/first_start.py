@@ -1,5 +1,4 @@
-"""The properties of a first start that follow from a release and its backend, before any fact is
-given by hand.
+"""The properties of a first start that follow from a release and its backend.
 
 Source: discovery, D2 and D3; `rules.py` has each rule with the release and file it comes from.
 """
@@ -16,7 +15,7 @@ from joinproto.discovery.releases import Release
 from joinproto.discovery.rules import does
 
 Kind = Literal["lists", "registered", "selects", "seed"]
-"""It lists all nodes, or all that registered; it selects the oldest of these; or all know one."""
+"""The backend lists all nodes, or those registered, or selects the oldest; or all know a seed."""
 REGISTERING = (values.CONSUL, values.ETCD)
 STANDS_FOR = {"lists": values.CLASSIC, "selects": values.ETCD, "seed": values.K8S}
 """The backend whose rules hold where only a kind is named."""
@@ -24,9 +23,9 @@ STANDS_FOR = {"lists": values.CLASSIC, "selects": values.ETCD, "seed": values.K8
 
 @frozen(kw_only=True)
 class FirstStart:
-    """`tries`: rounds after the first; None means without end.  `locks`: held over the whole boot.
+    """`tries`: rounds after the first, None without an end.  `locks`: a lock is held over the boot.
 
-    `is_global`: that lock is among the nodes that hear each other; else the service keeps it.
+    `is_global`: the nodes that hear each other share that lock; otherwise the service keeps it.
     """
 
     kind: Kind

@@ -1,10 +1,10 @@
-"""Kubernetes: the endpoints of a service, as the seed has it, and its own pod's name, as today.
+"""Kubernetes: the endpoints of a service (up to 4.0), and the names of pods (from 4.1 on).
 
-The lock is a Lease that is created, or taken over once its holder is silent.  No two clocks are
-compared: a holder counts its renewals in the Lease, and one that waits takes it over when nothing
-in it has changed for its whole duration, by the version that it saw last; so of two that take it
-over one is refused.  The real plugin has no such lock; client libraries of Kubernetes elect
-leaders this way.
+The lock is a Lease that a node creates, or takes over once its holder is silent.  No two clocks are
+compared: a holder counts its renewals in the Lease, and a waiting node takes the Lease over when
+its version has not changed for its whole duration.  The request names that version, so of two nodes
+that take the Lease over one is refused.  The real plugin has no such lock; client libraries of
+Kubernetes elect leaders this way.
 
 Source: the peer discovery plugin up to 4.0 and from 4.1 on; discovery, D1 and D3.
 """
@@ -62,7 +62,7 @@ class K8s(BackendSettings):
 
     @property
     def counts_not_ready(self) -> bool:
-        # A node that leaves them out never sees the first pods, which become ready by serving.
+        # Without these, a node never sees the first pods, which are ready only once they serve.
         return not self.is_real if self.not_ready is None else self.not_ready
 
     def request(self, method: str, path: str, tree: dict[str, Any] | None = None) -> Request:
@@ -74,7 +74,7 @@ class K8s(BackendSettings):
 
     @property
     def core(self) -> str:
-        """Below this the namespace's objects of API v1 stand."""
+        """Return the path of the namespace's objects of API v1."""
         return f"/api/v1/namespaces/{escaped(self.namespace)}"
 
 
@@ -87,7 +87,7 @@ def listing(about: K8s) -> Request:
 
 
 def names(about: K8s, text: str) -> tuple[str, ...]:
-    """Return the nodes of an answer, each once; raises `Refused` for one that is none."""
+    """Return the nodes of an answer, each once; raises `Refused` for a malformed answer."""
     answer = Tree.read(text, LIST)
     kind = answer.get("kind", str)
     if not about.is_real and kind != "Endpoints":
@@ -107,7 +107,7 @@ WHAT = "the Lease of Kubernetes"
 DURATION = 30
 """Seconds of silence after which the lock is free."""
 LOCK_SECONDS = 300.0
-"""After which it is given up."""
+"""Seconds after which the lock is given up."""
 PAUSE = 1.0
 _RENEWALS = "joinproto/renewals"
 
@@ -161,7 +161,7 @@ def _own(about: K8s) -> Flow[tuple[str, int]]:
 
 @frozen
 class EndpointsBackend(KeepingBackend):
-    """Up to 4.0.  Registering writes an event, which no node lists."""
+    """The backend up to 4.0.  Registering writes an event that no node reads."""
 
     about: K8s
 
@@ -220,7 +220,7 @@ class EndpointsBackend(KeepingBackend):
 
     @failing
     def hold(self, held: Held) -> Flow[Done]:
-        """Count one more renewal."""
+        """Renew the Lease: count one more renewal."""
         version, renewals = yield from _own(self.about)
         tree = _lease(self.about, version=version, renewals=renewals + 1)
         return (yield from done(self.about.request("PUT", held.key, tree), ok=(200, 201)))
@@ -246,15 +246,15 @@ class Pod(BackendSettings):
 
 
 PODS_MAX = 10_000
-"""This many names are made, at most."""
+"""The most names that are made."""
 
 _POD = re.compile(r"([^@\s]+)@([^@.\s]*-)([0-9]+)((?:\.[^@\s]*)?)")
 
 
 def pods(about: Pod) -> Answer:
-    """Return the seed; ours: all pods of the set, where their number is known.
+    """Return the seed; ours: all pods of the set, if their number is known.
 
-    Real: the seed is itself the answer for its own pod, with or without its volume.
+    Real: for the seed's own pod the answer is itself, even if it has lost its volume.
     """
     if about.seed_node is not None:
         return Selected(about.seed_node)
@@ -276,7 +276,7 @@ def pods(about: Pod) -> Answer:
 
 @frozen
 class PodBackend(Backend):
-    """From 4.1 on."""
+    """The backend from 4.1 on."""
 
     about: Pod
 

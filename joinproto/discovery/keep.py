@@ -1,7 +1,7 @@
-"""Decision tables for a keep-alive that finds its record gone: the shipped one, and ours.
+"""Decision tables for a keep-alive that finds its record gone: the shipped table, and ours.
 
-Source: discovery, D2; the shipped one as rabbitmq-server#17211 tells of 4.3.5: the list is one
-name, read as a list of names, so the check crashes, and again each time.
+Source: discovery, D2; the shipped table as rabbitmq-server#17211 describes 4.3.5: the backend
+answers one name, the check reads it as a list of names, and crashes each time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class KeepAliveResult(Enum):
 
     THERE = "there"
     WRITTEN = "written again"
-    LEFT = "left"  # until the next one
+    LEFT = "left"  # nothing is done until the next keep-alive
     CRASH = "crash"
 
 
 @frozen(kw_only=True)
 class Record:
-    """`there`: the service has it.  `failed`: which other records it has is not known.  `others`:
-    it has others, and names one of them.
+    """A node's record.  `there`: the service has it.  `failed`: the backend could not be asked for
+    the nodes.  `others`: the service has other records, and names one node.
     """
 
     name: str
@@ -55,7 +55,7 @@ REAL = Table(
         _WRITTEN,
     ),
 )
-"""Asks which nodes are there, and writes its record again if it is not among them."""
+"""Asks the backend for the nodes, and writes its record again if it is not among them."""
 
 OURS = Table("discovery-keep-ours", "discovery, keep-alive, ours", (_THERE, _WRITTEN))
 """Asks no other node: a record that is gone is written again."""

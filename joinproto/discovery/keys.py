@@ -2,9 +2,9 @@
 
 `settings.tsv` has the rules of the tagged releases' schemas: the key (a part `$` stands for any
 label), the plugin that knows it, the name in Erlang terms, the datatype, and the releases that
-accept it.  `tools/discovery_settings.py` makes it.  `settings_code.tsv` has the use of the value in
-the releases' code: its default, the variables of the environment that override it, and from when on
-nothing reads it (discovery, D6).
+accept it.  `tools/discovery_settings.py` makes this table.  `settings_code.tsv` tells how the
+releases' code uses the value: its default, the environment variable that overrides it, and from
+which release on no code reads it (discovery, D6).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from joinproto.discovery.values import Kind, kind_of
 
 PREFIX = "cluster_formation"
 ROOTS = (PREFIX, "quorum_queue", "cluster_nodes")
-"""First parts of keys of which every setting is known: another key below them is refused.
+"""First parts of keys below which every setting is known, so any other key is refused.
 
-`cluster_nodes` is the name in Erlang terms, and no key.
+`cluster_nodes` is not a key, but a name in Erlang terms.
 """
 
 
@@ -42,7 +42,8 @@ class Setting:
     """One key.  `term`: its name in Erlang terms, with dots.  `default`: at run time.
 
     `datatype` and `default` may differ by release (`at_release`).  `variable`: its name in the
-    environment, also behind `RABBITMQ_`; empty: none.  `idle`: when nothing reads it.
+    environment, with or without `RABBITMQ_`; "" for none.  `idle`: the releases that do not read
+    it, for the reason `why_idle`.
     """
 
     key: str
@@ -61,12 +62,12 @@ class Setting:
         return self.key.removeprefix(f"{PREFIX}.")
 
     def kind(self, at: Release) -> Kind:
-        """Return the values that this release takes."""
+        """Return the kind of values that this release accepts."""
         return kind_of(at_release(self.datatype, at))
 
     @property
     def term_kind(self) -> Kind:
-        """Return the values that the code reads from Erlang terms, which no schema checks."""
+        """Return the kind of values that the code reads from Erlang terms; no schema checks it."""
         first = self.datatype.partition(" ")[0]
         if first in ("boolean", "words", "retries"):
             return kind_of(first)
@@ -86,7 +87,7 @@ class Setting:
         return SettingEffect.ACCEPTED, ""
 
     def default_at(self, at: Release) -> str | None:
-        """Return the default of this release."""
+        """Return the default of this release, None without one."""
         return at_release(self.default, at) or None
 
 
@@ -119,5 +120,5 @@ _LABELLED = {parts[:-1]: one for parts, one in _BY_PARTS.items() if parts[-1] ==
 
 
 def setting_of(parts: tuple[str, ...]) -> Setting | None:
-    """Return the setting of a key, or None where no release knows it."""
+    """Return the setting of a key, None if no release knows the key."""
     return _BY_PARTS.get(parts) or _LABELLED.get(parts[:-1])

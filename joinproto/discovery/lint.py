@@ -1,4 +1,4 @@
-"""A release's reading of a configuration: each setting's status, and all problems, by line.
+"""What a release makes of a configuration: each setting's status, and all problems by line.
 
 Source: discovery, D6; operators' cases (docs/discovery.md, the table of cases).
 """
@@ -43,7 +43,7 @@ class Linted:
 
     @property
     def starts(self) -> Annotated[bool, "whether a node with it starts"]:
-        """Whether a node with this file starts."""
+        """Return whether a node with this file starts."""
         return not any(one.severity is Severity.ERROR for one in self.problems)
 
     @property
@@ -64,10 +64,10 @@ def _problems_in(number: int, which: str = "") -> str:
 
 @frozen(kw_only=True)
 class LintInput:
-    """The input of `lint`.  `plugins`: those enabled; None means any that a key or the backend
-    needs.
+    """The input of `lint`, in addition to the file.
 
-    `node`: the node's own name, where that is known.
+    `plugins`: those enabled, None for all that a key or the backend needs.  `environment`: of the
+    node.  `node`: its own name, if known.
     """
 
     release: Release = LATEST
@@ -76,7 +76,7 @@ class LintInput:
     node: str | None = None
 
     def knows(self, owner: Owner) -> bool:
-        """Return whether the settings of this owner are known to the node."""
+        """Return whether the node knows the settings of this owner."""
         if self.plugins is None or owner is Owner.CORE:
             return True
         if owner is Owner.COMMON:
@@ -105,7 +105,7 @@ def lint(text: str | bytes, given: LintInput) -> Linted:
         )
         for one in wrong
     ]
-    # A key that is set twice has the last value.
+    # If a key is set twice, the last value counts.
     last = {line.parts: line for line in lines}
     found: list[Found] = []
     for line in lines:
@@ -178,7 +178,7 @@ def _needs(found: list[Found], about: Configuration, given: LintInput) -> tuple[
     owners = {one.owner for one in settings if one is not None}
     owners |= {one for one in Owner if one.value == about.backend.replace(*_PLUGIN, 1)}
     apart = owners - {Owner.CORE, Owner.COMMON, Owner.AWS_LIBRARY}
-    # The plugins of backends bring the other two with them.
+    # The plugins of backends enable the common plugin, and that of AWS the library.
     shared = owners & {Owner.COMMON} if not apart else set()
     library = owners & {Owner.AWS_LIBRARY} if Owner.AWS not in apart else set()
     return tuple(sorted(one.value for one in apart | shared | library))
@@ -216,7 +216,7 @@ def _judged(line: conf.Line, setting: Setting | None, given: LintInput) -> Found
             why=why,
         )
 
-    # In Erlang terms, names that are never read are never refused.
+    # In Erlang terms, unknown names are ignored and not refused.
     unknown = SettingEffect.IGNORED if line.is_term else SettingEffect.UNKNOWN
     if setting is None:
         return say(unknown, "no release has this setting")
@@ -267,9 +267,9 @@ def _next(one: Found, setting: Setting | None, given: LintInput, is_term: bool) 
 
 
 def _nearest(key: str) -> str | None:
-    # In Erlang terms these words stand before a backend's name.
+    # In Erlang terms this prefix is before a backend's name.
     short = key.removeprefix(f"{PREFIX}.").removeprefix("peer_discovery_")
-    # Another backend's key of that name would have no effect.
+    # A key of another backend would have no effect.
     backend, label = short.partition(".")[0], short.rpartition(".")[2]
     keys = [setting.key.removeprefix(f"{PREFIX}.") for setting in SETTINGS]
     known = [one for one in keys if one.startswith(f"{backend}.")] or keys
@@ -278,7 +278,7 @@ def _nearest(key: str) -> str | None:
 
 
 def _from_environment(found: list[Found], given: LintInput) -> Iterator[Found]:
-    """Yield the settings that the environment overrides: it wins over the file."""
+    """Yield the settings in the environment, which override those of the file."""
     for setting in SETTINGS:
         status, why = setting.status(given.release)
         if status is SettingEffect.UNKNOWN or not given.knows(setting.owner):

@@ -21,7 +21,7 @@ class Guard(Enum):
     """The means that keeps two nodes apart."""
 
     NOTHING = "nothing"
-    DELAY = "delay"  # each waits for a random time: it makes a collision rare, not impossible
+    DELAY = "delay"  # each node waits for a random time: collisions become rare, not impossible
     GLOBAL = "global"  # a lock among the nodes that see each other
     SERVICE = "service"  # a lock that the service keeps
     SEED = "seed"  # one node is the seed by its name
@@ -39,9 +39,9 @@ class Guarded:
 
 
 LOCKED_TRIES = 10
-"""Of the lock around the whole boot, 30 s apart (lock_retry_limit, lock_retry_timeout)."""
+"""Tries for the lock around the boot, 30 s apart (lock_retry_limit, lock_retry_timeout)."""
 DELAYS = {values.AWS: ("AWS_DELAY", 5, 60), values.K8S: ("K8S_DELAY", 0, 2)}
-"""Backends that delay without a lock: since when, and the usual least and most seconds."""
+"""Backends that delay without a lock: the rule, and the usual least and most seconds."""
 
 
 def guard(release: Release, backend: str, least: int | None, most: int | None) -> Guarded:
@@ -65,5 +65,5 @@ def guard(release: Release, backend: str, least: int | None, most: int | None) -
     most = usual_most if most is None else most
     if not most:
         return Guarded(Guard.NOTHING, None, (), "the delay is switched off")
-    # The drawn value is from 1 on, and at least `least`.
+    # The drawn value is at least 1 and at least `least`.
     return Guarded(Guard.DELAY, None, (max(least, 1), max(least, most)), "a random delay, no lock")

@@ -1,4 +1,4 @@
-"""Performing a flow's effects: the only place where one becomes an action.
+"""Performing a flow's effects: the only place where an effect becomes an action.
 
 A flow is discovery's step: it gets the outcome of its last effect, and yields the next one, until
 it returns its result.  Clients, questions and tests implement the ports.

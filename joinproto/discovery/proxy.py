@@ -1,8 +1,8 @@
-"""Through which proxy a request goes, if any.
+"""Whether a request goes through a proxy, and through which.
 
-Real: only a proxy key in the file configures one, the environment alone does not.  Ours: a setting
-holds, wherever it is set; an unreadable value is an error, a network may be excluded, and
-link-local addresses always are: at one of them an instance is told its keys.
+Real: only a proxy key in the file configures a proxy, the environment alone does not.  Ours: a
+setting holds wherever it is set; a network may be excluded, and link-local addresses always are,
+because an instance gets its keys from one of them.
 
 Source: the settings of the common plugin; discovery, D1.
 """
@@ -19,9 +19,9 @@ from joinproto.discovery.exchange import Refused, netloc
 from joinproto.discovery.names import port_of
 
 METADATA_IPV6 = "fd00:ec2::254"
-"""Addresses that an instance of AWS requests about itself, besides a link-local address of IPv4."""
+"""The IPv6 address of the metadata service of AWS; its IPv4 address is link-local."""
 PORT = 80
-"""Of both proxies, where none is written."""
+"""The port of both proxies if none is written."""
 
 
 @frozen(kw_only=True)
@@ -37,18 +37,16 @@ class Proxies:
 
 @frozen
 class Route:
-    """The route to a host: the address of the `proxy`, None for a direct connection; and the
-    reason.
-    """
+    """The route to a host.  `proxy`: its address, None for a direct connection."""
 
     proxy: str | None
     why: str
 
 
 def way(about: Proxies, scheme: str, host: str) -> Route:
-    """Return how a request of this scheme reaches this host.
+    """Return the route of a request of this scheme to this host.
 
-    Raises `Refused` where the proxy cannot be read.
+    Raises `Refused` if the proxy's address is malformed.
     """
     text = about.https_proxy if scheme == "https" else about.http_proxy
     if not text:
@@ -64,7 +62,10 @@ def way(about: Proxies, scheme: str, host: str) -> Route:
 
 
 def excludes(pattern: str, host: str, variant: Variant) -> bool:
-    """Return whether an exclusion means this host: `*` all, `*.local` below, or the host itself."""
+    """Return whether an exclusion matches this host.
+
+    `*` matches all hosts, `*.local` all below a domain; ours: a network matches its addresses.
+    """
     pattern, host = pattern.strip().lower(), host.lower()
     if pattern in ("*", host):
         return True
@@ -97,7 +98,7 @@ def address(text: str) -> str:
     host, said = _parts(rest)
     port = port_of(said)
     if not host or port is None:
-        # The text may hold a password: it is not repeated.
+        # The text may contain a password, so the message does not repeat it.
         raise Refused("the proxy cannot be read: write HOST, HOST:PORT or http://HOST:PORT")
     return f"http://{f'{user}@' if user else ''}{netloc(host, port)}"
 

@@ -34,7 +34,7 @@ class Told:
     error: Annotated[str | None, "why it could not answer"] = None
 
     def answer(self) -> answers.Answer:
-        """Return it as one value; raises `DoesNotFit` unless exactly one is said."""
+        """Return the answer as one value; raises `DoesNotFit` unless exactly one field is set."""
         said = [one for one in (self.list, self.one, self.error) if one is not None]
         if len(said) != 1:
             raise DoesNotFit(
@@ -97,7 +97,7 @@ SEEN = Annotated[Mapping[str, Properties], "the nodes that answer, itself too, b
 
 
 def _round(about: Round, release: str) -> Round:
-    """Return the round as the release sees it."""
+    """Return the round with what the release's rules set: retries, and the order by name."""
     if release == "ours":
         return about
     at = _release_of(release)

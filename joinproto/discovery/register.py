@@ -1,7 +1,7 @@
 """A register in etcd or Consul: a key that is set once, by compare-and-set.
 
-Only a node that finds the key absent sets it; a later node gets its value.  An answer that did not
-come says nothing: the key may be set or not, and reading it again tells.
+Only a node that finds the key absent sets it; a later node gets its value.  If no answer comes, the
+key may be set or not, and must be read again.
 
 Source: join protocol, 3.7; the transactions of etcd v3, the check-and-set of Consul.
 """
@@ -37,10 +37,10 @@ class Stands:
 
 
 class Register(Protocol):
-    """Keys that are set once."""
+    """A store of keys that are set once."""
 
     def set_once(self, name: str, value: str) -> Flow[Stands | Failed]:
-        """Set the key if it is absent; return its value then, whichever node set it."""
+        """Set the key if it is absent; return its value, whichever node has set it."""
 
     def read(self, name: str) -> Flow[Stands | Failed]:
         """Return the present value, never an earlier one."""
@@ -77,7 +77,7 @@ class EtcdRegister:
     @failing
     def read(self, name: str) -> Flow[Stands]:
         token = yield from authenticated(self.about)
-        # Not serializable: the answer is the quorum's, not one server's memory.
+        # The read is not "serializable": the quorum answers, not one server's memory.
         tree = {"key": key(self._key(name))}
         got = yield from asked(self.about.post("/v3/kv/range", tree, token))
         return _first(answer_of(got.body, WHAT))
@@ -117,7 +117,7 @@ class ConsulRegister:
         get = self.about.request("GET", self._path(name), arguments=arguments(("consistent", None)))
         got = yield from asked(get, ok=(200, 404))
         if got.status == 404:
-            if got.body.strip():  # Consul's own has no body
+            if got.body.strip():  # an answer of Consul for a missing key has no body
                 raise Refused(f"{get}: status 404, and not from Consul", 404)
             return Stands(None)
         return Stands(plain(key_entry(got.body, WHAT).get("Value", str) or "", WHAT))

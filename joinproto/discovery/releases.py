@@ -1,4 +1,4 @@
-"""Releases of the broker whose settings and rules are told, and the tables that tell them."""
+"""The known releases of the broker, and reading the tables of their settings and rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORM = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
 
 @frozen(order=True)
 class Release:
-    """A release: 3.8 is 3.8.0."""
+    """A release; 3.8 means 3.8.0."""
 
     major: int
     minor: int
@@ -22,7 +22,7 @@ class Release:
 
     @property
     def series(self) -> tuple[int, int]:
-        """Return its minor series: 3.8 of 3.8.4."""
+        """Return the minor series: 3.8 of 3.8.4."""
         return self.major, self.minor
 
     def __str__(self) -> str:
@@ -30,17 +30,17 @@ class Release:
 
 
 FIRST = Release(3, 7)
-"""The first with peer discovery in its core."""
+"""The first release with peer discovery in its core."""
 LATEST = Release(4, 3, 5)
-"""The latest whose schemas and code were read; `head` is it."""
+"""The latest release whose schemas and code were read; `head` means this release."""
 
 
 @frozen
 class Ages:
-    """In which releases something holds, backports included.
+    """The releases in which something holds, including backports.
 
-    `since`: in its order; each holds in its own series from that patch release on, the last one in
-    all later series, too.  `gone`: from this release on it holds no more; None if it still does.
+    `since`: in ascending order.  It holds from each of these on in the same series, and from the
+    last one on in all later series.  `gone`: from this release on it holds no more, or None.
     """
 
     since: tuple[Release, ...]

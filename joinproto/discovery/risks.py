@@ -1,18 +1,18 @@
-"""Settings that are accepted one by one and are unsafe, or of no use, together; known defects.
+"""Accepted settings that together are unsafe or useless, and known defects of releases.
 
 Each row of `risks.tsv` is one case of the table of operators' cases in docs/discovery.md, or a
-defect of single releases with its source: an issue of rabbitmq/rabbitmq-server, or of the plugin's
-own repository where that is named, or a file of the server.  A row holds in its releases, with its
-backends, when all words of `when` hold:
+defect of some releases with its source: an issue of rabbitmq/rabbitmq-server or of the named
+plugin's repository, or a file of the server.  A row applies to its releases and its backends when
+all words of `when` hold:
 
     KEY            it is set, or has a default, and is neither false nor empty
     KEY?           the file or the environment sets it
     KEY=V, KEY<N   its value, or its default, is V, or below or above N
-    KEY. or KEY.*  something is set below it; with the star also what keeps a node from starting
+    KEY. or KEY.*  something is set below it; the star counts keys that keep a node from starting
     RULE           the release does this (`rules.tsv`)
-    FACT           one of `FACTS`
+    FACT           one of `FACTS` is true
 
-`!` before a word: it does not hold; `|` between two: one of them does.
+`!` before a word negates it; `|` between two words: one of them holds.
 
 Source: discovery, D1 to D4 and D6.
 """
@@ -34,38 +34,36 @@ from joinproto.discovery.names import host_of, is_name_in_dns, port_of
 from joinproto.discovery.releases import Ages, rows
 from joinproto.discovery.rules import does
 
-# The names that a backend will return, and the form of the node's own name.
+# The form of the names that a backend returns, and the form of the node's own name.
 #
 # Erlang nodes with short names (a host without dots) and with long names never reach each other,
-# and an IP address is a host for long names only.  Its own name is `--node`, or else
-# RABBITMQ_NODENAME; RABBITMQ_USE_LONGNAME decides, or the form of the name where it is not given
+# and an IP address is a host for long names only.  The node's own name is `--node`, or else
+# RABBITMQ_NODENAME.  RABBITMQ_USE_LONGNAME sets its form; without it, the name shows the form
 # (discovery, D1).
 #
-# `risks.tsv` lists settings that do not go together.  DNS has no row: its backend cuts the names
-# that it finds as the node's own name is cut.
+# DNS has no row in `risks.tsv`, because its backend cuts the names that it finds as the node's own
+# name is cut.
 
 POD = re.compile(r"[^@]+@[^.]*-[0-9]+(?:\..*)?")
-"""A node's name that Kubernetes' backend of 4.1 and later can compute its seed from."""
+"""A node's name from which the Kubernetes backend of 4.1 and later can compute the seed."""
 ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|.*:.*")
 ANY = (BACKEND, "")
-"""Names of any form, or of one that is not known."""
+"""Stands for names of any form, or of an unknown form."""
 
 
 def form_of(node: str | None) -> str:
-    """Return `long` or `short`; nothing of no name."""
+    """Return `long` or `short`, "" without a name."""
     return "" if node is None else "long" if "." in host_of(node) else "short"
 
 
 def own_name(about: Configuration) -> str | None:
-    """Return the node's own name, where it is known."""
+    """Return the node's own name, None if it is not known."""
     named = variable(about.environment, "NODENAME")
     return about.node or (named if named and "@" in named else None)
 
 
 def form_used(about: Configuration) -> str:
-    """Return the form of the node's names, `long` or `short`; "" if the configuration does not show
-    it.
-    """
+    """Return the form of the node's names, `long` or `short`, "" if it is not known."""
     said = variable(about.environment, "USE_LONGNAME")
     if said:
         return "long" if said.lower() in ("true", "1", "yes", "on") else "short"
@@ -73,9 +71,9 @@ def form_used(about: Configuration) -> str:
 
 
 def listed(about: Configuration) -> tuple[str, str]:
-    """Return the key that decides by which names the backend lists nodes, and their form.
+    """Return the key that decides by which names the backend lists nodes, and the names' form.
 
-    The form: `long`, `short` or `address`.
+    The form is `long`, `short`, `address`, or "" for any.
     """
     match about.backend:
         case values.CLASSIC:
@@ -89,7 +87,7 @@ def listed(about: Configuration) -> tuple[str, str]:
             suffix = about.get("k8s.hostname_suffix")
             return ("k8s.hostname_suffix", "long") if suffix else (key, "short")
         case values.AWS:
-            # It takes the place of this path alone, among several, too.
+            # The address replaces this path only, even if there are several paths.
             paths = about.below("aws.hostname_path").values() or [about.get("aws.hostname_path")]
             is_name = any([*(path or ("privateDnsName",))] == ["privateDnsName"] for path in paths)
             if about.get("aws.use_private_ip") and is_name:
@@ -105,9 +103,9 @@ def listed(about: Configuration) -> tuple[str, str]:
 
 
 def not_host(about: Configuration) -> str:
-    """Return the key of the server's host that is no host: a scheme or a port is written with it.
+    """Return the key of the server's host if a scheme or a port is written with the host, else "".
 
-    The port is put behind whatever is written; an IPv6 address has more than one colon.
+    The broker adds its port to any value; an IPv6 address has more than one colon.
     """
     key = f"{about.room}.host"
     host = str(about.get(key) or "")
@@ -116,10 +114,10 @@ def not_host(about: Configuration) -> str:
 
 
 def not_endpoint(about: Configuration) -> str:
-    """Return the first key with which etcd's v3 client reads another thing than HOST:PORT.
+    """Return the first key whose value etcd's v3 client cannot read as HOST:PORT, else "".
 
-    It splits all of them at their colons before it connects to one, and knows neither schemes
-    nor IPv6 addresses (eetcd 0.3.6 and 0.5.0, open/3).
+    The client splits all endpoints at their colons before it connects to one, and knows neither
+    schemes nor IPv6 addresses (eetcd 0.3.6 and 0.5.0, open/3).
     """
     for key, endpoint in about.below("etcd.endpoints").items():
         host, _, port = str(endpoint).rpartition(":")
@@ -134,8 +132,9 @@ _DELAY = "randomized_startup_delay_range"
 
 @frozen
 class Risk:
-    """A row of `risks.tsv`.  `ages`: None means in all releases.  `backends`: modules; None means
-    any.
+    """A row of `risks.tsv`.  `ages`: None means in all releases.
+
+    `backends`: the first parts of their keys, None for all backends.
     """
 
     ages: Ages | None
@@ -149,7 +148,7 @@ class Risk:
     source: str
 
     def meets(self, about: Configuration) -> bool:
-        """Return whether this configuration meets it."""
+        """Return whether the row applies to this configuration."""
         if self.backends is not None and about.room not in self.backends:
             return False
         if self.ages is not None and not self.ages.holds(about.release):
@@ -157,7 +156,7 @@ class Risk:
         return all(_holds(word, about) for word in self.when)
 
     def problem(self, about: Configuration) -> Problem:
-        """Return it as the problem of a configuration that meets it."""
+        """Return the problem of a configuration to which the row applies."""
         facts = _Facts(about)
         key = self.key.format_map(facts)
         if key.endswith("."):
@@ -173,7 +172,7 @@ class Risk:
 
 
 class _Facts(dict[str, Any]):
-    """Facts by name, as the texts of a row ask for them."""
+    """Facts by name, computed when the texts of a row use them."""
 
     def __init__(self, about: Configuration) -> None:
         super().__init__()
@@ -188,7 +187,7 @@ FACTS: dict[str, Callable[[Configuration], Any]] = {
     "backend": lambda about: about.backend,
     "room": lambda about: about.room,
     "chosen": lambda about: about.is_chosen,
-    # Only Erlang terms leave a short name as it is: 6753.
+    # The schema replaces a short name by the module; Erlang terms do not (6753).
     "module": lambda about: values.ALIASES.get(about.backend),
     "ships": lambda about: about.room,
     "one": lambda about: first_start(about.release, about.backend).kind in ("selects", "seed"),
@@ -201,7 +200,7 @@ FACTS: dict[str, Callable[[Configuration], Any]] = {
         ).guard.value
     ),
     "listed": lambda about: len(about.below("classic_config.nodes")),
-    # Which node they choose then depends on which one started first: 11534, 11586.
+    # Which node is chosen then depends on which node started first (11534, 11586).
     "not_in_list": lambda about: (
         about.node is not None and about.node not in about.below("classic_config.nodes").values()
     ),
@@ -211,8 +210,8 @@ FACTS: dict[str, Callable[[Configuration], Any]] = {
     "excludes_metadata": lambda about: (
         "169.254.169.254" in about.below("proxy.proxy_exclusions").values()
     ),
-    # A text to the schema that the code can ask no server with.  Before 3.13 no boot ends well
-    # without an answer; later it ends in standing alone.
+    # The schema accepts any text, but the code can ask no server with it.  Without an answer, a
+    # boot fails before 3.13; later, the node stands alone.
     "wrong_scheme": lambda about: (
         about.statuses.get(f"{about.room}.scheme") is SettingEffect.ACCEPTED
         and about.values[f"{about.room}.scheme"] not in ("http", "https")
@@ -242,7 +241,7 @@ def _holds(word: str, about: Configuration) -> bool:
         return does(about.release, name)
     match sign[:1], sign[1:]:
         case ".", "*":
-            # In Erlang terms the list has another name, and its members may be misspelt.
+            # In Erlang terms the list has another name, and its entries may be misspelt.
             below = (f"{name}.", f"peer_discovery_{name}.")
             return any(one.startswith(below) for one in about.written)
         case ".", _:
@@ -279,7 +278,7 @@ RISKS = tuple(map(_read, rows("risks.tsv")))
 
 
 def problems(about: Configuration) -> Iterator[Problem]:
-    """Yield the unsafe and the useless settings of this configuration."""
+    """Yield a problem for each unsafe or useless setting of this configuration."""
     if about.backend == values.CLASSIC:
         yield from _listed_once(about)
     for one in RISKS:
@@ -302,7 +301,7 @@ def _listed_once(about: Configuration) -> Iterator[Problem]:
 
 
 def _other_backend(about: Configuration) -> Iterator[Problem]:
-    """Keys of a backend that is not the one in use."""
+    """Yield a problem for each other backend whose keys are written."""
     for backend, room in ROOMS.items():
         written = [name for name in about.below(room) if about.lines[name]]
         if written and backend != values.ALIASES.get(about.backend, about.backend):

@@ -1,4 +1,4 @@
-"""A round: from the backend's answer and the nodes seen to the node's next action.
+"""One round: a node's next action, from the backend's answer and the nodes that it sees.
 
 Source: discovery, D3.
 """
@@ -29,9 +29,11 @@ class Properties:
 
 @frozen(kw_only=True)
 class Round:
-    """`seen`: by name, those that answer.  `tries`: rounds that are left after this one; None means
-    without end.  `hint`: the size that is meant.  `expected`: ours, how many there will be.
-    `by_name`: until 3.12, nodes are tried by their names, not in the list's order.
+    """The facts of a round.  `seen`: the nodes that answer, by name.
+
+    `tries`: how many rounds are left after this one, None without an end.  `hint`: the configured
+    size of the cluster.  `expected`: ours, the number of members.  `by_name`: until 3.12, nodes are
+    tried in the order of names, not of the list.
     """
 
     me: str
@@ -96,11 +98,11 @@ def named(answer: Answer) -> tuple[str, ...]:
 
 
 def sort(about: Round, rules: Rules) -> tuple[str, ...]:
-    """Return those that answer, in the order in which the rules prefer them.
+    """Return the nodes that answer, in the order in which the rules prefer them.
 
     Until 3.12: those that have their tables, without the node itself, in the list's order or by
-    name.  Since 3.13: the larger cluster, then the earlier start, then the name.  Ours: members
-    of a cluster first, then the name.
+    name.  Since 3.13: by the larger cluster, then the earlier start, then the name.  Ours, without
+    the node itself: members of a cluster first, then by name.
     """
     seen = [name for name in named(about.answer) if name in about.seen]
     match rules:
@@ -123,31 +125,31 @@ def _of_today(name: str, told: Properties) -> tuple[int, float, str]:
 
 
 def hint_of(about: Round) -> int:
-    """Return how many nodes are meant: the setting or the list, whichever is more."""
+    """Return how many nodes are wanted: the larger of the setting and the list's length."""
     return max(about.hint, len(named(about.answer)))
 
 
 def expected_of(about: Round) -> int:
-    """Return how many members are expected: the setting, or as many as this node knows of."""
+    """Return how many members are expected: the setting, or at least the hint and known nodes."""
     return about.expected or max(about.hint, len(known_by(about)))
 
 
 def known_by(about: Round) -> tuple[str, ...]:
     """Return the node itself and those that are listed.
 
-    It counts although the list lacks it.  Otherwise: 1 is expected, c is listed and has founded a
-    cluster; b, which is not listed and does not hear c, founds another.
+    The node counts even if the list lacks it.  Otherwise: one member is expected, c is listed and
+    has founded a cluster; b, which is not listed and does not hear c, founds another.
     """
     return tuple(dict.fromkeys((about.me, *named(about.answer))))
 
 
 def majority_of(expected: int) -> int:
-    """Return how many must vote for a cluster of this many members, itself among them."""
+    """Return how many of the expected members must vote for a cluster, this node included."""
     return expected // 2 + 1
 
 
 def peers_of(about: Round, rules: Rules, order: tuple[str, ...]) -> tuple[Peer, ...]:
-    """Return the rows of the tables: facts, nothing is decided here."""
+    """Return the rows for the tables: the node itself, then those that are listed."""
     listed, known = named(about.answer), known_by(about)
     expected = expected_of(about)
     peers = []

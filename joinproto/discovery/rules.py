@@ -1,9 +1,9 @@
-"""The rules of the releases: the first and the last release with each, and the place in their code.
+"""The rules of the releases: in which releases each holds, and its place in their code.
 
 `rules.tsv` is the one table behind `lint`, `list`, `boot`, `would-it-split` and `ask discovery.*`;
-the page docs/discovery.md prints it.  Files are those of rabbitmq/rabbitmq-server at the release's
-tag; plugins before 3.8.10 stand in rabbitmq/rabbitmq-peer-discovery-*.  Releases were compared tag
-by tag, 3.7.0 to 4.3.5 (discovery, D1 to D4).
+the page docs/discovery.md prints it.  It names files of rabbitmq/rabbitmq-server at the release's
+tag; plugins before 3.8.10 are in rabbitmq/rabbitmq-peer-discovery-*.  All releases from 3.7.0 to
+4.3.5 were compared by their tags (discovery, D1 to D4).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from joinproto.discovery.releases import Ages, Release, rows
 
 @frozen
 class ReleaseRule:
-    """One thing that some releases do.  `source`: the file, and the text to search for in it."""
+    """What some releases do.  `source`: the file, and the text to search for in it."""
 
     ages: Ages
     what: str

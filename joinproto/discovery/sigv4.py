@@ -1,8 +1,8 @@
 """Signatures of requests to AWS, version 4.
 
-Two sets of headers: those that the shipped plugin signs, with the time in `date`, and those that
-AWS's own examples sign, with `x-amz-date`.  Source: AWS, "Create a signed AWS API request"; the
-tests compare with its published vectors and with its own signer.
+There are two sets of headers: the shipped plugin signs the time in `date`, and AWS's own examples
+sign it in `x-amz-date`.  Source: AWS, "Create a signed AWS API request"; the tests compare with
+AWS's published vectors and its own signer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Signed:
 
 
 def host_header(request: Request) -> str:
-    """Return the host as it is sent: with its port unless that is the scheme's own."""
+    """Return the value of the Host header, with the port unless it is the scheme's own."""
     usual = {"http": 80, "https": 443}.get(request.scheme)
     host = f"[{request.host}]" if ":" in request.host else request.host
     return host if request.port == usual else f"{host}:{request.port}"
@@ -127,7 +127,7 @@ def _query(arguments: tuple[Argument, ...]) -> str:
 
 
 def _path(path: str) -> str:
-    """Return the path without dots and double slashes, encoded once more."""
+    """Return the path without dot segments and double slashes, encoded once more."""
     parts: list[str] = []
     for one in path.split("/"):
         if one == "..":

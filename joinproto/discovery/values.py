@@ -1,4 +1,4 @@
-"""Kinds of values of settings: the values that the schema accepts, and their conversion."""
+"""Kinds of settings' values: which texts the schema accepts, and what they are converted to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from attrs import frozen
 
 @frozen
 class Kind:
-    """`about`: the expected value, in words.  `read`: raises `ValueError` for anything else."""
+    """A kind of value.  `about`: what is expected, in words.
+
+    `read`: converts a text; raises `ValueError` or `KeyError` for any other text.
+    """
 
     about: str
     read: Callable[[str], Any]
@@ -25,7 +28,7 @@ def _integer(text: str) -> int:
 
 
 def whole(about: str, least: int, most: int | None = None) -> Kind:
-    """Return whole numbers from `least` to `most`."""
+    """Return the kind of whole numbers from `least` to `most`, both included."""
 
     def read(text: str) -> int:
         number = _integer(text)
@@ -37,7 +40,7 @@ def whole(about: str, least: int, most: int | None = None) -> Kind:
 
 
 def one_of(*words: str, means: dict[str, str] | None = None) -> Kind:
-    """Return a choice among words; `means`: the values that some of them become."""
+    """Return the kind of a choice among words; `means`: the values that some of them become."""
 
     def read(text: str) -> str:
         if text not in words:
@@ -95,7 +98,7 @@ KINDS = {
     "words": Kind("words with commas between them", _list),
     "backend": Kind("the name of a backend, or of a module", lambda text: ALIASES.get(text, text)),
 }
-"""Datatypes of the schemas, by their names in `settings.tsv`."""
+"""The datatypes of the schemas, by their names in `settings.tsv`."""
 
 
 @cache
