@@ -6,5 +6,5 @@
     with ThreadCluster(config, host) as cluster:            threads.py: plain threads
         outcome = cluster.wait_active(timeout=30)
 
-`ports.py` defines a host.  `tcp.py` is a transport, and there may be others.
+`ports.py` defines a host.  `joinproto/net/tcp.py` is a transport; a program may give another.
 """

@@ -1,4 +1,4 @@
-"""The clock of a driver: seconds that never go back, and the wall time they began at."""
+"""The clock of a driver: seconds that never go back, and the wall time at which they began."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class SystemClock:
 class OffsetClock:
     """The machine's clocks, moved by a number of seconds in a file; for fault tests.
 
-    A jump ahead moves both clocks, as after a suspended machine; a jump back moves wall time
-    only, because `now` never goes back, nor does it wait.
+    A jump ahead moves both clocks, as when a machine was suspended.  A jump back moves wall time
+    only, because `now` never goes back and never stands still.
     """
 
     path: Path

@@ -5,9 +5,9 @@
         ...
         await cluster.stop(timeout=10)
 
-All tasks live inside the block.  Where the member fails the block is cancelled, and the failure
-is raised from it.  A block that is left without `stop` ends the member as a crash would: safe, and
-the others have to notice.
+All tasks live inside the block.  If the member fails, the block is cancelled, and the failure is
+raised from it.  A block that is left without `stop` ends the member as a crash would: this is safe,
+but the others must notice that the member is gone.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Cluster:
             await self._tasks.start(self._carry)
             await self._tasks.start(self._run)
         except BaseException as error:
-            # A failed start leaves nothing behind: its tasks end here.
+            # The tasks of a failed start end here.
             self._tasks.cancel_scope.cancel()
             await self._leave(type(error), error, error.__traceback__)
             raise
@@ -90,7 +90,7 @@ class Cluster:
         self._close()
         if error is None and self._engine is not None and self._engine.ended is not None:
             try:
-                await self.wait_ended()  # what it said last is still on its way
+                await self.wait_ended()  # its last messages are still under way
             except BaseException as caught:  # noqa: BLE001  handed to the task group
                 kind, error, trace = type(caught), caught, caught.__traceback__
         self._tasks.cancel_scope.cancel()
@@ -254,9 +254,9 @@ class Cluster:
         try:
             with anyio.CancelScope() as self._run_scope:
                 await stepper.run()
-                # A task that still calls the member is not heard, and does not wait for it.
+                # A task that still calls the member must not wait for it.
                 self._inbox.close()
-                # The others need the last messages: that the cluster is closed, or why not.
+                # The others need the last messages, as that the cluster is closed.
                 await host.transport.farewell()
                 host.events.write("end", how=type(engine.ended).__name__)
                 if isinstance(engine.ended, Abort):

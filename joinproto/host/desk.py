@@ -1,4 +1,4 @@
-"""The desk brings a member's questions to the register outside, and answers to its event loop.
+"""The desk brings a member's questions to the outside register, and the answers to the member.
 
 At most one write and one read are under way.  Of the questions that wait, only the latest of each
 kind is sent, so a register that hangs collects no questions.  A missing answer is not
@@ -26,7 +26,7 @@ Question = CompareAndSet | ReadRegister
 
 @define(eq=False)
 class Slot:
-    """The latest question of one kind."""
+    """The latest question of one kind, None once it is sent."""
 
     question: Question | None = None
     bell: Signal = field(factory=Signal)
@@ -50,11 +50,11 @@ class Desk:
         return desk
 
     def takes(self, question: Question) -> None:
-        """Ask soon; never waits."""
+        """Take a question that is sent soon; never waits."""
         slot = self.writes if isinstance(question, CompareAndSet) else self.reads
         before = slot.question
         if isinstance(before, ReadRegister) and isinstance(question, ReadRegister):
-            # This question is later than the one that reads wait for: its answer counts for them.
+            # Reads wait for the former question; the answer to this later question counts for them.
             question = evolve(question, question=question.question or before.question)
         slot.question = question
         slot.bell.ring()

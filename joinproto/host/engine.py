@@ -1,8 +1,8 @@
 """The engine: one member and its host's ports, without threads and without waiting.
 
-It fulfils the duties of a host in `docs/embedding.md`.  A driver gives it events, and runs the
-blocking work that it yields; the anyio driver does so in a worker thread. Everything happens on one
-event loop, so the member gets no event while a frame is written.
+The engine fulfils the duties of a host in `docs/embedding.md`.  A driver gives it events, and runs
+the blocking work that it yields; the anyio driver does so in a worker thread.  Steps follow each
+other on one event loop, so the member gets no event while a frame is written.
 """
 
 from __future__ import annotations
@@ -60,9 +60,11 @@ log = logging.getLogger(__name__)
 
 @define(eq=False)
 class Engine(MemberLoop):
-    """A member at work.  `outcome`: how it became active first; `ended`: why it has stopped.
+    """A member with its ports.
 
-    `asks`: brings a question to the register; the driver's.
+    `opened`: the view in which clients are served; `outcome`: how the member first became active;
+    `ended`: why it has stopped; each is None before.  `asks`: set by the driver, brings a question
+    to the register.
     """
 
     config: Config
@@ -75,7 +77,7 @@ class Engine(MemberLoop):
     asks: Callable[[CompareAndSet | ReadRegister], None] = lambda question: None
     _late: list[Item] = field(factory=list)
     _speaks: dict[str, int] = field(factory=dict)
-    _polled: Batch | None = None  # of which the event log has its line
+    _polled: Batch | None = None  # the event log has the line of this batch
 
     @classmethod
     def start(cls, config: Config, host: Host, *, seed: str, record: StoreRecord) -> Engine:
@@ -101,15 +103,15 @@ class Engine(MemberLoop):
 
     @property
     def deadline(self) -> float | None:
-        """Return when `step` must be called although nothing happened."""
+        """Return when `step` must be called even without an event, None if never."""
         due = [at for at in (self.member.deadline, self.host.service.deadline) if at is not None]
         return min(due, default=None)
 
     def step(self, items: Iterable[Item]) -> Iterator[Work]:
         """Give the member the events, then the time, and perform all effects.
 
-        Yields blocking work, which must be done before the next is asked for.  The actions of the
-        member's start come first, however late the first step is.
+        Yields blocking work, which the driver must finish before it continues the step.  The
+        actions of the member's start come first, however late the first step is.
         """
         yield from self._perform()
         for item in items:
@@ -120,7 +122,7 @@ class Engine(MemberLoop):
             self.tell(Tick())
             yield from self._perform()
         while self.runs:
-            # A step of the service may have told the member something: then once more.
+            # A step of the service may have given the member an input: then go on.
             yield from self.host.service.work()
             late, self._late = self._late, []
             if not late and not self.member.poll():
@@ -131,7 +133,7 @@ class Engine(MemberLoop):
                 yield from self._perform()
 
     def close(self, why: Closing) -> None:
-        """Stop serving clients, whatever the member says; for a driver that ends."""
+        """Stop serving clients, whatever the member decides; for a driver that ends."""
         if self.opened is not None:
             self.opened = None
             self.host.service.close(why)
@@ -170,7 +172,7 @@ class Engine(MemberLoop):
             self.member.advance(batch)
 
     def _poll(self) -> Batch:
-        """Return the next batch, with its line in the event log before any of it is done."""
+        """Return the next batch, after its line is in the event log."""
         batch = self.member.poll()
         if batch and batch is not self._polled and self.host.events.is_on:
             self.host.events.write("batch", **batch_as_json(batch, self.config.member))
@@ -178,7 +180,7 @@ class Engine(MemberLoop):
         return batch
 
     def _write_input(self, now: float, what: Input) -> None:
-        """Write the line of an input before the member takes it; frames have theirs already."""
+        """Write the line of an input before the member takes it; frames have lines already."""
         if isinstance(what, Appended):
             return
         version = self._speaks[what.peer] if isinstance(what, PeerUp) else 0
@@ -190,9 +192,9 @@ class Engine(MemberLoop):
 
     def send_all(self, sends: tuple[Sent, ...]) -> None:
         for sent in sends:
-            # A message from before the member was told of a connection was meant for the former
-            # one, or for none: the new one must not carry it, in a version that no member has
-            # agreed on.
+            # While the member does not know of a connection, its messages were meant for a former
+            # connection, or for none.  A new connection must not carry them, in a version on which
+            # its two sides have not agreed.
             if (version := self._speaks.get(sent.to)) is not None:
                 data = encode(sent.message, speaks=version)
                 self.host.transport.send(sent.to, Channel.MEMBER, data)
@@ -207,7 +209,7 @@ class Engine(MemberLoop):
                     self.outcome = outcome_of(lineage, self.seat, self.first_seen)
                 self.host.service.open(view, is_sequencer=is_sequencer)
                 if self.member.closes:
-                    # The ballot for the CLOSE ended in another view: its frames rest as well.
+                    # The ballot for the CLOSE ended in another view, whose frames must rest, too.
                     self._rest(lambda: None)
             case StartUpdate():
                 self.host.transfer.start_update(action)
@@ -254,7 +256,10 @@ class Engine(MemberLoop):
         self.member.appended(view, last, first=first)
 
     def may_cut(self) -> bool:
-        """Return whether it is on the disk that the data is about to be cut; ask again if not."""
+        """Return whether the record on disk says that the data is about to be cut.
+
+        If it does not, the record is written next, and the caller must ask again.
+        """
         if not self.member.record.update_unfinished:
             self.tell(UpdateOverwrites())
         return not self.member.poll()
@@ -262,16 +267,16 @@ class Engine(MemberLoop):
     def shutdown_cluster(self) -> None:
         """Ask for the orderly shutdown, once all members have the same frames.
 
-        A store is clean where its data is the CLOSE's: frames under way when it is chosen would
-        make all dirty but those that happen to have most.
+        A store is clean if its data end where the CLOSE says.  If frames were under way when the
+        CLOSE is chosen, only the stores with the most frames would be clean.
         """
         self._rest(partial(self.tell, ShutdownCluster()))
 
     def give_up_on(self, peer: str, why: str) -> None:
-        """Treat `peer` as lost: an update from it ends."""
+        """Treat `peer` as lost, which ends an update from it."""
         log.warning("%s: %s", peer, why)
         self.host.transport.drop(peer, why)
-        # The transport will tell it, too; a second time does no harm.
+        # The transport reports the loss, too; a second `Down` does no harm.
         self._late.append(Down(peer))
 
     def note(self, what: str, **facts: object) -> None:

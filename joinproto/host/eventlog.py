@@ -1,9 +1,9 @@
 """The event log: the events and effects of a member as lines of JSON.
 
-One file for each run of a process, and further ones where it grows; the oldest go when they are too
-much.  A line is in the file before its action is done, so that a process that is killed has done
-nothing of which the log is silent.  `joinproto validate` reads these files, and calls the same
-member again.  `t` is in nanoseconds of the machine's clock, which all processes of one boot share.
+Each run of a process has one file, and more files as it grows; the oldest files are removed when
+all are too large.  A line is in the file before its action is done, so the log has all that a
+killed process has done.  `joinproto validate` reads these files, and calls the same member again.
+`t` is in nanoseconds of the machine's clock, which all processes since one boot share.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from attrs import define, field
 
 from joinproto.errors import EnvironmentProblem
 
-# Event logs as files: what they are called, and which of them go when they are too many.
+# Event logs as files: their names, and which of them are removed when they are too large.
 #
 # MEMBER-TIME-PID.jsonl          the first file of a run of a process
-# MEMBER-TIME-PID.part2.jsonl    where it continues
-# MEMBER-TIME-PID.cut.jsonl      its last file (or .part2.cut): the rest could not be written
+# MEMBER-TIME-PID.part2.jsonl    its second file
+# MEMBER-TIME-PID.cut.jsonl      its last file (or .part2.cut), if the rest could not be written
 
 _NAME = re.compile(r"(?P<run>.+?)(?:\.part(?P<part>[0-9]+))?(?P<cut>\.cut)?\.jsonl")
 
 
 def part(first: Path, number: int) -> Path:
-    """Return the file of a run, from 1, whose first file this is."""
+    """Return the path of a run's file by its number, from 1.  `first`: the path of number 1."""
     return first if number == 1 else first.with_name(f"{first.stem}.part{number}.jsonl")
 
 
 def cut(path: Path) -> Path:
-    """Return the name of a file whose rest could not be written."""
+    """Return the new path of a file whose rest could not be written."""
     return path.with_name(f"{path.stem}.cut.jsonl")
 
 
@@ -49,9 +49,9 @@ def run_of(path: Path) -> tuple[str, int, bool]:
 
 
 def remove_oldest(path: Path, bytes_max: int) -> None:
-    """Remove the oldest files of the member whose file this is, as far as all are too much.
+    """Remove the oldest event logs of this file's member until all have at most `bytes_max`.
 
-    Never `path` itself.
+    `path` itself is never removed.
     """
     member = path.name.rsplit("-", 2)[0]
     own = re.compile(rf"{re.escape(member)}-[0-9]+-[0-9]+\..*jsonl")
@@ -75,11 +75,11 @@ log = logging.getLogger(__name__)
 
 BYTES_MAX = 2**30
 PARTS = 8
-"""The bytes are divided into this many files, so that the oldest ones can be deleted."""
+"""The bytes are divided into this many files, so that the oldest files can be removed."""
 
 
 class NoLog:
-    """Nothing is written.  `is_on`: whether lines go anywhere; else none need be made."""
+    """A log that writes nothing.  `is_on`: whether lines are written, so that they must be made."""
 
     is_on = False
 
@@ -92,11 +92,11 @@ class NoLog:
 
 @define
 class FileLog:
-    """Lines at the end of a file, each written whole by one call of the system.
+    """A log that appends each line to a file as soon as it is made.
 
-    The file has its name once the first line is in it: an empty log is none.  `bytes_max`: the
-    limit for all files of this member.  `is_needed`: where a line cannot be written the member
-    ends; else the log does, and the member continues.
+    The file gets its name once the first line is in it, so there are no empty logs.  `bytes_max`:
+    the limit for all files of this member.  `is_needed`: the member ends if a line cannot be
+    written; otherwise the log ends, and the member goes on.
     """
 
     file: int
@@ -129,7 +129,7 @@ class FileLog:
         return self.file >= 0
 
     def write(self, kind: str, **facts: object) -> None:
-        """Write one line; raises `EnvironmentProblem` where that fails and the log is needed."""
+        """Write one line; raises `EnvironmentProblem` if that fails and the log is needed."""
         if not self.is_on:
             return
         head = {"n": self.lines, "kind": kind, "t": time.monotonic_ns()}
@@ -171,7 +171,7 @@ class FileLog:
             ) from error
         log.warning("the event log ends here, and the member goes on: %s: %s", self.path, why)
         with suppress(OSError):
-            # A reader must not take it for all that happened.
+            # A reader must not take the file for a complete log.
             os.ftruncate(self.file, self._size)
             self.path.rename(cut(self.path))
         self.close()
@@ -192,7 +192,7 @@ def _unnamed(path: Path) -> Path:
 def open_log(
     directory: Path | None, name: str, *, bytes_max: int = BYTES_MAX, is_needed: bool = False
 ) -> EventLog:
-    """Return the log of a process that begins, in a file of its own; without a directory none.
+    """Return the log of a process that begins, in its own file; without a directory, `NoLog`.
 
     Raises `EnvironmentProblem`.
     """

@@ -9,7 +9,7 @@ from joinproto.machine.vocabulary import Reason
 
 
 def what_helps(reason: Reason | None) -> str:
-    """Return the advice to an operator whose member waits for the next view for this reason."""
+    """Return the advice to an operator if a member waits for the next view for this reason."""
     if reason is Reason.NO_CLEAN_STORE:
         return "if no better store comes: stop all members, and `joinproto recover pick`"
     if reason is Reason.STORE_WENT_BACK:
@@ -18,7 +18,7 @@ def what_helps(reason: Reason | None) -> str:
 
 
 ASKS_OPERATOR = (Reason.NO_CLEAN_STORE, Reason.STORE_WENT_BACK)
-"""Why members wait until an operator has looked at their stores."""
+"""The reasons for which members wait until an operator has looked at their stores."""
 
 _WENT_BACK = (
     "put the newest directory of that member back, or give it an empty one: the others update it;"
@@ -72,7 +72,7 @@ _NEXT = {
 
 
 def only_one(error: BaseException) -> BaseException:
-    """Return the failure inside nested groups, where there is just one that matters."""
+    """Return the failure inside nested groups, or the group if it has several failures."""
     while isinstance(error, BaseExceptionGroup):
         known = [one for one in error.exceptions if isinstance(one, JoinprotoError)]
         if known:

@@ -1,7 +1,7 @@
-"""A thread for work that blocks: the caller waits for a moment, then does something else.
+"""A thread for work that blocks: the caller waits a moment for it, then does something else.
 
-An fsync takes less time than to come back to the loop: then the answer is there at once.  Where a
-disk hangs, the loop continues.
+An fsync usually takes less time than a turn of the event loop, so its end is worth waiting for.  If
+a disk hangs, the loop goes on.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from queue import SimpleQueue
 
 QUICK_SECONDS = 0.02
 SLOW_SECONDS = 0.25
-"""Time without a wait after work took longer than `QUICK_SECONDS`."""
+"""For this time after work took longer than `QUICK_SECONDS`, the caller does not wait."""
 
 
 class WorkerThread:
-    """One thread, which begins with the first work and ends with the process or `close`."""
+    """One thread, which starts with the first work and ends with the process or `close`."""
 
     def __init__(self) -> None:
         self._works: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
@@ -28,7 +28,7 @@ class WorkerThread:
         self._slow_until = 0.0
 
     def does(self, work: Callable[[], object]) -> bool:
-        """Start the work, and return whether it ended in a moment; `wait` for it if not.
+        """Start the work, and return whether it ended within a moment; if not, call `wait`.
 
         Raises the work's exception, as `wait` does.
         """
@@ -46,12 +46,12 @@ class WorkerThread:
         return True
 
     def wait(self) -> None:
-        """Return when it is done."""
+        """Return when the work is done."""
         self._done.acquire()
         self._raise()
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """End the thread after its present work."""
         if self._thread is not None:
             self._works.put(None)
 

@@ -1,6 +1,7 @@
-"""The queue of a member's events: many producers, one consumer; a full one blocks producers.
+"""The queue of a member's events, with many producers and one consumer.
 
-Like a memory stream of anyio, but without a turn of the event loop for each item.
+A full queue makes producers wait.  It is like a memory stream of anyio, but needs no turn of the
+event loop for each item.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from joinproto.net.direct import is_asyncio
 
 
 class Signal:
-    """Rung by many, waited for by one.  A ring counts although no task waits."""
+    """A bell that many may ring and one task waits for; a ring counts even if no task waits."""
 
     def __init__(self) -> None:
         self._is_rung = False
@@ -33,7 +34,7 @@ class Signal:
             sleeper.set_result(None)
 
     async def wait(self) -> None:
-        """Return once it was rung since the last return; others have a turn in any case."""
+        """Return once it was rung since the last return; other tasks have a turn in any case."""
         if self._is_rung:
             await checkpoint()
         elif is_asyncio():
@@ -47,7 +48,7 @@ class Signal:
 
 @define
 class Inbox:
-    """`limit`: items that wait at most.  `turn`: has them taken at once, if that is possible."""
+    """`limit`: how many items may wait.  `turn`: lets the consumer take them now, if possible."""
 
     limit: int
     bell: Signal = field(factory=Signal)
@@ -57,7 +58,7 @@ class Inbox:
     _room: anyio.Event | None = None
 
     def come(self, items: Sequence[Item]) -> int:
-        """Put in as many as there is room for, and have them taken; return how many."""
+        """Put in as many items as there is room for; return how many were taken."""
         if self._is_closed:
             return len(items)
         some = items[: max(0, self.limit - len(self._items))]
@@ -67,7 +68,7 @@ class Inbox:
         return len(some)
 
     async def send(self, item: Item) -> None:
-        """Put one in, once there is room; raises `anyio.ClosedResourceError` when no task takes."""
+        """Wait for room, and put an item in; raises `anyio.ClosedResourceError` once closed."""
         while not self._is_closed and len(self._items) >= self.limit:
             if self._room is None:
                 self._room = anyio.Event()
@@ -89,7 +90,7 @@ class Inbox:
         return items
 
     def close(self) -> None:
-        """Close it: producers that wait for room get an error."""
+        """Close the inbox; producers that wait for room get an error."""
         self._is_closed = True
         self._items.clear()
         self._tell_of_room()

@@ -1,4 +1,4 @@
-"""The lines of a member's event log: its start, its inputs, and its requests.
+"""The lines of a member's event log: its start, its inputs, and its batches.
 
 A line is written before its input or its action; `joinproto/cli/validate` reads them back.
 """
@@ -31,7 +31,7 @@ _CODEC = Codec()
 def start_line(
     config: Config, record: StoreRecord, seed: str, now: float, epoch: int
 ) -> dict[str, Any]:
-    """Return the facts that are needed to create the same member again."""
+    """Return the facts that are needed to make the same member again."""
     return {
         "format": FORMAT,
         "config": config_as_json(config),
@@ -43,10 +43,10 @@ def start_line(
 
 
 def input_as_json(what: inputs.Input, version: int) -> tuple[str, dict[str, Any]]:
-    """Return the kind of an input's line, and its fields but the time.
+    """Return the kind of an input's line, and its fields without the time.
 
-    `version`: of the wire, on a connection that is there now.  Frames have a line each, which holds
-    the digest of their bytes, so `Appended` has none.
+    `version`: of the wire on a new connection.  `Appended` has no line, because each frame has one
+    with the digest of its bytes.
     """
     match what:
         case inputs.Receive(peer, message):
@@ -83,7 +83,7 @@ def input_as_json(what: inputs.Input, version: int) -> tuple[str, dict[str, Any]
 
 
 def record_as_json(record: StoreRecord, member: str) -> Any:
-    """Return the record as it stands in a store's file."""
+    """Return the record as JSON values, in the form of a store's file."""
     return json.loads(encode_contents(Contents(member=member, record=record)))
 
 
@@ -97,9 +97,10 @@ def config_as_json(config: Config) -> dict[str, Any]:
 
 
 def step_as_json(record: StoreRecord, member: str) -> Any:
-    """Return the record as it stands in a file, but of the views only how many, and the tip.
+    """Return the record in the form of a store's file, but with only the newest view.
 
-    A store keeps a thousand views, and writes them with each promise.
+    `views` is the number of views.  A store keeps a thousand of them, and writes all with each
+    promise.
     """
     tree = record_as_json(evolve(record, lineage=_short(record.lineage)), member)
     return {"record": tree, "views": record.lineage.length}
@@ -110,7 +111,7 @@ def _short(lineage: Lineage) -> Lineage:
 
 
 def view_as_json(view: View) -> Any:
-    """Return the whole view as it stands in a message."""
+    """Return the whole view in the form of a message."""
     return json.loads(encode(Chosen(view.parent, (view,))))[2][0]
 
 
@@ -119,7 +120,7 @@ def _message_as_json(message: JoinMessage) -> Any:
 
 
 def batch_as_json(batch: Batch, member: str) -> dict[str, Any]:
-    """Return the actions of a batch; views by their ids, but a `Learned` has them whole."""
+    """Return a batch as JSON values; views are named by ids, except in a `Learned`."""
     closing = [] if batch.close is None else [["CloseForClients", batch.close.value]]
     return {
         "persist": None if batch.persist is None else step_as_json(batch.persist, member),

@@ -1,4 +1,4 @@
-"""The part of an event loop that the member itself answers, whatever drives the member."""
+"""The methods of an `EventLoop` that the member answers itself, the same in every driver."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from joinproto.join.view import Position, Seat, View
 
 @define(eq=False)
 class MemberLoop(ABC):
-    """The part of an `EventLoop` that is the member's own."""
+    """The methods of an `EventLoop` that call the member."""
 
     member: Member
 
     @abstractmethod
     def now(self) -> float:
-        """Return the seconds by a clock of this machine that never goes back."""
+        """Return the time in seconds, by a clock of this machine that never goes back."""
 
     @property
     def seat(self) -> Seat:
@@ -33,13 +33,13 @@ class MemberLoop(ABC):
 
     @property
     def is_ready(self) -> bool:
-        """Return whether this member was ready in its tip, in this process."""
+        """Return whether this process was ready in its newest view."""
         tip = self.view
         return tip is not None and self.member.ready_in == tip.id
 
     @property
     def is_frozen(self) -> bool:
-        """Return whether it has answered a ballot, so that its data stands still."""
+        """Return whether the member has answered a ballot, so that its data must not change."""
         return self.member.is_frozen
 
     @property

@@ -1,4 +1,4 @@
-"""A service without data: it knows the active members and their order; nothing is replicated."""
+"""A service without data: it learns the active members and their order, and replicates nothing."""
 
 from __future__ import annotations
 

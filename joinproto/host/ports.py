@@ -1,7 +1,7 @@
-"""The interface of a driver to the program around it: the host, in ports.
+"""The interface of a driver to the program around it: the host and its ports.
 
-All methods are called on one event loop, never two at once, and return soon: blocking work goes
-into `Service.work`.  None of them may raise because of a peer's bytes.
+All methods are called on one event loop, never two at once, and must return soon: blocking work
+goes into `Service.work`.  Except for `Service.hear`, none may raise because of a peer's bytes.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 Work: TypeAlias = Callable[[], None]
-"""Something that blocks, as an fsync; the driver runs it where it blocks nothing else."""
+"""Work that blocks, as an fsync; the driver runs it in a helper thread."""
 
 
 @frozen
 class Brief:
-    """Work that takes as long as one small write with its fsync, where the disk is well.
+    """Work that takes as long as one small write with its fsync, while the disk works well.
 
-    A driver may wait for it a moment before it lets others have their turn: that takes less time.
+    A driver may wait a moment for this work, which takes less time than another turn of the loop.
     """
 
     work: Work
@@ -47,7 +47,7 @@ class Brief:
 
 
 class Channel(Enum):
-    """The receiver of bytes on a connection; the value is their first byte."""
+    """The receiver of a message on a connection; the value is the message's first byte."""
 
     MEMBER = b"m"  # a message of the protocol
     HOST = b"h"  # the host's own: frames, updates
@@ -55,7 +55,7 @@ class Channel(Enum):
 
 @frozen
 class Up:
-    """A connection to `peer` is there, and it is the member that it says.
+    """There is a connection to `peer`, which has proved that it is this member.
 
     `version`: of the wire, spoken by both.
     """
@@ -73,7 +73,7 @@ class Down:
 
 @frozen
 class Came:
-    """`data` came from `peer`, whole."""
+    """A complete message, `data`, came from `peer`."""
 
     peer: str
     channel: Channel
@@ -164,23 +164,24 @@ class Service(Protocol):
 
 @runtime_checkable
 class Resting(Protocol):
-    """A service whose frames can come to rest, so that an orderly shutdown leaves all clean."""
+    """A service whose frames can come to rest, so that an orderly shutdown leaves clean stores."""
 
     def rest(self, then: Callable[[], None]) -> None:
-        """Take no more into the order, and call `then` when all members have the same frames.
+        """Order no more frames, and call `then` when all members have the same frames.
 
-        Only asked while open; calls within a bounded time, whatever happens.
+        The driver calls this only while the service is open.  The service must call `then` within a
+        bounded time, whatever happens.
         """
 
 
 @runtime_checkable
 class Reading(Protocol):
-    """A service that has reads confirmed: it calls `EventLoop.read`."""
+    """A service that calls `EventLoop.read` to have reads confirmed."""
 
     def confirmed(self, upto: int) -> None:
-        """Those with numbers up to `upto` see all that was acknowledged before they were handed in.
+        """Reads up to the number `upto` see all that was acknowledged before they were handed in.
 
-        Those that were not confirmed when the service closes never are.
+        Reads that are not confirmed when the service closes are never confirmed.
         """
 
 
@@ -201,24 +202,27 @@ class Store(Protocol):
     def record(self) -> StoreRecord: ...
 
     def write(self, record: StoreRecord) -> None:
-        """Return once it is durable; raise if that is not certain."""
+        """Return once the record is durable; raise if that is not certain."""
 
 
 class Inbox(Protocol):
     """The receiver of a transport's events: `joinproto.host.inbox.Inbox`, or another one."""
 
     def come(self, items: Sequence[Item]) -> int:
-        """Take some that came together, at once; return for how many there was room.
+        """Take items that came together, without waiting; return how many there was room for.
 
-        An inbox whose member has ended has room for all, and drops them.
+        An inbox whose member has ended takes all, and drops them.
         """
 
     async def send(self, item: Item) -> None:
-        """Take one, once there is room; raises `anyio.ClosedResourceError` once there never is."""
+        """Wait for room, and take an item; raises `anyio.ClosedResourceError` if none can come."""
 
 
 class Transport(Protocol):
-    """The transport.  Nothing is lost on a connection; a lost connection is reported."""
+    """Carries messages between members.
+
+    No message is lost on a connection that lasts; a lost connection is reported.
+    """
 
     async def run(
         self,
@@ -226,7 +230,7 @@ class Transport(Protocol):
         *,
         task_status: TaskStatus[None],
     ) -> None:
-        """Carry, until cancelled; started means that peers can reach this member."""
+        """Carry messages until cancelled; report `started` once peers can reach this member."""
 
     def send(self, to: str, channel: Channel, data: bytes) -> None:
         """Send, if there is a connection; never waits."""
@@ -250,19 +254,17 @@ class Gathering(Protocol):
 
 
 class Register(Protocol):
-    """The register outside that chooses where `Config.outside` says so (3.7), as etcd or Consul.
+    """The outside register, as etcd or Consul, that chooses views if `Config.outside` is set (3.7).
 
-    Both come back in bounded time and raise nothing of the server's; None if no answer, and nothing
-    is known then of whether it was set.
+    Both methods return in bounded time and raise no error of the server.  They return None if no
+    answer came; it is then unknown whether the register was set.
     """
 
     async def chosen(self, parent: ViewId | None, view: View) -> View | None:
-        """Set `view` as the successor of `parent` if there is none; return the successor that
-        stands.
-        """
+        """Set `view` as the successor of `parent` if it has none; return the one that it has."""
 
     async def successor(self, parent: ViewId) -> View | NoSuccessor | None:
-        """Return the present successor, never one from a cache that others may have overtaken."""
+        """Return the present successor, never one from a cache that may be outdated."""
 
 
 class Clock(Protocol):

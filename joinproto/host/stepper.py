@@ -1,7 +1,7 @@
 """The loop that steps the engine as soon as there is work, in the thread of the event loop.
 
-Blocking work is begun on a helper thread (`WorkerThread`) and waited for a moment; where it takes
-longer, the loop continues.  Events that come during a step wait for its end.
+Blocking work is done in a helper thread (`WorkerThread`).  The loop waits a moment for short work,
+and goes on if it takes longer.  Events that come during a step wait for its end.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Alarm:
         self._other = Signal()
 
     def look(self, due: float | None) -> None:
-        """Be told after each step; a later time than before is seen when the former comes."""
+        """Set the time of the next step; a later time is set only once the former has come."""
         if due is not None and (self._set_to is None or due < self._set_to):
             self._set_to = due
             self._other.ring()
 
     async def run(self, engine: Engine, bell: Signal) -> None:
-        """Ring when the time has come, until cancelled."""
+        """Ring the bell each time that the set time has come, until cancelled."""
         while True:
             due = self._set_to
             if due is None:
@@ -47,13 +47,13 @@ class Alarm:
 
 
 class Stepper:
-    """Steps one engine.  `changed`: called when it opened, closed or ended in a step."""
+    """Steps one engine.  `changed`: called after a step in which it opened, closed or ended."""
 
     def __init__(self, engine: Engine, inbox: Inbox, changed: Callable[[], None]) -> None:
         self._engine = engine
         self._inbox = inbox
         self._changed = changed
-        # Asked once: with each message it would take as long as the message.
+        # Checked once, because the check takes as long as sending a message.
         transport = engine.host.transport
         self._gathering = transport if isinstance(transport, Gathering) else None
         self._alarm = Alarm()
@@ -69,7 +69,7 @@ class Stepper:
         self._hand.close()
 
     async def ring_when_due(self) -> None:
-        """Wake `run` at the times that the engine names, until cancelled."""
+        """Wake `run` at the engine's deadlines, until cancelled."""
         await self._alarm.run(self._engine, self._inbox.bell)
 
     async def run(self) -> None:
@@ -78,7 +78,7 @@ class Stepper:
         while True:
             work = self._blocks or self._go_on()
             while work is not None:
-                # Not abandoned when cancelled, so that the contents of the disk are known.
+                # The work is not abandoned on a cancel, so that the contents of the disk are known.
                 await to_thread.run_sync(work)
                 work = self._go_on()
             self._blocks = None
@@ -89,9 +89,10 @@ class Stepper:
             await self._inbox.bell.wait()
 
     def _turn(self) -> bool:
-        """Step at once, where the transport has something; return whether that was possible.
+        """Step at once when the transport has items; return whether that was possible.
 
-        The task, which does the rest, would have its turn later, and an empty one before.
+        The task `run` does the rest of the step.  If it did all, it would need one more turn of the
+        event loop before the step, and one after it.
         """
         if self._is_stepping or self._failure is not None or not self._engine.runs:
             return False
@@ -130,7 +131,7 @@ class Stepper:
         return None
 
     def _rest_of(self, work: Work) -> Work | None:
-        """Begin the work, and wait a moment; return the rest to wait for, None if it is done."""
+        """Begin short work, and wait a moment; return the call to wait in, None if it is done."""
         if not isinstance(work, Brief):
             return work
         return None if self._hand.does(work) else self._hand.wait

@@ -1,13 +1,13 @@
-"""The driver for plain threads: the same cluster, in an event loop of a thread of its own.
+"""The driver for plain threads: a `Cluster` on an event loop in its own thread.
 
     with ThreadCluster(config, host) as cluster:
         outcome = cluster.wait_active(timeout=30)
         ...
         cluster.stop(timeout=10)
 
-Any thread may call it.  The ports are called in the loop's thread, one call at a time.  A
-thread cannot be cancelled from outside: where the member fails, the next call raises, and so
-does the end of the block.
+Any thread may call it.  The ports are called in the loop's thread, one call at a time.  A thread
+cannot be cancelled from outside.  Therefore the next call raises after the member has failed, and
+so does the end of the block.
 """
 
 from __future__ import annotations

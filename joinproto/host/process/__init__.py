@@ -1,1 +1,1 @@
-"""The frame of a process: control socket, exit codes, HTTP, service manager."""
+"""What a node's process has around the member: control socket, exit codes, HTTP, notifications."""

@@ -1,8 +1,8 @@
 """The control socket: the requests of `joinproto status` and `joinproto shutdown` to a node.
 
-A Unix socket in the data directory, for the user of the node only.  One line in, one line of
-JSON out.  Nothing is ever removed from its path but a socket on which no process answers, and at
-the end its own.
+The socket is a Unix socket that only the node's user may open.  A request is one line, and its
+answer one line of JSON.  A node removes nothing from the path except a socket on which no process
+answers, and at its end its own socket.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from joinproto.net.accepting import Spare, serve_each
 
 SECONDS = 10.0
 PATH_BYTES_MAX = 107
-"""The longest path of a socket that the system takes, in bytes, without the one that ends it."""
+"""The longest path of a socket, in bytes, without the null byte at its end."""
 LINE_MAX = 1_000
 Reply = Mapping[str, Any]
 Answer = Callable[..., Reply | Awaitable[Reply]]
@@ -42,8 +42,8 @@ async def serve_control(
 
     Args:
         path: of the socket.
-        answers: request to the function that answers it.
-        with_words: requests that are followed by a blank and words, which their answer is given.
+        answers: for each request, the function that answers it.
+        with_words: the same for requests with words after a blank; the function is given the words.
         task_status: told once the socket is there.
     """
     make_room(path)
@@ -73,7 +73,7 @@ async def serve_control(
         async with listener:
             task_status.started()
             async with anyio.create_task_group() as tasks:
-                # Where no file descriptor is left, this one still answers.
+                # With its spare file descriptor, this socket answers when no other one is left.
                 await serve_each(listener, answer, tasks, Spare())
     finally:
         _remove(path, own)
@@ -93,10 +93,10 @@ async def _answered(
 
 
 def make_room(path: Path) -> None:
-    """Return when a socket can be made at `path`: a dead process's socket is removed.
+    """Make room for a socket at `path`: remove the socket of a process that has ended.
 
-    Raises `UsageProblem` for a path that is too long, or where something else is, which stays
-    as it is; `EnvironmentProblem` where a process answers.
+    Raises `UsageProblem` if the path is too long, or if something else is there, which stays as it
+    is; `EnvironmentProblem` if a process answers.
     """
     require_place(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
@@ -120,7 +120,7 @@ def make_room(path: Path) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Raise `UsageProblem` unless there is a socket or nothing at `path`, and it is short."""
+    """Raise `UsageProblem` if `path` is too long, or something other than a socket is there."""
     if len(os.fsencode(path)) > PATH_BYTES_MAX:
         raise UsageProblem(
             f"control {path}: {len(os.fsencode(path))} bytes, a socket's path has at most"
@@ -150,7 +150,10 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def ask_control(path: Path, request: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return the answer of the node at this socket; raises `EnvironmentProblem` if none does."""
+    """Return the answer of the node at this socket.
+
+    Raises `EnvironmentProblem` if no node answers within `seconds`.
+    """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
             link.settimeout(seconds)

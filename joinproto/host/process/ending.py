@@ -1,4 +1,4 @@
-"""A hard limit for the end of a process: whatever hangs, it exits with its code in time."""
+"""A hard limit for the end of a process, which exits with its code even if something hangs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from joinproto.host.process.notify import notify
 log = logging.getLogger("joinproto.node")
 
 END_SECONDS = 5.0
-"""From the moment at which the exit code is known, until the process has ended."""
+"""The most seconds from the moment at which the exit code is known to the process's end."""
 LAST_WORDS_SECONDS = 0.5
 
 
 def end_within(seconds: float, code: int) -> Callable[[], None]:
-    """Exit with `code` after this many seconds, from a thread of its own; returns a function that
-    cancels it.
+    """Exit with `code` after this many seconds, from its own thread; return the function that
+    cancels this.
 
-    Anything may hang then: a disk, a library, an event loop.  Nothing is tidied up; no
-    more is promised than by a crash.
+    Anything may hang by then: a disk, a library, an event loop.  Nothing is cleaned up, as in a
+    crash.
     """
     timer = threading.Timer(seconds, end_at_once, (code, f"did not end within {seconds:g} s"))
     timer.daemon = True
@@ -34,8 +34,8 @@ def end_within(seconds: float, code: int) -> Callable[[], None]:
 
 
 def end_at_once(code: int, why: str) -> None:
-    """Exit, and log why."""
-    # The reader of the log may hang as well, and the log has a lock.
+    """Log why, and exit with `code`."""
+    # The log may hang, too, at its lock or at its reader.
     last = threading.Thread(target=log.error, args=("%s: ends at once, with code %d", why, code))
     last.daemon = True
     last.start()
@@ -44,7 +44,7 @@ def end_at_once(code: int, why: str) -> None:
 
 
 async def stop_signals() -> AsyncIterator[signal.Signals]:
-    """Yield the signal that asks for an end in order; a second one ends the process at once."""
+    """Yield SIGTERM or SIGINT, which asks for an orderly end; a second ends the process at once."""
     is_stopping = False
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for number in signals:

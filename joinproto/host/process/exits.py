@@ -30,7 +30,7 @@ AT_ONCE = 143
 
 
 def with_code(error: JoinprotoError, reason: Reason | None) -> JoinprotoError:
-    """Return the error with the code above; `reason`: why the next view is waited for."""
+    """Return the error with its exit code; `reason`: why the member waits for the next view."""
     match error:
         case Aborted():
             error.code = RECOVER_FIRST if error.abort.needs_recovery else MUST_NOT_RUN
@@ -45,9 +45,9 @@ def with_code(error: JoinprotoError, reason: Reason | None) -> JoinprotoError:
 
 @contextmanager
 def raising_with_code(reason: Callable[[], Reason | None]) -> Iterator[None]:
-    """Raise the exception that ends a process, taken out of its group, with its exit code.
+    """Raise an exception from the block out of its group, and with its exit code.
 
-    `reason`: returns why the next view is waited for.
+    `reason`: returns why the member waits for the next view.
     """
     try:
         yield

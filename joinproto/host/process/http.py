@@ -1,8 +1,8 @@
-"""`/metrics` for Prometheus and `/health` for a supervisor, on an address of their own.
+"""`/metrics` for Prometheus and `/health` for a supervisor, on their own address.
 
-uvicorn serves them in the node's own event loop (asyncio).  A connection lives for a few seconds,
-whatever its other side does, and when all places are taken, the oldest goes: no client that is idle
-or slow keeps a supervisor from its answer, or the node from its end.
+uvicorn serves them in the node's event loop (asyncio).  A connection lasts at most
+`CONNECTION_SECONDS`, and when there are `CONNECTIONS_MAX`, the oldest is closed.  Therefore idle or
+slow clients cannot keep a supervisor from its answer, or the node from its end.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ Facts = Callable[[], dict[str, Any]]
 
 @frozen
 class Measures:
-    """The metrics of a process for Prometheus, with the prefix `name`: numbers from its facts.
+    """The metrics of a process for Prometheus, taken from its facts.  `name`: their prefix.
 
-    `phase`: the label of the fact `phase`, and all its values.  `gauges`, `counters`: name to help.
+    `phase`: the label of the fact `phase`, and the enum of its values.  `gauges`, `counters`: the
+    help text of each fact.
     """
 
     name: str
@@ -49,7 +50,7 @@ class Measures:
 
 @frozen(eq=False)
 class _Reader(Collector):
-    """Reads the process on each request, so nothing is counted twice."""
+    """Reads the process's facts on each request, so nothing is counted twice."""
 
     facts: Facts
     measures: Measures
@@ -94,9 +95,9 @@ NODE = Measures("joinproto", ("phase", Phase), _GAUGES, _COUNTERS)
 async def http_server(
     address: Address, facts: Facts, measures: Measures = NODE
 ) -> AsyncIterator[int]:
-    """Answer as long as the block runs, and no longer; yields the port.
+    """Answer while the block runs; yields the port.
 
-    `facts`: at least `serves` and `phase`, and the measurements.
+    `facts`: returns at least `serves`, `phase`, and the facts that `measures` names.
     """
     bound = _bound(address)
     open_now: dict[asyncio.BaseTransport, None] = {}
@@ -116,7 +117,7 @@ async def http_server(
     )
 
     async def serve() -> None:
-        # Not cancelled but told to end, so that its sockets are closed.
+        # The server is not cancelled but told to end, so that it closes its sockets.
         with anyio.CancelScope(shield=True):
             await server.serve(sockets=[bound])
 
@@ -160,7 +161,7 @@ def _application(reader: _Reader) -> Any:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, but the signals are the node's."""
+    """uvicorn without signal handlers, because the node handles the signals."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -168,7 +169,7 @@ class _Server(uvicorn.Server):
 
 
 def _bounded(open_now: dict[asyncio.BaseTransport, None]) -> type[H11Protocol]:
-    """Return the protocol with bounds: on the time of a connection, and on their number."""
+    """Return a protocol with limits on the time and the number of connections."""
 
     class Bounded(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

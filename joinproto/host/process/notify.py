@@ -1,8 +1,8 @@
-"""Notifications to the service manager that started a node (sd_notify), where there is one.
+"""Notifications to the service manager that started a node, if there is one (sd_notify).
 
-READY=1 once it listens, whether or not the cluster is there: three hosts that are started one
-after the other wait for each other.  STATUS= names the phase; `systemctl status` shows it.
-WATCHDOG=1 comes from the event loop, so a node that hangs is noticed.
+A node sends READY=1 once it listens, even if there is no cluster yet, because three hosts that are
+started one after the other wait for each other.  STATUS= names the phase for `systemctl status`.
+WATCHDOG=1 comes from the event loop, so the service manager notices a node that hangs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ENVIRONMENT: Mapping[str, str] = os.environ
 
 
 def notify(text: str) -> None:
-    """Tell the service manager; nothing happens where there is none, or it does not listen."""
+    """Tell the service manager; do nothing if there is none, or if it does not listen."""
     path = ENVIRONMENT.get("NOTIFY_SOCKET", "")
     if not path.startswith(("/", "@")):
         return
@@ -29,7 +29,7 @@ def notify(text: str) -> None:
 
 
 async def keep_watchdog() -> None:
-    """Say twice in each interval that the event loop runs; returns where no supervisor asks."""
+    """Report twice in each interval that the event loop runs; return if no supervisor asks."""
     micros = ENVIRONMENT.get("WATCHDOG_USEC", "")
     wanted_by = ENVIRONMENT.get("WATCHDOG_PID", str(os.getpid()))
     if not micros.isdigit() or int(micros) == 0 or wanted_by != str(os.getpid()):
