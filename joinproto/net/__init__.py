@@ -1,1 +1,1 @@
-"""Addresses, frames, peer proof, TLS and the links between members."""
+"""The mesh of all systems: addresses, frames, proofs of identity, TLS and links between members."""

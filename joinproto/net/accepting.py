@@ -1,7 +1,7 @@
-"""Accepting connections where the machine may have no file descriptor left.
+"""Accepting connections even if the machine has no file descriptor left for a moment.
 
-An accept that fails for want of one is no fault of the listener: the connection waits in the
-system's queue, and is taken when there is room again.
+If an accept fails for this reason, the listener goes on: the connection waits in the system's
+queue, and is accepted when there is room again.
 """
 
 from __future__ import annotations
@@ -20,35 +20,33 @@ from anyio.abc import Listener, TaskGroup
 log = logging.getLogger(__name__)
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""Errors of an accept after which it is tried again."""
+"""The errors after which an accept is tried again."""
 RETRY_SECONDS = 0.1
 KEPT_FREE = 200
-"""File descriptors that clients leave for the disk, for peers, and for questions about the
-state.
-"""
+"""File descriptors kept from clients, for the disk, for peers and for questions about the state."""
 
 
 def connections_max() -> int:
-    """Return how many clients may be connected at a time, by the limit of this process."""
+    """Return how many clients may be connected at a time, by this process's limit of files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft - KEPT_FREE if soft > 2 * KEPT_FREE else soft // 2
 
 
 class Spare:
-    """A file descriptor that is held for the moment at which there is no other one."""
+    """A file descriptor that is held in reserve for when there is no other."""
 
     def __init__(self) -> None:
         self._file = -1
         self.hold()
 
     def hold(self) -> None:
-        """Take a place again, where one is free."""
+        """Take a file descriptor again, if there is one."""
         if self._file < 0:
             with suppress(OSError):
                 self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def give(self) -> None:
-        """Release it: the next caller that asks for a place gets it."""
+        """Release the file descriptor, so that the next accept succeeds."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -60,7 +58,10 @@ async def serve_each(
     tasks: TaskGroup,
     spare: Spare | None = None,
 ) -> None:
-    """Answer each connection in a task, until cancelled; `spare`: given up to take one more."""
+    """Answer each connection in a task of `tasks`, until cancelled.
+
+    `spare`: released to accept one more connection when no file descriptor is left.
+    """
     listeners = getattr(listener, "listeners", [listener])
     async with anyio.create_task_group() as accepting:
         for one in listeners:
@@ -78,7 +79,7 @@ async def _accept(
         try:
             stream = await listener.accept()
         except (OSError, anyio.BrokenResourceError) as error:
-            # anyio gives some listeners' errors another name.
+            # anyio wraps the errors of some listeners.
             number = getattr(error, "errno", None) or getattr(error.__cause__, "errno", None)
             if number not in EXHAUSTED:
                 raise

@@ -1,4 +1,4 @@
-"""Addresses as text, and which member calls which."""
+"""Addresses as text, and which of two members calls the other."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Address:
         if host.startswith("[") and host.endswith("]"):
             host = host[1:-1]
         elif ":" in host:
-            colon = ""  # an IPv6 address without brackets: which colon is it?
-        # So short first: Python reads no number of 5,000 digits.
+            colon = ""  # in an IPv6 address without brackets, the port's colon is not known
+        # The length is checked first, because `int` refuses texts of more than 4,300 digits.
         is_port = len(port) < 6 and port.isascii() and port.isdigit() and int(port) <= 65_535
         if not (colon and host and is_port):
             raise UsageProblem(
@@ -64,9 +64,10 @@ def _host(host: str) -> str:
 
 
 def dials(me: str, peer: str, electors: Collection[str]) -> bool:
-    """Return whether `me` calls `peer`: exactly one of two members calls the other one.
+    """Return whether `me` calls `peer`: exactly one of two members calls the other.
 
-    A newcomer calls an elector, which need not know it.  Otherwise the lesser name calls.
+    A newcomer calls an elector, which need not know the newcomer.  Of two electors, or of two
+    others, the one with the lesser name calls.
     """
     if (me in electors) != (peer in electors):
         return peer in electors

@@ -1,8 +1,8 @@
 """TCP under asyncio without a task between the socket and its reader.
 
-A `Direct` is a stream like any other as long as a peer greets on it, and a `Pipe` afterwards: `run`
-hands over received bytes by a call, in the turn of the loop in which they came.  Of a write's time
-in a node most was the way through a stream, four turns of the loop for each receive.
+A `Direct` is a stream like any other while a peer greets on it, and a `Pipe` afterwards: `run`
+passes received bytes on by a call, in the same turn of the event loop.  Through a stream, each
+receive took four turns, which was most of a write's time in a node.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEXT_ADDRESS_SECONDS = 0.25
 
 
 def is_asyncio() -> bool:
-    """Return whether this is a task of asyncio, not of trio."""
+    """Return whether the caller runs in a task of asyncio, not of trio."""
     try:
         return asyncio.current_task() is not None
     except RuntimeError:
@@ -35,7 +35,7 @@ def is_asyncio() -> bool:
 
 
 def current_time() -> float:
-    """Return the event loop's time in seconds, also in callbacks of the loop outside of tasks."""
+    """Return the event loop's time in seconds, in tasks and in the loop's callbacks."""
     try:
         return asyncio.get_running_loop().time()
     except RuntimeError:
@@ -43,7 +43,7 @@ def current_time() -> float:
 
 
 class Direct(asyncio.BufferedProtocol, ByteStream):
-    """A connection; `made`: called with it once it stands."""
+    """A connection.  `made`: called with the `Direct` once it is connected."""
 
     def __init__(self, made: Callable[[Direct], object] = lambda stream: None) -> None:
         self._made = made
@@ -55,7 +55,7 @@ class Direct(asyncio.BufferedProtocol, ByteStream):
         self._is_full = False
         self._came: Callable[[bytes], None] | None = None
         self._failure: Exception | None = None
-        self._changed: anyio.Event | None = None  # made by a waiting task: the loop cannot
+        self._changed: anyio.Event | None = None  # made by a waiting task, as callbacks cannot
 
     # -- called by the loop --------------------------------------------------------------------
 
@@ -199,19 +199,19 @@ async def connect(address: Address) -> ByteStream:
 
 
 Answer = Callable[[ByteStream], Any]
-"""Speaks with a peer that has connected; runs in a task of its own."""
+"""Speaks with a peer that has connected; runs in its own task."""
 
 
 @define
 class Listening:
-    """An open port that accepts nothing yet.  `port`: its number."""
+    """An open port that accepts no connections until `serve`.  `port`: its number."""
 
     port: int
     _serve: Callable[[Answer, TaskGroup], Coroutine[Any, Any, None]]
     _close: Callable[[], Awaitable[None]]
 
     async def serve(self, answer: Answer, tasks: TaskGroup) -> None:
-        """Answer each connection in a task of `tasks`, until cancelled; closed afterwards."""
+        """Answer each connection in a task of `tasks`, until cancelled; then close the port."""
         try:
             await self._serve(answer, tasks)
         finally:
@@ -220,7 +220,7 @@ class Listening:
 
 
 async def listen(at: Address) -> Listening:
-    """Return the open port, which the system chooses for 0; raises `OSError`."""
+    """Return an open port, which the system chooses if `at.port` is 0; raises `OSError`."""
     if is_asyncio():
         return await _listen_in_the_loop(at)
     listener = await anyio.create_tcp_listener(
@@ -235,7 +235,7 @@ async def _listen_in_the_loop(at: Address) -> Listening:
     bell = asyncio.Event()
 
     def made(stream: Direct) -> None:
-        # The loop calls this outside of any task, where no task can be begun.
+        # The event loop calls this outside of any task, where no task of anyio can be started.
         arrived.append(stream)
         bell.set()
 

@@ -1,7 +1,7 @@
-"""Accepting peers: a peer greets, proves its identity, and has a few seconds for it.
+"""Accepting peers: a peer must greet and prove its identity within a few seconds.
 
-A peer that is not proved yet costs little: a small greeting, a few seconds, one of `STRANGERS_MAX`
-places, and when these are taken, the oldest goes.
+A peer that has not proved its identity costs little: a small greeting, a few seconds, and one of
+`STRANGERS_MAX` places.  When these are taken, the oldest such connection is closed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PUNISHED_SECONDS = 0.5
 
 @frozen
 class Proved:
-    """A connection whose peer has proved its name.  `left`: bodies that came with its greeting."""
+    """A connection whose peer has proved its name.  `left`: bodies received with its proof."""
 
     peer: str
     session: Session
@@ -42,7 +42,10 @@ class Proved:
 
 @define
 class Door:
-    """`taken`: see `Identity`; `refusals` records the peers that were refused, and why."""
+    """Lets in peers that prove their identity.
+
+    `taken`: as in `Identity`; `refusals`: records which peers were refused, and why.
+    """
 
     network: Network
     tls: Contexts | None
@@ -59,11 +62,10 @@ class Door:
         dialled: str | None,
         stranger: anyio.CancelScope | None,
     ) -> Proved | None:
-        """Return the peer, None where it is turned away; raises nothing of the connection's.
+        """Return the proved peer, None if it is refused or the connection ends.
 
-        `dialled`: the member that this side has called.  `stranger`: of a peer that has called;
-        it is
-        cancelled where too many others come before it is proved.
+        `dialled`: the member that this side has called, None if the peer has called.  `stranger`:
+        the scope of a peer that has called, cancelled if too many others come before it is proved.
         """
         if stranger is not None:
             self._make_room()
@@ -83,7 +85,7 @@ class Door:
         self.refusals.say(current_time(), whom, why)
 
     def punish(self, peer: str, why: str) -> None:
-        """Refuse a proved peer, and for a moment a peer that has its name: it is broken."""
+        """Note that a proved peer is broken, and refuse its name for `PUNISHED_SECONDS`."""
         now = current_time()
         self.refuse(peer, why)
         self._punished = {name: end for name, end in self._punished.items() if end > now}

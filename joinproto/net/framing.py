@@ -1,4 +1,4 @@
-"""Frames on a stream of bytes: a length, then this many bytes; nothing is read beyond a limit."""
+"""Frames on a stream of bytes: a length, then a body of this many bytes, up to a limit."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ LENGTH_BYTES = 4
 
 
 def framed(body: bytes) -> bytes:
-    """Return the body behind its length, 4 bytes, the highest first."""
+    """Return the frame of a body: its length as 4 bytes, big-endian, and the body."""
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
 @define
 class Reader:
-    """Bodies out of whatever pieces the bytes come in.  `limit`: bytes of the longest body."""
+    """Reads bodies from bytes that come in any pieces.  `limit`: bytes of the longest body."""
 
     limit: int
     _held: bytearray = field(factory=bytearray)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the bodies that are complete; raises `Refused` for a length over the limit."""
+        """Yield the complete bodies; raises `Refused` for a length of 0 or over the limit."""
         self._held += data
         while len(self._held) >= LENGTH_BYTES:
             length = int.from_bytes(self._held[:LENGTH_BYTES], "big")

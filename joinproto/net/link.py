@@ -1,6 +1,6 @@
-"""A connection to a proved peer: bodies go out as sealed frames, received ones go to the member.
+"""A connection to a proved peer: bodies go out as sealed frames, received bodies to the member.
 
-A peer that sends more than the member takes waits for itself, and nothing of it is lost.
+If a peer sends more than the member takes, only that peer must wait, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceErro
 
 
 async def tell(inbox: Inbox, item: Item) -> None:
-    """Return once the member has room for it, or has ended."""
+    """Give an item to the member; return once it had room for the item, or has ended."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         await inbox.send(item)
 
 
 @define
 class AtOnce:
-    """An inbox without room: each item is taken as it comes."""
+    """An inbox without a queue: `take` is called with each item as it comes."""
 
     take: Callable[[Item], None]
 
@@ -47,10 +47,11 @@ class AtOnce:
 
 @define(eq=False)
 class Link:
-    """`silence`: seconds after which a peer that says nothing is given up.
+    """A connection to `peer`.  `whom`: the peer and its address, for the log.
 
-    `why`: why it ended; `refused`: the peer's forbidden message, "" if there was none.
-    `is_replaced`: there is a newer connection to this peer, so bodies that come here are dropped.
+    `silence`: seconds after which a peer that sends nothing is given up.  `why`: why the link
+    ended; `refused`: why a frame of the peer was refused; both "" if it is not so.  `is_replaced`:
+    there is a newer connection to this peer, so bodies that come here are dropped.
     """
 
     peer: str
@@ -80,7 +81,7 @@ class Link:
         self.pipe.write(self.session.seal(body))
 
     def keep(self, body: bytes) -> None:
-        """The same, with the next flush."""
+        """Send the body with the next `flush`."""
         self._kept.append(self.session.seal(body))
         self._bytes_kept += len(self._kept[-1])
 
@@ -97,7 +98,7 @@ class Link:
     async def carry(self, left: Iterable[bytes]) -> None:
         """Pass on the bodies `left` by the greeting and all that follow, until the end.
 
-        Raises nothing of the connection's: look at `why` and `refused`.
+        No error of the connection is raised: see `why` and `refused`.
         """
         try:
             self._hand_over(left)
@@ -118,7 +119,7 @@ class Link:
         self._hand_over(self.session.feed(data))
 
     async def _watch(self) -> None:
-        """Raise when nothing has come for long; items that wait for the member have come."""
+        """Raise `TimeoutError` after `silence` seconds without bytes or waiting items."""
         while True:
             left = self._heard_at + self.silence - current_time()
             if left <= 0 and not self._late:
@@ -126,7 +127,7 @@ class Link:
             await anyio.sleep(max(left, WATCH_SECONDS))
 
     def _hand_over(self, bodies: Iterable[bytes]) -> None:
-        """Pass bodies on, also correct ones that come before a bad one."""
+        """Pass bodies to the member, including the correct ones before a bad one."""
         items: list[Item] = []
         try:
             for body in bodies:
@@ -141,7 +142,7 @@ class Link:
             if not self.is_replaced:
                 rest = items if self._late else items[self.inbox.come(items) :]
                 if rest:
-                    # A peer that floods waits for itself.
+                    # Reading from a peer that floods stops until the member has taken the rest.
                     self._late.extend(rest)
                     self.pipe.hold()
                     self._is_late.set()

@@ -1,7 +1,7 @@
-"""A proved connection as its link uses it: bytes go out without waiting, and come by a call.
+"""A proved connection in the form that a link needs: writes never wait, and a call brings bytes.
 
-Under asyncio the calls come from the loop itself (`direct.py`); over TLS, and under trio, two
-tasks pump.
+Under asyncio the calls come from the event loop itself (`direct.py`); over TLS, and under trio, two
+tasks send and receive.
 """
 
 from __future__ import annotations
@@ -20,27 +20,25 @@ RECEIVE_BYTES = 256 * 2**10
 
 
 class Pipe(Protocol):
-    """`unsent`: bytes that the system has not taken yet."""
+    """A connection.  `unsent`: how many bytes the system has not taken yet."""
 
     @property
     def unsent(self) -> int: ...
 
     def write(self, data: bytes) -> None:
-        """Send; never waits."""
+        """Send the bytes soon; never waits."""
 
     def hold(self) -> None:
-        """Read no more until `go_on`; bytes read before still come."""
+        """Read no more until `go_on`; bytes that were read before still come."""
 
     def go_on(self) -> None: ...
 
     async def run(self, came: Callable[[bytes], None]) -> None:
-        """Pass received bytes to `came`; raise how the connection ended, or an exception of
-        `came`.
-        """
+        """Pass received bytes to `came`; raise the connection's end, or an exception of `came`."""
 
 
 def pipe_of(stream: ByteStream) -> Pipe:
-    """Return the fastest pipe that there is for this stream."""
+    """Return the fastest pipe for this stream."""
     return stream if isinstance(stream, Direct) else _Pumped(stream)
 
 

@@ -1,4 +1,4 @@
-"""A connection that is refused: why, and log lines that a flood cannot multiply."""
+"""Refused connections: why, and log lines that a flood of them cannot multiply."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import logging
 
 from attrs import define, field
 
-# Others' words, made fit for one line of a log or of a terminal.
+# Texts from others, made safe for one line of a log or of a terminal.
 
 
 def one_line(text: str, limit: int = 1_000) -> str:
-    """Return `text` with all that does not print escaped, and at most this many characters of it.
+    """Return the first `limit` characters of `text`, with unprintable characters escaped.
 
-    Line ends, control characters, and those that turn the direction of writing: none of them
-    may look like a line of our own.
+    Line ends, control characters and changes of the writing direction must not make a text look
+    like a line of our own.
     """
     if text.isprintable() and len(text) <= limit:
         return text
@@ -27,19 +27,19 @@ def _escaped(one: str) -> str:
 
 LINES_PER_SECOND = 5
 AGAIN_SECONDS = 60.0
-"""Time after which the same refusal is logged again."""
+"""Seconds after which the same refusal is logged again."""
 KNOWN_MAX = 256
 
 
 class Refused(Exception):
-    """This connection is given up; the text is for the log, and names no secret."""
+    """The connection is given up; the text is for the log, and contains no secret."""
 
 
 @define
 class Refusals:
     """Counts refusals, and logs the first few of each second, each only once a minute.
 
-    The others are counted, and logged with the next one.
+    The number of the others is logged with the next one.
     """
 
     log: logging.Logger
@@ -50,7 +50,7 @@ class Refusals:
     _known: dict[tuple[str, str], float] = field(factory=dict)
 
     def say(self, now: float, whom: str, why: str) -> None:
-        """Note that the peer `whom` was refused; `now` in seconds."""
+        """Note that the peer `whom` was refused.  `now`: in seconds."""
         self.count += 1
         if int(now) != self._second:
             self._second, self._lines = int(now), 0
@@ -64,7 +64,7 @@ class Refusals:
         self.log.warning("refused %s: %s", one_line(whom), one_line(why))
 
     def _is_news(self, now: float, whom: str, why: str) -> bool:
-        # A caller has another port each time; that is no news.
+        # A caller has another port each time, which does not make its refusal news.
         host = whom if " at " in whom else whom.rpartition(":")[0] or whom
         said = self._known.pop((host, why), None)
         is_news = said is None or now - said >= AGAIN_SECONDS

@@ -1,4 +1,4 @@
-"""The file with the secret that all of a cluster share."""
+"""The file with the secret that all members of a cluster share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECRET_BYTES_MIN = 16
 
 
 def warn_if_public(name: str, path: Path) -> None:
-    """Warn of a secret in a file that every user of this machine can read or write.
+    """Log a warning about a secret's file that every user of this machine can read or write.
 
     It is not refused: the program that mounts secrets into containers chooses their mode.
     """
@@ -23,7 +23,7 @@ def warn_if_public(name: str, path: Path) -> None:
 
 
 def public(name: str, path: Path) -> str:
-    """Return the warning about a file with a secret, "" where only some may read and write it."""
+    """Return the warning about a secret's file, "" unless all users can read or write it."""
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
     except OSError:

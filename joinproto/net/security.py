@@ -1,4 +1,4 @@
-"""Settings of connections for all systems: proofs of identity, and conditions across fields."""
+"""Settings of connections for all systems: proofs of identity, and checks of several fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from joinproto.net.tls import TlsFiles
 
 @frozen(kw_only=True)
 class Proofs:
-    """A file with a secret that all of a cluster share, mutual TLS, or both; paths as written."""
+    """The file of the cluster's secret, the files of mutual TLS, or both; paths as written."""
 
     secret_file: str | None = None
     certificate: str | None = None
@@ -24,13 +24,13 @@ class Proofs:
     ca: str | None = None
 
     def secret(self, top: Path) -> bytes:
-        """Return the secret, empty for none; `top`: the directory that paths are relative to."""
+        """Return the secret, b"" for none.  `top`: the directory to which paths are relative."""
         if self.secret_file is None:
             return b""
         return read_secret("security.secret_file", top / self.secret_file)
 
     def tls(self, top: Path) -> TlsFiles | None:
-        """Return the files of TLS, which were read once; raises `UsageProblem` for bad ones."""
+        """Return the files of TLS, None without them; raises `UsageProblem` for files at fault."""
         given = {"certificate": self.certificate, "key": self.key, "ca": self.ca}
         if not any(given.values()):
             return None
@@ -41,18 +41,21 @@ class Proofs:
                 f"security without {missing}", next="TLS needs all three, as PEM files"
             )
         files = TlsFiles(certificate=top / certificate, key=top / key, ca=top / ca)
-        files.context(accepts=True)  # now, so that `--check` reports their errors
+        files.context(accepts=True)  # read now, so that `--check` reports their errors
         return files
 
     def warnings(self, top: Path) -> Iterator[str]:
-        """Yield the files that all users of this machine may read."""
+        """Yield a warning for each secret's file that all users of this machine can use."""
         for name, file in (("secret_file", self.secret_file), ("key", self.key)):
             if file is not None and (why := public(f"security.{name}", top / file)):
                 yield why
 
 
 def require_times(silence: float, heartbeat: float, ends: str) -> None:
-    """Raise `UsageProblem` where one lost heartbeat `ends` something; both in seconds."""
+    """Raise `UsageProblem` if `silence` is less than two heartbeats; both are in seconds.
+
+    `ends`: what one lost heartbeat would end, in words.
+    """
     if silence < 2 * heartbeat:
         raise UsageProblem(
             f"timing.silence is {silence} s, timing.heartbeat {heartbeat} s: one lost heartbeat"
@@ -62,7 +65,7 @@ def require_times(silence: float, heartbeat: float, ends: str) -> None:
 
 
 def require_apart(ports: Mapping[str, Address | None]) -> None:
-    """Raise `UsageProblem` for two listeners on one port; None if it does not listen."""
+    """Raise `UsageProblem` for two listeners on one port.  `ports`: None for a closed port."""
     there = [(name, at) for name, at in ports.items() if at is not None]
     for (one, here), (other, elsewhere) in combinations(there, 2):
         if here.clashes(elsewhere):
@@ -72,7 +75,7 @@ def require_apart(ports: Mapping[str, Address | None]) -> None:
 
 
 def require_distinct(named: Mapping[str, Address], what: str) -> None:
-    """Raise `UsageProblem` for one address of two; the names are as the file has them."""
+    """Raise `UsageProblem` for two names with one address.  `what`: the kind of the named."""
     names: dict[Address, str] = {}
     for name, at in named.items():
         if names.setdefault(at, name) != name:
@@ -89,13 +92,13 @@ def require_protected(
     proved: Collection[str],
     next_of: Callable[[str], str],
 ) -> None:
-    """Raise `UsageProblem` for ports that others reach and nothing protects, unless that is said.
+    """Raise `UsageProblem` for an unprotected port that other machines can reach.
 
     Args:
-        ports: where each listens; None if it does not.
-        insecure: names of ports that the file says may be unprotected.
-        proved: names of ports at which only members of the cluster are let in.
-        next_of: returns the advice for the port of a name.
+        ports: the address at which each listens, None if it does not.
+        insecure: names of ports that the file allows to be unprotected.
+        proved: names of ports that let in only members of the cluster.
+        next_of: returns the advice for a port, by its name.
     """
     if unknown := sorted({*insecure} - {*ports}):
         *names, last = ports

@@ -1,5 +1,5 @@
-"""One connection, without a socket: which peer is there, and frames that no other peer can have
-sent.
+"""One connection, without a socket: a peer proves which member it is, and its frames are tagged so
+that no other peer can have sent them.
 
     dialer      {versions, cluster, from, to, nonce, run}           ->
     acceptor    {versions, cluster, from, to, nonce, run, proof}   <-      or {refused}
@@ -7,17 +7,17 @@ sent.
     acceptor    {welcome}                                          <-      or {refused}
     both        frames, each with a tag over its number
 
-The proofs are HMACs over both nonces and everything said, with the shared secret; so each side
-proves that it knows it, it is never sent, and nothing of one connection is worth anything on
-another.  The tag of a frame counts: a frame that is replayed, left out or changed is refused.
-Where there is no secret the same is done with an empty one, and tells honest members apart;
-then TLS says which peer is which, or the port is open to this machine only.
+The proofs are HMACs with the shared secret, over both nonces and all fields of the greetings.  Each
+side thus proves that it knows the secret without sending it, and no proof or frame is valid on
+another connection.  The tag of a frame covers the frame's number: a frame that is replayed, left
+out or changed is refused.  Without a secret, the same is done with an empty one, which only tells
+honest members apart; then TLS proves who a peer is, or the port is open to this machine only.
 
-Versions: each side says the lowest and the highest that it speaks, and the highest common one
-is spoken.  Where there is none they refuse each other by name.
+Versions: each side sends the lowest and the highest version that it speaks, and both speak the
+highest common one.  If there is none, they refuse each other and say why.
 
-The run is drawn by each process at its start.  By it two processes that are configured as one
-member are told from one that calls again; members of the first versions say none.
+The run is drawn by each process at its start.  It tells a second process that is configured as the
+same member from one process that calls again.  Members of the first versions send no run.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from joinproto.net.framing import Reader, framed
 from joinproto.net.refused import Refused
 
 VERSIONS = (1, LATEST)
-"""Lowest and highest version of the wire that this code speaks.
+"""The lowest and the highest version of the wire that this code speaks.
 
-2: the messages of `joinproto/log` by which frames come to rest before a close.  3: a `Promise` says
-the members that its sender does not hear; a joiner gets the base that stands for dropped frames. 4:
-members confirm that a view stands, a refusal names the refused message, and a `Chosen` says whether
-its sender has frames of the view.
+2: the messages of `joinproto/log` by which frames come to rest before a close.  3: a `Promise`
+names the members that its sender does not hear; a joiner gets the base that replaces dropped
+frames.  4: members confirm that a view holds, a refusal names the refused message, and a `Chosen`
+tells whether its sender has frames of the view.
 """
 
 GREETING_BYTES_MAX = 4_096
@@ -54,10 +54,10 @@ FRAME_BYTES_MAX = BYTES_MAX + 1_024
 class Identity:
     """The identity of this side.  `secret`: of the cluster, empty for none.
 
-    `admits`: asked about the name that the other side has; returns why it is refused, or "".
-    `run`: of this process, empty to say none.  `taken`: asked about the name and the run of a
-    proved caller; returns why that name is not free, or "".  `earlier`: told to a caller that
-    greets in another form.  `aliases`: other names under which this side may be called.
+    `admits`: called with the other side's name; returns why it is refused, or "".  `run`: of this
+    process, "" to send none.  `taken`: called with the name and the run of a proved caller; returns
+    why that name is not free, or "".  `earlier`: told to a caller that greets in another form.
+    `aliases`: other names under which this side may be called.
     """
 
     member: str
@@ -73,11 +73,11 @@ class Identity:
 
 @define
 class Session:
-    """The state of one connection.  `dials`: the member that was called; None means the peer
-    called.
+    """The state of one connection.
 
-    `peer`: the other member, None until it is proved; `run`: as which process, empty: it does not
-    say.  `version`: the one that both speak.  `called`: under which name this side was called.
+    `dials`: the member that this side called, None if the peer called.  `peer`: the other member,
+    None until it is proved; `run`: the run of its process, "" if it sends none.  `version`: the one
+    that both speak.  `called`: the alias under which this side was called, or "".
     """
 
     me: Identity
@@ -108,9 +108,9 @@ class Session:
         return out
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the bodies that came; look at `peer` and `take_out` afterwards.
+        """Yield the bodies that came; the caller must then look at `peer` and send `take_out`.
 
-        Raises `Refused`; the bytes of `take_out` then tell the other side why.
+        Raises `Refused`; during the greeting, the bytes of `take_out` then tell the other side why.
         """
         for body in self._reader.feed(data):
             if self._next is None:
@@ -119,7 +119,7 @@ class Session:
                 self._next(self._parsed(body))
 
     def seal(self, body: bytes) -> bytes:
-        """Return the bytes of one frame; only once `peer` is known."""
+        """Return the bytes of one frame; `peer` must be known."""
         tag = self._tag(self._sent, body, from_dialer=self.dials is not None)
         self._sent += 1
         return framed(tag + body)
@@ -178,7 +178,7 @@ class Session:
         self.peer = self._claims
 
     def _judge(self, theirs: dict[str, Any]) -> None:
-        """Refuse a greeting that is for another peer, or from no peer we know."""
+        """Refuse a greeting of another version or cluster, or with a wrong name; note the rest."""
         low, high = self.me.versions
         found = theirs["joinproto"]
         is_pair = isinstance(found, list) and len(found) == 2
@@ -214,7 +214,7 @@ class Session:
     # -- proofs and tags -----------------------------------------------------------------------
 
     def _make_key(self, dialer: dict[str, Any], acceptor: dict[str, Any]) -> bytes:
-        # The other side may not know fields that only one side sends.
+        # An earlier version may not know a field that only one side sends.
         both = dialer.keys() & acceptor.keys()
         pair = [{name: one[name] for name in both} for one in (dialer, acceptor)]
         said = json.dumps(pair, sort_keys=True).encode()
@@ -232,7 +232,7 @@ class Session:
 
     def _tag(self, number: int, body: bytes, *, from_dialer: bool) -> bytes:
         side = b"d" if from_dialer else b"a"
-        # A copy, because making one with the key takes twice as long as all the rest.
+        # The HMAC is copied, because making one from the key takes twice as long as the rest.
         mac = self._mac.copy()
         mac.update(side + number.to_bytes(8, "big") + body)
         return mac.digest()[:TAG_BYTES]
@@ -256,7 +256,7 @@ class Session:
 
     def _require_no_refusal(self, said: Any) -> None:
         if isinstance(said, dict) and isinstance(said.get("refused"), str):
-            # Texts of an unknown side are cut, and shown escaped, never as they are.
+            # A text of an unknown side is shortened and escaped.
             raise Refused(f"{self.dials} refuses us: {said['refused'][:200]!r}")
 
     def _parsed(self, body: bytes) -> Any:

@@ -1,9 +1,9 @@
-"""Members over TCP: calls, answers, and carries whole messages between those that are proved.
+"""The transport over TCP, which calls and answers members, and carries messages between them.
 
-One connection for two members, made by the one that `addresses.dials` says.  A connection on
-which nothing comes for `silence` seconds is given up: a member sends heartbeats, so it is a
-half-open one, or its member hangs.  A peer that reads too slowly is given up when
-`queue_bytes` wait for it.  Both are reported as `Down`.
+Two members have one connection, made by the member that `addresses.dials` names.  A connection on
+which nothing comes for `silence` seconds is given up: members send heartbeats, so it is half-open,
+or the peer hangs.  A peer that reads too slowly is given up when more than `queue_bytes` wait for
+it.  Both are reported as `Down`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from joinproto.net.tls import Contexts
 log = logging.getLogger(__name__)
 
 OUT_OF_TURN_SECONDS = 8.0
-"""Delay before a member calls a peer that should call it: the peer may not know of it."""
+"""Least seconds before a member calls a peer that should call it, but may not know its address."""
 FAREWELL_SECONDS = 1.0
 
 
 Guest = Callable[[Proved], Awaitable[None]]
-"""Speaks with a caller that called one of `Network.aliases`, until the connection is over."""
+"""Speaks with a caller that has called one of `Network.aliases`, until the connection ends."""
 
 
 class TcpTransport:
@@ -136,7 +136,7 @@ class TcpTransport:
     async def _call_found(self, peer: str, mark: list[Address]) -> None:
         low, high = self.network.backoff
         turn = dials(self.network.member, peer, self.network.electors)
-        # `is`: forgotten and found again it has another mark, and another calls it.
+        # A peer that was forgotten and found again has another mark, and another task calls it.
         while not self._is_over and self._called.get(peer) is mark:
             if not turn:
                 await anyio.sleep(OUT_OF_TURN_SECONDS * random.uniform(1.0, 2.0))
@@ -149,7 +149,7 @@ class TcpTransport:
         link = self._links.get(to)
         if link is None:
             return
-        # A single message may be larger than the queue: it is alone then.
+        # A single message may be larger than the limit if no other message waits.
         unsent = link.unsent
         if unsent and unsent + len(data) > self.network.queue_bytes:
             link.end(f"{to} reads too slowly: {unsent} bytes wait for it")
@@ -204,7 +204,7 @@ class TcpTransport:
         for link in self._links.values():
             link.push(FAREWELL)
         with anyio.move_on_after(FAREWELL_SECONDS):
-            # A peer that reads a farewell closes, and it is the last thing it reads.
+            # A farewell is the last message that a peer reads; the peer then closes.
             while self._links:
                 await self._fewer.wait()
 
@@ -216,25 +216,25 @@ class TcpTransport:
         while not self._is_over:
             began = current_time()
             await self._call(peer, address)
-            # A connection that lasted was a good one: the next attempt may come soon.
+            # After a connection that lasted, the next attempt may come soon.
             pause = low if current_time() - began > high else min(2 * pause, high)
             await anyio.sleep(pause * random.uniform(0.5, 1.0))
 
     async def _call(
         self, peer: str, address: Address, met: Callable[[], None] = lambda: None
     ) -> None:
-        """Call, and carry until the connection ends; `met`: called when there is one."""
+        """Call a peer, and carry until the connection ends.  `met`: called once it is proved."""
         stream: ByteStream
         try:
-            # Shielded: a call that is cancelled as it succeeds would leave its socket behind.
+            # Shielded, because a call that is cancelled as it succeeds would leave a socket open.
             with anyio.fail_after(self.network.silence, shield=True):
                 stream = await connect(address)
         except (OSError, TimeoutError, ValueError):
-            return  # no peer is there, which is no news; nor at a name that is none
+            return  # no peer is there, or its host has no address: this is not logged
         await self._speak(stream, f"{peer} at {address}", peer, None, met)
 
     async def _answer(self, stream: ByteStream) -> None:
-        """Speak with a peer that has connected; nothing it does may end the listener."""
+        """Speak with a peer that has connected; no action of the peer may end the listener."""
         with anyio.CancelScope() as scope:
             await self._speak(stream, _remote(stream), None, scope)
 
@@ -248,7 +248,7 @@ class TcpTransport:
         stranger: anyio.CancelScope | None,
         met: Callable[[], None] = lambda: None,
     ) -> None:
-        """Greet, then carry until the connection ends; raises nothing of the connection's."""
+        """Greet, then carry until the connection ends; no error of the connection is raised."""
         try:
             proved = await self._door.greet(stream, whom, dialled, stranger)
             if proved is None or self._is_over:
@@ -259,18 +259,18 @@ class TcpTransport:
                 return
             taken = self._taken(proved.peer, proved.session.run)
             if taken:
-                self._door.refuse(whom, taken)  # both have greeted at the same moment
+                self._door.refuse(whom, taken)  # another process was let in during the greeting
             elif not self._is_second(proved):
                 await self._live(proved, whom, met)
         finally:
-            # At once: a peer that was given up may not even read a farewell.
+            # The stream is closed at once: a peer that was given up may not read any more.
             await anyio.aclose_forcefully(stream)
 
     def _taken(self, name: str, run: str) -> str:
-        """Return why no other peer may have this name now: a live process has it.
+        """Return why this run may not have this name now, "" if the name is free.
 
-        Of two processes that are configured as one member the later one would take the
-        connections of the other one, which takes them back, and no view would last.
+        A live process with another run may have the name.  Otherwise two processes that are
+        configured as one member take the connections from each other, and no view lasts.
         """
         link = self._links.get(name)
         if link is None or not run or link.session.run in ("", run):
@@ -281,9 +281,9 @@ class TcpTransport:
         )
 
     def _is_second(self, proved: Proved) -> bool:
-        """Return whether both have called at one moment, and the other connection stays.
+        """Return whether both members have called at one moment, and the former connection stays.
 
-        It is the one that was called by the member whose turn it is.
+        The connection stays that the member made whose turn it is.
         """
         link = self._links.get(proved.peer)
         if not self.network.both_call or link is None or link.session.run != proved.session.run:
@@ -292,7 +292,7 @@ class TcpTransport:
         return (link.session.dials is not None) is turn
 
     async def _live(self, proved: Proved, whom: str, met: Callable[[], None]) -> None:
-        """Be connected to a proved peer: `Up` on the way in, `Down` on the way out."""
+        """Carry for a proved peer until the connection ends; report `Up` before, `Down` after."""
         peer, session, inbox = proved.peer, proved.session, self._inbox
         assert inbox is not None
         with anyio.CancelScope() as scope:
@@ -302,7 +302,7 @@ class TcpTransport:
             self._links[peer] = link
             met()
             if former is not None:
-                # It has called again, so the former connection is dead, and only we did not know.
+                # The peer has called again, so the former connection is dead.
                 former.is_replaced = True
                 former.end("a newer connection")
                 await tell(inbox, Down(peer))

@@ -1,4 +1,4 @@
-"""Mutual TLS: both sides show a certificate of the cluster's CA that names the member."""
+"""Mutual TLS: both sides present a certificate of the cluster's CA that names the member."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TlsFiles:
         purpose = ssl.PROTOCOL_TLS_SERVER if accepts else ssl.PROTOCOL_TLS_CLIENT
         context = ssl.SSLContext(purpose)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # The name of a member is not that of a host: `names_in` is compared instead.
+        # A member's name is not a host's name, so the caller compares `names_in` instead.
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED
         self._load(
@@ -73,7 +73,7 @@ class TlsFiles:
             ) from error
 
     def _refuse_encrypted(self) -> str:
-        # Asked by the TLS library, which would otherwise ask at the terminal.
+        # The TLS library calls this; otherwise it would ask for a password at the terminal.
         raise UsageProblem(
             f"security.key {self.key}: it is encrypted, and a node starts without a person",
             next=f"`openssl pkey -in {self.key}` writes it without; readable by the node only",
@@ -84,13 +84,13 @@ class TlsFiles:
 class Contexts:
     """The contexts of both sides, read again when the files have changed.
 
-    A renewed certificate counts for the next connection; those that stand continue.  Files that do
-    not fit, as while they are being replaced, leave all as it was.
+    A renewed certificate is used from the next connection on; present connections continue.  Files
+    that do not fit, as while they are being replaced, change nothing.
     """
 
     files: TlsFiles
     _stamp: tuple[object, ...]
-    _sides: dict[bool, ssl.SSLContext]  # that accepts, and that calls
+    _sides: dict[bool, ssl.SSLContext]  # True: the side that accepts, False: the side that calls
 
     @classmethod
     def read(cls, files: TlsFiles) -> Contexts:
@@ -127,7 +127,7 @@ def why_no_tls(error: BaseException) -> str:
 
 
 def names_in(certificate: dict[str, Any]) -> frozenset[str]:
-    """Return the members that a verified certificate names: its DNS names and common name."""
+    """Return the members that a verified certificate names: its DNS names, else its common name."""
     alternatives = {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
     subject = {
         value
